@@ -1,0 +1,1 @@
+"""Stocktake: counts what a hypervisor really holds and keeps the cloud's books true."""

@@ -1,0 +1,142 @@
+"""The whole tree of errors, drawn once.
+
+    AgentError                     retry: NEXT_AUDIT | AT_ONCE | NEVER
+    ├─ ConfigError                 at start: exit 78; on reload: the old settings stay
+    ├─ SourceError                 becomes Reading.error; what depends on it is frozen
+    │  ├─ SourceUnavailable        refused, timed out, lost                     NEXT_AUDIT
+    │  ├─ SourceInconsistent       parsed, but breaks an invariant              NEXT_AUDIT
+    │  └─ SourceUnsupported        the driver lacks the call                    NEVER
+    ├─ PlacementError
+    │  ├─ PlacementUnavailable     connect, time-out, 429, 5xx, garbage         NEXT_AUDIT
+    │  ├─ GenerationConflict       409 placement.concurrent_update              AT_ONCE
+    │  ├─ InventoryInUse           409 placement.inventory.inuse                NEVER
+    │  ├─ ProviderInUse            409 on DELETE of a provider                  NEVER
+    │  ├─ DuplicateName            409 placement.duplicate_name                 NEVER
+    │  ├─ PlacementRejected        400, 406: our bug or a bad configuration     NEVER
+    │  └─ PlacementDenied          401, 403                                     NEXT_AUDIT
+    ├─ LockHeld                    another writer of this host is at work       NEXT_AUDIT
+    └─ AuditCancelled              a stop was asked for between two stages
+
+The tree follows what the caller can do about it, not which call raised it.
+"""
+
+from __future__ import annotations
+
+import enum
+
+
+class Retry(enum.Enum):
+    """When it makes sense to try the same thing again."""
+
+    NEXT_AUDIT = "next-audit"
+    AT_ONCE = "at-once"
+    NEVER = "never"
+
+
+class AgentError(Exception):
+    """Base of every error that is weather and not a bug."""
+
+    retry = Retry.NEXT_AUDIT
+
+
+class ConfigError(AgentError):
+    """An option that is missing, malformed or impossible.
+
+    ``problems`` holds one sentence each, naming file, option and value.
+    """
+
+    retry = Retry.NEVER
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
+
+
+class SourceError(AgentError):
+    """A read that gave no usable answer. ``source`` is the name of the source."""
+
+    def __init__(self, source: str, message: str) -> None:
+        super().__init__(f"{source}: {message}")
+        self.source = source
+        self.message = message
+
+
+class SourceUnavailable(SourceError):
+    """Refused, timed out or lost."""
+
+
+class SourceInconsistent(SourceError):
+    """An answer that was read but cannot be true; names the offending item."""
+
+
+class SourceUnsupported(SourceError):
+    """The driver or the server lacks the call; asking again changes nothing."""
+
+    retry = Retry.NEVER
+
+
+class PlacementError(AgentError):
+    """A request to Placement that did not do what was asked.
+
+    ``status`` is the HTTP status or None where no answer came, ``request_id``
+    the server's ``x-openstack-request-id``.
+    """
+
+    def __init__(self, message: str, *, status: int | None = None, request_id: str | None = None) -> None:
+        detail = f" (HTTP {status})" if status is not None else ""
+        quoted = f" [{request_id}]" if request_id else ""
+        super().__init__(f"placement: {message}{detail}{quoted}")
+        self.message = message
+        self.status = status
+        self.request_id = request_id
+
+
+class PlacementUnavailable(PlacementError):
+    """No answer, an answer that is not Placement's, 429 or 5xx."""
+
+
+class GenerationConflict(PlacementError):
+    """Somebody else changed the provider or consumer since it was read."""
+
+    retry = Retry.AT_ONCE
+
+
+class InventoryInUse(PlacementError):
+    """A class that still has allocations cannot be removed."""
+
+    retry = Retry.NEVER
+
+
+class ProviderInUse(PlacementError):
+    """A provider that still has allocations or children cannot be removed."""
+
+    retry = Retry.NEVER
+
+
+class DuplicateName(PlacementError):
+    """Another provider holds this name."""
+
+    retry = Retry.NEVER
+
+
+class PlacementRejected(PlacementError):
+    """Placement understood the request and refuses it as malformed."""
+
+    retry = Retry.NEVER
+
+
+class PlacementDenied(PlacementError):
+    """Credentials that are missing, wrong or not sufficient."""
+
+
+class LockHeld(AgentError):
+    """Another process of this host holds the write lock; ``holder`` says which."""
+
+    def __init__(self, path: str, holder: str) -> None:
+        super().__init__(f"{path} is held by {holder}")
+        self.path = path
+        self.holder = holder
+
+
+class AuditCancelled(AgentError):
+    """The service is stopping; nothing was left half-written."""

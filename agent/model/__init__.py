@@ -1,0 +1,1 @@
+"""Frozen values: what was read, what was decided, what is to be written."""

@@ -1,0 +1,78 @@
+"""A finding: a named difference between the books, with its evidence and what to do."""
+
+from __future__ import annotations
+
+import enum
+import uuid
+from dataclasses import dataclass, field
+
+from agent.model.claim import Claim
+
+_FINDINGS = uuid.UUID("0f4cba20-5b4e-4f05-8a4b-6c0d3c9f2f11")
+
+
+class Severity(enum.Enum):
+    """How loud: error needs a human soon, warning sometime, info never by itself."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One difference. ``subject`` tells apart findings that share code, provider, consumer and class.
+
+    ``expected`` and ``actual`` are sentences with numbers and units. ``evidence``
+    are the claims; ``facts`` further (name, value) pairs that belong in the
+    document. ``rests_on_recorded``: must not be confirmed from a stale reading
+    of Placement's allocations.
+    """
+
+    code: str
+    severity: Severity
+    remedy: str
+    expected: str
+    actual: str
+    provider_uuid: str | None = None
+    consumer_uuid: str | None = None
+    resource_class: str | None = None
+    subject: str = ""
+    evidence: tuple[Claim, ...] = ()
+    facts: tuple[tuple[str, str | int | float | bool | None], ...] = ()
+    rests_on_recorded: bool = False
+    rests_on_consumer_record: bool = False
+
+    @property
+    def id(self) -> str:
+        """Stable over audits and restarts: a uuid5 of what the finding is about."""
+        about = (self.code, self.provider_uuid, self.consumer_uuid, self.resource_class, self.subject)
+        return str(uuid.uuid5(_FINDINGS, "|".join(str(part or "") for part in about)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sighting:
+    """What is remembered of a finding between audits: the history file's one value."""
+
+    id: str
+    code: str
+    first_seen_at: str
+    last_seen_at: str
+    times: int
+    evidence_digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenFinding:
+    """A finding with what its history says about it."""
+
+    finding: Finding
+    confirmed: bool
+    first_seen_at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """All sightings that are still alive, by finding id."""
+
+    sightings: tuple[Sighting, ...] = field(default=())

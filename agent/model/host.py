@@ -1,0 +1,135 @@
+"""What the hypervisor says about the host: CPUs, memory, NUMA cells and domains."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+
+class DomainState(enum.Enum):
+    """libvirt's virDomainState, by its documented names."""
+
+    NO_STATE = "no-state"
+    RUNNING = "running"
+    BLOCKED = "blocked"
+    PAUSED = "paused"
+    SHUTDOWN = "shutdown"
+    SHUTOFF = "shutoff"
+    CRASHED = "crashed"
+    PMSUSPENDED = "pmsuspended"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cpu:
+    """One logical CPU; core, socket and cell are None where libvirt does not say."""
+
+    id: int
+    online: bool
+    core: int | None = None
+    socket: int | None = None
+    cell: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PagePool:
+    """Pages of one size in one cell: ``size_kib``, how many there are."""
+
+    size_kib: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One NUMA cell."""
+
+    id: int
+    memory_mib: int
+    cpu_ids: tuple[int, ...] = ()
+    page_pools: tuple[PagePool, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disk:
+    """One disk of a domain.
+
+    ``kind`` is libvirt's ``type`` (file, block, network, volume, ...), ``source``
+    the path or name, or None for an empty drive. Sizes are bytes or None: the
+    domain XML does not carry them.
+    """
+
+    target: str
+    kind: str
+    source: str | None
+    capacity_bytes: int | None = None
+    allocated_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Domain:
+    """A defined guest, running or not.
+
+    ``vcpus`` and ``memory_mib`` are what it may use (current vCPUs, maximum
+    memory). ``nova_flavor`` is (vcpus, memory MiB, disk GiB) from the
+    ``<nova:instance>`` metadata where there is any; ``managed_by_nova`` says
+    whether that metadata is there at all.
+    """
+
+    uuid: str
+    name: str
+    state: DomainState
+    vcpus: int
+    memory_mib: int
+    pinned_cpus: tuple[int, ...] = ()
+    disks: tuple[Disk, ...] = ()
+    managed_by_nova: bool = False
+    nova_flavor: NovaMetadataFlavor | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NovaMetadataFlavor:
+    """The flavor that nova wrote into the domain's metadata."""
+
+    name: str
+    vcpus: int
+    memory_mib: int
+    root_gib: int
+    ephemeral_gib: int
+    swap_mib: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OddDomain:
+    """A domain that is there but cannot be understood: what it uses is unknown."""
+
+    uuid: str
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostFacts:
+    """One reading of libvirt and /proc, taken together.
+
+    ``hostname`` is the node name (libvirt's, but for the test driver: design
+    3.1). ``memory_mib`` is getInfo's, ``memory_used_mib`` from /proc/meminfo:
+    memory − (MemFree + Buffers + Cached), None where it cannot be read.
+    ``simulated`` names what a test driver invents, for the demo to say.
+    """
+
+    hostname: str
+    driver: str
+    libvirt_version: int
+    hypervisor_version: int
+    cpus: tuple[Cpu, ...]
+    memory_mib: int
+    memory_used_mib: int | None
+    cells: tuple[Cell, ...] = ()
+    domains: tuple[Domain, ...] = ()
+    odd_domains: tuple[OddDomain, ...] = ()
+    capability_traits: frozenset[str] = frozenset()
+    simulated: tuple[str, ...] = ()
+
+    @property
+    def online_cpus(self) -> tuple[int, ...]:
+        """Ids of the CPUs that are online, ascending."""
+        return tuple(cpu.id for cpu in self.cpus if cpu.online)

@@ -1,0 +1,104 @@
+"""What Placement holds: providers, inventories, traits, allocations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+MAX_UNIT_DEFAULT = 2**31 - 1
+
+
+class ProviderKey(NamedTuple):
+    """A provider of ours before any uuid is known: (kind, name). The root is ROOT."""
+
+    kind: str
+    name: str
+
+
+ROOT = ProviderKey("root", "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inventory:
+    """One class of one provider. Every field is always set, so that changed means ``!=``."""
+
+    resource_class: str
+    total: int
+    reserved: int = 0
+    min_unit: int = 1
+    max_unit: int = MAX_UNIT_DEFAULT
+    step_size: int = 1
+    allocation_ratio: float = 1.0
+
+    @property
+    def capacity(self) -> float:
+        """(total − reserved) × ratio, what Placement lets consumers take."""
+        return (self.total - self.reserved) * self.allocation_ratio
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """A resource provider as it stands. ``generation`` is None for one that does not exist yet."""
+
+    uuid: str
+    name: str
+    parent_uuid: str | None
+    generation: int | None
+    inventories: tuple[Inventory, ...] = ()
+    traits: frozenset[str] = frozenset()
+    aggregates: frozenset[str] = frozenset()
+
+    def inventory(self, resource_class: str) -> Inventory | None:
+        """The inventory of that class, or None."""
+        return next((i for i in self.inventories if i.resource_class == resource_class), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allocation:
+    """An amount of one class of one provider, held by one consumer."""
+
+    consumer_uuid: str
+    consumer_generation: int | None
+    provider_uuid: str
+    resource_class: str
+    amount: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerRecord:
+    """What ``GET /allocations/{consumer}`` says: all that it holds, here and elsewhere."""
+
+    consumer_uuid: str
+    generation: int | None
+    project_id: str | None
+    user_id: str | None
+    allocations: tuple[Allocation, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementView:
+    """One consistent look at our provider tree.
+
+    ``providers`` hold the tree of the root, parents first; empty where the root
+    does not exist yet. ``allocations`` are those on the tree. ``allocations_fresh``
+    is False where they stand as an earlier audit read them (principle 6).
+    ``consumers`` are the records of single consumers that were read.
+    ``name_holder`` is another provider that bears our root's name.
+    """
+
+    root_uuid: str
+    providers: tuple[Provider, ...]
+    allocations: tuple[Allocation, ...]
+    allocations_fresh: bool
+    consumers: tuple[ConsumerRecord, ...] = ()
+    name_holder: Provider | None = None
+    requests: int = 0
+
+    def provider(self, uuid: str) -> Provider | None:
+        """The provider of the tree with that uuid, or None."""
+        return next((p for p in self.providers if p.uuid == uuid), None)
+
+    @property
+    def root(self) -> Provider | None:
+        """Our root provider as it stands, or None."""
+        return self.provider(self.root_uuid)

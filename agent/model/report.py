@@ -1,0 +1,160 @@
+"""What an audit ends with: one value that the log, the report file and the commands all print from."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from agent.model.finding import SeenFinding
+from agent.model.placement import Inventory
+from agent.model.plan import EMPTY_PLAN, Plan
+
+
+class Outcome(enum.Enum):
+    """How an audit ended (design 2.2: exit codes follow from it)."""
+
+    CLEAN = "clean"
+    FINDINGS = "findings"
+    PARTIAL = "partial"
+    REFUSED = "refused"
+    UNREADABLE = "unreadable"
+    CRASHED = "crashed"
+    CANCELLED = "cancelled"
+
+
+class Verdict(enum.Enum):
+    """What the comparison of the three books says of one consumer and class (design 3.3)."""
+
+    AGREED = "agreed"
+    SETTLING = "settling"
+    UNKNOWN = "unknown"
+    UNMANAGED = "unmanaged"
+    RESERVED = "reserved"
+    ALLOCATION_DIFFERS = "allocation-differs"
+    ALLOCATION_MISSING = "allocation-missing"
+    GUEST_MISSING = "guest-missing"
+    GUEST_UNKNOWN = "guest-unknown"
+    ALLOCATION_LEAKED = "allocation-leaked"
+    ALLOCATION_STALE_MOVE = "allocation-stale-move"
+    CONSUMER_UNKNOWN = "consumer-unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerRow:
+    """One consumer, one class, one provider, in the three books. None means: that book does not mention it."""
+
+    consumer_uuid: str | None
+    consumer_key: str
+    consumer_name: str
+    consumer_kind: str
+    cause: str
+    provider: str
+    provider_uuid: str
+    resource_class: str
+    promised: int | None
+    held: int | None
+    recorded: int | None
+    verdict: Verdict
+    source: str
+    size_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InventoryRow:
+    """One class of one provider as we want it, beside what Placement holds."""
+
+    provider: str
+    provider_uuid: str
+    wanted: Inventory | None
+    recorded: Inventory | None
+    used: int | None
+    terms: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def free(self) -> float | None:
+        """(total − reserved) × ratio − used; may be negative; None where *recorded* could not be read."""
+        inventory = self.wanted or self.recorded
+        if inventory is None or self.used is None:
+            return None
+        return inventory.capacity - self.used
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraitRow:
+    """One trait of one provider; ``owner`` is ``ours`` or ``operator``."""
+
+    provider: str
+    provider_uuid: str
+    trait: str
+    wanted: bool
+    recorded: bool
+    owner: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceStatus:
+    """How one read went. ``age_s`` is 0 for a read of this audit, else since the last good one, None if never."""
+
+    name: str
+    ok: bool
+    age_s: float | None
+    duration_ms: float
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvacuationNote:
+    """A finished evacuation that contributes nothing, for ``explain`` to say so."""
+
+    instance_uuid: str
+    migration_uuid: str
+    status: str
+    vcpus: int | None
+    memory_mib: int | None
+    dest_host: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostSummary:
+    """The numbers behind the three lines that operators of nova-compute grep for (design 2.7)."""
+
+    node: str
+    free_ram_mib: int | None
+    free_disk_gib: int | None
+    free_vcpus: int | None
+    total_vcpus: int
+    used_vcpus: int
+    phys_ram_mib: int
+    used_ram_mib: int
+    phys_disk_gib: int | None
+    used_disk_gib: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditReport:
+    """Everything that one audit found and did. ``started_at`` is ISO 8601 UTC."""
+
+    audit_id: str
+    host: str
+    node: str | None
+    provider_uuid: str | None
+    role: str
+    reasons: tuple[str, ...]
+    started_at: str
+    duration_ms: float
+    outcome: Outcome
+    sources: tuple[SourceStatus, ...]
+    findings: tuple[SeenFinding, ...] = ()
+    plan: Plan = EMPTY_PLAN
+    published: bool = False
+    writes_done: int = 0
+    requests: int = 0
+    conflicts: int = 0
+    attempts: int = 0
+    error: str | None = None
+    ledger: tuple[LedgerRow, ...] = ()
+    inventory: tuple[InventoryRow, ...] = ()
+    traits: tuple[TraitRow, ...] = ()
+    evacuations: tuple[EvacuationNote, ...] = ()
+    summary: HostSummary | None = None
+    simulated: tuple[str, ...] = ()

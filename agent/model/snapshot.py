@@ -1,0 +1,83 @@
+"""One reading of everything: fresh values or errors, never silently nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from agent.errors import AgentError
+from agent.model.host import HostFacts
+from agent.model.nova import NovaState
+from agent.model.placement import PlacementView
+from agent.model.storage import FileSystem, StorageFacts, Volume, VolumeGroup
+
+T = TypeVar("T")
+
+PLACEMENT = "placement"
+STATE = "state"
+LIBVIRT = "libvirt"
+LVM = "lvm"
+FILESYSTEM = "filesystem"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading(Generic[T]):
+    """The end of one read: exactly one of ``value`` and ``error``.
+
+    ``taken_at`` is ISO 8601 UTC, ``duration_s`` wall time.
+    """
+
+    source: str
+    taken_at: str
+    duration_s: float
+    value: T | None = None
+    error: AgentError | None = None
+
+    def __post_init__(self) -> None:
+        if (self.value is None) == (self.error is None):
+            raise ValueError(f"a reading of {self.source} has either a value or an error")
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is a value."""
+        return self.error is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """What one audit decides on."""
+
+    placement: Reading[PlacementView]
+    nova: Reading[NovaState]
+    host: Reading[HostFacts]
+    storage: tuple[Reading[StorageFacts], ...] = ()
+
+    @property
+    def readings(
+        self,
+    ) -> tuple[Reading[PlacementView] | Reading[NovaState] | Reading[HostFacts] | Reading[StorageFacts], ...]:
+        """All of them, in reading order."""
+        return (self.placement, self.nova, self.host, *self.storage)
+
+    def fresh(self, source: str) -> bool:
+        """Whether that source was read, and gave a value."""
+        return any(r.source == source and r.ok for r in self.readings)
+
+    @property
+    def groups(self) -> tuple[VolumeGroup, ...]:
+        """Volume groups of all storage sources that answered."""
+        return tuple(group for reading in self.storage if reading.value for group in reading.value.groups)
+
+    @property
+    def volumes(self) -> tuple[Volume, ...]:
+        """Volumes of all storage sources that answered."""
+        return tuple(volume for reading in self.storage if reading.value for volume in reading.value.volumes)
+
+    @property
+    def filesystems(self) -> tuple[FileSystem, ...]:
+        """File systems of all storage sources that answered."""
+        return tuple(fs for reading in self.storage if reading.value for fs in reading.value.filesystems)
+
+    def group(self, name: str) -> VolumeGroup | None:
+        """The volume group of that name, or None where it was not reported."""
+        return next((group for group in self.groups if group.name == name), None)

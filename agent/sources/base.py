@@ -1,0 +1,113 @@
+"""Protocols at the edges, and the deadline that every read gets. Sources raise SourceError; audit.py makes a Reading of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from agent.model.host import HostFacts
+from agent.model.nova import NovaState
+from agent.model.placement import PlacementView
+from agent.model.plan import Applied, Plan
+from agent.model.storage import StorageFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """A point on the monotonic clock by which a read must have ended."""
+
+    at: float
+
+    @classmethod
+    def after(cls, seconds: float) -> Deadline:
+        """The deadline that is ``seconds`` away."""
+        return cls(time.monotonic() + seconds)
+
+    def left_s(self) -> float:
+        """Seconds left, never negative."""
+        return max(0.0, self.at - time.monotonic())
+
+
+class HostSource(Protocol):
+    """Reads libvirt and /proc."""
+
+    name: str
+
+    def read(self, deadline: Deadline) -> HostFacts:
+        """All host facts. Raises SourceError."""
+        ...
+
+    def forget(self) -> None:
+        """Drop caches (SIGHUP): the next read asks for everything again."""
+        ...
+
+
+class StorageSource(Protocol):
+    """Reads one kind of storage."""
+
+    name: str
+
+    def read(self, deadline: Deadline) -> StorageFacts:
+        """All facts of this kind. Raises SourceError."""
+        ...
+
+
+class StateSource(Protocol):
+    """Reads the cloud's instances and migrations."""
+
+    name: str
+
+    def read(self, host: str, consumers: frozenset[str], deadline: Deadline) -> NovaState:
+        """State of ``host``; ``consumers`` are uuids recorded on our tree, looked up too. Raises SourceError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewRequest:
+    """What an audit wants to see of Placement.
+
+    ``fresh_allocations``: read them although no generation moved.
+    ``suspects``: consumers whose whole record (what they hold elsewhere) is
+    wanted first; the reader reads at most ``consumer_reads`` records whose
+    consumer generation is new to it, suspects before others.
+    """
+
+    root_uuid: str
+    root_name: str
+    fresh_allocations: bool
+    consumer_reads: int
+    suspects: tuple[str, ...] = ()
+
+
+class PlacementReader(Protocol):
+    """Looks at our provider tree with as few requests as the generations allow."""
+
+    def view(self, request: ViewRequest) -> PlacementView:
+        """The tree as it stands. Raises PlacementError."""
+        ...
+
+    def forget(self) -> None:
+        """Drop the cache: the next view reads everything."""
+        ...
+
+
+class Reporter(Protocol):
+    """Carries a plan out."""
+
+    def apply(self, plan: Plan, cancelled: Callable[[], bool]) -> Applied:
+        """Do the writes in order, generations chained. Raises PlacementError, AuditCancelled between two writes."""
+        ...
+
+
+class EventSource(Protocol):
+    """Gives reasons to look, from a thread of its own."""
+
+    def start(self, notify: Callable[[str], None]) -> None:
+        """Begin; ``notify`` may be called from any thread and returns at once."""
+        ...
+
+    def stop(self) -> None:
+        """End, and do not return before no further call of ``notify`` can come."""
+        ...
