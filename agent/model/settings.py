@@ -43,6 +43,11 @@ class Settings:
     reserved_host_cpus: int
     reserved_host_memory_mib: int
     reserved_host_disk_mib: int
+    cpu_shared_set: tuple[int, ...] | None
+    cpu_dedicated_set: tuple[int, ...] | None
+    vcpu_pin_set: tuple[int, ...] | None
+    cpu_power_management: bool
+    file_backed_memory_mib: int
     images_type: str
     images_volume_group: str | None
     instances_path: str

@@ -1,0 +1,80 @@
+"""What goes into an audit beside the facts: the request, and what is remembered from the audits before."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from agent.model.finding import History
+from agent.model.placement import Inventory
+from agent.model.report import AuditReport
+
+
+class Publish(enum.Enum):
+    """Whether this audit may write. BY_ROLE: what the role allows; NEVER: every audit is a dry run."""
+
+    BY_ROLE = "by-role"
+    NEVER = "never"
+
+
+class Depth(enum.Enum):
+    """How much of Placement to read. FULL is for commands run by hand, and for the first audit."""
+
+    ECONOMICAL = "economical"
+    FULL = "full"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditRequest:
+    """A coalesced reason to look; it never carries data."""
+
+    reasons: tuple[str, ...]
+    publish: Publish = Publish.BY_ROLE
+    depth: Depth = Depth.ECONOMICAL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Which provider is ours. ``origin`` says how that is known (a file's path, a compute node row, generated)."""
+
+    uuid: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenProvider:
+    """What we last wrote to a provider and Placement acknowledged; ``strikes`` counts audits that found it changed."""
+
+    provider_uuid: str
+    inventories: tuple[Inventory, ...]
+    strikes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditMemory:
+    """All that one audit leaves for the next. A daemon starts with an empty one; every field can be lost safely.
+
+    ``book_digest`` is of the promised and held sets as last seen;
+    ``recheck_recorded`` says that the next audit must read allocations again.
+    ``last_good`` are (source, monotonic seconds) of the last good reads.
+    """
+
+    identity: Identity | None = None
+    node_name: str | None = None
+    history: History | None = None
+    book_digest: str | None = None
+    recheck_recorded: bool = True
+    audits_since_full_read: int = 0
+    suspects: tuple[str, ...] = ()
+    consumers: frozenset[str] = frozenset()
+    written: tuple[WrittenProvider, ...] = ()
+    last_good: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditResult:
+    """``look_again`` asks for one more audit at once (principle 6)."""
+
+    report: AuditReport
+    memory: AuditMemory
+    look_again: bool = False
