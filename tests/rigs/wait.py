@@ -1,0 +1,19 @@
+"""Waiting for a condition, with a deadline, instead of sleeping."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def until(condition: Callable[[], T], timeout_s: float, what: str) -> T:
+    """The first truthy answer of ``condition``; AssertionError naming ``what`` when the time is over."""
+    end = time.monotonic() + timeout_s
+    pause = threading.Event()
+    while not (answer := condition()):
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {timeout_s} s: {what}")
+        pause.wait(0.01)
+    return answer
