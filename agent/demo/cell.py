@@ -1,0 +1,273 @@
+"""A cell database of our own, with nova's tables: create them, and write rows the way nova writes them.
+
+For the demo and the tests only; nothing here is used by an agent, which never
+writes to a cell. The tables come from ``cell_schema.json``
+(``tools/make_cell_schema.py``: nova's own migrations). What goes in are the
+values that come out of a state source, so a row and its reading can be compared
+with ``==``; ``set_columns`` then bends single columns.
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import importlib.resources
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import sqlalchemy
+from sqlalchemy import Connection, Engine, MetaData, Table, types
+
+from agent.model.nova import ComputeNode, Flavor, Instance, Migration, Service
+
+# MariaDB refuses an index over more than 3,072 bytes, and a character takes 3;
+# nova's migrations shorten the wide ones in the same way, which SQLite forgets.
+INDEX_PREFIX = 100
+
+
+@functools.cache
+def tables() -> MetaData:
+    """The tables of the schema file, for any dialect."""
+    metadata = MetaData()
+    schema = json.loads(importlib.resources.files(__package__).joinpath("cell_schema.json").read_text())
+    for name, table in schema["tables"].items():
+        columns = [_column(column, table["primary_key"]) for column in table["columns"]]
+        uniques = [sqlalchemy.UniqueConstraint(*names) for names in table["unique"]]
+        made = Table(name, metadata, *columns, *uniques)
+        for index in table["indexes"]:
+            _index(made, index)
+    return metadata
+
+
+def create_tables(engine: Engine) -> None:
+    """Create every table in an empty database."""
+    tables().create_all(engine)
+
+
+def add_service(connection: Connection, host: str, service: Service) -> None:
+    """The nova-compute service of a host, as nova-compute registers it."""
+    _insert(
+        connection,
+        "services",
+        id=service.id,
+        host=host,
+        binary="nova-compute",
+        topic="compute",
+        report_count=1,
+        version=service.version,
+        disabled=service.disabled,
+        forced_down=service.forced_down,
+        last_seen_up=service.last_seen_up,
+        created_at=service.created_at,
+        deleted=0,
+    )
+
+
+def add_compute_node(connection: Connection, node: ComputeNode) -> None:
+    """A compute node record."""
+    _insert(
+        connection,
+        "compute_nodes",
+        id=node.id,
+        uuid=node.uuid,
+        host=node.host,
+        hypervisor_hostname=node.hypervisor_hostname,
+        service_id=node.service_id,
+        vcpus=node.vcpus,
+        vcpus_used=node.vcpus_used,
+        memory_mb=node.memory_mib,
+        memory_mb_used=node.memory_mib_used,
+        local_gb=node.local_gib,
+        local_gb_used=node.local_gib_used,
+        free_ram_mb=node.memory_mib - node.memory_mib_used,
+        free_disk_gb=node.local_gib - node.local_gib_used,
+        hypervisor_type="QEMU",
+        hypervisor_version=9000000,
+        cpu_info="{}",
+        stats="{}",
+        mapped=1,
+        updated_at=node.updated_at,
+        deleted=node.id if node.deleted else 0,
+    )
+
+
+def add_instance(connection: Connection, instance: Instance) -> None:
+    """An instance with its ``instance_extra`` and its root disk; ``flavor`` None leaves the document NULL."""
+    number = _next_id(connection, "instances")
+    _insert(
+        connection,
+        "instances",
+        id=number,
+        uuid=instance.uuid,
+        display_name=instance.name,
+        project_id=instance.project_id,
+        user_id=instance.user_id,
+        host=instance.host,
+        node=instance.node,
+        vm_state=instance.vm_state,
+        task_state=instance.task_state,
+        hidden=instance.hidden,
+        instance_type_id=instance.flavor_id,
+        image_ref="" if instance.boots_from_volume else "b9b8e5a6-0d4f-4f0c-9a53-6f3f2a3c0f10",
+        updated_at=instance.updated_at,
+        deleted_at=instance.deleted_at,
+        deleted=number if instance.deleted else 0,
+    )
+    _add_extra(connection, instance)
+    add_boot_disk(connection, instance.uuid, "volume" if instance.boots_from_volume else "local")
+
+
+def _add_extra(connection: Connection, instance: Instance) -> None:
+    number = _next_id(connection, "instance_extra")
+    _insert(
+        connection,
+        "instance_extra",
+        id=number,
+        instance_uuid=instance.uuid,
+        flavor=None if instance.flavor is None else flavor_document(instance),
+        migration_context=migration_context_document(instance),
+        deleted=number if instance.deleted else 0,
+    )
+
+
+def add_boot_disk(connection: Connection, instance_uuid: str, destination_type: str) -> None:
+    """The block device with boot index 0: ``volume`` for a volume-backed instance, ``local`` for one from an image."""
+    _insert(
+        connection,
+        "block_device_mapping",
+        id=_next_id(connection, "block_device_mapping"),
+        instance_uuid=instance_uuid,
+        boot_index=0,
+        source_type="volume" if destination_type == "volume" else "image",
+        destination_type=destination_type,
+        device_name="/dev/vda",
+        deleted=0,
+    )
+
+
+def add_migration(connection: Connection, migration: Migration) -> None:
+    """A migration, whatever its status."""
+    _insert(
+        connection,
+        "migrations",
+        id=migration.id,
+        uuid=migration.uuid,
+        instance_uuid=migration.instance_uuid,
+        migration_type=migration.kind,
+        status=migration.status,
+        source_compute=migration.source_host,
+        source_node=migration.source_node,
+        dest_compute=migration.dest_host,
+        dest_node=migration.dest_node,
+        old_instance_type_id=migration.old_type_id,
+        new_instance_type_id=migration.new_type_id,
+        created_at=migration.created_at,
+        updated_at=migration.updated_at,
+        hidden=False,
+        deleted=0,
+    )
+
+
+def delete_instance(connection: Connection, uuid: str, at: datetime.datetime) -> None:
+    """Soft-delete an instance and what belongs to it, its migrations included, as nova's instance_destroy does."""
+    set_columns(connection, "instances", {"uuid": uuid}, vm_state="deleted", task_state=None)
+    for name, column in (
+        ("instances", "uuid"),
+        ("instance_extra", "instance_uuid"),
+        ("block_device_mapping", "instance_uuid"),
+        ("migrations", "instance_uuid"),
+    ):
+        table = tables().tables[name]
+        connection.execute(
+            table.update()
+            .where(table.c[column] == uuid, table.c.deleted == 0)
+            .values(deleted=table.c.id, deleted_at=at)
+        )
+
+
+def set_columns(connection: Connection, table_name: str, where: Mapping[str, object], **values: object) -> None:
+    """Change columns of the rows that match; an evacuation that ends, a host that moves, a document that rots."""
+    table = tables().tables[table_name]
+    matches = [table.c[name] == value for name, value in where.items()]
+    connection.execute(table.update().where(*matches).values(**values))
+
+
+def remove_rows(connection: Connection, table_name: str, where: Mapping[str, object]) -> None:
+    """Take rows away for good, as archiving does."""
+    table = tables().tables[table_name]
+    connection.execute(table.delete().where(*[table.c[name] == value for name, value in where.items()]))
+
+
+def flavor_document(instance: Instance) -> str:
+    """``instance_extra.flavor``: current, old and new flavor as nova serialises them."""
+    flavors = {"cur": instance.flavor, "old": instance.old_flavor, "new": instance.new_flavor}
+    return json.dumps({name: flavor and flavor_primitive(flavor) for name, flavor in flavors.items()})
+
+
+def flavor_primitive(flavor: Flavor) -> dict[str, object]:
+    """One flavor as the versioned object Flavor 1.2."""
+    fields = {
+        "id": flavor.id,
+        "name": flavor.name,
+        "memory_mb": flavor.memory_mib,
+        "vcpus": flavor.vcpus,
+        "root_gb": flavor.root_gib,
+        "ephemeral_gb": flavor.ephemeral_gib,
+        "flavorid": str(flavor.id),
+        "swap": flavor.swap_mib,
+        "rxtx_factor": 1.0,
+        "vcpu_weight": 0,
+        "disabled": False,
+        "is_public": True,
+        "extra_specs": dict(flavor.extra_specs),
+        "description": None,
+    }
+    return _envelope("Flavor", "1.2", fields)
+
+
+def migration_context_document(instance: Instance) -> str | None:
+    """``instance_extra.migration_context``, or NULL where the instance has none."""
+    if instance.migration_context_id is None:
+        return None
+    fields = {"instance_uuid": instance.uuid, "migration_id": instance.migration_context_id}
+    absent = ("old_numa_topology", "new_numa_topology", "old_pci_devices", "new_pci_devices")
+    return json.dumps(_envelope("MigrationContext", "1.2", {**fields, **dict.fromkeys(absent)}))
+
+
+def _envelope(name: str, version: str, fields: dict[str, object]) -> dict[str, object]:
+    return {
+        "nova_object.name": name,
+        "nova_object.namespace": "nova",
+        "nova_object.version": version,
+        "nova_object.data": fields,
+    }
+
+
+def _insert(connection: Connection, table_name: str, **values: object) -> None:
+    connection.execute(tables().tables[table_name].insert().values(**values))
+
+
+def _next_id(connection: Connection, table_name: str) -> int:
+    newest = connection.execute(sqlalchemy.select(sqlalchemy.func.max(tables().tables[table_name].c.id))).scalar()
+    return (newest or 0) + 1
+
+
+def _column(column: Mapping[str, Any], primary_key: list[str]) -> sqlalchemy.Column[Any]:
+    kinds: dict[str, types.TypeEngine[Any]] = {
+        "string": types.String(column["length"]),
+        "text": types.Text(),
+        "integer": types.Integer(),
+        "big_integer": types.BigInteger(),
+        "boolean": types.Boolean(),
+        "datetime": types.DateTime(),
+        "float": types.Float(),
+    }
+    name = column["name"]
+    return sqlalchemy.Column(name, kinds[column["type"]], nullable=column["nullable"], primary_key=name in primary_key)
+
+
+def _index(table: Table, index: Mapping[str, Any]) -> None:
+    columns = index["columns"]
+    wide = {name: INDEX_PREFIX for name in columns if (getattr(table.c[name].type, "length", None) or 0) > INDEX_PREFIX}
+    sqlalchemy.Index(index["name"], *(table.c[name] for name in columns), unique=index["unique"], mysql_length=wide)
