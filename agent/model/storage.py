@@ -23,7 +23,9 @@ class Volume:
 
     ``size_bytes`` is the virtual size; ``extent_bytes`` what it takes from the
     group itself, counted once on the physical side (0 for a thin volume, a
-    cached view, a raid or mirror whose legs are counted).
+    cached view, a raid or mirror whose legs are counted). ``pool`` is the thin or
+    VDO pool that holds its extents, ``origin`` what it is a snapshot of, ``parent``
+    the volume that a hidden one is a part of: names within the group.
     """
 
     group: str
@@ -33,6 +35,7 @@ class Volume:
     extent_bytes: int
     pool: str | None = None
     origin: str | None = None
+    parent: str | None = None
     role: str = ""
     hidden: bool = False
     tags: tuple[str, ...] = ()

@@ -1,0 +1,238 @@
+"""Read what lvm2 reports as JSON: volume groups, their volumes, and how many extents each volume takes.
+
+Every value is a string, a hidden volume stands in brackets, and a volume of
+several segments has a row for each. Where extents are is not computed from
+layouts (stripes, legs, pools): ``seg_pe_ranges`` lists the areas that a segment
+lies on, and an area either is on a physical volume, then it counts here, or on
+another volume of the group, then it counts there. So every extent counts once.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NoReturn
+
+from agent.errors import SourceInconsistent
+from agent.model.snapshot import LVM
+from agent.model.storage import Volume, VolumeGroup
+
+GROUP_COLUMNS = "vg_name,vg_uuid,vg_size,vg_free,vg_extent_size,vg_missing_pv_count"
+VOLUME_COLUMNS = "vg_name,lv_name,lv_uuid,lv_size,lv_role,lv_parent,origin,pool_lv,segtype,seg_pe_ranges,lv_tags"
+FORMAT = ("--reportformat", "json", "--units", "b", "--nosuffix")
+
+# What lvm2 prints in the place of the device when it cannot find a physical volume.
+_MISSING_DEVICE = "[unknown]"
+# Volumes of these types have their extents in the pool. A cache has a pool, too, but the pool serves it.
+_IN_POOL = frozenset({"thin", "vdo"})
+_POOLS = frozenset({"thin-pool", "cache-pool"})
+_NUMBER = re.compile(r"[0-9]{1,20}")
+_AREA = re.compile(r"(?P<device>.+):(?P<first>[0-9]{1,18})-(?P<last>[0-9]{1,18})")
+
+Row = Mapping[str, str]
+
+
+class ReportsDiffer(SourceInconsistent):
+    """The groups' report and the volumes' do not add up: something changed between the two, so read both again."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Area:
+    device: str
+    extents: int
+
+
+def parse_groups(text: str) -> tuple[VolumeGroup, ...]:
+    """All volume groups of a ``vgs`` report with GROUP_COLUMNS, sorted by name; () where lvm2 listed none.
+
+    Raises SourceInconsistent naming the item that cannot be read.
+    """
+    return tuple(sorted((_group(row) for row in _rows(text, "vg")), key=lambda group: (group.name, group.uuid)))
+
+
+def select(groups: tuple[VolumeGroup, ...], names: Iterable[str]) -> tuple[VolumeGroup, ...]:
+    """The groups of these names, sorted by name.
+
+    Raises SourceInconsistent when two have one name (a copied disk): then lvm2 itself refuses to work on either.
+    """
+    chosen = tuple(group for group in groups if group.name in frozenset(names))
+    for earlier, later in itertools.pairwise(chosen):
+        if earlier.name == later.name:
+            _refuse(f"two volume groups are named {later.name!r} ({earlier.uuid!r}, {later.uuid!r})")
+    return chosen
+
+
+def parse_volumes(text: str, groups: tuple[VolumeGroup, ...]) -> tuple[Volume, ...]:
+    """Volumes of these groups from an ``lvs -a`` report with VOLUME_COLUMNS, sorted by group and name.
+
+    Sizes are bytes. Raises SourceInconsistent naming the item that cannot be
+    read, ReportsDiffer when the extents of a group's volumes and its free space
+    are not its size (hypervisor-audit 3.4: they always are).
+    """
+    by_group: dict[str, list[Row]] = {group.name: [] for group in groups}
+    for row in _rows(text, "lv"):
+        if (rows := by_group.get(_field(row, "vg_name"))) is not None:
+            rows.append(row)
+    volumes = tuple(volume for group in groups for volume in _group_volumes(group, by_group[group.name]))
+    for group in groups:
+        _check_balance(group, volumes)
+    return tuple(sorted(volumes, key=lambda volume: (volume.group, volume.name)))
+
+
+def _rows(text: str, kind: str) -> list[Row]:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SourceInconsistent(LVM, f"the report on {kind} is not JSON ({error})") from error
+    reports = document.get("report") if isinstance(document, dict) else None
+    if not isinstance(reports, list) or not reports:
+        _refuse(f"the report on {kind} has no list 'report'")
+    rows: list[Row] = []
+    for report in reports:
+        found = report.get(kind) if isinstance(report, dict) else None
+        if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
+            _refuse(f"the report has no list of rows {kind!r}")
+        rows.extend(found)
+    return rows
+
+
+def _group(row: Row) -> VolumeGroup:
+    name = _name(row, "vg_name")
+    group = VolumeGroup(
+        name=name,
+        uuid=_field(row, "vg_uuid"),
+        size_bytes=_number(row, "vg_size", name),
+        free_bytes=_number(row, "vg_free", name),
+        extent_bytes=_number(row, "vg_extent_size", name),
+        missing_pvs=_number(row, "vg_missing_pv_count", name),
+    )
+    if group.free_bytes > group.size_bytes or not group.extent_bytes:
+        _refuse(
+            f"volume group {name!r}: {group.free_bytes} of {group.size_bytes} bytes free, "
+            f"extents of {group.extent_bytes} bytes"
+        )
+    return group
+
+
+def _group_volumes(group: VolumeGroup, rows: list[Row]) -> list[Volume]:
+    segments: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        segments[_name(row, "lv_name")].append(row)
+    areas = {name: _areas(f"{group.name}/{name}", found) for name, found in segments.items()}
+    parents = _Parents(segments, areas)
+    return [_volume(group, name, found, areas, parents) for name, found in segments.items()]
+
+
+def _volume(
+    group: VolumeGroup, name: str, segments: list[Row], areas: Mapping[str, tuple[_Area, ...]], parents: _Parents
+) -> Volume:
+    row = segments[0]
+    hidden = _field(row, "lv_name").startswith("[")
+    extents = sum(_extents_on_disks(area, f"{group.name}/{name}", areas) for area in areas[name])
+    return Volume(
+        group=group.name,
+        name=name,
+        uuid=_field(row, "lv_uuid"),
+        size_bytes=_number(row, "lv_size", f"{group.name}/{name}"),
+        extent_bytes=extents * group.extent_bytes,
+        pool=_bare(_field(row, "pool_lv")) or None if _field(row, "segtype") in _IN_POOL else None,
+        origin=_bare(_field(row, "origin")) or None,
+        parent=parents.of(name) if hidden else None,
+        role=_field(row, "lv_role"),
+        hidden=hidden,
+        tags=tuple(sorted(tag for tag in _field(row, "lv_tags").split(",") if tag)),
+    )
+
+
+class _Parents:
+    """Whose part a hidden volume is. lvm2 names the parent of legs and pool parts, but of nothing else (2.03.16)."""
+
+    def __init__(self, segments: Mapping[str, list[Row]], areas: Mapping[str, tuple[_Area, ...]]) -> None:
+        self._named: dict[str, str] = {}
+        self._users: dict[str, set[str]] = defaultdict(set)
+        self._pools: list[str] = []
+        self._spares: set[str] = set()
+        for name, rows in segments.items():
+            self._note(name, rows[0], areas[name])
+
+    def _note(self, name: str, row: Row, areas: Iterable[_Area]) -> None:
+        if parent := _bare(_field(row, "lv_parent")):
+            self._named[name] = parent
+        links = {_field(row, "origin"), _field(row, "pool_lv"), *(area.device for area in areas)}
+        for link in links - {""}:
+            self._users[_bare(link)].add(name)
+        if _field(row, "segtype") in _POOLS:
+            self._pools.append(name)
+        if "spare" in _field(row, "lv_role").split(","):
+            self._spares.add(name)
+
+    def of(self, name: str) -> str | None:
+        """Its parent; of several that lie on it (pvmove) and of the pools that share the spare, the first by name."""
+        if parent := self._named.get(name):
+            return parent
+        users = self._users.get(name, set()) - {name}
+        return min(users or (self._pools if name in self._spares else ()), default=None)
+
+
+def _areas(path: str, segments: list[Row]) -> tuple[_Area, ...]:
+    return tuple(_area(path, text) for row in segments for text in _field(row, "seg_pe_ranges").split())
+
+
+def _area(path: str, text: str) -> _Area:
+    match = _AREA.fullmatch(text)
+    if match is None or int(match["last"]) < int(match["first"]):
+        _refuse(f"volume {path!r} lies on {text!r}, which is not DEVICE:FIRST-LAST")
+    return _Area(device=match["device"], extents=int(match["last"]) - int(match["first"]) + 1)
+
+
+def _extents_on_disks(area: _Area, path: str, volumes: Mapping[str, object]) -> int:
+    """Its extents when it is on a physical volume, found or missing; 0 when it is on a volume, which counts itself."""
+    if area.device.startswith("/") or area.device == _MISSING_DEVICE:
+        return area.extents
+    if _bare(area.device) in volumes:
+        return 0
+    return _refuse(f"volume {path!r} lies on {area.device!r}, which is neither a device nor a volume of its group")
+
+
+def _check_balance(group: VolumeGroup, volumes: Iterable[Volume]) -> None:
+    taken = sum(volume.extent_bytes for volume in volumes if volume.group == group.name)
+    if taken + group.free_bytes != group.size_bytes:
+        raise ReportsDiffer(
+            LVM,
+            f"volume group {group.name!r}: its volumes take {taken} bytes and {group.free_bytes} are free, "
+            f"but its size is {group.size_bytes}",
+        )
+
+
+def _field(row: Row, column: str) -> str:
+    value: object = row.get(column)
+    if not isinstance(value, str):
+        _refuse(f"column {column} is {value!r}, not text, in {dict(row)!r:.200}")
+    return value
+
+
+def _name(row: Row, column: str) -> str:
+    name = _bare(_field(row, column))
+    if not name or "/" in name:
+        _refuse(f"column {column} is no name: {name!r}")
+    return name
+
+
+def _number(row: Row, column: str, item: str) -> int:
+    text = _field(row, column)
+    if not _NUMBER.fullmatch(text):
+        _refuse(f"{column} of {item!r} is {text!r:.60}, not a whole number")
+    return int(text)
+
+
+def _bare(name: str) -> str:
+    """The name without the brackets that mark a hidden volume."""
+    return name.removeprefix("[").removesuffix("]")
+
+
+def _refuse(what: str) -> NoReturn:
+    raise SourceInconsistent(LVM, what)
