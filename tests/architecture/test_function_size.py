@@ -1,0 +1,36 @@
+"""A function fits on a screen, a module in one sitting."""
+
+import pytest
+
+from tests.rigs.source_tree import ROOT, agent_modules, functions, parse
+
+FUNCTION_LINES = 60
+MODULE_LINES = 400
+
+MODULES = agent_modules()
+OTHER_FILES = {
+    str(path.relative_to(ROOT)): path
+    for folder in ("tools", "benchmarks")
+    for path in sorted((ROOT / folder).rglob("*.py"))
+}
+
+
+def _too_long(path) -> list[str]:
+    """Functions of one file that are over the limit, signature and docstring included, decorators not."""
+    sizes = [(node, node.end_lineno - node.lineno + 1) for node in functions(parse(path))]
+    return [f"{node.name}, line {node.lineno}: {size} lines" for node, size in sizes if size >= FUNCTION_LINES]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_function_fits_on_a_screen(module: str):
+    assert _too_long(MODULES[module]) == []
+
+
+@pytest.mark.parametrize("file", OTHER_FILES)
+def test_tool_function_fits_on_a_screen(file: str):
+    assert _too_long(OTHER_FILES[file]) == []
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_module_is_one_responsibility(module: str):
+    assert len(MODULES[module].read_text().splitlines()) < MODULE_LINES

@@ -1,0 +1,160 @@
+"""Who may import whom: the contracts in pyproject.toml, and what only names below a package can say."""
+
+import ast
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from tests.rigs.source_tree import ROOT, agent_modules, functions, imports, parse
+
+MODULES = agent_modules()
+
+PURE_PACKAGES = ("agent.model", "agent.resources", "agent.findings", "agent.stages", "agent.traits")
+PURE_SUFFIXES = ("_xml", "_json", "_rows", ".wire")
+PURE = {
+    name: path
+    for name, path in MODULES.items()
+    if name == "agent.errors" or name.startswith(PURE_PACKAGES) or name.endswith(PURE_SUFFIXES)
+}
+
+# What pure code may use of the standard library: no clock, randomness, file, socket, process, thread or log.
+PURE_STDLIB = {
+    *("__future__", "abc", "bisect", "collections", "contextlib", "dataclasses", "datetime", "decimal", "enum"),
+    *("fractions", "functools", "hashlib", "heapq", "ipaddress", "itertools", "json", "math", "operator", "re"),
+    *("statistics", "string", "textwrap", "types", "typing", "unicodedata", "uuid", "xml"),
+}
+PURE_LIBRARIES = {"os_traits", "os_resource_classes"}
+# A parser knows the values that it makes; it does not know what is decided with them.
+PURE_AGENT = {
+    "agent.errors": (),
+    "agent.model": ("agent.model", "agent.errors"),
+    "agent.sources": ("agent.model", "agent.errors", "agent.sources"),
+    "agent.placement": ("agent.model", "agent.errors", "agent.placement"),
+}
+DECIDING_AGENT = (*PURE_PACKAGES, "agent.errors")
+
+# Calls that read a clock, a random source or the outside, from modules that are otherwise allowed.
+IMPURE_NAMES = {"open", "print", "input", "exec", "eval", "breakpoint"}
+IMPURE_ATTRIBUTES = {"now", "utcnow", "today", "uuid1", "uuid4", "fromtimestamp", "localtime"}
+
+# The one driver library that each edge is for; the parsers beside them have none.
+DRIVERS = {
+    "libvirt": ("agent.sources.libvirt",),
+    "sqlalchemy": ("agent.sources.nova_sql", "agent.sources.sql"),
+    "pymysql": ("agent.sources.nova_sql", "agent.sources.sql"),
+    "keystoneauth1": ("agent.placement", "agent.config", "agent.cmd"),
+    "requests": ("agent.placement",),
+    "oslo_config": ("agent.config", "agent.cmd", "agent.telemetry"),
+    "oslo_service": ("agent.cmd", "agent.service", "agent.triggers", "agent.config"),
+    "cliff": ("agent.cmd",),
+    "waitress": ("agent.demo",),
+    "placement": ("agent.demo",),
+}
+
+
+def _top(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def _within(name: str, packages: tuple[str, ...]) -> bool:
+    return any(name == package or name.startswith(package + ".") for package in packages)
+
+
+def _allowed_agent(module: str) -> tuple[str, ...]:
+    return next((allowed for package, allowed in PURE_AGENT.items() if _within(module, (package,))), DECIDING_AGENT)
+
+
+def test_there_is_pure_code_to_look_at():
+    assert {"agent.errors", "agent.model.claim", "agent.model.snapshot"} <= PURE.keys()
+    assert len(PURE) < len(MODULES)
+
+
+@pytest.mark.parametrize("module", PURE)
+def test_pure_module_imports_nothing_with_a_side_effect(module: str):
+    forbidden = []
+    for line, name in imports(PURE[module]):
+        if _top(name) == "agent":
+            allowed = _within(name, _allowed_agent(module))
+        elif _top(name) in sys.stdlib_module_names:
+            allowed = _top(name) in PURE_STDLIB
+        else:
+            allowed = _top(name) in PURE_LIBRARIES
+        if not allowed:
+            forbidden.append(f"line {line}: {name}")
+    assert forbidden == []
+
+
+@pytest.mark.parametrize("module", PURE)
+def test_pure_module_asks_no_clock_and_no_chance(module: str):
+    impure = []
+    for node in ast.walk(parse(PURE[module])):
+        if not isinstance(node, ast.Call):
+            continue
+        if isinstance(node.func, ast.Name) and node.func.id in IMPURE_NAMES:
+            impure.append(f"line {node.lineno}: {node.func.id}()")
+        if isinstance(node.func, ast.Attribute) and node.func.attr in IMPURE_ATTRIBUTES:
+            impure.append(f"line {node.lineno}: .{node.func.attr}()")
+    assert impure == []
+
+
+@pytest.mark.parametrize("module", PURE)
+def test_pure_module_keeps_no_state(module: str):
+    states = [
+        f"line {node.lineno}: {type(node).__name__.lower()}"
+        for function in functions(parse(PURE[module]))
+        for node in ast.walk(function)
+        if isinstance(node, ast.Global)
+    ]
+    assert states == []
+
+
+def test_audit_sees_sources_through_their_protocols_alone():
+    seen = {name for _, name in imports(MODULES["agent.audit"]) if name.startswith("agent.sources")}
+    assert seen
+    assert all(_within(name, ("agent.sources.base",)) for name in seen)
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_driver_library_is_imported_only_where_it_belongs(driver: str):
+    strangers = [
+        f"{module}, line {line}"
+        for module, path in MODULES.items()
+        for line, name in imports(path)
+        if _top(name) == driver and not module.startswith(DRIVERS[driver])
+    ]
+    assert strangers == []
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_nobody_imports_eventlet_or_nova(module: str):
+    assert [name for _, name in imports(MODULES[module]) if _top(name) in ("eventlet", "greenlet", "nova")] == []
+
+
+def _loaded_by(module: str, cwd: pathlib.Path) -> set[str]:
+    """Names of all modules in a fresh interpreter after importing one."""
+    program = f"import {module}, sys; print(*(name for name, loaded in sys.modules.items() if loaded is not None))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=cwd, capture_output=True, text=True, check=True, timeout=60
+    )
+    return set(done.stdout.split())
+
+
+def test_daemon_loads_no_command_line_toolkit_and_no_driver_before_it_is_configured():
+    loaded = _loaded_by("agent.cmd.daemon", ROOT)
+    assert "agent.audit" in loaded
+    unwanted = {"eventlet", "greenlet", "cliff", "cmd2", "prettytable", "sqlalchemy", "pymysql", "oslo_messaging"}
+    assert loaded & (unwanted | {"agent.demo", "placement", "waitress"}) == set()
+
+
+def test_commands_keep_eventlet_out():
+    assert "eventlet" not in _loaded_by("agent.cmd.shell", ROOT)
+
+
+def test_contracts_are_kept():
+    done = subprocess.run(
+        [str(pathlib.Path(sys.executable).with_name("lint-imports")), "--no-cache"],
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,44 @@
+"""Each module says in one sentence what it is for, and what is public says what it promises."""
+
+import ast
+import re
+
+import pytest
+
+from tests.rigs.source_tree import agent_modules, parse
+
+MODULES = {name: path for name, path in agent_modules().items() if path.read_text().strip()}
+
+# A header's first sentence ends in its first paragraph.
+SENTENCE = re.compile(r"\S.*?[.:?](\s|$)", re.DOTALL)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_module_has_a_header(module: str):
+    header = ast.get_docstring(parse(MODULES[module]))
+    assert header, f"{module} has no header"
+    first = header.split("\n\n")[0]
+    assert SENTENCE.match(first), f"{module}: the header's first paragraph is no sentence: {first!r}"
+
+
+def _undocumented(body: list[ast.stmt], owner: str) -> list[str]:
+    """Public classes and functions without a docstring; of a class its public methods too."""
+    missing = []
+    for node in body:
+        if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) or node.name.startswith("_"):
+            continue
+        if not ast.get_docstring(node) and not _is_overload_or_setter(node):
+            missing.append(f"{owner}{node.name}, line {node.lineno}")
+        if isinstance(node, ast.ClassDef):
+            missing += _undocumented(node.body, f"{node.name}.")
+    return missing
+
+
+def _is_overload_or_setter(node: ast.stmt) -> bool:
+    names = {ast.unparse(decorator).rpartition(".")[2] for decorator in node.decorator_list}
+    return bool(names & {"overload", "override", "setter"})
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_public_names_have_docstrings(module: str):
+    assert _undocumented(parse(MODULES[module]).body, "") == []
