@@ -34,9 +34,13 @@ class Retry(enum.Enum):
 
 
 class AgentError(Exception):
-    """Base of every error that is weather and not a bug."""
+    """Base of every error that is weather and not a bug.
+
+    ``applied`` is set by the writer: what Placement had acknowledged before this happened (model.plan.Applied).
+    """
 
     retry = Retry.NEXT_AUDIT
+    applied: object | None = None
 
 
 class ConfigError(AgentError):

@@ -1,0 +1,101 @@
+"""Start and stop a real Placement for the demo and the tests; agent.demo.placement_server is what runs.
+
+It takes about two seconds, most of them for importing Placement, and 100 MiB,
+which is why it is a process of its own.
+"""
+
+from __future__ import annotations
+
+import enum
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.errors import PlacementUnavailable
+
+START_TIMEOUT_S = 60.0
+STOP_TIMEOUT_S = 10.0
+# What Placement's noauth2 asks for; it is no secret.
+TOKEN = "admin"
+
+
+class Lifetime(enum.Enum):
+    """Whether the server ends when the process that started it does, or is kept (``demo --keep``)."""
+
+    WITH_US = "with-us"
+    KEPT = "kept"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementServer:
+    """A server that answers at ``url`` to requests with ``X-Auth-Token: admin``."""
+
+    url: str
+    folder: Path
+    process: subprocess.Popen[bytes]
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self.process.pid
+
+    @property
+    def access_log(self) -> Path:
+        """One line a request: method, path, status, microversion, global request id."""
+        return self.folder / "access.log"
+
+    def stop(self) -> None:
+        """End it and wait for the end. Safe to call twice."""
+        self.process.terminate()
+        try:
+            self.process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait(STOP_TIMEOUT_S)
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+
+
+def start_placement(
+    folder: Path, connection: str | None = None, lifetime: Lifetime = Lifetime.WITH_US, port: int = 0
+) -> PlacementServer:
+    """A server with its files in ``folder``, answering when this returns.
+
+    ``connection`` is an SQLAlchemy URL of an empty or up-to-date database; SQLite
+    in the folder where none is given. ``port`` 0 takes a free one. Raises PlacementUnavailable,
+    quoting the server's log.
+    """
+    folder = folder.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "port").unlink(missing_ok=True)
+    command = [sys.executable, "-m", "agent.demo.placement_server", "--folder", str(folder), "--port", str(port)]
+    command += ["--connection", connection] if connection else []
+    command += ["--until-stdin-closes"] if lifetime is Lifetime.WITH_US else []
+    with (folder / "placement.log").open("ab") as log:
+        process = subprocess.Popen(
+            command,
+            cwd=Path(__file__).parents[2],
+            stdin=subprocess.PIPE if lifetime is Lifetime.WITH_US else subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            # A Ctrl-C meant for us must not end the server before we are done with it.
+            start_new_session=True,
+        )
+    found = _wait_for_port(folder, process)
+    return PlacementServer(url=f"http://127.0.0.1:{found}", folder=folder, process=process)
+
+
+def _wait_for_port(folder: Path, process: subprocess.Popen[bytes]) -> int:
+    end = time.monotonic() + START_TIMEOUT_S
+    pause = threading.Event()
+    while time.monotonic() < end and process.poll() is None:
+        if (folder / "port").exists():
+            return int((folder / "port").read_text())
+        pause.wait(0.01)
+    process.kill()
+    process.wait(STOP_TIMEOUT_S)
+    last = (folder / "placement.log").read_text(errors="replace").strip().splitlines()[-3:]
+    raise PlacementUnavailable(f"the server did not start in {folder}: {' / '.join(last) or 'it wrote nothing'}")

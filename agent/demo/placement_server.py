@@ -1,0 +1,141 @@
+"""Serve a real openstack-placement on loopback, in a process of its own.
+
+``python -m agent.demo.placement_server --folder F [--port 0] [--connection URL] [--threads N] [--until-stdin-closes]``
+
+The folder gets ``placement.conf``, ``access.log`` (one line a request: method,
+path, status, microversion, global request id) and, as soon as requests are
+answered, ``port``. SIGTERM ends it. With ``--until-stdin-closes`` it ends when
+the other end of its standard input is gone, which is when its parent is, however
+that died; without, it outlives its parent.
+
+Requests authenticate by ``X-Auth-Token: admin`` (Placement's ``noauth2``), so it
+listens on 127.0.0.1 only. SQLite is served by one thread: with more, Placement
+answers 500 "database is locked" (measured).
+"""
+
+# ruff: noqa: E402 (nothing of oslo may be imported before eventlet is out)
+from __future__ import annotations
+
+import sys
+
+sys.modules["eventlet"] = None  # type: ignore[assignment]
+
+import argparse
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import waitress.server
+from oslo_config import cfg
+from oslo_log import log as logging
+from placement import conf as placement_conf
+from placement import db_api, deploy
+from placement.db.sqlalchemy import migration
+
+SQLITE_THREADS = 1
+SERVER_THREADS = 4
+
+Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Serve until told to end."""
+    options = _options(argv)
+    folder: Path = options.folder
+    connection = options.connection or f"sqlite:///{folder / 'placement.sqlite'}"
+    # Before the slow part: a SIGTERM during the start must end the process as well.
+    signal.signal(signal.SIGTERM, _end)
+    if options.until_stdin_closes:
+        threading.Thread(target=_end_with_parent, daemon=True).start()
+    application = _placement(folder, connection)
+    with (folder / "access.log").open("a", buffering=1) as log:
+        threads = SQLITE_THREADS if connection.startswith("sqlite") else options.threads
+        server = waitress.server.create_server(
+            _logged(application, log.write), host="127.0.0.1", port=options.port, threads=threads
+        )
+        _say_port(folder, server.effective_port)
+        server.run()
+    return 0
+
+
+def _options(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m agent.demo.placement_server", description="Placement on loopback")
+    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--connection", help="SQLAlchemy URL; SQLite in the folder where none is given")
+    parser.add_argument("--threads", type=int, default=SERVER_THREADS)
+    parser.add_argument("--until-stdin-closes", action="store_true")
+    return parser.parse_args(argv)
+
+
+def _placement(folder: Path, connection: str) -> Application:
+    """The WSGI application on a database brought up to date."""
+    # The connection must come from a file: Placement asks for it while the files are parsed.
+    path = folder / "placement.conf"
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(_configuration(connection))
+    conf = cfg.ConfigOpts()
+    placement_conf.register_opts(conf)
+    logging.register_options(conf)
+    conf([], project="placement", default_config_files=[str(path)])
+    logging.setup(conf, "placement")
+    db_api.configure(conf)
+    migration.upgrade("head")
+    application: Application = deploy.loadapp(conf)
+    return application
+
+
+def _configuration(connection: str) -> str:
+    # A world that is thrown away need not survive a power cut: SQLite's fsync costs a third of each write (measured).
+    # A dollar would be taken for the name of another option.
+    return (
+        "[DEFAULT]\ndefault_log_levels = placement.requestlog=WARNING,oslo_policy=ERROR\n"
+        "[api]\nauth_strategy = noauth2\n"
+        f"[placement_database]\nsqlite_synchronous = false\nconnection = {connection.replace('$', '$$')}\n"
+    )
+
+
+def _logged(application: Application, write: Callable[[str], object]) -> Application:
+    """``application`` with one line a request, written before the client sees the answer."""
+
+    def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        def start(status: str, headers: list[tuple[str, str]], *failure: object) -> object:
+            write(_line(environ, status))
+            return start_response(status, headers, *failure)
+
+        return application(environ, start)
+
+    return serve
+
+
+def _line(environ: dict[str, Any], status: str) -> str:
+    query = environ.get("QUERY_STRING")
+    path = environ["PATH_INFO"] + (f"?{query}" if query else "")
+    microversion = environ.get("HTTP_OPENSTACK_API_VERSION", "-").rpartition(" ")[2]
+    request_id = environ.get("HTTP_X_OPENSTACK_REQUEST_ID", "-")
+    return f"{environ['REQUEST_METHOD']} {path} {status[:3]} {microversion} {request_id}\n"
+
+
+def _say_port(folder: Path, port: int) -> None:
+    """The sockets listen already, so who reads the port may connect at once."""
+    draft = folder / "port.new"
+    draft.write_text(f"{port}\n")
+    draft.replace(folder / "port")
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    sys.exit(0)
+
+
+def _end_with_parent() -> None:
+    while os.read(0, 4096):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

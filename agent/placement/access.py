@@ -1,0 +1,99 @@
+"""Build a PlacementClient from configuration: keystoneauth's own options in one group, ``[placement]`` by default.
+
+What the operator's nova.conf says there works here: any auth plugin, TLS options,
+``endpoint_override`` or the catalog. ``auth_type`` must be set: without a plugin
+keystoneauth fails only at the first request and does not say why.
+Nothing is connected here. keystoneauth's ``none`` sends the token "notused",
+which a Placement with ``auth_strategy = noauth2`` refuses (403): that one takes
+``admin_token`` with token ``admin``.
+"""
+
+from __future__ import annotations
+
+from keystoneauth1 import exceptions as kx
+from keystoneauth1 import loading as ks
+from keystoneauth1.session import TCPKeepAliveAdapter
+from oslo_config import cfg
+from requests.adapters import HTTPAdapter
+
+from agent.errors import ConfigError
+from agent.placement.answers import quoted
+from agent.placement.client import GET_RETRIES, CountingSession, PlacementClient
+
+# The audit's thread is the only one that asks; the second is for a connection that the server just closed.
+POOL_SIZE = 2
+DEFAULTS: dict[str, object] = {
+    "service_type": "placement",
+    "valid_interfaces": ["internal", "public"],
+    # keystoneauth's own default is to wait for ever.
+    "timeout": 10.0,
+    "connect_retries": GET_RETRIES,
+    "status_code_retries": GET_RETRIES,
+}
+
+
+def placement_opts() -> list[cfg.Opt]:
+    """The options of the group, for the sample configuration too; the plugin's own are ``plugin_opts``."""
+    opts = [
+        *ks.get_auth_common_conf_options(),
+        *ks.get_session_conf_options(),
+        *ks.get_adapter_conf_options(include_deprecated=False),
+    ]
+    for opt in opts:
+        if opt.dest in DEFAULTS:
+            opt.default = DEFAULTS[opt.dest]
+    return opts
+
+
+def plugin_opts(auth_type: str) -> list[cfg.Opt]:
+    """The options that this plugin takes. Raises ConfigError where there is no such plugin."""
+    try:
+        return list(ks.get_auth_plugin_conf_options(auth_type))
+    except kx.NoMatchingPlugin as error:
+        raise ConfigError(f"auth_type: no such plugin: {auth_type}") from error
+
+
+def register_placement_opts(conf: cfg.ConfigOpts, group: str = "placement") -> None:
+    """Register ``placement_opts``; the plugin registers its own when it is loaded. Safe to call again."""
+    conf.register_opts(placement_opts(), group=group)
+
+
+def client_from_conf(
+    conf: cfg.ConfigOpts, group: str = "placement", transport: HTTPAdapter | None = None
+) -> PlacementClient:
+    """A client as the group says; ``transport`` in the place of the usual one is for fault injection.
+
+    Sends nothing. Raises ConfigError naming the option that is missing or wrong.
+    """
+    try:
+        return _build(conf, group, transport)
+    except (kx.ClientException, cfg.Error, TypeError, ValueError) as error:
+        raise ConfigError(f"[{group}]: {quoted(str(error))}") from error
+
+
+def _build(conf: cfg.ConfigOpts, group: str, transport: HTTPAdapter | None) -> PlacementClient:
+    # Again, now that the files are read: ``auth_section`` may put auth_type into another group.
+    ks.register_auth_conf_options(conf, group)
+    auth = ks.load_auth_from_conf_options(conf, group)
+    if auth is None:
+        raise ConfigError(
+            f"[{group}] auth_type is not set: give the plugin (password, v3applicationcredential, admin_token, "
+            f"http_basic, none, …) and its options, for instance by [agent] nova_conf = /etc/nova/nova.conf"
+        )
+    options = conf[group]
+    if options.endpoint_override and not options.endpoint_override.startswith(("http://", "https://")):
+        raise ConfigError(f"[{group}] endpoint_override is no URL: {quoted(options.endpoint_override)}")
+    http = CountingSession()
+    carrier = transport or TCPKeepAliveAdapter(
+        pool_connections=POOL_SIZE,
+        pool_maxsize=POOL_SIZE,
+        tls_ciphers=options.tls_ciphers,
+        tls_min_version=options.tls_min_version,
+    )
+    http.mount("http://", carrier)
+    http.mount("https://", carrier)
+    session = ks.load_session_from_conf_options(conf, group, auth=auth, session=http, app_name="stocktake")
+    adapter = ks.load_adapter_from_conf_options(conf, group, session=session, raise_exc=False)
+    # Placement has one major version; these three are accepted for nova.conf's sake and would only add discovery.
+    adapter.version = adapter.min_version = adapter.max_version = None
+    return PlacementClient(adapter, http)

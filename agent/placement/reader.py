@@ -1,0 +1,243 @@
+"""Look at our provider tree with as few requests as the generations allow.
+
+One ``GET /resource_providers?in_tree=`` says which providers changed. A
+generation that stands still proves that nothing was added or changed; it does
+not prove that no allocation was removed (``DELETE /allocations/{c}`` leaves it
+as it was, measured), so allocations are read again when the audit asks for it.
+A rename does not move it either, so names and parents are those of the list.
+
+Other services' nested providers are part of the tree and of the view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from urllib.parse import quote
+
+from agent.errors import GenerationConflict, PlacementRejected, PlacementUnavailable
+from agent.model.placement import Allocation, ConsumerRecord, PlacementView, Provider
+from agent.placement import wire
+from agent.placement.client import MINIMUM, PlacementClient
+from agent.sources.base import ViewRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Known:
+    """One provider as last read in full. ``settled``: all its parts were of one generation."""
+
+    provider: Provider
+    allocations: tuple[Allocation, ...]
+    settled: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _KnownConsumer:
+    """A consumer's record, and the generation that the tree's allocations gave when it was read."""
+
+    listed_generation: int | None
+    record: ConsumerRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Look:
+    """One pass over the tree: what the view shows, and what the next pass starts from."""
+
+    providers: tuple[_Known, ...] = ()
+    consumers: tuple[_KnownConsumer, ...] = ()
+    allocations_fresh: bool = True
+    name_holder: Provider | None = None
+
+
+_NOTHING = _Look()
+
+
+class TreeReader:
+    """PlacementReader over REST. For one thread."""
+
+    def __init__(self, client: PlacementClient) -> None:
+        self._client = client
+        self._last = _NOTHING
+
+    def forget(self) -> None:
+        """Drop the cache: the next view reads everything."""
+        self._last = _NOTHING
+
+    def view(self, request: ViewRequest) -> PlacementView:
+        """The tree as it stands, parents first. A view that fails leaves the cache as it was.
+
+        Raises PlacementError; GenerationConflict when providers vanished while they were read, twice.
+        """
+        with self._client.global_request_id():
+            before = self._client.requests
+            look = self._look(request)
+            self._last = look
+            return PlacementView(
+                root_uuid=request.root_uuid,
+                providers=tuple(known.provider for known in look.providers),
+                allocations=tuple(allocation for known in look.providers for allocation in known.allocations),
+                allocations_fresh=look.allocations_fresh,
+                consumers=tuple(known.record for known in look.consumers),
+                name_holder=look.name_holder,
+                requests=self._client.requests - before,
+            )
+
+    def _look(self, request: ViewRequest) -> _Look:
+        try:
+            return _look(self._client, self._last, request)
+        except PlacementRejected as error:
+            if error.status != 404:
+                raise
+        # A provider was deleted between the list and its parts: one more look, from the list on.
+        try:
+            return _look(self._client, self._last, request)
+        except PlacementRejected as error:
+            if error.status != 404:
+                raise
+            message = f"providers vanish while the tree is read: {error.message}"
+            raise GenerationConflict(message, status=error.status, request_id=error.request_id) from error
+
+
+def _look(client: PlacementClient, last: _Look, request: ViewRequest) -> _Look:
+    path = f"/resource_providers?in_tree={quote(request.root_uuid, safe='')}"
+    listed = wire.parents_first(client.get(path, MINIMUM, wire.parse_providers))
+    if not listed:
+        return _Look(name_holder=_name_holder(client, request.root_name))
+    if request.root_uuid not in {provider.uuid for provider in listed}:
+        raise PlacementUnavailable(f"answer not understood: the tree of {request.root_uuid} does not contain it")
+    known = {before.provider.uuid: before for before in last.providers}
+    providers, fresh = [], True
+    for provider in listed:
+        before = known.get(provider.uuid)
+        if before is None or not before.settled or before.provider.generation != provider.generation:
+            providers.append(_read(client, provider))
+        elif request.fresh_allocations:
+            providers.append(_read_allocations_again(client, provider, before))
+        else:
+            providers.append(_renamed(before, provider))
+            fresh = False
+    consumers = _consumers(client, last.consumers, _consumer_generations(providers), request)
+    return _Look(providers=tuple(providers), consumers=consumers, allocations_fresh=fresh)
+
+
+def _name_holder(client: PlacementClient, name: str) -> Provider | None:
+    if not name:
+        return None
+    found = client.get(f"/resource_providers?name={quote(name, safe='')}", MINIMUM, wire.parse_providers)
+    return found[0] if found else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Parts:
+    """The four answers that make one provider, each with the generation at which it was true."""
+
+    inventories: wire.Inventories
+    traits: wire.Traits
+    aggregates: wire.Aggregates
+    allocations: wire.Allocations
+
+    @property
+    def generations(self) -> tuple[int, ...]:
+        return tuple(p.generation for p in (self.inventories, self.traits, self.aggregates, self.allocations))
+
+
+def _read(client: PlacementClient, listed: Provider) -> _Known:
+    """Everything of one provider; what is older than the newest part is read once more.
+
+    Where somebody writes faster than that, the lowest generation stands for all:
+    a write that rests on it can only succeed if nothing changed since, and
+    the next view reads the provider again.
+    """
+    parts = _Parts(
+        inventories=_inventories(client, listed.uuid),
+        traits=_traits(client, listed.uuid),
+        aggregates=_aggregates(client, listed.uuid),
+        allocations=_allocations(client, listed.uuid),
+    )
+    if len(set(parts.generations)) > 1:
+        parts = _caught_up(client, listed.uuid, parts)
+    return _Known(
+        provider=replace(
+            listed,
+            generation=min(parts.generations),
+            inventories=parts.inventories.inventories,
+            traits=parts.traits.traits,
+            aggregates=parts.aggregates.aggregates,
+        ),
+        allocations=parts.allocations.allocations,
+        settled=len(set(parts.generations)) == 1,
+    )
+
+
+def _caught_up(client: PlacementClient, uuid: str, parts: _Parts) -> _Parts:
+    newest = max(parts.generations)
+    return _Parts(
+        inventories=parts.inventories if parts.inventories.generation == newest else _inventories(client, uuid),
+        traits=parts.traits if parts.traits.generation == newest else _traits(client, uuid),
+        aggregates=parts.aggregates if parts.aggregates.generation == newest else _aggregates(client, uuid),
+        allocations=parts.allocations if parts.allocations.generation == newest else _allocations(client, uuid),
+    )
+
+
+def _read_allocations_again(client: PlacementClient, listed: Provider, before: _Known) -> _Known:
+    found = _allocations(client, listed.uuid)
+    if found.generation != listed.generation:
+        return _read(client, listed)
+    return replace(_renamed(before, listed), allocations=found.allocations)
+
+
+def _renamed(before: _Known, listed: Provider) -> _Known:
+    same = replace(before.provider, name=listed.name, parent_uuid=listed.parent_uuid)
+    return replace(before, provider=same)
+
+
+def _inventories(client: PlacementClient, uuid: str) -> wire.Inventories:
+    return client.get(_of(uuid, "inventories"), MINIMUM, wire.parse_inventories)
+
+
+def _traits(client: PlacementClient, uuid: str) -> wire.Traits:
+    return client.get(_of(uuid, "traits"), MINIMUM, wire.parse_traits)
+
+
+def _aggregates(client: PlacementClient, uuid: str) -> wire.Aggregates:
+    return client.get(_of(uuid, "aggregates"), MINIMUM, wire.parse_aggregates)
+
+
+def _allocations(client: PlacementClient, uuid: str) -> wire.Allocations:
+    return client.get(_of(uuid, "allocations"), MINIMUM, lambda body: wire.parse_allocations(body, uuid))
+
+
+def _of(uuid: str, part: str) -> str:
+    return f"/resource_providers/{quote(uuid, safe='')}/{part}"
+
+
+def _consumer_generations(providers: Iterable[_Known]) -> dict[str, int]:
+    """Every consumer of the tree with the newest generation that was seen of it."""
+    newest: dict[str, int] = {}
+    for known in providers:
+        for allocation in known.allocations:
+            generation = allocation.consumer_generation or 0
+            newest[allocation.consumer_uuid] = max(generation, newest.get(allocation.consumer_uuid, 0))
+    return newest
+
+
+def _consumers(
+    client: PlacementClient, last: tuple[_KnownConsumer, ...], generations: dict[str, int], request: ViewRequest
+) -> tuple[_KnownConsumer, ...]:
+    """Records of the tree's consumers, sorted by uuid: those still current, and as many new ones as may be read."""
+    current = {
+        known.record.consumer_uuid: known
+        for known in last
+        if generations.get(known.record.consumer_uuid) == known.listed_generation
+    }
+    first = [uuid for uuid in dict.fromkeys(request.suspects) if uuid in generations]
+    wanted = dict.fromkeys([*first, *sorted(generations)])
+    due = [uuid for uuid in wanted if uuid not in current][: request.consumer_reads]
+    for uuid in due:
+        current[uuid] = _KnownConsumer(listed_generation=generations[uuid], record=_consumer(client, uuid))
+    return tuple(current[uuid] for uuid in sorted(current))
+
+
+def _consumer(client: PlacementClient, uuid: str) -> ConsumerRecord:
+    path = f"/allocations/{quote(uuid, safe='')}"
+    return client.get(path, MINIMUM, lambda body: wire.parse_consumer(body, uuid))

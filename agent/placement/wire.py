@@ -1,0 +1,330 @@
+"""Placement's JSON as values, and values as Placement's JSON: the only module that knows the shape of either.
+
+Fields that Placement leaves out get its defaults, so that comparing two
+inventories is ``==``. What a parser cannot read is never skipped: every parser
+here raises PlacementUnavailable on anything that is not the expected shape,
+whatever it is, and nothing else. Pure: no I/O.
+
+The generation that comes with an answer is that of the provider when it was
+answered, which may be newer than the one in the list of providers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from agent.errors import PlacementUnavailable
+from agent.model.placement import MAX_UNIT_DEFAULT, Allocation, ConsumerRecord, Inventory, Provider
+from agent.model.plan import CreateProvider
+
+
+class Microversion(NamedTuple):
+    """A microversion, comparable: 1.9 is below 1.30."""
+
+    major: int
+    minor: int
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inventories:
+    """``…/inventories``: the whole set, sorted by class, at one generation."""
+
+    generation: int
+    inventories: tuple[Inventory, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traits:
+    """``…/traits`` at one generation."""
+
+    generation: int
+    traits: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aggregates:
+    """``…/aggregates`` at one generation (1.19)."""
+
+    generation: int
+    aggregates: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allocations:
+    """``…/allocations`` of one provider at one generation (1.28), sorted by consumer and class."""
+
+    generation: int
+    allocations: tuple[Allocation, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """What an error body says: Placement's machine-readable code (1.23) and its words. Both may be empty."""
+
+    code: str
+    detail: str
+
+
+def nothing(body: object) -> None:
+    """For answers without a body (201, 204)."""
+    if body is not None:
+        raise _odd("a body", "where none belongs", body)
+
+
+def parse_maximum(body: object) -> Microversion:
+    """The newest microversion of the root document's v1."""
+    for version in _items(_object(body, "root document"), "versions"):
+        found = _object(version, "version")
+        if str(found.get("id", "")).startswith("v1."):
+            return _microversion(_text(found, "max_version"))
+    raise _odd("root document", "names no version 1", body)
+
+
+def parse_providers(body: object) -> tuple[Provider, ...]:
+    """``GET /resource_providers`` (1.14), in the order given, without inventories, traits and aggregates."""
+    providers = tuple(parse_provider(item) for item in _items(_object(body, "provider list"), "resource_providers"))
+    if len({provider.uuid for provider in providers}) != len(providers):
+        raise _odd("provider list", "names a provider twice", body)
+    return providers
+
+
+def parse_provider(body: object) -> Provider:
+    """One provider (1.14), as in the list and as POST (1.20) answers."""
+    found = _object(body, "provider")
+    parent = found.get("parent_provider_uuid")
+    if parent is not None and not (isinstance(parent, str) and parent):
+        raise _odd("provider", "has an odd parent_provider_uuid", parent)
+    return Provider(
+        uuid=_text(found, "uuid"),
+        name=_text(found, "name"),
+        parent_uuid=parent,
+        generation=_number(found, "generation"),
+    )
+
+
+def parents_first(providers: Iterable[Provider]) -> tuple[Provider, ...]:
+    """Sorted by depth, then by name. A parent that is not among them counts as none; a loop raises."""
+    by_uuid = {provider.uuid: provider for provider in providers}
+
+    def depth(provider: Provider) -> int:
+        steps, at = 0, provider
+        while at.parent_uuid in by_uuid:
+            steps, at = steps + 1, by_uuid[at.parent_uuid]
+            if steps > len(by_uuid):
+                raise _odd("provider tree", "has a loop at", provider.uuid)
+        return steps
+
+    return tuple(sorted(by_uuid.values(), key=lambda provider: (depth(provider), provider.name, provider.uuid)))
+
+
+def parse_inventories(body: object) -> Inventories:
+    """``GET`` and ``PUT …/inventories``."""
+    found = _object(body, "inventories")
+    records = _mapping(found, "inventories")
+    return Inventories(
+        generation=_number(found, "resource_provider_generation"),
+        inventories=tuple(_inventory(name, records[name]) for name in sorted(records)),
+    )
+
+
+def render_inventories(inventories: Iterable[Inventory], generation: int) -> dict[str, object]:
+    """The body of ``PUT …/inventories``: every field is sent, because a PUT resets what it leaves out."""
+    return {
+        "resource_provider_generation": generation,
+        "inventories": {
+            inventory.resource_class: {
+                "total": inventory.total,
+                "reserved": inventory.reserved,
+                "min_unit": inventory.min_unit,
+                "max_unit": inventory.max_unit,
+                "step_size": inventory.step_size,
+                "allocation_ratio": inventory.allocation_ratio,
+            }
+            for inventory in inventories
+        },
+    }
+
+
+def parse_traits(body: object) -> Traits:
+    """``GET`` and ``PUT …/traits``."""
+    found = _object(body, "traits")
+    return Traits(generation=_number(found, "resource_provider_generation"), traits=_names(found, "traits"))
+
+
+def render_traits(traits: Iterable[str], generation: int) -> dict[str, object]:
+    """The body of ``PUT …/traits``; an empty list clears them."""
+    return {"resource_provider_generation": generation, "traits": sorted(traits)}
+
+
+def parse_aggregates(body: object) -> Aggregates:
+    """``GET`` and ``PUT …/aggregates`` (1.19)."""
+    found = _object(body, "aggregates")
+    return Aggregates(generation=_number(found, "resource_provider_generation"), aggregates=_names(found, "aggregates"))
+
+
+def render_aggregates(aggregates: Iterable[str], generation: int) -> dict[str, object]:
+    """The body of ``PUT …/aggregates`` (1.19)."""
+    return {"resource_provider_generation": generation, "aggregates": sorted(aggregates)}
+
+
+def render_provider(write: CreateProvider) -> dict[str, object]:
+    """The body of ``POST /resource_providers``: the key of the parent is left out for a root (null is 400)."""
+    body: dict[str, object] = {"uuid": write.provider_uuid, "name": write.name}
+    if write.parent_uuid is not None:
+        body["parent_provider_uuid"] = write.parent_uuid
+    return body
+
+
+def parse_allocations(body: object, provider_uuid: str) -> Allocations:
+    """``GET …/allocations`` of one provider (1.28: with each consumer's generation)."""
+    found = _object(body, "allocations")
+    consumers = _mapping(found, "allocations")
+    return Allocations(
+        generation=_number(found, "resource_provider_generation"),
+        allocations=tuple(
+            allocation
+            for consumer in sorted(consumers)
+            for allocation in _held_by(consumer, provider_uuid, _object(consumers[consumer], "allocation"))
+        ),
+    )
+
+
+def parse_consumer(body: object, consumer_uuid: str) -> ConsumerRecord:
+    """``GET /allocations/{consumer}`` (1.28). A consumer that does not exist is 200 with no allocations."""
+    found = _object(body, "consumer")
+    providers = _mapping(found, "allocations")
+    generation = _number(found, "consumer_generation") if providers else None
+    return ConsumerRecord(
+        consumer_uuid=consumer_uuid,
+        generation=generation,
+        project_id=_text(found, "project_id") if providers else None,
+        user_id=_text(found, "user_id") if providers else None,
+        allocations=tuple(
+            Allocation(
+                consumer_uuid=consumer_uuid,
+                consumer_generation=generation,
+                provider_uuid=provider,
+                resource_class=resource_class,
+                amount=amount,
+            )
+            for provider in sorted(providers)
+            for resource_class, amount in _amounts(_object(providers[provider], "allocation"))
+        ),
+    )
+
+
+def parse_refusal(body: object) -> Refusal:
+    """The first entry of an error body. Lenient: what is not there is empty."""
+    errors = body.get("errors") if isinstance(body, Mapping) else None
+    first = errors[0] if isinstance(errors, list) and errors else None
+    if not isinstance(first, Mapping):
+        return Refusal(code="", detail="")
+    return Refusal(code=str(first.get("code") or ""), detail=" ".join(str(first.get("detail") or "").split()))
+
+
+def _inventory(resource_class: str, record: object) -> Inventory:
+    found = _object(record, f"inventory of {resource_class}")
+    return Inventory(
+        resource_class=resource_class,
+        total=_number(found, "total"),
+        reserved=_number(found, "reserved", 0),
+        min_unit=_number(found, "min_unit", 1),
+        max_unit=_number(found, "max_unit", MAX_UNIT_DEFAULT),
+        step_size=_number(found, "step_size", 1),
+        allocation_ratio=_ratio(found.get("allocation_ratio", 1.0)),
+    )
+
+
+def _ratio(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _odd("allocation_ratio", "is not a number", value)
+    try:
+        ratio = float(value)
+    except OverflowError:
+        ratio = math.inf
+    if not math.isfinite(ratio):
+        raise _odd("allocation_ratio", "is not finite", value)
+    return ratio
+
+
+def _held_by(consumer: str, provider_uuid: str, found: Mapping[str, object]) -> tuple[Allocation, ...]:
+    generation = _number(found, "consumer_generation")
+    return tuple(
+        Allocation(
+            consumer_uuid=consumer,
+            consumer_generation=generation,
+            provider_uuid=provider_uuid,
+            resource_class=resource_class,
+            amount=amount,
+        )
+        for resource_class, amount in _amounts(found)
+    )
+
+
+def _amounts(found: Mapping[str, object]) -> tuple[tuple[str, int], ...]:
+    resources = _mapping(found, "resources")
+    return tuple((name, _number(resources, name)) for name in sorted(resources))
+
+
+def _microversion(text: str) -> Microversion:
+    major, dot, minor = text.partition(".")
+    if not (dot and major.isdecimal() and minor.isdecimal() and len(text) < 12 and text.isascii()):
+        raise _odd("max_version", "is no microversion", text)
+    return Microversion(int(major), int(minor))
+
+
+def _object(value: object, what: str) -> Mapping[str, object]:
+    if not isinstance(value, Mapping):
+        raise _odd(what, "is no JSON object", value)
+    return value
+
+
+def _mapping(found: Mapping[str, object], key: str) -> Mapping[str, object]:
+    return _object(found.get(key), key)
+
+
+def _items(found: Mapping[str, object], key: str) -> list[object]:
+    value = found.get(key)
+    if not isinstance(value, list):
+        raise _odd(key, "is no list", value)
+    return value
+
+
+def _names(found: Mapping[str, object], key: str) -> frozenset[str]:
+    values = _items(found, key)
+    if not all(isinstance(value, str) for value in values):
+        raise _odd(key, "has an entry that is no string", values)
+    return frozenset(str(value) for value in values)
+
+
+def _text(found: Mapping[str, object], key: str) -> str:
+    value = found.get(key)
+    if not isinstance(value, str) or not value:
+        raise _odd(key, "is no string", value)
+    return value
+
+
+def _number(found: Mapping[str, object], key: str, default: int | None = None) -> int:
+    value = found.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise _odd(key, "is no integer", value)
+    return value
+
+
+def _odd(what: str, why: str, value: object) -> PlacementUnavailable:
+    # The shape is enough to find the fault, and an answer may be megabytes long.
+    return PlacementUnavailable(f"answer not understood: {what} {why}: {_shape(value)}")
+
+
+def _shape(value: object) -> str:
+    if isinstance(value, str | int | float | None):
+        return (
+            repr(value)[:60] if not isinstance(value, int) else f"{type(value).__name__} of {value.bit_length()} bits"
+        )
+    return type(value).__name__
