@@ -114,6 +114,9 @@ class HostFacts:
     3.1). ``memory_mib`` is getInfo's, ``memory_used_mib`` from /proc/meminfo:
     memory − (MemFree + Buffers + Cached), None where it cannot be read.
     ``simulated`` names what a test driver invents, for the demo to say.
+    ``capabilities_known`` is False while libvirt has not answered yet (it probes
+    QEMU for seconds after its start): then cells, traits, the places of CPUs and
+    the hypervisor's version are unknown, not absent.
     """
 
     hostname: str
@@ -128,6 +131,7 @@ class HostFacts:
     odd_domains: tuple[OddDomain, ...] = ()
     capability_traits: frozenset[str] = frozenset()
     simulated: tuple[str, ...] = ()
+    capabilities_known: bool = True
 
     @property
     def online_cpus(self) -> tuple[int, ...]:

@@ -1,0 +1,85 @@
+"""Decide which domains' XML must be read again, and keep what the others said.
+
+The cache is trusted only while events arrive: then a domain is read again when
+an event named it, when its state changed, and in its turn, so that every domain
+is read at least once in ten reads. Some changes raise no event at all (a live
+``setvcpus`` of QEMU before 9.x); without the turns they would never be seen.
+
+Events may come from any thread, reads come from one.
+"""
+
+from __future__ import annotations
+
+import threading
+import zlib
+from collections.abc import Iterable, Mapping
+
+from agent.model.host import Domain, DomainState, OddDomain
+
+TURNS = 10
+
+
+class DomainCache:
+    """What is known of each domain, by uuid."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[str, tuple[DomainState, Domain | OddDomain]] = {}
+        self._changed: set[str] = set()
+        self._all_changed = True
+        self._trusted = False
+        self._turn = 0
+
+    def trust(self) -> None:
+        """Events arrive from now on; what was read before may have changed unnoticed."""
+        with self._lock:
+            self._trusted = True
+            self._all_changed = True
+
+    def distrust(self) -> None:
+        """Events no longer arrive: each read asks for everything."""
+        with self._lock:
+            self._trusted = False
+
+    def changed(self, domain_uuid: str) -> None:
+        """An event named this domain."""
+        with self._lock:
+            self._changed.add(domain_uuid)
+
+    def forget(self) -> None:
+        """Read everything again, once."""
+        with self._lock:
+            self._all_changed = True
+
+    def to_read(self, states: Mapping[str, DomainState]) -> frozenset[str]:
+        """The domains among ``states`` to be read now. Changes told from here on count for the next read."""
+        with self._lock:
+            everything = self._all_changed or not self._trusted
+            named, self._changed = self._changed, set()
+            self._all_changed = False
+        self._turn = (self._turn + 1) % TURNS
+        if everything:
+            return frozenset(states)
+        return frozenset(
+            domain_uuid
+            for domain_uuid, state in states.items()
+            if domain_uuid in named or self._turn_of(domain_uuid) == self._turn or self._state(domain_uuid) != state
+        )
+
+    def keep(self, states: Mapping[str, DomainState], read: Iterable[Domain | OddDomain]) -> None:
+        """Take over what was read, and drop the domains that are gone."""
+        self._known |= {one.uuid: (states[one.uuid], one) for one in read}
+        self._known = {domain_uuid: known for domain_uuid, known in self._known.items() if domain_uuid in states}
+
+    def all(self) -> tuple[Domain | OddDomain, ...]:
+        """Everything that is known, by uuid."""
+        return tuple(self._known[domain_uuid][1] for domain_uuid in sorted(self._known))
+
+    def _state(self, domain_uuid: str) -> DomainState | None:
+        known = self._known.get(domain_uuid)
+        return None if known is None else known[0]
+
+    @staticmethod
+    def _turn_of(domain_uuid: str) -> int:
+        # Of the uuid and not of its place in the list, which moves as domains come and go.
+        return zlib.crc32(domain_uuid.encode()) % TURNS

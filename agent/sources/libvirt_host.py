@@ -1,0 +1,317 @@
+"""Read the host from libvirt and /proc/meminfo: CPUs, memory, NUMA cells and all defined guests.
+
+Few bulk calls: one list, one STATE statistics call, and the XML of those
+domains only that the cache does not vouch for. No statistics group but STATE:
+the others ask each QEMU's monitor, and a frozen QEMU then blocks the call for
+ever. Everything runs on the reader's thread; the connection is kept there and
+reopened when it is dead.
+
+The connection is not the one that LibvirtEvents has: libvirt.open() and any
+call may hang for ever on a hung daemon, and neither side must wait for the
+other's.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import libvirt
+from oslo_log import log as logging
+
+from agent.errors import SourceError, SourceInconsistent, SourceUnavailable, SourceUnsupported
+from agent.model.host import Cpu, Domain, DomainState, HostFacts, OddDomain
+from agent.sources import libvirt_connection
+from agent.sources.base import Deadline
+from agent.sources.domain_cache import DomainCache
+from agent.sources.libvirt_xml import HostTopology, parse_capabilities, parse_domain
+from agent.sources.meminfo import used_mib
+from agent.sources.reader_thread import ReaderThread
+
+LOG = logging.getLogger(__name__)
+
+_STATES = tuple(DomainState)
+_SLOW_CAPABILITIES_S = 2.0
+_CLOSE_WAIT_S = 1.0
+
+SIMULATED = (
+    "CPUs: libvirt's test driver has none; all of the number in its XML file count as online",
+    "node name: the test driver gives the real machine's; the configured host is taken",
+    "guests: the test driver only keeps their definitions, nothing runs",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostPlace:
+    """Which libvirt, and where /proc is.
+
+    ``host`` is ``[DEFAULT] host``: the node name where the driver is the test
+    driver, and nowhere else. ``capabilities_wait_s`` is how long a read waits
+    for slow capabilities before it goes on without them.
+    """
+
+    uri: str
+    host: str
+    proc_root: Path = Path("/proc")
+    capabilities_wait_s: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Nature:
+    """What does not change while a connection lasts, and may take seconds to ask for."""
+
+    topology: HostTopology
+    hypervisor_version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Node:
+    """Name and CPUs, as the driver says or as the test driver is taken to mean."""
+
+    hostname: str
+    online: tuple[bool, ...]
+    simulated: tuple[str, ...] = ()
+
+
+class _Session:
+    """One connection and what was learned over it."""
+
+    def __init__(self, connection: libvirt.virConnect) -> None:
+        self.connection = connection
+        self.driver: str = connection.getType()
+        self.libvirt_version: int = connection.getLibVersion()
+        self.nature: _Nature | None = None
+
+
+class LibvirtHost:
+    """The host source. ``capability_reader`` is a second thread, for the one call that takes seconds."""
+
+    name = "libvirt"
+
+    def __init__(self, place: HostPlace, reader: ReaderThread, capability_reader: ReaderThread) -> None:
+        self._place = place
+        self._reader = reader
+        self._capability_reader = capability_reader
+        self._cache = DomainCache()
+        self._session: _Session | None = None
+        self._hostname: str | None = None
+        self._ignored_hostname: str | None = None
+
+    def read(self, deadline: Deadline) -> HostFacts:
+        """All host facts.
+
+        Raises SourceUnavailable with the URI and libvirt's message,
+        SourceUnsupported where the driver lacks a call that is needed,
+        SourceInconsistent when the capabilities make no sense. A domain that
+        cannot be understood is an OddDomain and never fails the read.
+        """
+        try:
+            return self._reader.call(self._read, deadline)
+        except SourceUnavailable as error:
+            raise SourceUnavailable(self.name, f"{self._place.uri}: {error.message}") from error
+        except libvirt.libvirtError as error:
+            raise self._named(error) from error
+
+    def forget(self) -> None:
+        """Read every domain again, and the capabilities."""
+        self._cache.forget()
+        session = self._session
+        if session is not None:
+            session.nature = None
+
+    def close(self) -> None:
+        """Close the connection, and wait a second at most; call it before the process ends.
+
+        Otherwise the interpreter closes it while it shuts down, and a daemon
+        that hangs would keep this process alive.
+        """
+        try:
+            self._reader.call(self._drop, Deadline.after(_CLOSE_WAIT_S))
+        except SourceUnavailable:
+            LOG.debug("libvirt did not let go of the connection", extra={"uri": self._place.uri})
+
+    def domain_changed(self, domain_uuid: str) -> None:
+        """An event named this domain: its XML is read again. From any thread."""
+        self._cache.changed(domain_uuid)
+
+    def events_up(self) -> None:
+        """Events arrive from now on, so that cached domains may be believed. From any thread."""
+        self._cache.trust()
+
+    def events_down(self) -> None:
+        """No events arrive: every read asks for every domain. From any thread."""
+        self._cache.distrust()
+
+    def _named(self, error: libvirt.libvirtError) -> SourceError:
+        kind = SourceUnsupported if libvirt_connection.is_unsupported(error) else SourceUnavailable
+        return kind(self.name, f"{self._place.uri}: {error.get_error_message() or error}")
+
+    def _read(self) -> HostFacts:
+        was_open = self._session is not None
+        try:
+            return self._facts(self._alive_session())
+        except libvirt.libvirtError as error:
+            self._cache.forget()
+            if not libvirt_connection.says_lost(error):
+                raise
+            self._drop()
+            # A daemon that was restarted between two reads shows it at the first call only: ask the new one.
+            if not was_open:
+                raise
+        return self._facts(self._alive_session())
+
+    def _alive_session(self) -> _Session:
+        if self._session is not None and not libvirt_connection.is_alive(self._session.connection):
+            self._drop()
+        if self._session is None:
+            self._cache.forget()
+            self._session = _Session(libvirt_connection.open_read_only(self._place.uri))
+        return self._session
+
+    def _drop(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            libvirt_connection.close_quietly(session.connection)
+
+    def _facts(self, session: _Session) -> HostFacts:
+        memory_mib = int(session.connection.getInfo()[1])
+        node = self._node(session)
+        domains = self._domains(session)
+        nature = self._nature(session)
+        topology = nature.topology if nature else HostTopology()
+        return HostFacts(
+            hostname=self._first_hostname(node.hostname),
+            driver=session.driver,
+            libvirt_version=session.libvirt_version,
+            hypervisor_version=nature.hypervisor_version if nature else 0,
+            cpus=_cpus(node.online, topology),
+            memory_mib=memory_mib,
+            memory_used_mib=used_mib(self._place.proc_root, memory_mib),
+            cells=topology.cells,
+            domains=tuple(one for one in domains if isinstance(one, Domain)),
+            odd_domains=tuple(one for one in domains if isinstance(one, OddDomain)),
+            simulated=node.simulated,
+            capabilities_known=nature is not None,
+        )
+
+    def _node(self, session: _Session) -> _Node:
+        if session.driver == "TEST":
+            return test_driver_node(session.connection, self._place.host)
+        return _Node(
+            hostname=session.connection.getHostname(),
+            online=tuple(map(bool, session.connection.getCPUMap()[1])),
+        )
+
+    def _first_hostname(self, hostname: str) -> str:
+        if self._hostname is None:
+            self._hostname = hostname
+        if hostname not in (self._hostname, self._ignored_hostname):
+            # Another node name would be another resource provider: nova keeps the first one too.
+            self._ignored_hostname = hostname
+            LOG.warning("libvirt's host name changed; ignored", extra={"kept": self._hostname, "ignored": hostname})
+        return self._hostname
+
+    def _domains(self, session: _Session) -> tuple[Domain | OddDomain, ...]:
+        handles = {handle.UUIDString(): handle for handle in session.connection.listAllDomains()}
+        states = _states(session.connection, handles)
+        read = []
+        for domain_uuid in self._cache.to_read(states):
+            one = _read_domain(handles[domain_uuid], states[domain_uuid])
+            if one is None:
+                del states[domain_uuid]
+            else:
+                read.append(one)
+        self._cache.keep(states, read)
+        return self._cache.all()
+
+    def _nature(self, session: _Session) -> _Nature | None:
+        """Capabilities and version, or None while they are still being asked for."""
+        if session.nature is None:
+            try:
+                self._capability_reader.call(lambda: _learn(session), Deadline.after(self._place.capabilities_wait_s))
+            except SourceUnavailable:
+                return None
+        return session.nature
+
+
+def test_driver_node(connection: libvirt.virConnect, host: str) -> _Node:
+    """What the test driver is taken to mean: the only place that treats it differently.
+
+    Its getCPUMap is a constant (8 CPUs, 3 online) whatever its XML says, its
+    getHostname is the real machine's; getInfo is right. Raises libvirt.libvirtError.
+    """
+    return _Node(hostname=host, online=(True,) * int(connection.getInfo()[2]), simulated=SIMULATED)
+
+
+def _cpus(online: tuple[bool, ...], topology: HostTopology) -> tuple[Cpu, ...]:
+    places = {place.id: place for place in topology.places}
+    return tuple(
+        Cpu(id=cpu_id, online=is_online, core=place.core, socket=place.socket, cell=place.cell)
+        if (place := places.get(cpu_id))
+        else Cpu(id=cpu_id, online=is_online)
+        for cpu_id, is_online in enumerate(online)
+    )
+
+
+def _states(connection: libvirt.virConnect, handles: Mapping[str, libvirt.virDomain]) -> dict[str, DomainState]:
+    """State by uuid; a domain that vanished meanwhile is left out."""
+    bulk = _bulk_states(connection)
+    states = {}
+    for domain_uuid, handle in handles.items():
+        number = bulk.get(domain_uuid)
+        if number is None:
+            number = _one_state(handle)
+        if number is not None:
+            states[domain_uuid] = _STATES[number] if 0 <= number < len(_STATES) else DomainState.NO_STATE
+    return states
+
+
+def _bulk_states(connection: libvirt.virConnect) -> dict[str, int]:
+    try:
+        answers = connection.getAllDomainStats(libvirt.VIR_DOMAIN_STATS_STATE)
+    except libvirt.libvirtError as error:
+        if libvirt_connection.is_unsupported(error):
+            return {}
+        raise
+    return {handle.UUIDString(): stats["state.state"] for handle, stats in answers if "state.state" in stats}
+
+
+def _one_state(handle: libvirt.virDomain) -> int | None:
+    try:
+        return int(handle.state()[0])
+    except libvirt.libvirtError as error:
+        if libvirt_connection.is_gone(error):
+            return None
+        raise
+
+
+def _read_domain(handle: libvirt.virDomain, state: DomainState) -> Domain | OddDomain | None:
+    """One domain, or None when it vanished after the list was made."""
+    try:
+        return parse_domain(handle.XMLDesc(0), state)
+    except SourceInconsistent as error:
+        return OddDomain(uuid=handle.UUIDString(), name=handle.name(), reason=error.message)
+    except libvirt.libvirtError as error:
+        if libvirt_connection.is_gone(error):
+            return None
+        if libvirt_connection.says_lost(error):
+            raise
+        reason = f"domain {handle.name()}: {error.get_error_message()}"
+        return OddDomain(uuid=handle.UUIDString(), name=handle.name(), reason=reason)
+
+
+def _learn(session: _Session) -> None:
+    """Ask for what takes seconds after a daemon's start: it probes each QEMU binary (4 s, measured)."""
+    started = time.monotonic()
+    xml = session.connection.getCapabilities()
+    version = int(session.connection.getVersion())
+    took_s = time.monotonic() - started
+    if took_s > _SLOW_CAPABILITIES_S:
+        LOG.warning(
+            "libvirt's capabilities were slow: it probes QEMU again where it finds its cache stale,"
+            " at every call if its user cannot open /dev/kvm",
+            extra={"seconds": round(took_s, 1)},
+        )
+    session.nature = _Nature(topology=parse_capabilities(xml), hypervisor_version=version)

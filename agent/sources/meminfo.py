@@ -1,0 +1,28 @@
+"""Used memory of the host from /proc/meminfo, by nova's formula: MemAvailable and huge pages play no part."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from agent.model.units import kib_to_mib
+
+_LINE = re.compile(r"^(MemFree|Buffers|Cached):\s+([0-9]{1,18}) kB$", re.MULTILINE | re.ASCII)
+
+
+def used_mib(proc_root: Path, memory_mib: int) -> int | None:
+    """The host's memory − (MemFree + Buffers + Cached), in MiB; None where that cannot be read or makes no sense."""
+    try:
+        text = (proc_root / "meminfo").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return None
+    return parse_used_mib(text, memory_mib)
+
+
+def parse_used_mib(text: str, memory_mib: int) -> int | None:
+    """The same from the file's text."""
+    found = dict(_LINE.findall(text))
+    if len(found) != 3:
+        return None
+    used = memory_mib - kib_to_mib(sum(map(int, found.values())))
+    return used if used >= 0 else None

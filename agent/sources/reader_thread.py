@@ -1,0 +1,119 @@
+"""Run a call that cannot be cancelled on a thread of its own, and stop waiting for it when the deadline passes.
+
+A call that missed its deadline goes on in the background: until it returns, no
+second one is started, so a hung libvirt or a dead mount costs one thread and
+never more. Its late answer is thrown away.
+"""
+
+from __future__ import annotations
+
+import datetime
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from agent.errors import SourceUnavailable
+from agent.sources.base import Deadline
+
+T = TypeVar("T")
+
+_STOP_WAIT_S = 1.0
+
+
+class _Job(Generic[T]):
+    """One call: what to run, and then its answer or its error."""
+
+    def __init__(self, call: Callable[[], T]) -> None:
+        self._call = call
+        self._answer: T | None = None
+        self._error: BaseException | None = None
+        self.started_at = datetime.datetime.now(datetime.UTC)
+        self.done = threading.Event()
+
+    def run(self) -> None:
+        try:
+            self._answer = self._call()
+        except BaseException as error:  # noqa: BLE001 - it belongs to the caller, who gets it from result()
+            self._error = error
+        finally:
+            self.done.set()
+
+    def result(self) -> T:
+        if self._error is not None:
+            raise self._error
+        return self._answer  # type: ignore[return-value]  # T may be None itself
+
+
+class ReaderThread:
+    """The one thread of one source. ``name`` is the source's name; the thread starts with the first call."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._lock = threading.Lock()
+        self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._current: _Job[Any] | None = None
+        self._stopped = False
+        self._misses = 0
+
+    @property
+    def misses(self) -> int:
+        """Calls in a row that gave no answer in time, refused ones included; 0 after any answer, an error too."""
+        return self._misses
+
+    def call(self, call: Callable[[], T], deadline: Deadline) -> T:
+        """The answer of ``call``, run on this object's thread; what it raises is raised here.
+
+        Raises SourceUnavailable when there is no answer by the deadline, and at
+        once while an earlier call has not returned, or after stop().
+        """
+        allowed_s = deadline.left_s()
+        job = self._submit(call)
+        if not job.done.wait(allowed_s):
+            self._misses += 1
+            raise SourceUnavailable(self.name, f"no answer within {allowed_s:.3g} s")
+        self._misses = 0
+        return job.result()
+
+    def stop(self) -> None:
+        """End the thread. One that hangs in a call is left behind: it is a daemon and cannot keep the process alive."""
+        with self._lock:
+            self._stopped = True
+            thread = self._thread
+            hangs = self._current is not None and not self._current.done.is_set()
+        self._jobs.put(None)
+        if thread is not None and not hangs:
+            thread.join(_STOP_WAIT_S)
+
+    def _submit(self, call: Callable[[], T]) -> _Job[T]:
+        with self._lock:
+            if self._stopped:
+                raise SourceUnavailable(self.name, "its reader has been stopped")
+            if self._current is not None and not self._current.done.is_set():
+                self._misses += 1
+                raise SourceUnavailable(self.name, _still_hangs(self._current.started_at))
+            job = _Job(call)
+            self._current = job
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name=f"reader-{self.name}", daemon=True)
+                self._thread.start()
+        self._jobs.put(job)
+        return job
+
+    def _run(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job.run()
+            self._forget(job)
+            del job
+
+    def _forget(self, job: _Job[Any]) -> None:
+        # The answer may be large, and the next call may be an hour away.
+        with self._lock:
+            if self._current is job:
+                self._current = None
+
+
+def _still_hangs(since: datetime.datetime) -> str:
+    for_s = (datetime.datetime.now(datetime.UTC) - since).total_seconds()
+    return f"the call of {since:%Y-%m-%dT%H:%M:%SZ} has not returned for {for_s:.0f} s"
