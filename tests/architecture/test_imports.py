@@ -39,14 +39,15 @@ DECIDING_AGENT = (*PURE_PACKAGES, "agent.errors")
 IMPURE_NAMES = {"open", "print", "input", "exec", "eval", "breakpoint"}
 IMPURE_ATTRIBUTES = {"now", "utcnow", "today", "uuid1", "uuid4", "fromtimestamp", "localtime"}
 
-# The one driver library that each edge is for; the parsers beside them have none.
+# Where each driver library belongs. The demo builds a world, so it writes a database and starts a Placement;
+# keystoneauth reads its options from an oslo.config object, so placement.access is handed one.
 DRIVERS = {
-    "libvirt": ("agent.sources.libvirt",),
-    "sqlalchemy": ("agent.sources.nova_sql", "agent.sources.sql"),
-    "pymysql": ("agent.sources.nova_sql", "agent.sources.sql"),
-    "keystoneauth1": ("agent.placement", "agent.config", "agent.cmd"),
+    "libvirt": ("agent.sources.libvirt", "agent.demo"),
+    "sqlalchemy": ("agent.sources.nova_sql", "agent.demo"),
+    "pymysql": ("agent.sources.nova_sql",),
+    "keystoneauth1": ("agent.placement", "agent.config"),
     "requests": ("agent.placement",),
-    "oslo_config": ("agent.config", "agent.cmd", "agent.telemetry"),
+    "oslo_config": ("agent.config", "agent.cmd", "agent.telemetry", "agent.placement.access", "agent.demo"),
     "oslo_service": ("agent.cmd", "agent.service", "agent.triggers", "agent.config"),
     "cliff": ("agent.cmd",),
     "waitress": ("agent.demo",),

@@ -1,0 +1,78 @@
+"""The documents speak of what there is: findings, commands, files."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+from agent.findings import BUILTIN
+from tests.rigs.source_tree import ROOT
+
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PARTS = ("**What it means.**", "**How it is seen.**", "**What to do.**")
+
+
+def _finding_sections() -> dict[str, str]:
+    """Finding code to the text of its section in docs/findings.md."""
+    pieces = re.split(r"^## `([a-z-]+)`$", (ROOT / "docs/findings.md").read_text(), flags=re.MULTILINE)
+    return dict(zip(pieces[1::2], pieces[2::2], strict=True))
+
+
+def _commands(document: pathlib.Path) -> set[tuple[str, ...]]:
+    """Every ``stocktake WORD [WORD]`` at the start of a line of a code block, or as inline code."""
+    text = document.read_text()
+    blocks = "\n".join(re.findall(r"^```console\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
+    lines = re.findall(r"^[#$] (?:sudo )?stocktake ([a-z]\w*)( (?:check|show)\b)?", blocks, re.MULTILINE)
+    inline = re.findall(r"`stocktake ([a-z]\w*)( (?:check|show)\b)?[^`]*`", text)
+    return {(first, *second.split()) for first, second in lines + inline}
+
+
+COMMANDS = sorted({command for document in DOCUMENTS for command in _commands(document)})
+
+
+@pytest.mark.parametrize("code", sorted(rule.code for rule in BUILTIN))
+def test_finding_has_a_section(code: str):
+    section = _finding_sections().get(code, "")
+    assert [part for part in PARTS if part not in section] == []
+
+
+def test_no_section_is_about_a_finding_that_does_not_exist():
+    assert _finding_sections().keys() <= {rule.code for rule in BUILTIN}
+
+
+def test_the_readme_shows_commands():
+    assert {("demo",), ("audit",), ("explain",), ("config", "check")} <= set(COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_documented_command_exists(command: tuple[str, ...]):
+    program = str(pathlib.Path(sys.executable).with_name("stocktake"))
+    done = subprocess.run([program, *command, "--help"], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert f"stocktake {' '.join(command)}" in done.stdout
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(document: pathlib.Path):
+    links = re.findall(r"\]\((?!https?:|#)([^)#]+)", document.read_text())
+    assert [link for link in links if not (document.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_named_files_exist(document: pathlib.Path):
+    """Paths in inline code that begin in a folder of the repository."""
+    named = re.findall(r"`((?:agent|docs|etc|systemd|tests|tools|benchmarks|\.ci)/[\w./-]*\w/?)`", document.read_text())
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_rows_of_differences_name_tests_that_exist():
+    rows = re.findall(
+        r"^\| [\d, b–-]+ \|.*\| `(tests/[^`]+)` \|$", (ROOT / "docs/differences.md").read_text(), re.MULTILINE
+    )
+    assert rows
+    for row in rows:
+        path, _, test = row.partition("::")
+        assert (ROOT / path).is_file(), f"{path} is missing"
+        assert f"def {test}(" in (ROOT / path).read_text(), f"{row} is missing"

@@ -1,0 +1,64 @@
+"""What contributors add is one small file, one line in BUILTIN and one test file: none of the three is forgotten."""
+
+import importlib
+
+import pytest
+
+from tests.rigs.source_tree import AGENT, ROOT, imports
+
+PACKAGES = ("resources", "findings", "traits")
+MODULES = [
+    (package, path.stem)
+    for package in PACKAGES
+    for path in sorted((AGENT / package).glob("*.py"))
+    if path.stem != "__init__"
+]
+
+
+def _builtin(package: str) -> tuple[object, ...]:
+    return importlib.import_module(f"agent.{package}").BUILTIN
+
+
+def _contributions(package: str, module: str) -> int:
+    """How many entries of BUILTIN were written in the module: values of it, or instances of a class of it."""
+    name = f"agent.{package}.{module}"
+    values = vars(importlib.import_module(name)).values()
+    classes = [value for value in values if isinstance(value, type) and value.__module__ == name]
+    return sum(any(entry is value for value in values) or type(entry) in classes for entry in _builtin(package))
+
+
+def _is_shared(package: str, module: str) -> bool:
+    """Whether a neighbour builds on it: then it may be something else than an entry."""
+    name = f"agent.{package}.{module}"
+    neighbours = [path for path in (AGENT / package).glob("*.py") if path.stem not in ("__init__", module)]
+    return any(found == name or found.startswith(f"{name}.") for path in neighbours for _, found in imports(path))
+
+
+CONTRIBUTORS = [(package, module) for package, module in MODULES if _contributions(package, module)]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_package_has_entries_from_files_of_their_own(package: str):
+    homes = [module for owner, module in CONTRIBUTORS if owner == package]
+    assert homes
+    assert len(_builtin(package)) == len(homes)
+
+
+@pytest.mark.parametrize(("package", "module"), MODULES)
+def test_module_is_listed_exactly_once(package: str, module: str):
+    if _contributions(package, module) == 0:
+        assert _is_shared(package, module), f"agent/{package}/{module}.py is in no BUILTIN and nobody uses it"
+    else:
+        assert _contributions(package, module) == 1
+
+
+@pytest.mark.parametrize(("package", "module"), CONTRIBUTORS)
+def test_module_has_a_test_file_of_its_own(package: str, module: str):
+    file = ROOT / "tests/unit" / package / f"test_{module}.py"
+    assert file.is_file(), f"{file.relative_to(ROOT)} is missing"
+    assert "def test_" in file.read_text()
+
+
+def test_finding_is_named_like_its_file():
+    names = {module.replace("_", "-") for package, module in CONTRIBUTORS if package == "findings"}
+    assert {rule.code for rule in _builtin("findings")} == names

@@ -1,0 +1,64 @@
+"""Nothing in the repository names the machine that it was written on."""
+
+import pathlib
+import re
+
+import pytest
+
+from tests.rigs.source_tree import ROOT
+
+# Written in pieces, so that this file does not find itself.
+LEAKS = {
+    "a build machine's folder": r"(?<![\w.-])/" + r"work/",
+    "a neighbour of the checkout": r"\.\./" + r"shared\b",
+    "somebody's home": r"/(home/(?!runner\b)\w+|" + r"root/\w)",
+    "a scratch folder": r"/var/" + r"tmp/\w|/tmp/" + r"(brief|h\d)",
+    "a package mirror": r"/opt/" + r"(pypi|wheels)|index-" + r"url|find-" + r"links",
+    "a registry host": r"(deb|snapshot)\."
+    + r"debian\.org|files\.python"
+    + r"hosted|registry\.npm"
+    + r"js|//pypi"
+    + r"\.",
+    "credentials in an address": r"https?://[^/\s:@]+:[^/\s:@]+" + r"@",
+}
+
+TOP_FOLDERS = (".ci", "agent", "benchmarks", "docs", "etc", "systemd", "tests", "tools")
+NOT_OURS = {"__pycache__", ".hypothesis"}
+
+
+def _files() -> list[pathlib.Path]:
+    """Every text file that is, or is about to be, in the repository. Asking git would miss the second kind."""
+    nested = [path for folder in TOP_FOLDERS for path in (ROOT / folder).rglob("*")]
+    return sorted(path for path in (*ROOT.glob("*"), *nested) if path.is_file() and not NOT_OURS & set(path.parts))
+
+
+FILES = {str(path.relative_to(ROOT)): path for path in _files() if path.suffix not in (".pyc", ".gz", ".db")}
+
+
+@pytest.mark.parametrize("kind", LEAKS)
+def test_no_file_names(kind: str):
+    found = [
+        f"{name}:{number}: {line.strip()[:100]}"
+        for name, path in FILES.items()
+        for number, line in enumerate(path.read_text(errors="replace").splitlines(), start=1)
+        if re.search(LEAKS[kind], line)
+    ]
+    assert found == []
+
+
+def test_the_search_sees_the_tree():
+    assert {"README.md", "agent/audit.py", "tools/lib.sh"} <= FILES.keys()
+
+
+@pytest.mark.parametrize("kind", LEAKS)
+def test_the_search_would_find(kind: str):
+    examples = [
+        "cd /" + "work/main",
+        "see .." + "/shared/x.md",
+        "/" + "root/venv and /" + "home/jane/x",
+        "in /var/" + "tmp/x",
+        "--index-" + "url x",
+        "from http://deb." + "debian.org/debian",
+        "https://user:secret" + "@example.org/",
+    ]
+    assert any(re.search(LEAKS[kind], example) for example in examples)

@@ -1,0 +1,123 @@
+"""What pip installs: the version, both programs, and requirements that are used and explained."""
+
+import importlib.metadata
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.rigs.source_tree import ROOT, agent_modules, imports
+
+SCRIPTS = ("stocktake-agent", "stocktake")
+
+# Distribution name to the name that is imported, where they differ by more than - and _.
+IMPORT_NAMES = {
+    "libvirt-python": "libvirt",
+    "oslo.config": "oslo_config",
+    "oslo.log": "oslo_log",
+    "oslo.messaging": "oslo_messaging",
+    "oslo.service": "oslo_service",
+    "oslo.utils": "oslo_utils",
+    "os-resource-classes": "os_resource_classes",
+    "os-traits": "os_traits",
+    "pymysql": "pymysql",
+    "sqlalchemy": "sqlalchemy",
+}
+
+
+def _requirements() -> dict[str, str]:
+    """Lower-case name to requirement, as the installed distribution declares it, extras left out."""
+    declared = importlib.metadata.requires("stocktake") or []
+    return {_name(line): line for line in declared if "extra ==" not in line}
+
+
+def _all_requirements() -> dict[str, str]:
+    return {_name(line): line for line in importlib.metadata.requires("stocktake") or []}
+
+
+def _name(requirement: str) -> str:
+    return re.match(r"[A-Za-z0-9._-]+", requirement).group().lower()
+
+
+def _documented() -> dict[str, str]:
+    """Lower-case requirement name to the rest of its row in docs/dependencies.md."""
+    rows = re.findall(r"^\| `([^`]+)` \|(.*)\|$", (ROOT / "docs/dependencies.md").read_text(), re.MULTILINE)
+    return {_name(name): rest for name, rest in rows}
+
+
+def _script(name: str) -> pathlib.Path:
+    return pathlib.Path(sys.executable).with_name(name)
+
+
+def _run(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_installed_version_is_the_one_of_setup_cfg():
+    declared = re.search(r"^version = (\S+)$", (ROOT / "setup.cfg").read_text(), re.MULTILINE).group(1)
+    installed = importlib.metadata.version("stocktake")
+    # pbr adds .devN for the commits since; a build that could not read setup.cfg would be 0.0.0.
+    assert re.fullmatch(rf"{re.escape(declared)}(\.dev\d+)?", installed)
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_program_says_its_version(script: str):
+    done = _run(str(_script(script)), "--version")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert importlib.metadata.version("stocktake") in done.stdout
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_program_explains_itself(script: str):
+    done = _run(str(_script(script)), "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "usage" in done.stdout.lower()
+    assert "--config-file" in done.stdout
+
+
+def test_data_files_exist():
+    listed = re.findall(r"^    \S+ = (\S+/\S+)$", (ROOT / "setup.cfg").read_text(), re.MULTILINE)
+    assert len(listed) >= 3
+    assert [name for name in listed if not (ROOT / name).is_file()] == []
+
+
+def test_requirements_file_is_what_was_installed():
+    lines = [line.split("#")[0].strip() for line in (ROOT / "requirements.txt").read_text().splitlines()]
+    assert {_name(line) for line in lines if line} == _requirements().keys()
+
+
+def test_every_requirement_is_imported_or_says_why_not():
+    imported = {name.partition(".")[0] for path in agent_modules().values() for _, name in imports(path)}
+    documented = _documented()
+    unused = [
+        name
+        for name in _requirements()
+        if IMPORT_NAMES.get(name, name.replace("-", "_")) not in imported
+        and "not imported" not in documented.get(name, "")
+    ]
+    assert unused == []
+
+
+def test_every_third_party_import_is_a_requirement():
+    known = {IMPORT_NAMES.get(name, name.replace("-", "_")) for name in _all_requirements()} | {"placement", "agent"}
+    strangers = {
+        f"{module}: {name}"
+        for module, path in agent_modules().items()
+        for _, name in imports(path)
+        if name.partition(".")[0] not in known | sys.stdlib_module_names
+    }
+    assert strangers == set()
+
+
+def test_every_requirement_has_a_row_with_its_lower_bound():
+    documented = _documented()
+    for name, requirement in _all_requirements().items():
+        assert name in documented, f"docs/dependencies.md has no row for {name}"
+        if bound := re.search(r">=([\w.]+)", requirement):
+            assert f"| {bound.group(1)} |" in f"|{documented[name]}|", f"{name}: the bound is {bound.group(1)}"
+
+
+def test_documented_requirements_exist():
+    assert _documented().keys() <= _all_requirements().keys() | {"pbr", "setuptools"}
