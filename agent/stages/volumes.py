@@ -84,7 +84,7 @@ def owners(snapshot: Snapshot, guests: Guests) -> tuple[OwnedVolume, ...]:
     Source: hypervisor-audit 3.4. The sum of ``bytes_taken`` is the sum of the volumes' ``extent_bytes``.
     """
     volumes = tuple(sorted(snapshot.volumes, key=lambda volume: (volume.group, volume.name)))
-    claimed = _claimed(volumes, guests)
+    claimed = _claimed(volumes, guests, _users(guests.domains) if snapshot.host.ok else None)
     served = _served(volumes, claimed)
     taken: dict[str, int] = defaultdict(int)
     for volume in volumes:
@@ -100,16 +100,16 @@ def _row(volume: Volume, served: str, owner: _Owner, taken: Mapping[str, int]) -
     return OwnedVolume(volume=volume, kind=owner.kind, owner_uuid=owner.uuid, bytes_taken=taken[volume.path])
 
 
-def _claimed(volumes: Iterable[Volume], guests: Guests) -> dict[str, _Owner]:
+def _claimed(volumes: Iterable[Volume], guests: Guests, users: Mapping[str, str] | None) -> dict[str, _Owner]:
     """Owners that a volume has by its own name or use, by path. A hidden volume has none: it only serves."""
-    users = _users(guests.domains)
     found = ((volume.path, _claim(volume, guests, users)) for volume in volumes if not volume.hidden)
     return {path: owner for path, owner in found if owner is not None}
 
 
-def _claim(volume: Volume, guests: Guests, users: Mapping[str, str]) -> _Owner | None:
+def _claim(volume: Volume, guests: Guests, users: Mapping[str, str] | None) -> _Owner | None:
     """The first that holds: an instance's name, block storage's name, a domain's disk, a name nobody answers for.
 
+    Without ``users`` (libvirt was not read) nothing can be said after the names.
     Block storage goes before the domain, since no flavor pays for an attached
     volume; the domain before the orphan, since a disk in use is nobody's leftover.
     """
@@ -120,6 +120,8 @@ def _claim(volume: Volume, guests: Guests, users: Mapping[str, str]) -> _Owner |
         return _UNKNOWN
     if _BLOCK_STORAGE.fullmatch(volume.name) or volume.name == f"{volume.group}-pool":
         return _BLOCK_STORAGE_OWNER
+    if users is None:
+        return None
     if user := min((users[path] for path in _device_paths(volume) if path in users), default=None):
         return _Owner(OwnerKind.DOMAIN, user)
     return _Owner(OwnerKind.ORPHANED, disk["uuid"]) if disk else None
