@@ -1,0 +1,141 @@
+"""Decide when the reasons to look that have come in are handed out as one audit.
+
+Reasons never carry data: an audit reads everything anew, so a hundred reasons and
+one reason ask for the same work. They are handed out when none has come for
+``settle_s``, or ``cap_s`` after the first (200 libvirt events in a second make few
+audits and none waits for ever). What comes while an audit runs waits for the next
+``take``: each request is followed by an audit that starts after it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+#: Distinct reasons kept per kind (the text before the first colon) before only the kind is named.
+REASONS_PER_KIND = 8
+#: Distinct kinds kept; callers have a handful.
+KINDS = 32
+REASON_LENGTH = 200
+OTHER_KIND = "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pacing:
+    """How long reasons gather, in seconds: since the last one, and since the first one."""
+
+    settle_s: float = 0.2
+    cap_s: float = 1.0
+
+
+@dataclass(slots=True)
+class _Gathering:
+    """The reasons that wait: bounded in number and length whatever the callers do."""
+
+    first_at: float
+    last_at: float
+    urgent: bool = False
+    by_kind: dict[str, set[str]] = field(default_factory=dict)
+
+    def add(self, reason: str) -> None:
+        kind = _kind(reason)
+        if kind not in self.by_kind and len(self.by_kind) >= KINDS:
+            kind, reason = OTHER_KIND, OTHER_KIND
+        known = self.by_kind.setdefault(kind, set())
+        if len(known) <= REASONS_PER_KIND:
+            known.add(reason[:REASON_LENGTH])
+
+    def due_at(self, pacing: Pacing) -> float:
+        if self.urgent:
+            return self.first_at
+        return min(self.last_at + pacing.settle_s, self.first_at + pacing.cap_s)
+
+    def reasons(self) -> tuple[str, ...]:
+        shown: list[str] = []
+        for kind, known in self.by_kind.items():
+            shown.extend(known if len(known) <= REASONS_PER_KIND else (f"{kind}: more than {REASONS_PER_KIND}",))
+        return tuple(sorted(shown))
+
+
+def _kind(reason: str) -> str:
+    return reason.partition(":")[0][:REASON_LENGTH]
+
+
+class AuditQueue:
+    """Many producers, one consumer.
+
+    ``request`` and ``request_now`` may be called from any thread, libvirt's
+    callbacks included: they take one lock that is never held across anything
+    slow, and cannot fail. ``take`` is the worker's alone.
+    """
+
+    def __init__(self, pacing: Pacing, clock: Callable[[], float] = time.monotonic) -> None:
+        self._pacing = pacing
+        self._clock = clock
+        self._changed = threading.Condition()
+        self._gathering: _Gathering | None = None
+        self._closed = False
+
+    @property
+    def closed(self) -> bool:
+        """True once no further request will be handed out."""
+        return self._closed
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """The reasons not handed out yet, sorted."""
+        with self._changed:
+            return self._gathering.reasons() if self._gathering else ()
+
+    def request(self, reason: str) -> None:
+        """Ask for an audit soon: ``kind`` or ``kind: detail``."""
+        with self._changed:
+            self._gather(reason)
+
+    def request_now(self, reason: str) -> None:
+        """Ask for an audit without the settle time (an operator, start-up, a look again)."""
+        with self._changed:
+            self._gather(reason).urgent = True
+
+    def pace(self, pacing: Pacing) -> None:
+        """Change settle time and cap (reload); counts for what waits already."""
+        with self._changed:
+            self._pacing = pacing
+            self._changed.notify_all()
+
+    def take(self, timeout_s: float) -> tuple[str, ...] | None:
+        """Everything that waits, as one request, sorted; None when nothing was due within the time or it is closed."""
+        give_up_at = self._clock() + timeout_s
+        with self._changed:
+            while not self._closed:
+                now = self._clock()
+                due_at = self._gathering.due_at(self._pacing) if self._gathering else None
+                if due_at is not None and now >= due_at:
+                    return self._hand_out()
+                if now >= give_up_at:
+                    return None
+                self._changed.wait(min(give_up_at, due_at if due_at is not None else give_up_at) - now)
+            return None
+
+    def close(self) -> None:
+        """Hand out nothing more, and wake ``take``. Later requests are ignored."""
+        with self._changed:
+            self._closed = True
+            self._gathering = None
+            self._changed.notify_all()
+
+    def _gather(self, reason: str) -> _Gathering:
+        now = self._clock()
+        gathering = self._gathering or _Gathering(now, now)
+        gathering.last_at = now
+        gathering.add(reason)
+        if not self._closed:
+            self._gathering = gathering
+            self._changed.notify_all()
+        return gathering
+
+    def _hand_out(self) -> tuple[str, ...]:
+        gathering, self._gathering = self._gathering, None
+        return gathering.reasons() if gathering else ()

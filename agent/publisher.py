@@ -1,0 +1,67 @@
+"""What happens with a report: log lines, the report file, and a word to the main thread.
+
+A report file that cannot be written (a full disk) is told once per change and never
+ends an audit.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from oslo_log import log as logging
+
+from agent.model.report import AuditReport
+from agent.telemetry import audit_log, events
+from agent.worker import Configured
+
+LOG = logging.getLogger(__name__)
+
+
+class ReportDesk:
+    """``save`` replaces the report file (raises OSError); ``told`` hears a one-line status after each audit."""
+
+    def __init__(self, save: Callable[[AuditReport], None], told: Callable[[str], None]) -> None:
+        self._save = save
+        self._told = told
+        self._log_state = audit_log.LogState()
+        self._unsaved: str | None = None
+        self._bugs: dict[str, int] = {}
+
+    def publish(self, report: AuditReport, configured: Configured) -> None:
+        """Log what changed, save, and say how the audit went."""
+        self._log_state, lines = audit_log.lines(
+            self._log_state, report, time.monotonic(), configured.summary_interval_s
+        )
+        audit_log.emit(lines)
+        self._keep(report)
+        self._told(status_line(report))
+
+    def bug(self, where: str, error: Exception) -> None:
+        """The traceback of an exception that nobody expected: at its 1st, 2nd, 4th, … time."""
+        last = error.__traceback__
+        while last and last.tb_next:
+            last = last.tb_next
+        place = f"{last.tb_frame.f_code.co_filename}:{last.tb_lineno}" if last else "unknown"
+        key = f"{where} {type(error).__name__} {place}"
+        times = self._bugs[key] = self._bugs.get(key, 0) + 1
+        if audit_log.worth_telling(times):
+            LOG.error(events.AUDIT_CRASHED, exc_info=error, extra={"where": where, "times": times})
+
+    def _keep(self, report: AuditReport) -> None:
+        try:
+            self._save(report)
+        except OSError as error:
+            problem = str(error)
+            if problem != self._unsaved:
+                LOG.warning(events.REPORT_UNPUBLISHED, extra={"error": problem})
+            self._unsaved = problem
+        else:
+            self._unsaved = None
+
+
+def status_line(report: AuditReport) -> str:
+    """One line for ``systemctl status``."""
+    unread = ", ".join(source.name for source in report.sources if not source.ok)
+    lost = f", unread: {unread}" if unread else ""
+    return f"audit of {report.started_at}: {report.outcome.value}, {len(report.findings)} findings{lost}"

@@ -1,0 +1,192 @@
+"""The main thread: turn signals into start, stop, reload and audits, and tell systemd.
+
+oslo.service's launchers fork, lose the running audit on SIGHUP or die of it, and send
+READY before anything runs; hence this loop around a ServiceBase. Handlers only put a
+number into a queue whose ``put`` is re-entrant; everything happens here.
+"""
+
+from __future__ import annotations
+
+import queue
+import signal
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import FrameType
+from typing import Protocol
+
+from oslo_log import log as logging
+
+from agent.errors import ConfigError
+from agent.exit_codes import BUG, CLEAN, CONFIGURATION
+from agent.notifier import Notifier
+from agent.telemetry import events
+
+LOG = logging.getLogger(__name__)
+
+#: systemd hears READY after the first audit, and after this long at the latest.
+READY_AFTER_S = 10.0
+TICK_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerEnded:
+    """The worker's thread has ended; ``code`` is the exit code that asks for."""
+
+    code: int
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """An audit has ended; ``status`` is one line for systemd."""
+
+    status: str
+
+
+Message = int | WorkerEnded | Audited
+Inbox = queue.SimpleQueue[Message]
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+
+
+class Lifecycle(Protocol):
+    """What the runner needs of a ServiceBase."""
+
+    def start(self) -> None:
+        """Start threads; must not block."""
+        ...
+
+    def stop(self) -> None:
+        """End them; may take as long as a running audit needs to reach a safe point."""
+        ...
+
+    def reset(self) -> None:
+        """Reload. Raises ConfigError."""
+        ...
+
+
+def install_handlers(inbox: Inbox) -> None:
+    """Catch our signals from now on. The first thing a process does: a SIGHUP before it would kill."""
+
+    def catch(number: int, _frame: FrameType | None) -> None:
+        inbox.put(number)
+
+    for number in SIGNALS:
+        signal.signal(number, catch)
+
+
+class Runner:
+    """``on_signal`` holds what USR1 and USR2 do; ``graceful_s`` asks for the stop's time limit (0: none)."""
+
+    def __init__(
+        self,
+        *,
+        service: Lifecycle,
+        inbox: Inbox,
+        notifier: Notifier,
+        healthy: Callable[[], bool],
+        graceful_s: Callable[[], float],
+        on_signal: Mapping[int, Callable[[], None]],
+    ) -> None:
+        self._service = service
+        self._inbox = inbox
+        self._notifier = notifier
+        self._healthy = healthy
+        self._graceful_s = graceful_s
+        self._on_signal = on_signal
+        self._ready = False
+        self._status = "first audit runs"
+
+    def run(self) -> int:
+        """Until a signal or the worker's death ends it; gives the exit code."""
+        try:
+            self._service.start()
+        except ConfigError as error:
+            LOG.error(events.START_FAILED, extra={"problems": error.problems})  # noqa: TRY400 (the problem is the line)
+            return CONFIGURATION
+        except Exception:
+            LOG.exception(events.START_FAILED)
+            return BUG
+        LOG.info(events.STARTED)
+        return self._listen(time.monotonic())
+
+    def _listen(self, started_at: float) -> int:
+        watchdog_s = self._notifier.watchdog_s
+        tick_s = min(TICK_S, watchdog_s / 3) if watchdog_s else TICK_S
+        fed_at = float("-inf")
+        while True:
+            message = self._next(tick_s if self._ready else min(tick_s, 0.5))
+            now = time.monotonic()
+            if isinstance(message, Audited):
+                self._announce(message.status)
+            elif not self._ready and now - started_at >= READY_AFTER_S:
+                self._announce(self._status)
+            if watchdog_s and now - fed_at >= tick_s and self._healthy():
+                self._notifier.send("WATCHDOG=1")
+                fed_at = now
+            code = self._act_on(message)
+            if code is not None:
+                return code
+
+    def _next(self, timeout_s: float) -> Message | None:
+        try:
+            return self._inbox.get(timeout=timeout_s)
+        except queue.Empty:
+            return None
+
+    def _announce(self, status: str) -> None:
+        self._status = status
+        self._notifier.send(*(() if self._ready else ("READY=1",)), f"STATUS={status}")
+        self._ready = True
+
+    def _act_on(self, message: Message | None) -> int | None:
+        """Carry a message out; an exit code when it is the last."""
+        if isinstance(message, WorkerEnded):
+            LOG.error(events.WORKER_ENDED, extra={"exit_code": message.code or BUG})
+            self._notifier.send("STOPPING=1", "STATUS=the worker has ended")
+            return message.code or BUG
+        if message in {signal.SIGTERM, signal.SIGINT}:
+            return self._stop()
+        if message == signal.SIGHUP:
+            self._reload()
+        elif isinstance(message, int):
+            self._on_signal[message]()
+        return None
+
+    def _reload(self) -> None:
+        self._notifier.send("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
+        try:
+            self._service.reset()
+            LOG.info(events.RELOADED)
+        except ConfigError as error:
+            LOG.error(events.RELOAD_REFUSED, extra={"problems": error.problems})  # noqa: TRY400 (same)
+        except Exception:
+            LOG.exception(events.RELOAD_REFUSED)
+        self._notifier.send(*(("READY=1",) if self._ready else ()), f"STATUS={self._status}")
+
+    def _stop(self) -> int:
+        """Wait for the service within the time limit; a SIGINT meanwhile ends the wait."""
+        self._notifier.send("STOPPING=1", "STATUS=stopping")
+        LOG.info(events.STOPPING)
+        outcome: list[bool] = []
+        stopper = threading.Thread(target=self._stop_service, args=(outcome,), name="stopper", daemon=True)
+        stopper.start()
+        limit_s = self._graceful_s() or float("inf")
+        give_up_at = time.monotonic() + limit_s
+        while stopper.is_alive() and time.monotonic() < give_up_at:
+            stopper.join(0.02)
+            if not self._inbox.empty() and self._next(0) == signal.SIGINT:
+                break
+        if outcome:
+            LOG.info(events.STOPPED)
+            return CLEAN
+        LOG.warning(events.STOP_INCOMPLETE, extra={"limit_s": limit_s})
+        return BUG
+
+    def _stop_service(self, outcome: list[bool]) -> None:
+        try:
+            self._service.stop()
+            outcome.append(True)
+        except Exception:
+            LOG.exception(events.STOP_INCOMPLETE)

@@ -1,0 +1,74 @@
+"""Start, stop and reload the daemon's threads, in that order and its reverse; nothing else.
+
+oslo.service's own Service forgets running threads when it stops, so this joins them
+itself. Whoever reads after whom: events may ask for audits before the interval does,
+and nothing asks for any more once the queue is closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from oslo_service import service
+
+from agent.audit_queue import AuditQueue
+from agent.sources.base import EventSource
+from agent.triggers import IntervalTrigger
+from agent.worker import Configured, Current, Worker
+
+
+class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service has no types
+    """The lifecycle around one queue and one worker.
+
+    ``reload`` reads and checks the configuration anew and gives the value to
+    use from now on, or raises ConfigError; ``close`` frees what the parts hold.
+    """
+
+    def __init__(
+        self,
+        *,
+        queue: AuditQueue,
+        worker: Worker,
+        interval: IntervalTrigger,
+        events: tuple[EventSource, ...],
+        current: Current,
+        reload: Callable[[], Configured],
+        close: Callable[[], None],
+    ) -> None:
+        self._queue = queue
+        self._worker = worker
+        self._interval = interval
+        self._events = events
+        self._current = current
+        self._reload = reload
+        self._close = close
+
+    def start(self) -> None:
+        """Start all threads and ask for the first audit. Opens nothing: a dead libvirt does not block it."""
+        self._queue.request_now("start-up")
+        self._worker.start()
+        for source in self._events:
+            source.start(self._queue.request)
+        self._interval.start(self._current.get().interval_s)
+
+    def stop(self) -> None:
+        """End all threads: the running audit at its next safe point. Returns when they have ended."""
+        self._worker.stop()
+        self._interval.stop()
+        for source in reversed(self._events):
+            source.stop()
+        self._queue.close()
+        self.wait()
+        self._close()
+
+    def wait(self) -> None:
+        """Return when the worker has ended."""
+        self._worker.join(None)
+
+    def reset(self) -> None:
+        """Reload: the next audit uses the new settings. Raises ConfigError, and then nothing has changed."""
+        configured = self._reload()
+        self._current.replace(configured)
+        self._queue.pace(configured.pacing)
+        self._interval.replace(configured.interval_s)
+        self._queue.request_now("reload")

@@ -1,0 +1,396 @@
+"""Decide which lines an audit is worth in the log; one function at the end writes them.
+
+The log tells changes, not states: a finding that stays says nothing, a condition that
+repeats is counted and told again with growing gaps, and every summary interval there
+is one line of counts. A finding is not "gone" while a source is unread that was read
+when the finding was last seen. nova-compute's three lines that operators grep for keep
+their words and fields. What was told is in a frozen state, passed in and given back.
+"""
+
+from __future__ import annotations
+
+import logging as levels
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from oslo_log import log as logging
+
+from agent.model.finding import SeenFinding
+from agent.model.plan import (
+    CreateProvider,
+    DeleteProvider,
+    HeldBack,
+    Plan,
+    PutAggregates,
+    PutInventories,
+    PutTraits,
+    Write,
+)
+from agent.model.report import AuditReport, HostSummary, Outcome, SourceStatus
+from agent.telemetry import events
+
+LOG = logging.getLogger(__name__)
+
+#: Seconds that a finding whose numbers wander keeps silent after a change was told; doubled each time up to the cap.
+GAP_FIRST_S = 60.0
+GAP_CAP_S = 3600.0
+
+HYPERVISOR_VIEW = (
+    "Hypervisor/Node resource view: name=%(node)s free_ram=%(free_ram)sMB free_disk=%(free_disk)sGB"
+    " free_vcpus=%(free_vcpus)s pci_devices=%(pci_devices)s"
+)
+USABLE_VCPUS = "Total usable vcpus: %(total_vcpus)s, total allocated vcpus: %(used_vcpus)s"
+FINAL_VIEW = (
+    "Final resource view: name=%(node)s phys_ram=%(phys_ram)sMB used_ram=%(used_ram)sMB phys_disk=%(phys_disk)sGB"
+    " used_disk=%(used_disk)sGB total_vcpus=%(total_vcpus)s used_vcpus=%(used_vcpus)s pci_stats=[] stats={}"
+)
+
+_SAYS_NOTHING_OF_FINDINGS = {Outcome.UNREADABLE, Outcome.CRASHED, Outcome.CANCELLED}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One log record: a constant text, values as fields; ``words`` fill the text of nova's three lines."""
+
+    level: int
+    event: str
+    fields: Mapping[str, Any]
+    words: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """A finding as it was last told, and the sources that were unread when it was last seen.
+
+    ``quiet``: it came and went so often that this appearance was not told.
+    """
+
+    seen: SeenFinding
+    unread: frozenset[str]
+    told_at: float
+    gap_s: float = 0.0
+    quiet: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """A source that is unread: for how many audits in a row, and whether that was told."""
+
+    times: int
+    quiet: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """What happened since the last summary."""
+
+    audits: int = 0
+    requests: int = 0
+    conflicts: int = 0
+    writes: int = 0
+    outcomes: tuple[tuple[str, int], ...] = ()
+
+    def plus(self, report: AuditReport) -> Counts:
+        """These counts with one audit more."""
+        outcomes = Counter(dict(self.outcomes))
+        outcomes[report.outcome.value] += 1
+        return Counts(
+            audits=self.audits + 1,
+            requests=self.requests + report.requests,
+            conflicts=self.conflicts + report.conflicts,
+            writes=self.writes + report.writes_done,
+            outcomes=tuple(sorted(outcomes.items())),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogState:
+    """What the log has told so far.
+
+    ``spells`` counts how often each condition began since the last summary: what
+    flaps is told at its 1st, 2nd, 4th, … beginning. ``error`` carries how often in
+    a row it was met.
+    """
+
+    findings: Mapping[str, Told] = field(default_factory=dict)
+    lost: Mapping[str, Loss] = field(default_factory=dict)
+    spells: Mapping[str, int] = field(default_factory=dict)
+    outcome: Outcome | None = None
+    error: tuple[str, int] | None = None
+    held_back: tuple[HeldBack, ...] = ()
+    view: HostSummary | None = None
+    summary_at: float | None = None
+    counts: Counts = field(default_factory=Counts)
+
+
+def lines(
+    state: LogState, report: AuditReport, now: float, summary_interval_s: float
+) -> tuple[LogState, tuple[Line, ...]]:
+    """What this audit adds to the log, and the state for the next one. ``now`` in monotonic seconds."""
+    if report.outcome is Outcome.CANCELLED:
+        return state, (_audit_line(report),)
+    spells = Counter(dict(state.spells))
+    summary_due = state.summary_at is not None and now - state.summary_at >= summary_interval_s
+    findings, finding_lines = _findings(state.findings, report, now, spells)
+    lost, source_lines = _sources(state.lost, report.sources, spells)
+    error, error_lines = _error(state.error, report)
+    counts = state.counts.plus(report)
+    view = _steady(report.summary) or state.view
+    told = (
+        *source_lines,
+        *error_lines,
+        *_outcome(state.outcome, report, spells),
+        *finding_lines,
+        *_written(report),
+        *_held_back(state.held_back, report.plan),
+        *(_summary(counts, findings, report) if summary_due else ()),
+        *(_views(report.summary) if report.summary and (summary_due or view != state.view) else ()),
+        _audit_line(report),
+    )
+    after = LogState(
+        findings=findings,
+        lost=lost,
+        spells={} if summary_due else spells,
+        outcome=report.outcome,
+        error=error,
+        held_back=report.plan.held_back,
+        view=view,
+        summary_at=now if summary_due or state.summary_at is None else state.summary_at,
+        counts=Counts() if summary_due else counts,
+    )
+    return after, tuple(_stamped(line, report) for line in told)
+
+
+def emit(told: tuple[Line, ...]) -> None:
+    """Write the lines."""
+    for line in told:
+        arguments = (line.words,) if line.words is not None else ()
+        LOG.log(line.level, line.event, *arguments, extra=dict(line.fields))
+
+
+def _stamped(line: Line, report: AuditReport) -> Line:
+    return replace(line, fields={"audit_id": report.audit_id, **line.fields})
+
+
+def worth_telling(times: int) -> bool:
+    """True at 1, 2, 4, 8, …: what repeats is told with growing gaps."""
+    return times & (times - 1) == 0
+
+
+def _begins(condition: str, spells: Counter[str]) -> bool:
+    """Count one more beginning of a condition; True when it is worth telling."""
+    spells[condition] += 1
+    return worth_telling(spells[condition])
+
+
+def _steady(summary: HostSummary | None) -> HostSummary | None:
+    """The view without what is measured and wanders by itself."""
+    return replace(summary, free_ram_mib=None, free_disk_gib=None) if summary else None
+
+
+def _findings(
+    before: Mapping[str, Told], report: AuditReport, now: float, spells: Counter[str]
+) -> tuple[dict[str, Told], tuple[Line, ...]]:
+    if report.outcome in _SAYS_NOTHING_OF_FINDINGS:
+        return dict(before), ()
+    unread = frozenset(source.name for source in report.sources if not source.ok)
+    after: dict[str, Told] = {}
+    told: list[Line] = []
+    for seen in report.findings:
+        old = before.get(seen.finding.id)
+        after[seen.finding.id], line = _kept(old, seen, unread, now) if old else _new(seen, unread, now, spells)
+        told.extend(line)
+    for finding_id, old in before.items():
+        if finding_id in after:
+            continue
+        if unread - old.unread:
+            after[finding_id] = old
+        elif not old.quiet:
+            told.append(Line(levels.INFO, events.FINDING_GONE, _finding_fields(old.seen)))
+    return after, tuple(told)
+
+
+def _new(seen: SeenFinding, unread: frozenset[str], now: float, spells: Counter[str]) -> tuple[Told, tuple[Line, ...]]:
+    quiet = not _begins(f"finding {seen.finding.id}", spells)
+    told = Told(seen=seen, unread=unread, told_at=now, quiet=quiet, gap_s=GAP_FIRST_S if quiet else 0.0)
+    return told, () if quiet else (_finding_line(events.FINDING_APPEARED, seen),)
+
+
+def _kept(old: Told, seen: SeenFinding, unread: frozenset[str], now: float) -> tuple[Told, tuple[Line, ...]]:
+    event = _finding_event(old, seen)
+    if event is None or now - old.told_at < old.gap_s:
+        return replace(old, unread=unread), ()
+    is_calm = now - old.told_at > 2 * max(old.gap_s, GAP_FIRST_S)
+    gap_s = GAP_FIRST_S if is_calm or not old.gap_s else min(GAP_CAP_S, old.gap_s * 2)
+    return Told(seen=seen, unread=unread, told_at=now, gap_s=gap_s), (_finding_line(event, seen),)
+
+
+def _finding_event(old: Told, seen: SeenFinding) -> str | None:
+    if old.quiet:
+        return events.FINDING_APPEARED
+    was, now_is = old.seen.finding, seen.finding
+    if (was.expected, was.actual, was.severity) != (now_is.expected, now_is.actual, now_is.severity):
+        return events.FINDING_CHANGED
+    return events.FINDING_CONFIRMED if seen.confirmed and not old.seen.confirmed else None
+
+
+def _finding_line(event: str, seen: SeenFinding) -> Line:
+    return Line(levels.INFO, event, _finding_fields(seen))
+
+
+def _finding_fields(seen: SeenFinding) -> dict[str, Any]:
+    finding = seen.finding
+    fields = {
+        "code": finding.code,
+        "finding_id": finding.id,
+        "severity": finding.severity.value,
+        "confirmed": seen.confirmed,
+        "provider_uuid": finding.provider_uuid,
+        "consumer_uuid": finding.consumer_uuid,
+        "resource_class": finding.resource_class,
+        "subject": finding.subject or None,
+        "expected": finding.expected,
+        "actual": finding.actual,
+        "remedy": finding.remedy,
+        "first_seen_at": seen.first_seen_at,
+    }
+    return {name: value for name, value in (*fields.items(), *finding.facts) if value is not None}
+
+
+def _sources(
+    before: Mapping[str, Loss], statuses: tuple[SourceStatus, ...], spells: Counter[str]
+) -> tuple[dict[str, Loss], tuple[Line, ...]]:
+    after = dict(before)
+    told: list[Line] = []
+    for status in statuses:
+        loss = after.pop(status.name, None)
+        if status.ok:
+            if loss and not loss.quiet:
+                told.append(Line(levels.INFO, events.SOURCE_BACK, {"source": status.name}))
+            continue
+        after[status.name], lines_of_it = _loss(loss, status, spells)
+        told.extend(lines_of_it)
+    return after, tuple(told)
+
+
+def _loss(before: Loss | None, status: SourceStatus, spells: Counter[str]) -> tuple[Loss, tuple[Line, ...]]:
+    times = before.times + 1 if before else 1
+    is_told = worth_telling(times) if before else _begins(f"source {status.name}", spells)
+    after = Loss(times=times, quiet=not is_told and (before is None or before.quiet))
+    if not is_told:
+        return after, ()
+    fields = {"source": status.name, "error": status.error, "times": times, "age_s": status.age_s}
+    return after, (Line(levels.INFO, events.SOURCE_STILL_LOST if before else events.SOURCE_LOST, fields),)
+
+
+def _error(before: tuple[str, int] | None, report: AuditReport) -> tuple[tuple[str, int] | None, tuple[Line, ...]]:
+    if report.error is None:
+        return None, ()
+    times = before[1] + 1 if before and before[0] == report.error else 1
+    fields = {"error": report.error, "outcome": report.outcome.value, "times": times}
+    told = (Line(levels.ERROR, events.AUDIT_ERROR, fields),) if worth_telling(times) else ()
+    return (report.error, times), told
+
+
+def _outcome(before: Outcome | None, report: AuditReport, spells: Counter[str]) -> tuple[Line, ...]:
+    if report.outcome is before or not _begins(f"outcome {report.outcome.value}", spells):
+        return ()
+    fields = {"outcome": report.outcome.value, "before": before.value if before else None}
+    return (Line(levels.INFO, events.OUTCOME_CHANGED, fields),)
+
+
+def _written(report: AuditReport) -> tuple[Line, ...]:
+    if not report.writes_done:
+        return ()
+    fields = {
+        "writes": report.writes_done,
+        "requests": report.requests,
+        "conflicts": report.conflicts,
+        "attempts": report.attempts,
+        "provider_uuid": report.provider_uuid,
+        "what": tuple(_write_text(write) for write in report.plan.writes),
+    }
+    return (Line(levels.INFO, events.PLACEMENT_WRITTEN, fields),)
+
+
+def _write_text(write: Write) -> str:
+    match write:
+        case CreateProvider():
+            what = f"create {write.name}"
+        case PutInventories():
+            what = "inventories " + ", ".join(
+                f"{row.resource_class} total={row.total} reserved={row.reserved} max_unit={row.max_unit}"
+                f" allocation_ratio={row.allocation_ratio}"
+                for row in write.inventories
+            )
+        case PutTraits():
+            what = f"{len(write.traits)} traits"
+        case PutAggregates():
+            what = f"{len(write.aggregates)} aggregates"
+        case DeleteProvider():
+            what = "delete"
+    return f"{write.provider_uuid}: {what}"
+
+
+def _held_back(before: tuple[HeldBack, ...], plan: Plan) -> tuple[Line, ...]:
+    fresh = [held for held in plan.held_back if held not in before]
+    return tuple(
+        Line(
+            levels.INFO,
+            events.WRITE_HELD_BACK,
+            {"provider_uuid": held.provider_uuid, "what": held.what, "why": held.why},
+        )
+        for held in fresh
+    )
+
+
+def _summary(counts: Counts, findings: Mapping[str, Told], report: AuditReport) -> tuple[Line, ...]:
+    fields = {
+        "audits": counts.audits,
+        "outcomes": dict(counts.outcomes),
+        "requests": counts.requests,
+        "conflicts": counts.conflicts,
+        "writes": counts.writes,
+        "findings": len(findings),
+        "confirmed": sum(told.seen.confirmed for told in findings.values()),
+        "outcome": report.outcome.value,
+    }
+    return (Line(levels.INFO, events.SUMMARY, fields),)
+
+
+def _views(summary: HostSummary) -> tuple[Line, ...]:
+    words = {
+        "node": summary.node,
+        "free_ram": _or_unknown(summary.free_ram_mib),
+        "free_disk": _or_unknown(summary.free_disk_gib),
+        "free_vcpus": _or_unknown(summary.free_vcpus),
+        "pci_devices": None,
+        "total_vcpus": summary.total_vcpus,
+        "used_vcpus": summary.used_vcpus,
+        "phys_ram": summary.phys_ram_mib,
+        "used_ram": summary.used_ram_mib,
+        "phys_disk": _or_unknown(summary.phys_disk_gib),
+        "used_disk": summary.used_disk_gib,
+    }
+    return tuple(Line(levels.INFO, text, {}, words) for text in (HYPERVISOR_VIEW, USABLE_VCPUS, FINAL_VIEW))
+
+
+def _or_unknown(value: int | None) -> int | str:
+    return "unknown" if value is None else value
+
+
+def _audit_line(report: AuditReport) -> Line:
+    fields = {
+        "audit_id": report.audit_id,
+        "reasons": report.reasons,
+        "outcome": report.outcome.value,
+        "duration_ms": round(report.duration_ms, 1),
+        "findings": len(report.findings),
+        "writes": report.writes_done,
+        "requests": report.requests,
+        "conflicts": report.conflicts,
+        "attempts": report.attempts,
+    }
+    return Line(levels.DEBUG, events.AUDIT_DONE, fields)

@@ -1,0 +1,265 @@
+"""The one thread that audits and writes: take a request, run the audit, publish the report.
+
+An error of the world never ends it: it is in the report. What is not an AgentError is
+a bug: logged once in full, reported as CRASHED, and the next audit runs as usual with
+the memory of the last good one. Settings and parts are replaced as a whole, between
+two audits, by this thread; nobody else touches them while they are in use.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from agent.audit import Parts
+from agent.audit_queue import AuditQueue, Pacing
+from agent.errors import AgentError, AuditCancelled, ConfigError
+from agent.exit_codes import BUG, CONFIGURATION
+from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Depth, Publish
+from agent.model.report import AuditReport, Outcome
+from agent.model.settings import Settings
+
+#: How long ``take`` blocks: how soon a stop or a due retry is seen when nothing else happens.
+TAKE_S = 0.5
+#: A worker that neither waits for work nor reaches a point between two stages for this long is stuck. Every read
+#: and request has a bound of its own; this is well above their sum.
+STALL_S = 180.0
+RETRY_FIRST_S = 2.0
+RETRY_CAP_S = 300.0
+LOOK_FIRST_S = 0.5
+LOOK_CAP_S = 60.0
+PLACEMENT = "placement"
+
+Audit = Callable[[AuditRequest, Settings, Parts, AuditMemory, Callable[[], bool]], AuditResult]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configured:
+    """All that a reload replaces, as one value. ``interval_s`` None means: no periodic audits."""
+
+    settings: Settings
+    parts: Parts
+    publish: Publish
+    pacing: Pacing
+    interval_s: float | None
+    summary_interval_s: float
+
+
+class Current:
+    """The configuration in force: one reference, replaced whole."""
+
+    def __init__(self, configured: Configured) -> None:
+        self._configured = configured
+
+    def get(self) -> Configured:
+        """What the next audit will use."""
+        return self._configured
+
+    def replace(self, configured: Configured) -> None:
+        """From the next audit on."""
+        self._configured = configured
+
+
+class Publisher(Protocol):
+    """Where reports go: the log and the report file."""
+
+    def publish(self, report: AuditReport, configured: Configured) -> None:
+        """Called on the worker's thread after every audit."""
+        ...
+
+    def bug(self, where: str, error: Exception) -> None:
+        """An exception that is no AgentError; called while it is being handled."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowUp:
+    """What the last audits leave open: how many failed or asked to look again in a row, and when to look by ourselves.
+
+    ``at`` is in monotonic seconds; None: nothing to do before the next request.
+    """
+
+    failures: int = 0
+    looks: int = 0
+    at: float | None = None
+    reason: str = ""
+
+
+def retry_delay(failures: int, uniform: Callable[[float, float], float] = random.uniform) -> float:
+    """Seconds before the next try after so many failures in a row: exponential, capped, jittered (×0.5 to ×1)."""
+    return min(RETRY_CAP_S, RETRY_FIRST_S * 2.0 ** min(failures - 1, 20)) * uniform(0.5, 1.0)
+
+
+def look_delay(looks: int) -> float:
+    """Seconds before looking again for the n-th time in a row: at once first, then with growing pauses.
+
+    A world that changes under every audit must not make us audit without a pause.
+    """
+    return 0.0 if looks <= 1 else min(LOOK_CAP_S, LOOK_FIRST_S * 2.0 ** min(looks - 2, 20))
+
+
+def follow_up(before: FollowUp, now: float, *, failed: bool, look_again: bool) -> FollowUp:
+    """When to audit again by ourselves. The periodic audits go on beside it, whatever this says."""
+    failures = before.failures + 1 if failed else 0
+    looks = before.looks + 1 if look_again else 0
+    if look_again:
+        return FollowUp(failures=failures, looks=looks, at=now + look_delay(looks), reason="look-again")
+    if failed:
+        return FollowUp(failures=failures, at=now + retry_delay(failures), reason="retry")
+    return FollowUp()
+
+
+def crash_report(
+    request: AuditRequest, settings: Settings, memory: AuditMemory, error: Exception, at: str
+) -> AuditReport:
+    """What is published of an audit that ended with an exception instead of a report."""
+    outcome = Outcome.UNREADABLE if isinstance(error, AgentError) else Outcome.CRASHED
+    return AuditReport(
+        audit_id=str(uuid.uuid4()),
+        host=settings.host,
+        node=memory.node_name,
+        provider_uuid=memory.identity.uuid if memory.identity else None,
+        role=settings.role.value,
+        reasons=request.reasons,
+        started_at=at,
+        duration_ms=0.0,
+        outcome=outcome,
+        sources=(),
+        error=f"{type(error).__name__}: {error}",
+    )
+
+
+class Worker:
+    """The loop. ``on_end`` is called once, from its thread, with the exit code due (0: it was asked to stop)."""
+
+    def __init__(
+        self, queue: AuditQueue, current: Current, audit: Audit, publisher: Publisher, on_end: Callable[[int], None]
+    ) -> None:
+        self._queue = queue
+        self._current = current
+        self._audit = audit
+        self._publisher = publisher
+        self._on_end = on_end
+        self._thread = threading.Thread(target=self._live, name="audit-worker", daemon=True)
+        self._stopping = threading.Event()
+        self._last_tick = time.monotonic()
+        self._memory = AuditMemory()
+        self._in_use: Configured | None = None
+        self._seen_placement = False
+        self._follow_up = FollowUp()
+        self.last_report: AuditReport | None = None
+        self.bugs = 0
+
+    def start(self) -> None:
+        """Begin to take requests."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask the audit that runs to end at its next safe point; returns at once. The queue must be closed too."""
+        self._stopping.set()
+
+    def join(self, timeout_s: float | None) -> bool:
+        """Wait for the end; True when it has ended."""
+        if self._thread.ident is None:
+            return True
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def healthy(self) -> bool:
+        """True while the loop moves: it waits for work, or its audit has passed a safe point lately."""
+        return self._thread.is_alive() and time.monotonic() - self._last_tick < STALL_S
+
+    def _live(self) -> None:
+        code = BUG
+        try:
+            code = self._loop()
+        except Exception as error:  # noqa: BLE001 - the last boundary: a thread's death must be heard
+            self._publisher.bug("worker", error)
+        finally:
+            self._on_end(code)
+
+    def _loop(self) -> int:
+        while not (self._stopping.is_set() or self._queue.closed):
+            self._tick()
+            self._ring()
+            reasons = self._queue.take(TAKE_S)
+            if reasons is None:
+                continue
+            try:
+                self._run(reasons)
+            except AuditCancelled:
+                continue
+            except ConfigError as error:
+                self._refuse(error, reasons)
+                return CONFIGURATION
+        return 0
+
+    def _run(self, reasons: tuple[str, ...]) -> None:
+        configured = self._take_over(self._current.get())
+        depth = Depth.ECONOMICAL if self._seen_placement else Depth.FULL
+        request = AuditRequest(reasons=reasons, publish=configured.publish, depth=depth)
+        try:
+            result = self._audit(request, configured.settings, configured.parts, self._memory, self._cancelled)
+        except (AuditCancelled, ConfigError):
+            raise
+        except Exception as error:  # noqa: BLE001 - a bug of one audit must not end the next ones
+            report = self._failed(request, configured, error)
+            self._publish(report, configured)
+            self._plan_next(report, look_again=False)
+            return
+        self._memory = result.memory
+        self._seen_placement |= any(source.name == PLACEMENT and source.ok for source in result.report.sources)
+        self._publish(result.report, configured)
+        self._plan_next(result.report, look_again=result.look_again)
+
+    def _take_over(self, configured: Configured) -> Configured:
+        """Use a replaced configuration from now on; what was cached under the old one is forgotten."""
+        if self._in_use is not None and self._in_use is not configured:
+            configured.parts.host.forget()
+            configured.parts.reader.forget()
+        self._in_use = configured
+        return configured
+
+    def _failed(self, request: AuditRequest, configured: Configured, error: Exception) -> AuditReport:
+        if not isinstance(error, AgentError):
+            self.bugs += 1
+            self._publisher.bug("audit", error)
+        return crash_report(request, configured.settings, self._memory, error, configured.parts.clock.now())
+
+    def _refuse(self, error: ConfigError, reasons: tuple[str, ...]) -> None:
+        configured = self._current.get()
+        report = crash_report(
+            AuditRequest(reasons=reasons), configured.settings, self._memory, error, configured.parts.clock.now()
+        )
+        self._publish(report, configured)
+
+    def _publish(self, report: AuditReport, configured: Configured) -> None:
+        self.last_report = report
+        try:
+            self._publisher.publish(report, configured)
+        except Exception as error:  # noqa: BLE001 - a report that cannot be published must not end the audits
+            self.bugs += 1
+            self._publisher.bug("publish", error)
+
+    def _plan_next(self, report: AuditReport, *, look_again: bool) -> None:
+        failed = not report.sources or any(not source.ok for source in report.sources)
+        self._follow_up = follow_up(self._follow_up, time.monotonic(), failed=failed, look_again=look_again)
+
+    def _ring(self) -> None:
+        due = self._follow_up
+        if due.at is not None and time.monotonic() >= due.at:
+            self._follow_up = replace(due, at=None)
+            self._queue.request_now(due.reason)
+
+    def _tick(self) -> None:
+        self._last_tick = time.monotonic()
+
+    def _cancelled(self) -> bool:
+        """Asked by an audit between two stages and between two writes: also how we know that it moves."""
+        self._tick()
+        return self._stopping.is_set()

@@ -1,0 +1,197 @@
+"""Law 10 of the design: each request is followed by an audit that starts after it; audits never overlap."""
+
+import threading
+import time
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from agent.audit_queue import KINDS, REASONS_PER_KIND, AuditQueue, Pacing
+from tests.rigs.wait import until
+
+SETTLE_S, CAP_S = 0.2, 1.0
+
+
+class Clock:
+    def __init__(self):
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def queue(clock) -> AuditQueue:
+    return AuditQueue(Pacing(settle_s=SETTLE_S, cap_s=CAP_S), clock)
+
+
+class QueueMachine(RuleBasedStateMachine):
+    """A model that knows the time of every request and every audit."""
+
+    def __init__(self):
+        super().__init__()
+        self.clock = Clock()
+        self.queue = AuditQueue(Pacing(settle_s=SETTLE_S, cap_s=CAP_S), self.clock)
+        self.asked: list[tuple[float, str]] = []
+        self.urgent = False
+        self.auditing = False
+
+    @rule(reason=st.sampled_from(["start-up", "interval", "domain: started", "domain: stopped"]))
+    def event(self, reason):
+        self.queue.request(reason)
+        self.asked.append((self.clock.now, reason))
+
+    @rule()
+    def operator(self):
+        self.queue.request_now("operator")
+        self.asked.append((self.clock.now, "operator"))
+        self.urgent = True
+
+    @rule(seconds=st.sampled_from([0.01, 0.1, 0.25, 0.9, 5.0]))
+    def time_passes(self, seconds):
+        self.clock.now += seconds
+
+    @precondition(lambda self: not self.auditing)
+    @rule()
+    def worker_takes(self):
+        taken = self.queue.take(0)
+        if taken is None:
+            assert not self._must_be_due()
+            return
+        assert set(taken) == {reason for _, reason in self.asked}
+        assert list(taken) == sorted(set(taken))
+        assert self.urgent or self._may_be_due()
+        self.asked, self.urgent, self.auditing = [], False, True
+
+    @precondition(lambda self: self.auditing)
+    @rule()
+    def audit_ends(self):
+        self.auditing = False
+
+    def _may_be_due(self) -> bool:
+        quiet = self.clock.now - self.asked[-1][0]
+        waited = self.clock.now - self.asked[0][0]
+        return quiet >= SETTLE_S - 1e-6 or waited >= CAP_S - 1e-6
+
+    def _must_be_due(self) -> bool:
+        if not self.asked:
+            return False
+        quiet = self.clock.now - self.asked[-1][0]
+        waited = self.clock.now - self.asked[0][0]
+        return self.urgent or quiet >= SETTLE_S + 1e-6 or waited >= CAP_S + 1e-6
+
+    @invariant()
+    def nothing_asked_is_forgotten(self):
+        assert set(self.queue.waiting) == {reason for _, reason in self.asked}
+
+
+TestQueueLaw = QueueMachine.TestCase
+
+
+def test_a_burst_is_one_audit_after_it_settles(queue, clock):
+    for _ in range(5):
+        queue.request("domain: started")
+        clock.now += 0.1
+    assert queue.take(0) is None
+    clock.now += 0.11
+    assert queue.take(0) == ("domain: started",)
+    assert queue.take(0) is None
+
+
+def test_a_burst_that_never_settles_waits_for_the_cap_alone(queue, clock):
+    taken = []
+    for _ in range(30):
+        queue.request("domain: started")
+        clock.now += 0.1
+        taken.append(queue.take(0))
+    assert sum(answer is not None for answer in taken) == 3
+    assert taken[9] == ("domain: started",)
+
+
+def test_an_operator_waits_for_nothing_and_takes_along_what_waits(queue):
+    queue.request("domain: started")
+    queue.request_now("signal")
+    assert queue.take(0) == ("domain: started", "signal")
+
+
+def test_what_comes_during_an_audit_makes_exactly_one_more(queue, clock):
+    queue.request_now("start-up")
+    assert queue.take(0) == ("start-up",)
+    for _ in range(100):
+        queue.request("domain: started")
+    clock.now += 3
+    assert queue.take(0) == ("domain: started",)
+    assert queue.take(0) is None
+
+
+def test_memory_is_bounded_by_kinds_and_reasons_per_kind(queue, clock):
+    for number in range(10_000):
+        queue.request(f"domain: {number} {'x' * 1000}")
+        queue.request(f"kind{number}: once")
+    clock.now += 1
+    taken = queue.take(0)
+    assert f"domain: more than {REASONS_PER_KIND}" in taken
+    assert "other" in taken
+    assert len(taken) <= KINDS + 1
+    assert max(map(len, taken)) <= 250
+
+
+def test_a_new_pace_counts_for_what_waits(queue, clock):
+    queue.request("domain: started")
+    queue.pace(Pacing(settle_s=30.0, cap_s=60.0))
+    clock.now += 29
+    assert queue.take(0) is None
+    queue.pace(Pacing(settle_s=0.0, cap_s=0.0))
+    assert queue.take(0) == ("domain: started",)
+
+
+def test_close_wakes_the_worker_and_ignores_what_comes_later(queue):
+    real = AuditQueue(Pacing())
+    answers = []
+    worker = threading.Thread(target=lambda: answers.append(real.take(60)))
+    worker.start()
+    real.close()
+    worker.join(5)
+    assert answers == [None]
+    real.request_now("late")
+    assert real.closed
+    assert real.take(0) is None
+    assert real.waiting == ()
+
+
+def test_producers_of_many_threads_lose_nothing():
+    queue = AuditQueue(Pacing(settle_s=0.0, cap_s=0.0))
+    taken: set[str] = set()
+
+    def consume():
+        while (answer := queue.take(5)) is not None:
+            taken.update(answer)
+
+    worker = threading.Thread(target=consume)
+    worker.start()
+    producers = [
+        threading.Thread(target=lambda k=kind: [queue.request(f"k{k}: {n % 5}") for n in range(500)])
+        for kind in range(6)
+    ]
+    for producer in producers:
+        producer.start()
+    for producer in producers:
+        producer.join()
+    until(lambda: len(taken) == 30, 5, "every reason handed out")
+    queue.close()
+    worker.join(5)
+    assert taken == {f"k{kind}: {n}" for kind in range(6) for n in range(5)}
+
+
+def test_take_wakes_when_it_is_due_and_not_before():
+    queue = AuditQueue(Pacing(settle_s=0.1, cap_s=1.0))
+    asked_at = time.monotonic()
+    queue.request("domain: started")
+    assert queue.take(5) == ("domain: started",)
+    assert 0.1 <= time.monotonic() - asked_at < 1.0

@@ -1,0 +1,33 @@
+"""The exit codes of the design's table."""
+
+import pytest
+
+from agent.exit_codes import exit_code
+from agent.model.report import AuditReport, Outcome
+
+TABLE = {
+    Outcome.CRASHED: 1,
+    Outcome.REFUSED: 5,
+    Outcome.PARTIAL: 2,
+    Outcome.FINDINGS: 3,
+    Outcome.CLEAN: 0,
+    Outcome.UNREADABLE: 75,
+    Outcome.CANCELLED: 0,
+}
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+def test_exit_code_is_that_of_the_table(outcome):
+    report = AuditReport(
+        audit_id="a",
+        host="h",
+        node=None,
+        provider_uuid=None,
+        role="owner",
+        reasons=(),
+        started_at="",
+        duration_ms=0,
+        outcome=outcome,
+        sources=(),
+    )
+    assert exit_code(report) == TABLE[outcome]

@@ -1,0 +1,79 @@
+"""The write lock, with real processes."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from agent.errors import LockHeld
+from agent.lock import FileLock
+
+HOLDER = """
+import sys
+sys.argv[0] = "/usr/bin/stocktake-holder"
+from agent.lock import FileLock
+with FileLock(sys.argv[1]).hold():
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def holder(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path / "lock")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "held\n"
+    yield process
+    process.kill()
+    process.stdin.close()
+    process.stdout.close()
+    process.wait()
+
+
+def test_a_second_writer_is_told_who_the_first_is(holder, tmp_path):
+    lock = FileLock(str(tmp_path / "lock"), wait_s=0.2)
+    with pytest.raises(LockHeld, match=rf"pid {holder.pid} \(stocktake-holder\)"), lock.hold():
+        pass
+
+
+def test_a_killed_holder_leaves_no_lock(holder, tmp_path):
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    with FileLock(str(tmp_path / "lock"), wait_s=0.2).hold():
+        assert (tmp_path / "lock").read_text().split()[0] == str(os.getpid())
+
+
+def test_a_waiter_gets_it_when_the_holder_ends_in_time(holder, tmp_path):
+    lock = FileLock(str(tmp_path / "lock"), wait_s=10.0)
+    holder.stdin.close()
+    with lock.hold():
+        assert (tmp_path / "lock").read_text().startswith(f"{os.getpid()} ")
+
+
+def test_it_can_be_held_again_after_an_error_inside(tmp_path):
+    lock = FileLock(str(tmp_path / "lock"), wait_s=0.0)
+    with pytest.raises(ZeroDivisionError), lock.hold():
+        raise ZeroDivisionError
+    with lock.hold(), pytest.raises(LockHeld), FileLock(str(tmp_path / "lock"), wait_s=0.0).hold():
+        pass
+
+
+def test_a_child_does_not_inherit_it(tmp_path):
+    lock = FileLock(str(tmp_path / "lock"), wait_s=0.0)
+    with lock.hold():
+        child = subprocess.Popen(
+            [sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE, close_fds=False
+        )
+    try:
+        with lock.hold():
+            assert child.poll() is None
+    finally:
+        child.communicate()
+
+
+def test_a_lock_that_cannot_be_opened_is_not_taken_for_free(tmp_path):
+    with pytest.raises(LockHeld, match="cannot be opened"), FileLock(str(tmp_path / "no" / "lock")).hold():
+        pass

@@ -1,0 +1,49 @@
+"""sd_notify against a real socket."""
+
+import os
+import socket
+
+import pytest
+
+from agent.notifier import Notifier, notifier_from
+
+
+@pytest.fixture(params=["path", "abstract"])
+def listener(request, tmp_path):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as server:
+        name = f"stocktake-test-{os.getpid()}"
+        address = str(tmp_path / "notify") if request.param == "path" else f"@{name}"
+        server.bind(address if request.param == "path" else f"\0{name}")
+        server.settimeout(5)
+        yield server, address
+
+
+def test_assignments_arrive_as_one_datagram_of_lines(listener):
+    server, address = listener
+    Notifier(address, None).send("READY=1", "STATUS=two\nlines")
+    assert server.recv(1000) == b"READY=1\nSTATUS=two lines"
+
+
+def test_the_variables_are_taken_out_of_the_environment():
+    environment = {"NOTIFY_SOCKET": "@x", "WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "7", "PATH": "/bin"}
+    notifier = notifier_from(environment, 7)
+    assert notifier == Notifier("@x", 30.0)
+    assert environment == {"PATH": "/bin"}
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {},
+        {"WATCHDOG_USEC": "0"},
+        {"WATCHDOG_USEC": "soon"},
+        {"WATCHDOG_USEC": "1000000", "WATCHDOG_PID": "8"},
+    ],
+)
+def test_no_watchdog_where_systemd_asks_for_none_of_us(environment):
+    assert notifier_from(environment, 7) == Notifier(None, None)
+
+
+def test_nobody_listening_is_no_error(tmp_path):
+    Notifier(str(tmp_path / "gone"), None).send("READY=1")
+    Notifier(None, None).send("READY=1")
