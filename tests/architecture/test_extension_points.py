@@ -19,12 +19,20 @@ def _builtin(package: str) -> tuple[object, ...]:
     return importlib.import_module(f"agent.{package}").BUILTIN
 
 
+def _homes(entry: object, package: str) -> list[str]:
+    """Modules that an entry was written in: those that hold it as a value, else the one of its class."""
+    holders = [
+        module
+        for owner, module in MODULES
+        if owner == package
+        and any(entry is value for value in vars(importlib.import_module(f"agent.{package}.{module}")).values())
+    ]
+    return holders or [type(entry).__module__.rpartition(".")[2]]
+
+
 def _contributions(package: str, module: str) -> int:
-    """How many entries of BUILTIN were written in the module: values of it, or instances of a class of it."""
-    name = f"agent.{package}.{module}"
-    values = vars(importlib.import_module(name)).values()
-    classes = [value for value in values if isinstance(value, type) and value.__module__ == name]
-    return sum(any(entry is value for value in values) or type(entry) in classes for entry in _builtin(package))
+    """How many entries of BUILTIN were written in the module."""
+    return sum(_homes(entry, package).count(module) for entry in _builtin(package))
 
 
 def _is_shared(package: str, module: str) -> bool:

@@ -2,6 +2,7 @@
 
 import ast
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -13,11 +14,17 @@ MODULES = agent_modules()
 
 PURE_PACKAGES = ("agent.model", "agent.resources", "agent.findings", "agent.stages", "agent.traits")
 PURE_SUFFIXES = ("_xml", "_json", "_rows", ".wire")
-PURE = {
-    name: path
-    for name, path in MODULES.items()
-    if name == "agent.errors" or name.startswith(PURE_PACKAGES) or name.endswith(PURE_SUFFIXES)
-}
+CLAIM = re.compile(r"\bPure[:.]")
+
+
+def _is_pure(name: str, path: pathlib.Path) -> bool:
+    """By where it stands, by its name, or because its own header says so."""
+    if name == "agent.errors" or name.startswith(PURE_PACKAGES) or name.endswith(PURE_SUFFIXES):
+        return True
+    return bool(CLAIM.search(ast.get_docstring(parse(path)) or ""))
+
+
+PURE = {name: path for name, path in MODULES.items() if _is_pure(name, path)}
 
 # What pure code may use of the standard library: no clock, randomness, file, socket, process, thread or log.
 PURE_STDLIB = {
@@ -43,8 +50,8 @@ IMPURE_ATTRIBUTES = {"now", "utcnow", "today", "uuid1", "uuid4", "fromtimestamp"
 # keystoneauth reads its options from an oslo.config object, so placement.access is handed one.
 DRIVERS = {
     "libvirt": ("agent.sources.libvirt", "agent.demo"),
-    "sqlalchemy": ("agent.sources.nova_sql", "agent.demo"),
-    "pymysql": ("agent.sources.nova_sql",),
+    "sqlalchemy": ("agent.sources.nova_", "agent.demo"),
+    "pymysql": ("agent.sources.nova_",),
     "keystoneauth1": ("agent.placement", "agent.config"),
     "requests": ("agent.placement",),
     "oslo_config": ("agent.config", "agent.cmd", "agent.telemetry", "agent.placement.access", "agent.demo"),
