@@ -2,8 +2,8 @@
 
 The cache is trusted only while events arrive: then a domain is read again when
 an event named it, when its state changed, and in its turn, so that every domain
-is read at least once in ten reads. Some changes raise no event at all (a live
-``setvcpus`` of QEMU before 9.x); without the turns they would never be seen.
+is read at least once in ten reads. Some changes raise no event at all: a live
+``setvcpus`` does not (libvirt 9.0, measured); without the turns it would never be seen.
 
 Events may come from any thread, reads come from one.
 """
