@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from keystoneauth1 import exceptions as kx
 from keystoneauth1 import loading as ks
+from keystoneauth1.identity.base import BaseIdentityPlugin
+from keystoneauth1.plugin import BaseAuthPlugin
 from keystoneauth1.session import TCPKeepAliveAdapter
 from oslo_config import cfg
 from requests.adapters import HTTPAdapter
@@ -81,8 +83,7 @@ def _build(conf: cfg.ConfigOpts, group: str, transport: HTTPAdapter | None) -> P
             f"http_basic, none, …) and its options, for instance by [agent] nova_conf = /etc/nova/nova.conf"
         )
     options = conf[group]
-    if options.endpoint_override and not options.endpoint_override.startswith(("http://", "https://")):
-        raise ConfigError(f"[{group}] endpoint_override is no URL: {quoted(options.endpoint_override)}")
+    _check_endpoint(group, options.endpoint_override, auth)
     http = CountingSession()
     carrier = transport or TCPKeepAliveAdapter(
         pool_connections=POOL_SIZE,
@@ -97,3 +98,15 @@ def _build(conf: cfg.ConfigOpts, group: str, transport: HTTPAdapter | None) -> P
     # Placement has one major version; these three are accepted for nova.conf's sake and would only add discovery.
     adapter.version = adapter.min_version = adapter.max_version = None
     return PlacementClient(adapter, http)
+
+
+def _check_endpoint(group: str, override: str | None, auth: BaseAuthPlugin) -> None:
+    if override and not override.startswith(("http://", "https://")):
+        raise ConfigError(f"[{group}] endpoint_override is no URL: {quoted(override)}")
+    # Without Keystone there is no catalog to find Placement in, and no token but the one that is given.
+    if isinstance(auth, BaseIdentityPlugin):
+        return
+    if not override and not getattr(auth, "endpoint", None):
+        raise ConfigError(f"[{group}] endpoint_override is not set, and this auth_type has no catalog to look in")
+    if getattr(auth, "token", "given") is None:
+        raise ConfigError(f"[{group}] token is not set")

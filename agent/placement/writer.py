@@ -102,7 +102,7 @@ class TreeWriter:
                 return put(_of(write, "aggregates"), MINIMUM, body, wire.parse_aggregates).generation
 
     def _create(self, write: CreateProvider) -> int:
-        """The first generation. Raises GenerationConflict where the uuid exists, DuplicateName where only the name does."""
+        """The first generation. Raises GenerationConflict where the uuid exists, DuplicateName where the name does."""
         try:
             created = self._client.post(
                 "/resource_providers", MINIMUM, wire.render_provider(write), wire.parse_provider

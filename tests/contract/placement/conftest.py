@@ -1,0 +1,22 @@
+"""One real Placement on SQLite for all of this folder's tests of one process; tests make their own providers."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from agent.placement.client import PlacementClient
+from tests.rigs.placement import Rest, client_of, running
+
+
+@pytest.fixture(scope="session")
+def rest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rest]:
+    with running(tmp_path_factory.mktemp("placement")) as rest:
+        yield rest
+
+
+@pytest.fixture
+def client(rest: Rest, tmp_path) -> PlacementClient:
+    """Ours, with the question for the server's versions behind it."""
+    client = client_of(tmp_path, rest.server.url)
+    client.maximum()
+    return client

@@ -1,0 +1,377 @@
+"""Our client against a real Placement: every error that it can be made to give, and the rest by injected faults."""
+
+import socket
+import threading
+import time
+
+import pytest
+
+from agent.errors import (
+    ConfigError,
+    DuplicateName,
+    GenerationConflict,
+    InventoryInUse,
+    PlacementDenied,
+    PlacementRejected,
+    PlacementUnavailable,
+    ProviderInUse,
+)
+from agent.placement import wire
+from agent.placement.access import client_from_conf, plugin_opts, register_placement_opts
+from agent.placement.client import MINIMUM
+from tests.rigs.faults import (
+    Answer,
+    LoseAnswer,
+    Refuse,
+    ScriptedAdapter,
+    Truncate,
+    Weather,
+    always,
+    on_match,
+    on_write,
+    proxied,
+)
+from tests.rigs.placement import client_of, conf_of, new_uuid
+
+LISTING = "/resource_providers?name=nobody"
+QUICK = {"connect_retry_delay": 0.01, "status_code_retry_delay": 0.01}
+HTML = b"<html><body><h1>502 Bad Gateway</h1>\nnginx</body></html>"
+
+
+def listed(client, path=LISTING):
+    return client.get(path, MINIMUM, wire.parse_providers)
+
+
+def put_inventories(client, uuid, generation, **totals):
+    body = {
+        "resource_provider_generation": generation,
+        "inventories": {name: {"total": total} for name, total in totals.items()},
+    }
+    return client.put(f"/resource_providers/{uuid}/inventories", MINIMUM, body, wire.parse_inventories)
+
+
+def create(client, uuid, name):
+    return client.post("/resource_providers", MINIMUM, {"uuid": uuid, "name": name}, wire.parse_provider)
+
+
+# What a real server answers.
+
+
+def test_a_stale_generation_is_a_conflict(rest, client):
+    uuid = rest.make_provider()
+    rest.set_inventories(uuid, {"VCPU": {"total": 4}})
+    with pytest.raises(GenerationConflict) as raised:
+        put_inventories(client, uuid, 0, VCPU=8)
+    assert raised.value.status == 409
+    assert raised.value.request_id.startswith("req-")
+    assert raised.value.request_id in str(raised.value)
+
+
+@pytest.mark.parametrize(("part", "key"), [("traits", "traits"), ("aggregates", "aggregates")])
+def test_stale_traits_and_aggregates_are_conflicts_too(rest, client, part, key):
+    uuid = rest.make_provider()
+    rest.set_inventories(uuid, {"VCPU": {"total": 4}})
+    with pytest.raises(GenerationConflict):
+        client.put(
+            f"/resource_providers/{uuid}/{part}", MINIMUM, {"resource_provider_generation": 0, key: []}, lambda b: b
+        )
+
+
+def test_a_class_that_is_used_cannot_be_removed(rest, client):
+    uuid = rest.make_provider()
+    rest.set_inventories(uuid, {"VCPU": {"total": 4}, "DISK_GB": {"total": 4}})
+    rest.allocate({uuid: {"VCPU": 1}})
+    with pytest.raises(InventoryInUse, match="VCPU"):
+        put_inventories(client, uuid, rest.generation(uuid), DISK_GB=4)
+
+
+def test_a_name_that_is_taken(rest, client):
+    uuid = rest.make_provider()
+    with pytest.raises(DuplicateName, match=f"host-{uuid}"):
+        create(client, new_uuid(), f"host-{uuid}")
+
+
+def test_a_provider_with_allocations_is_in_use(rest, client):
+    uuid = rest.make_provider()
+    rest.set_inventories(uuid, {"VCPU": {"total": 4}})
+    rest.allocate({uuid: {"VCPU": 1}})
+    with pytest.raises(ProviderInUse):
+        client.delete(f"/resource_providers/{uuid}", MINIMUM)
+
+
+def test_a_provider_with_children_is_in_use(rest, client):
+    uuid = rest.make_provider()
+    rest.make_provider(parent=uuid)
+    with pytest.raises(ProviderInUse):
+        client.delete(f"/resource_providers/{uuid}", MINIMUM)
+
+
+def test_what_is_malformed_is_rejected_with_the_servers_words(rest, client):
+    uuid = rest.make_provider()
+    with pytest.raises(PlacementRejected, match=r"0 is less than the minimum of 1.*HTTP 400.*req-"):
+        put_inventories(client, uuid, 0, VCPU=0)
+
+
+def test_what_is_not_there_is_rejected_with_404(client):
+    with pytest.raises(PlacementRejected) as raised:
+        client.get(f"/resource_providers/{new_uuid()}/inventories", MINIMUM, wire.parse_inventories)
+    assert raised.value.status == 404
+
+
+def test_a_microversion_that_the_server_lacks_is_rejected(client):
+    with pytest.raises(PlacementRejected) as raised:
+        client.get(LISTING, wire.Microversion(1, 999), wire.parse_providers)
+    assert raised.value.status == 406
+
+
+def test_plugin_none_sends_a_token_that_noauth2_refuses(rest, tmp_path):
+    client = client_of(tmp_path, rest.server.url, auth_type="none", endpoint_override=rest.server.url)
+    with pytest.raises(PlacementDenied) as raised:
+        listed(client)
+    assert raised.value.status == 403
+
+
+def test_http_basic_without_a_token_is_denied_and_no_password_is_quoted(rest, tmp_path):
+    client = client_of(tmp_path, rest.server.url, auth_type="http_basic", username="joe", password="hunter2-secret")
+    with pytest.raises(PlacementDenied) as raised:
+        listed(client)
+    assert raised.value.status == 401
+    assert "hunter2" not in str(raised.value)
+
+
+def test_admin_token_works_with_endpoint_override_as_well(rest, tmp_path):
+    client = client_of(tmp_path, rest.server.url, endpoint_override=rest.server.url)
+    assert listed(client) == ()
+
+
+# Requests: how many, and what they carry.
+
+
+def test_the_server_is_asked_for_its_versions_once(rest, tmp_path):
+    client = client_of(tmp_path, rest.server.url)
+    with rest.watched() as seen, client.global_request_id():
+        listed(client)
+        listed(client)
+    assert seen == ["GET / 200", f"GET {LISTING} 200", f"GET {LISTING} 200"]
+    assert client.requests == 3
+    assert client.maximum() >= (1, 36)
+
+
+def test_every_request_of_a_block_carries_its_id(rest, client):
+    request_id = f"req-{new_uuid()}"
+    with client.global_request_id(request_id):
+        listed(client)
+        with client.global_request_id() as inner:
+            listed(client)
+    assert inner == request_id
+    assert [line.split()[4] for line in rest.log()[-2:]] == [request_id, request_id]
+
+
+def test_a_block_without_an_id_gets_a_new_one(rest, client):
+    ids = []
+    for _ in range(2):
+        with client.global_request_id() as request_id:
+            listed(client)
+        ids.append(request_id)
+    assert ids[0] != ids[1]
+    assert [line.split()[4] for line in rest.log()[-2:]] == ids
+
+
+def test_a_server_older_than_needed_is_refused_in_words(rest, tmp_path):
+    root = b'{"versions":[{"id":"v1.0","min_version":"1.0","max_version":"1.29","status":"CURRENT"}]}'
+    transport = ScriptedAdapter(always(Answer(200, root)))
+    client = client_of(tmp_path, rest.server.url, transport)
+    with pytest.raises(PlacementRejected, match=r"up to 1\.29, 1\.30 is needed"):
+        listed(client)
+    transport.script = lambda _request: None
+    assert listed(client) == ()
+
+
+# What only happens on bad days.
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "says"),
+    [
+        (Refuse(), PlacementUnavailable, "Connection refused"),
+        (LoseAnswer(), PlacementUnavailable, "timed out"),
+        (Answer(503, b""), PlacementUnavailable, "HTTP 503"),
+        (Answer(500, b'{"errors":[{"detail":"database is locked"}]}'), PlacementUnavailable, "database is locked"),
+        (Answer(429, b"{}", (("Retry-After", "1"),)), PlacementUnavailable, "HTTP 429"),
+        (Answer(502, HTML), PlacementUnavailable, "502 Bad Gateway"),
+        (Answer(200, HTML), PlacementUnavailable, "not JSON"),
+        (Answer(200, b""), PlacementUnavailable, "not understood"),
+        (Answer(200, b"[]"), PlacementUnavailable, "not understood"),
+        (Answer(302, b""), PlacementUnavailable, "HTTP 302"),
+        (Truncate(20), PlacementUnavailable, "not JSON"),
+    ],
+    ids=lambda value: type(value).__name__ if not isinstance(value, str | type) else "",
+)
+def test_a_bad_answer_is_one_of_our_errors(rest, tmp_path, fault, kind, says):
+    after_root = on_match(1, lambda _request: False, fault)
+    transport = ScriptedAdapter(after_root)
+    client = client_of(tmp_path, rest.server.url, transport, **QUICK)
+    client.maximum()
+    transport.script = always(fault)
+    with pytest.raises(kind, match=says) as raised:
+        listed(client)
+    assert LISTING in str(raised.value)
+    assert "admin" not in str(raised.value)
+
+
+def test_a_get_is_tried_three_times(rest, tmp_path):
+    for fault in (Refuse(), Answer(503)):
+        transport = ScriptedAdapter(always(fault))
+        client = client_of(tmp_path, rest.server.url, transport, **QUICK)
+        with pytest.raises(PlacementUnavailable):
+            listed(client)
+        assert len(transport.sent) == client.requests == 3
+
+
+@pytest.mark.parametrize("fault", [Refuse(), Answer(503), LoseAnswer()])
+def test_a_write_is_sent_once_whatever_becomes_of_it(rest, tmp_path, fault):
+    transport = ScriptedAdapter(on_write(1, fault))
+    client = client_of(tmp_path, rest.server.url, transport, **QUICK)
+    uuid = rest.make_provider()
+    with pytest.raises(PlacementUnavailable):
+        put_inventories(client, uuid, 0, VCPU=8)
+    assert [method for method, _ in transport.sent] == ["GET", "PUT"]
+    assert bool(rest.inventories(uuid)) is isinstance(fault, LoseAnswer)
+
+
+def test_nobody_listens(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    client = client_of(tmp_path, f"http://127.0.0.1:{port}", **QUICK)
+    with pytest.raises(PlacementUnavailable, match="refused"):
+        listed(client)
+
+
+def test_a_half_open_connection_ends_with_the_time_out(rest, tmp_path):
+    port = int(rest.server.url.rpartition(":")[2])
+    with proxied(("127.0.0.1", port)) as proxy:
+        client = client_of(tmp_path, proxy.url, timeout=0.3, connect_retries=0)
+        assert listed(client) == ()
+        proxy.weather = Weather.SILENT
+        began = time.monotonic()
+        with pytest.raises(PlacementUnavailable, match="timed out"):
+            listed(client)
+        assert time.monotonic() - began < 5
+        proxy.drop_all()
+        proxy.weather = Weather.FAIR
+        assert listed(client) == ()
+
+
+@pytest.mark.parametrize("weather", [Weather.RESET_AFTER_SEND, Weather.CLOSED])
+def test_a_connection_that_breaks_is_unavailable(rest, tmp_path, weather):
+    port = int(rest.server.url.rpartition(":")[2])
+    with proxied(("127.0.0.1", port), weather) as proxy:
+        client = client_of(tmp_path, proxy.url, connect_retries=0)
+        with pytest.raises(PlacementUnavailable):
+            listed(client)
+        proxy.weather = Weather.FAIR
+        assert listed(client) == ()
+
+
+def test_an_answer_shorter_than_it_says_is_unavailable(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve():
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(b'HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{"versions":[')
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        client = client_of(
+            tmp_path, f"http://127.0.0.1:{server.getsockname()[1]}", connect_retries=0, status_code_retries=0
+        )
+        with pytest.raises(PlacementUnavailable):
+            client.maximum()
+        thread.join(10)
+
+
+def test_a_connection_that_the_server_closed_meanwhile_is_opened_again(rest, tmp_path):
+    port = int(rest.server.url.rpartition(":")[2])
+    with proxied(("127.0.0.1", port)) as proxy:
+        client = client_of(tmp_path, proxy.url, connect_retry_delay=0.01)
+        uuid = rest.make_provider()
+        for _ in range(3):
+            listed(client)
+            proxy.drop_all()
+        listed(client)
+        assert put_inventories(client, uuid, 0, VCPU=8).generation == 1
+
+
+def test_keystone_that_is_away_is_unavailable_and_names_no_password(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    conf = conf_of(
+        tmp_path,
+        auth_type="password",
+        auth_url=f"http://127.0.0.1:{port}/v3",
+        username="placement",
+        password="hunter2-secret",
+        project_name="service",
+        user_domain_name="Default",
+        project_domain_name="Default",
+    )
+    client = client_from_conf(conf)
+    with pytest.raises(PlacementUnavailable) as raised:
+        listed(client)
+    assert "hunter2" not in str(raised.value)
+
+
+# Configuration.
+
+
+def test_auth_type_unset_says_what_to_set(tmp_path):
+    with pytest.raises(ConfigError, match=r"\[placement\] auth_type is not set"):
+        client_from_conf(conf_of(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"auth_type": "noauth"}, "noauth"),
+        ({"auth_type": "admin_token", "token": "t"}, "endpoint_override is not set"),
+        ({"auth_type": "admin_token", "endpoint": "http://127.0.0.1:1"}, "token is not set"),
+        ({"auth_type": "http_basic", "username": "joe"}, "endpoint_override is not set"),
+        ({"auth_type": "none", "endpoint_override": "placement.example"}, "endpoint_override is no URL"),
+        ({"auth_type": "none", "timeout": "soon"}, "timeout"),
+        ({"auth_type": "none", "valid_interfaces": "sideways"}, "valid_interfaces"),
+    ],
+)
+def test_a_wrong_option_is_named(tmp_path, options, says):
+    with pytest.raises(ConfigError, match=says) as raised:
+        client_from_conf(conf_of(tmp_path, **options))
+    assert "[placement]" in str(raised.value)
+
+
+def test_auth_section_may_name_another_group(rest, tmp_path):
+    conf = conf_of(tmp_path, auth_section="shared", endpoint_override=rest.server.url)
+    with (tmp_path / "more.conf").open("w") as file:
+        file.write(f"[shared]\nauth_type = admin_token\ntoken = admin\nendpoint = {rest.server.url}\n")
+    conf([], default_config_files=[*conf.config_file, str(tmp_path / "more.conf")])
+    assert listed(client_from_conf(conf)) == ()
+
+
+def test_the_options_have_the_defaults_that_nova_documents_and_a_time_out(tmp_path):
+    options = conf_of(tmp_path, auth_type="none").placement
+    assert (options.service_type, options.valid_interfaces) == ("placement", ["internal", "public"])
+    assert (options.timeout, options.connect_retries, options.status_code_retries) == (10.0, 2, 2)
+
+
+def test_a_plugins_own_options_are_known_by_its_name():
+    assert {"auth_url", "username", "password"} <= {opt.dest for opt in plugin_opts("password")}
+    with pytest.raises(ConfigError, match="no such plugin: magic"):
+        plugin_opts("magic")
+
+
+def test_registering_twice_is_harmless(tmp_path):
+    conf = conf_of(tmp_path, auth_type="none", endpoint="http://127.0.0.1:1")
+    for _ in range(2):
+        register_placement_opts(conf)
+        client_from_conf(conf)
+    assert conf.placement.auth_type == "none"

@@ -1,0 +1,106 @@
+"""The table from HTTP and keystoneauth to our errors, and what never gets into a message."""
+
+import json
+
+import pytest
+from keystoneauth1 import exceptions as kx
+
+from agent.errors import (
+    DuplicateName,
+    GenerationConflict,
+    InventoryInUse,
+    PlacementDenied,
+    PlacementRejected,
+    PlacementUnavailable,
+    ProviderInUse,
+)
+from agent.placement.answers import Reply, failure, quoted, refusal
+
+
+def reply(status: int, code: str = "", request: str = "PUT /x", detail: str = "why") -> Reply:
+    body = {"errors": [{"status": status, "code": code, "detail": detail}]}
+    return Reply(request=request, status=status, text=json.dumps(body), request_id="req-server")
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "kind"),
+    [
+        (400, "placement.undefined_code", PlacementRejected),
+        (400, "placement.query.bad_value", PlacementRejected),
+        (401, "", PlacementDenied),
+        (403, "", PlacementDenied),
+        (404, "placement.undefined_code", PlacementRejected),
+        (406, "", PlacementRejected),
+        (409, "placement.concurrent_update", GenerationConflict),
+        (409, "placement.inventory.inuse", InventoryInUse),
+        (409, "placement.duplicate_name", DuplicateName),
+        (409, "placement.resource_provider.inuse", ProviderInUse),
+        (409, "placement.resource_provider.cannot_delete_parent", ProviderInUse),
+        (409, "placement.undefined_code", GenerationConflict),
+        (302, "", PlacementUnavailable),
+        (429, "", PlacementUnavailable),
+        (500, "", PlacementUnavailable),
+        (503, "", PlacementUnavailable),
+    ],
+)
+def test_status_and_code_decide_the_error(status, code, kind):
+    error = refusal(reply(status, code))
+    assert type(error) is kind
+    assert (error.status, error.request_id) == (status, "req-server")
+
+
+def test_a_delete_that_conflicts_without_a_code_is_a_provider_in_use():
+    assert type(refusal(reply(409, request="DELETE /resource_providers/u"))) is ProviderInUse
+
+
+@pytest.mark.parametrize(
+    ("raised", "kind"),
+    [
+        (kx.ConnectFailure("refused"), PlacementUnavailable),
+        (kx.ConnectTimeout("timed out"), PlacementUnavailable),
+        (kx.SSLError("bad certificate"), PlacementUnavailable),
+        (kx.UnknownConnectionError("odd", ValueError()), PlacementUnavailable),
+        (kx.DiscoveryFailure("no versions"), PlacementUnavailable),
+        (kx.EndpointNotFound("nothing"), PlacementUnavailable),
+        (kx.EmptyCatalog("nothing"), PlacementUnavailable),
+        (kx.MissingAuthPlugin("none"), PlacementDenied),
+        (kx.AuthorizationFailure("no"), PlacementDenied),
+        (kx.Unauthorized("wrong password"), PlacementDenied),
+        (kx.NotFound("no such page"), PlacementDenied),
+        (kx.InternalServerError("keystone broke"), PlacementUnavailable),
+        (kx.ServiceUnavailable("keystone is away"), PlacementUnavailable),
+        (kx.GatewayTimeout("keystone is slow"), PlacementUnavailable),
+    ],
+)
+def test_keystoneauth_exceptions_become_ours(raised, kind):
+    error = failure("GET /x", raised)
+    assert type(error) is kind
+    assert "GET /x" in str(error)
+
+
+def test_a_missing_endpoint_says_what_to_set():
+    assert "endpoint_override" in str(failure("GET /x", kx.EndpointNotFound()))
+
+
+def test_credentials_of_a_url_are_blotted_out():
+    text = str(failure("GET /x", kx.ConnectFailure("no route to http://admin:hunter2@placement:8778/x")))
+    assert "hunter2" not in text
+    assert "//***@placement:8778" in text
+
+
+def test_an_html_page_is_quoted_on_one_line_and_not_endlessly():
+    page = Reply(request="GET /x", status=502, text="<html>\n<h1>Bad\tGateway</h1>" + "x" * 9000, request_id=None)
+    error = refusal(page)
+    assert type(error) is PlacementUnavailable
+    assert "<html> <h1>Bad Gateway</h1>" in str(error)
+    assert "\n" not in str(error)
+    assert len(str(error)) < 400
+
+
+def test_deeply_nested_json_is_unavailable_and_not_a_crash():
+    with pytest.raises(PlacementUnavailable, match="not JSON"):
+        Reply(request="GET /x", status=200, text="[" * 100_000, request_id=None).body()
+
+
+def test_short_text_is_quoted_whole():
+    assert quoted("  all \n of it ") == "all of it"

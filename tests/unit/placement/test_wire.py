@@ -1,0 +1,213 @@
+"""Laws of the wire: what we send is read back equal, and nothing that a server says escapes as a bug of ours."""
+
+import contextlib
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.errors import PlacementUnavailable
+from agent.model.placement import Allocation, ConsumerRecord, Inventory, Provider
+from agent.model.plan import CreateProvider
+from agent.placement import wire
+
+UUID_A = "11111111-1111-4111-8111-111111111111"
+UUID_B = "22222222-2222-4222-8222-222222222222"
+
+COUNTS = st.integers(min_value=0, max_value=2**31 - 1)
+NAMES = st.text(alphabet="ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", min_size=1, max_size=30)
+UUIDS = st.uuids().map(str)
+INVENTORIES = st.builds(
+    Inventory,
+    resource_class=NAMES,
+    total=COUNTS,
+    reserved=COUNTS,
+    min_unit=COUNTS,
+    max_unit=COUNTS,
+    step_size=COUNTS,
+    allocation_ratio=st.floats(min_value=0.0, max_value=1e6),
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
+    max_leaves=12,
+)
+# Documents that are nearly right reach further into a parser than noise does.
+KEYS = st.sampled_from(
+    [
+        "resource_providers", "uuid", "name", "generation", "parent_provider_uuid", "inventories", "total",
+        "allocation_ratio", "resource_provider_generation", "traits", "aggregates", "allocations", "resources",
+        "consumer_generation", "project_id", "user_id", "versions", "id", "max_version", "errors", "code", "detail",
+    ]
+)  # fmt: skip
+NEARLY = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-5, 10**400)
+    | st.floats()
+    | st.sampled_from(["", "v1.0", "1.39", "1.x", "VCPU", UUID_A]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS | st.text(max_size=4), inner, max_size=6),
+    max_leaves=20,
+)
+PARSERS = {
+    "nothing": wire.nothing,
+    "maximum": wire.parse_maximum,
+    "providers": wire.parse_providers,
+    "provider": wire.parse_provider,
+    "inventories": wire.parse_inventories,
+    "traits": wire.parse_traits,
+    "aggregates": wire.parse_aggregates,
+    "allocations": lambda body: wire.parse_allocations(body, UUID_A),
+    "consumer": lambda body: wire.parse_consumer(body, UUID_A),
+}
+
+
+def over_the_wire(body: object) -> object:
+    return json.loads(json.dumps(body))
+
+
+@given(st.lists(INVENTORIES, unique_by=lambda inventory: inventory.resource_class), COUNTS)
+def test_inventories_come_back_as_they_were_sent(inventories, generation):
+    body = over_the_wire(wire.render_inventories(inventories, generation))
+    wanted = tuple(sorted(inventories, key=lambda inventory: inventory.resource_class))
+    assert wire.parse_inventories(body) == wire.Inventories(generation=generation, inventories=wanted)
+
+
+@given(st.frozensets(NAMES), COUNTS)
+def test_traits_come_back_as_they_were_sent(traits, generation):
+    body = over_the_wire(wire.render_traits(traits, generation))
+    assert wire.parse_traits(body) == wire.Traits(generation=generation, traits=traits)
+
+
+@given(st.frozensets(UUIDS), COUNTS)
+def test_aggregates_come_back_as_they_were_sent(aggregates, generation):
+    body = over_the_wire(wire.render_aggregates(aggregates, generation))
+    assert wire.parse_aggregates(body) == wire.Aggregates(generation=generation, aggregates=aggregates)
+
+
+@given(st.builds(CreateProvider, provider_uuid=UUIDS, name=NAMES, parent_uuid=st.none() | UUIDS))
+def test_a_provider_comes_back_as_it_was_sent(write):
+    body = over_the_wire(wire.render_provider(write)) | {"generation": 0}
+    assert wire.parse_provider(body) == Provider(
+        uuid=write.provider_uuid, name=write.name, parent_uuid=write.parent_uuid, generation=0
+    )
+
+
+@pytest.mark.parametrize("parser", PARSERS.values(), ids=PARSERS.keys())
+@given(body=JSON | NEARLY)
+def test_any_json_is_a_value_or_one_error(parser, body):
+    with contextlib.suppress(PlacementUnavailable):
+        parser(body)
+
+
+@given(st.text())
+def test_what_a_message_quotes_of_an_answer_is_short(text):
+    with pytest.raises(PlacementUnavailable) as raised:
+        wire.parse_traits({"resource_provider_generation": text * 100, "traits": []})
+    assert len(str(raised.value)) < 300
+
+
+@given(JSON | NEARLY)
+def test_any_error_body_gives_a_code_and_a_detail(body):
+    said = wire.parse_refusal(body)
+    assert isinstance(said.code, str)
+    assert isinstance(said.detail, str)
+
+
+def test_what_placement_leaves_out_gets_its_documented_default():
+    body = {"resource_provider_generation": 4, "inventories": {"VCPU": {"total": 8}}}
+    full = Inventory(
+        resource_class="VCPU",
+        total=8,
+        reserved=0,
+        min_unit=1,
+        max_unit=2147483647,
+        step_size=1,
+        allocation_ratio=1.0,
+    )
+    assert wire.parse_inventories(body).inventories == (full,)
+
+
+@pytest.mark.parametrize("odd", [True, "8", 8.0, None])
+def test_a_total_that_is_no_integer_is_refused(odd):
+    body = {"resource_provider_generation": 4, "inventories": {"VCPU": {"total": odd}}}
+    with pytest.raises(PlacementUnavailable, match="total is no integer"):
+        wire.parse_inventories(body)
+
+
+@pytest.mark.parametrize("odd", ["NaN", "Infinity", "true", "1" + "0" * 400])
+def test_a_ratio_that_cannot_be_compared_is_refused(odd):
+    text = '{"resource_provider_generation": 1, "inventories": {"VCPU": {"total": 8, "allocation_ratio": RATIO}}}'
+    with pytest.raises(PlacementUnavailable, match="allocation_ratio"):
+        wire.parse_inventories(json.loads(text.replace("RATIO", odd)))
+
+
+def test_allocations_are_one_value_per_consumer_and_class_sorted():
+    body = {
+        "resource_provider_generation": 12,
+        "allocations": {
+            UUID_B: {"resources": {"VCPU": 2}, "consumer_generation": 1},
+            UUID_A: {"resources": {"VCPU": 4, "MEMORY_MB": 512}, "consumer_generation": 3},
+        },
+    }
+    found = wire.parse_allocations(body, "rp")
+    assert found.generation == 12
+    assert [(a.consumer_uuid, a.consumer_generation, a.resource_class, a.amount) for a in found.allocations] == [
+        (UUID_A, 3, "MEMORY_MB", 512),
+        (UUID_A, 3, "VCPU", 4),
+        (UUID_B, 1, "VCPU", 2),
+    ]
+
+
+def test_a_consumer_record_holds_what_it_has_elsewhere():
+    body = {
+        "allocations": {"rp2": {"generation": 9, "resources": {"VCPU": 1}}, "rp1": {"resources": {"VCPU": 2}}},
+        "project_id": "p",
+        "user_id": "u",
+        "consumer_generation": 2,
+    }
+    held = [("rp1", 2), ("rp2", 1)]
+    assert wire.parse_consumer(body, UUID_A) == ConsumerRecord(
+        consumer_uuid=UUID_A,
+        generation=2,
+        project_id="p",
+        user_id="u",
+        allocations=tuple(
+            Allocation(
+                consumer_uuid=UUID_A, consumer_generation=2, provider_uuid=rp, resource_class="VCPU", amount=amount
+            )
+            for rp, amount in held
+        ),
+    )
+
+
+def test_a_consumer_that_does_not_exist_is_an_empty_record():
+    assert wire.parse_consumer({"allocations": {}}, UUID_A) == ConsumerRecord(
+        consumer_uuid=UUID_A, generation=None, project_id=None, user_id=None, allocations=()
+    )
+
+
+def provider(uuid: str, parent: str | None, name: str = "") -> Provider:
+    return Provider(uuid=uuid, name=name or uuid, parent_uuid=parent, generation=0)
+
+
+@given(st.permutations([provider("a", None), provider("z", "a"), provider("b", "z"), provider("c", "a")]))
+def test_parents_come_first_whatever_the_order(providers):
+    assert [p.uuid for p in wire.parents_first(providers)] == ["a", "c", "z", "b"]
+
+
+def test_a_loop_of_parents_is_an_error_and_not_a_hang():
+    with pytest.raises(PlacementUnavailable, match="loop"):
+        wire.parents_first([provider("a", "b"), provider("b", "a")])
+
+
+def test_microversions_compare_as_numbers():
+    root = {"versions": [{"id": "v1.0", "max_version": "1.9"}]}
+    assert wire.parse_maximum(root) < wire.Microversion(1, 30)
+
+
+def test_wire_does_no_io():
+    text = Path(wire.__file__).read_text()
+    assert not [name for name in ("import logging", "import time", "import socket", "import requests") if name in text]
