@@ -1,0 +1,44 @@
+"""The findings, one module each. A new one is a file here and a line in BUILTIN."""
+
+from __future__ import annotations
+
+from agent.findings import (
+    allocation_differs,
+    allocation_leaked,
+    allocation_missing,
+    allocation_stale_move,
+    compute_node_orphaned,
+    consumer_on_several_providers,
+    consumer_unknown,
+    guest_missing,
+    guest_unknown,
+    migration_finished_but_counted,
+    over_capacity,
+    provider_name_conflict,
+    rival_writer,
+    source_unavailable,
+    volume_foreign,
+    volume_group_missing,
+    volume_orphaned,
+)
+from agent.findings.base import Rule
+
+BUILTIN: tuple[Rule, ...] = (
+    allocation_differs.RULE,
+    allocation_leaked.RULE,
+    allocation_missing.RULE,
+    allocation_stale_move.RULE,
+    compute_node_orphaned.RULE,
+    consumer_on_several_providers.RULE,
+    consumer_unknown.RULE,
+    guest_missing.RULE,
+    guest_unknown.RULE,
+    migration_finished_but_counted.RULE,
+    over_capacity.RULE,
+    provider_name_conflict.RULE,
+    rival_writer.RULE,
+    source_unavailable.RULE,
+    volume_foreign.RULE,
+    volume_group_missing.RULE,
+    volume_orphaned.RULE,
+)

@@ -67,7 +67,8 @@ class AuditMemory:
     audits_since_full_read: int = 0
     suspects: tuple[str, ...] = ()
     consumers: frozenset[str] = frozenset()
-    written: tuple[WrittenProvider, ...] = ()
+    written: WrittenProvider | None = None
+    unsaved_history: bool = False
     last_good: tuple[tuple[str, float], ...] = ()
 
 

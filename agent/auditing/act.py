@@ -1,0 +1,92 @@
+"""Decide, and carry the plan out where the role allows it; on a generation conflict look and decide again.
+
+A stale write is never sent twice: every round starts from a fresh look at
+Placement. Waits between rounds are capped, exponential and jittered.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from agent.auditing.read import read_placement
+from agent.errors import AgentError, GenerationConflict, LockHeld, PlacementError
+from agent.model.audit import AuditMemory
+from agent.model.plan import Applied
+from agent.model.snapshot import Snapshot
+from agent.parts import Errand
+from agent.placement.backoff import wait_s
+from agent.stages.decide import Decision, Subject, decide
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acted:
+    """The last decision, the snapshot it rests on, and what became of its plan."""
+
+    snapshot: Snapshot
+    decision: Decision
+    published: bool = False
+    writes_done: int = 0
+    requests: int = 0
+    conflicts: int = 0
+    attempts: int = 0
+    error: AgentError | None = None
+
+
+def decide_and_act(errand: Errand, memory: AuditMemory, snapshot: Snapshot) -> Acted:
+    """Rounds of decide and apply, at most ``conflict_rounds``; one round when there is nothing to write."""
+    subject = Subject(root_uuid=memory.identity.uuid if memory.identity else None, node=memory.node_name)
+    acted = Acted(
+        snapshot=snapshot,
+        decision=decide(snapshot, errand.settings, subject, memory.written),
+        requests=snapshot.placement.value.requests if snapshot.placement.value else 0,
+    )
+    if not errand.may_publish():
+        return acted
+    while acted.decision.plan.writes:
+        errand.stop_if_cancelled()
+        acted = _apply(errand, acted)
+        if not isinstance(acted.error, GenerationConflict) or acted.attempts >= errand.settings.conflict_rounds:
+            break
+        errand.parts.clock.wait(wait_s(acted.conflicts, errand.parts.random()))
+        acted = _look_again(errand, memory, acted, subject)
+    return acted
+
+
+def _apply(errand: Errand, acted: Acted) -> Acted:
+    acted = dataclasses.replace(acted, attempts=acted.attempts + 1)
+    try:
+        with errand.parts.lock.hold():
+            applied = errand.parts.reporter.apply(acted.decision.plan, errand.cancelled)
+    except (PlacementError, LockHeld) as error:
+        done = getattr(error, "applied", None)
+        conflict = isinstance(error, GenerationConflict)
+        return dataclasses.replace(
+            _counted(acted, done if isinstance(done, Applied) else None),
+            error=error,
+            conflicts=acted.conflicts + (1 if conflict else 0),
+        )
+    return dataclasses.replace(_counted(acted, applied), published=True, error=None)
+
+
+def _counted(acted: Acted, applied: Applied | None) -> Acted:
+    if applied is None:
+        return acted
+    return dataclasses.replace(
+        acted,
+        writes_done=acted.writes_done + len(applied.done),
+        requests=acted.requests + applied.requests,
+    )
+
+
+def _look_again(errand: Errand, memory: AuditMemory, acted: Acted, subject: Subject) -> Acted:
+    """Read 1 again and decide again; the other readings stand (they are later than the conflict's cause)."""
+    placement = read_placement(errand, memory)
+    snapshot = dataclasses.replace(acted.snapshot, placement=placement)
+    return dataclasses.replace(
+        acted,
+        snapshot=snapshot,
+        decision=decide(snapshot, errand.settings, subject, memory.written),
+        requests=acted.requests + (placement.value.requests if placement.value else 0),
+        error=placement.error,
+    )

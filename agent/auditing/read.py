@@ -1,0 +1,128 @@
+"""The reads of one audit: each isolated, each ending as a Reading, in the order of design 3.1.
+
+Placement comes first on purpose: an allocation seen there whose instance is
+missing in the *later* read of the state source was deleted or is being built.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import TypeVar
+
+from agent.errors import AgentError, ConfigError, PlacementUnavailable, SourceUnavailable
+from agent.identity import identity_from_state
+from agent.model.audit import AuditMemory, Depth, Identity
+from agent.model.host import HostFacts
+from agent.model.nova import NovaState, StateKind
+from agent.model.placement import PlacementView
+from agent.model.settings import Settings
+from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, Reading, Snapshot
+from agent.model.storage import StorageFacts
+from agent.parts import Clock, Errand
+from agent.sources.base import Deadline, StorageSource, ViewRequest
+
+T = TypeVar("T")
+EVERY_CONSUMER = 10**9
+
+
+def identified(errand: Errand, memory: AuditMemory) -> AuditMemory:
+    """Memory with the identity and the node's name, as far as they can be known now (design 2.3).
+
+    Reads the host, and the state source where no ``compute_id`` file speaks, only
+    until both are known. Raises ConfigError when the identity is lost or ambiguous.
+    """
+    identity = memory.identity or errand.parts.identity_files.find()
+    if identity is not None and memory.node_name is not None:
+        return dataclasses.replace(memory, identity=identity)
+    host = _host(errand)
+    node = memory.node_name or (host.value.hostname if host.value else None)
+    if identity is None and node is not None:
+        identity = _of_state(errand, node)
+    return dataclasses.replace(memory, identity=identity, node_name=node)
+
+
+def _of_state(errand: Errand, node: str) -> Identity | None:
+    state = _state(errand, frozenset()).value
+    if state is None:
+        return None
+    known = None if state.kind is StateKind.NONE else identity_from_state(state, node)
+    if known is not None:
+        return known
+    if errand.may_publish():
+        return errand.parts.identity_files.create()
+    return Identity(uuid=errand.parts.new_id(), origin="not written: this run may not publish")
+
+
+def node_name(memory: AuditMemory, snapshot: Snapshot) -> str | None:
+    """The first name that libvirt ever gave stays the node's name (scenario 92)."""
+    return memory.node_name or (snapshot.host.value.hostname if snapshot.host.value else None)
+
+
+def read(errand: Errand, memory: AuditMemory) -> Snapshot:
+    """All four kinds of reads. A failed one costs what depends on it and nothing else."""
+    placement = read_placement(errand, memory)
+    errand.stop_if_cancelled()
+    view = placement.value
+    consumers = frozenset(a.consumer_uuid for a in view.allocations) if view else memory.consumers
+    nova = _state(errand, consumers)
+    errand.stop_if_cancelled()
+    host = _host(errand)
+    errand.stop_if_cancelled()
+    storage = tuple(
+        _reading(errand.parts.clock, source.name, functools.partial(_read_storage, source, errand.settings))
+        for source in errand.parts.storage
+    )
+    return Snapshot(placement=placement, nova=nova, host=host, storage=storage)
+
+
+def read_placement(errand: Errand, memory: AuditMemory) -> Reading[PlacementView]:
+    """One look at our tree; allocations are read again where principle 6 asks for it."""
+    if memory.identity is None:
+        error = PlacementUnavailable(
+            "not asked: this host's identity is not known while libvirt or the state source is unread"
+        )
+        return Reading(source=PLACEMENT, taken_at=errand.parts.clock.now(), duration_s=0.0, error=error)
+    settings, full = errand.settings, errand.request.depth is Depth.FULL
+    due = memory.audits_since_full_read + 1 >= settings.full_read_every
+    wanted = ViewRequest(
+        root_uuid=memory.identity.uuid,
+        root_name=memory.node_name or "",
+        fresh_allocations=full or due or memory.recheck_recorded,
+        consumer_reads=EVERY_CONSUMER if full else settings.consumer_reads,
+        suspects=memory.suspects,
+    )
+    return _reading(errand.parts.clock, PLACEMENT, lambda: errand.parts.reader.view(wanted))
+
+
+def _read_storage(source: StorageSource, settings: Settings) -> StorageFacts:
+    return source.read(_deadline(settings))
+
+
+def _host(errand: Errand) -> Reading[HostFacts]:
+    return _reading(errand.parts.clock, LIBVIRT, lambda: errand.parts.host.read(_deadline(errand.settings)))
+
+
+def _state(errand: Errand, consumers: frozenset[str]) -> Reading[NovaState]:
+    host, deadline = errand.settings.host, _deadline(errand.settings)
+    return _reading(errand.parts.clock, STATE, lambda: errand.parts.state.read(host, consumers, deadline))
+
+
+def _deadline(settings: Settings) -> Deadline:
+    return Deadline.after(settings.source_deadline_s)
+
+
+def _reading(clock: Clock, source: str, ask: Callable[[], T]) -> Reading[T]:
+    """The one place where a named error of a source becomes a Reading. A ConfigError is the operator's, not weather."""
+    taken_at, began = clock.now(), clock.monotonic()
+    try:
+        value = ask()
+    except ConfigError:
+        raise
+    except AgentError as error:
+        return Reading(source=source, taken_at=taken_at, duration_s=clock.monotonic() - began, error=error)
+    if value is None:
+        nothing = SourceUnavailable(source, "answered nothing")
+        return Reading(source=source, taken_at=taken_at, duration_s=clock.monotonic() - began, error=nothing)
+    return Reading(source=source, taken_at=taken_at, duration_s=clock.monotonic() - began, value=value)

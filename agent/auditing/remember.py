@@ -1,0 +1,97 @@
+"""What one audit leaves for the next: the findings' history, what was written, what must be read again."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from agent.auditing.act import Acted
+from agent.errors import LockHeld
+from agent.model.audit import AuditMemory, Publish, WrittenProvider
+from agent.model.finding import History
+from agent.model.plan import PutInventories
+from agent.model.report import Verdict
+from agent.parts import Errand, Parts
+from agent.stages.confirm import Confirmed, confirm
+from agent.stages.ledger import digest
+from agent.stages.rival import remembered
+
+_SUSPICIOUS = frozenset({Verdict.ALLOCATION_LEAKED, Verdict.ALLOCATION_STALE_MOVE, Verdict.CONSUMER_UNKNOWN})
+
+
+def remember(errand: Errand, memory: AuditMemory, acted: Acted) -> tuple[Confirmed, AuditMemory, bool]:
+    """Findings with their history, the new memory, and whether to look again at once."""
+    parts = errand.parts
+    before = memory.history if memory.history is not None else parts.history.load()
+    view = acted.snapshot.placement.value
+    fresh = view is not None and view.allocations_fresh
+    told = confirm(
+        before,
+        acted.decision.findings,
+        now=parts.clock.now(),
+        confirm_audits=errand.settings.confirm_audits,
+        recorded_is_fresh=fresh,
+    )
+    book_digest = _digest(memory, acted)
+    moved = memory.book_digest is not None and book_digest != memory.book_digest and not fresh
+    look_again = view is not None and (told.recheck_recorded or moved)
+    unsaved = _save(errand, memory, before, told.history)
+    return (
+        told,
+        dataclasses.replace(
+            memory,
+            history=told.history,
+            unsaved_history=unsaved,
+            book_digest=book_digest,
+            recheck_recorded=look_again or bool(told.unconfirmed_recorded) or view is None,
+            audits_since_full_read=0 if fresh else memory.audits_since_full_read + 1,
+            suspects=_suspects(acted, told),
+            consumers=frozenset(a.consumer_uuid for a in view.allocations) if view else memory.consumers,
+            written=_written(acted),
+            last_good=_last_good(parts, memory, acted),
+        ),
+        look_again,
+    )
+
+
+def _digest(memory: AuditMemory, acted: Acted) -> str | None:
+    written = acted.decision.books
+    return digest(written) if written.state_known and written.host_known else memory.book_digest
+
+
+def _save(errand: Errand, memory: AuditMemory, before: History, after: History) -> bool:
+    """Save a history that says something new; True when that is still to be done."""
+    if errand.request.publish is Publish.NEVER or (_said(before) == _said(after) and not memory.unsaved_history):
+        return memory.unsaved_history
+    try:
+        with errand.parts.lock.hold():
+            errand.parts.history.save(after)
+    except LockHeld:
+        return True
+    return False
+
+
+def _said(history: History) -> list[tuple[str, int, str]]:
+    return [(s.id, s.times, s.evidence_digest) for s in history.sightings]
+
+
+def _suspects(acted: Acted, told: Confirmed) -> tuple[str, ...]:
+    suspicious = {row.key for row in acted.decision.rows if row.verdict in _SUSPICIOUS}
+    return tuple(sorted(suspicious | set(told.unconfirmed_recorded)))
+
+
+def _written(acted: Acted) -> WrittenProvider | None:
+    decision = acted.decision
+    if decision.tree is None or decision.rival is not None:
+        return decision.written
+    root = decision.tree.providers[0]
+    put = any(isinstance(w, PutInventories) and w.provider_uuid == root.uuid for w in decision.plan.writes)
+    if put:
+        return remembered(decision.written, root) if acted.published else decision.written
+    # Nothing to write: what is there is what we want, whoever wrote it.
+    return remembered(decision.written, root) if decision.written is not None else None
+
+
+def _last_good(parts: Parts, memory: AuditMemory, acted: Acted) -> tuple[tuple[str, float], ...]:
+    known = dict(memory.last_good)
+    known.update({reading.source: parts.clock.monotonic() for reading in acted.snapshot.readings if reading.ok})
+    return tuple(sorted(known.items()))

@@ -1,0 +1,86 @@
+"""Write the report of one audit: how it ended, and every row that people and scripts are shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent.auditing.act import Acted
+from agent.model.audit import AuditMemory
+from agent.model.report import AuditReport, Outcome, SourceStatus
+from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
+from agent.parts import Errand
+from agent.stages.confirm import Confirmed
+from agent.stages.rows import evacuation_notes, inventory_rows, ledger_rows, summary, trait_rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """When, and under which id. ``ended`` is on the monotonic clock, for ages."""
+
+    audit_id: str
+    started_at: str
+    duration_s: float
+    ended: float
+
+
+def report(run: Run, errand: Errand, memory: AuditMemory, acted: Acted, told: Confirmed) -> AuditReport:
+    """The report; rows are there as far as the books could be written."""
+    settings, decision, snapshot = errand.settings, acted.decision, acted.snapshot
+    view, uuid = snapshot.placement.value, memory.identity.uuid if memory.identity else None
+    root = (uuid or "", memory.node_name or "")
+    host = snapshot.host.value
+    return AuditReport(
+        audit_id=run.audit_id,
+        host=settings.host,
+        node=memory.node_name,
+        provider_uuid=uuid,
+        role=settings.role.value,
+        reasons=errand.request.reasons,
+        started_at=run.started_at,
+        duration_ms=round(run.duration_s * 1000, 3),
+        outcome=_outcome(acted, told),
+        sources=_sources(run, memory, acted),
+        findings=told.findings,
+        plan=decision.plan,
+        published=acted.published,
+        writes_done=acted.writes_done,
+        requests=acted.requests,
+        conflicts=acted.conflicts,
+        attempts=acted.attempts,
+        error=str(acted.error) if acted.error else None,
+        ledger=ledger_rows(decision.rows, view, decision.tree, root),
+        inventory=inventory_rows(view, decision.tree),
+        traits=trait_rows(view, decision.tree),
+        evacuations=evacuation_notes(decision.state),
+        summary=summary(snapshot, settings, memory.node_name, decision.rows, decision.tree),
+        simulated=host.simulated if host else (),
+    )
+
+
+def _outcome(acted: Acted, told: Confirmed) -> Outcome:
+    snapshot, decision = acted.snapshot, acted.decision
+    if not any(snapshot.fresh(source) for source in (PLACEMENT, STATE, LIBVIRT)):
+        return Outcome.UNREADABLE
+    if decision.rival is not None:
+        return Outcome.REFUSED
+    partial = any(not reading.ok for reading in snapshot.readings) or acted.error is not None
+    if partial:
+        return Outcome.PARTIAL
+    return Outcome.FINDINGS if told.findings else Outcome.CLEAN
+
+
+def _sources(run: Run, memory: AuditMemory, acted: Acted) -> tuple[SourceStatus, ...]:
+    last_good = dict(memory.last_good)
+    statuses = []
+    for reading in acted.snapshot.readings:
+        seen = last_good.get(reading.source)
+        statuses.append(
+            SourceStatus(
+                name=reading.source,
+                ok=reading.ok,
+                age_s=0.0 if reading.ok else None if seen is None else round(run.ended - seen, 3),
+                duration_ms=round(reading.duration_s * 1000, 3),
+                error=None if reading.error is None else str(reading.error),
+            )
+        )
+    return tuple(statuses)

@@ -1,0 +1,36 @@
+"""allocation-leaked: Placement still counts an instance that the cloud has deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World, claims_of, named, recorded_text, rows_by_consumer
+from agent.model.finding import Finding, Severity
+from agent.model.report import Verdict
+
+
+def _find(world: World) -> Iterable[Finding]:
+    for consumer, rows in rows_by_consumer(world, Verdict.ALLOCATION_LEAKED).items():
+        instance = rows[0].instance
+        deleted_at = instance.deleted_at.isoformat() if instance and instance.deleted_at else None
+        yield Finding(
+            code=RULE.code,
+            severity=RULE.severity,
+            remedy=RULE.remedy,
+            provider_uuid=world.root_uuid,
+            consumer_uuid=consumer,
+            expected=f"no allocation: {named(rows)} is deleted",
+            actual=f"Placement records {recorded_text(rows)}",
+            evidence=claims_of(rows),
+            facts=(("instance_deleted_at", deleted_at),),
+            rests_on_recorded=True,
+        )
+
+
+RULE = Rule(
+    code="allocation-leaked",
+    severity=Severity.ERROR,
+    remedy="check that the instance is gone everywhere, then remove this consumer's allocation: "
+    "openstack resource provider allocation delete CONSUMER",
+    find=_find,
+)

@@ -1,0 +1,32 @@
+"""allocation-missing: an instance is here and counted, and Placement knows nothing of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World, claims_of, named, promised_text, rows_by_consumer
+from agent.model.finding import Finding, Severity
+from agent.model.report import Verdict
+
+
+def _find(world: World) -> Iterable[Finding]:
+    for consumer, rows in rows_by_consumer(world, Verdict.ALLOCATION_MISSING).items():
+        yield Finding(
+            code=RULE.code,
+            severity=RULE.severity,
+            remedy=RULE.remedy,
+            provider_uuid=world.root_uuid,
+            consumer_uuid=consumer,
+            expected=f"an allocation of {promised_text(rows)} for {named(rows)}",
+            actual="Placement records nothing for this consumer here",
+            evidence=claims_of(rows),
+            rests_on_recorded=True,
+        )
+
+
+RULE = Rule(
+    code="allocation-missing",
+    severity=Severity.ERROR,
+    remedy="the scheduler believes that this room is free: nova-manage placement heal_allocations --instance CONSUMER",
+    find=_find,
+)

@@ -1,0 +1,44 @@
+"""allocation-stale-move: Placement still counts here what has moved to another host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World, claims_of, named, recorded_text, rows_by_consumer
+from agent.model.finding import Finding, Severity
+from agent.model.report import Verdict
+from agent.stages.compare import Row
+
+
+def _find(world: World) -> Iterable[Finding]:
+    for consumer, rows in rows_by_consumer(world, Verdict.ALLOCATION_STALE_MOVE).items():
+        yield Finding(
+            code=RULE.code,
+            severity=RULE.severity,
+            remedy=RULE.remedy,
+            provider_uuid=world.root_uuid,
+            consumer_uuid=consumer,
+            expected=f"no allocation here: {named(rows)} {_where(rows[0])}",
+            actual=f"Placement records {recorded_text(rows)} on this host",
+            evidence=claims_of(rows),
+            facts=(("instance_host", rows[0].instance.host if rows[0].instance else None),),
+            rests_on_recorded=True,
+        )
+
+
+def _where(row: Row) -> str:
+    if row.migration is not None:
+        return f"belongs to a migration that is {row.migration.status}"
+    instance = row.instance
+    if instance is None or instance.host is None:
+        return f"is on no host (vm_state {instance.vm_state if instance else 'unknown'})"
+    return f"lives on {instance.host} with no migration in progress"
+
+
+RULE = Rule(
+    code="allocation-stale-move",
+    severity=Severity.ERROR,
+    remedy="remove this host's part of the consumer's allocation, never the whole consumer: "
+    "openstack resource provider allocation unset --provider PROVIDER CONSUMER",
+    find=_find,
+)

@@ -1,0 +1,105 @@
+"""What a finding's module offers (a RULE), what it may look at (a World), and how amounts are written for people."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from agent.model.books import Books, DesiredTree
+from agent.model.claim import Claim
+from agent.model.finding import Finding, Severity
+from agent.model.nova import NovaState
+from agent.model.placement import PlacementView, Provider
+from agent.model.report import Verdict
+from agent.model.settings import Settings
+from agent.model.snapshot import Snapshot
+from agent.stages.compare import Row
+from agent.stages.rival import Rival
+from agent.stages.volumes import OwnedVolume
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """Everything that one audit knows when it looks for findings. ``state`` is None where it is not known."""
+
+    snapshot: Snapshot
+    settings: Settings
+    books: Books
+    rows: tuple[Row, ...]
+    tree: DesiredTree | None
+    state: NovaState | None
+    root_uuid: str | None
+    node: str | None
+    rival: Rival | None
+    owned: tuple[OwnedVolume, ...] = ()
+
+    @property
+    def view(self) -> PlacementView | None:
+        """Placement as it was read, or None."""
+        return self.snapshot.placement.value
+
+    @property
+    def root(self) -> Provider | None:
+        """Our root as Placement holds it, or None."""
+        return self.view.root if self.view else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One finding code: how loud it is, what to do about it, and how it is found."""
+
+    code: str
+    severity: Severity
+    remedy: str
+    find: Callable[[World], Iterable[Finding]]
+
+
+def rows_by_consumer(world: World, verdict: Verdict) -> dict[str, tuple[Row, ...]]:
+    """Rows with that verdict, by consumer."""
+    grouped: dict[str, list[Row]] = defaultdict(list)
+    for row in world.rows:
+        if row.verdict is verdict:
+            grouped[row.key].append(row)
+    return {key: tuple(rows) for key, rows in grouped.items()}
+
+
+def claims_of(rows: Iterable[Row]) -> tuple[Claim, ...]:
+    """All claims of these rows."""
+    return tuple(claim for row in rows for claim in row.claims)
+
+
+_UNITS = {"VCPU": "VCPU", "PCPU": "PCPU", "MEMORY_MB": "MiB of MEMORY_MB", "DISK_GB": "GiB of DISK_GB"}
+
+
+def amount_text(resource_class: str, amount: float | None) -> str:
+    """An amount with its unit, "nothing" for None."""
+    if amount is None:
+        return "nothing"
+    return f"{amount:g} {_UNITS.get(resource_class, resource_class)}"
+
+
+def recorded_text(rows: Iterable[Row]) -> str:
+    """What Placement holds in these rows: "8 VCPU, 8192 MiB of MEMORY_MB"."""
+    return _joined((row.resource_class, row.recorded) for row in rows)
+
+
+def promised_text(rows: Iterable[Row]) -> str:
+    """What the cloud promised in these rows."""
+    return _joined((row.resource_class, row.promised) for row in rows)
+
+
+def held_text(rows: Iterable[Row]) -> str:
+    """What the host holds in these rows."""
+    return _joined((row.resource_class, row.held) for row in rows)
+
+
+def _joined(amounts: Iterable[tuple[str, int | None]]) -> str:
+    return ", ".join(amount_text(name, amount) for name, amount in amounts if amount is not None) or "nothing"
+
+
+def named(rows: tuple[Row, ...]) -> str:
+    """The consumer of these rows: kind, uuid, and name where there is one."""
+    first = rows[0]
+    name = f" ({first.consumer_name})" if first.consumer_name else ""
+    return f"{first.consumer_kind} {first.key}{name}"

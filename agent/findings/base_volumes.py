@@ -1,0 +1,49 @@
+"""What volume-foreign and volume-orphaned share: one finding per volume of one kind of owner, with exact bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World
+from agent.model.claim import Cause, Claim, Consumer, Origin
+from agent.model.finding import Finding
+from agent.model.placement import ROOT
+from agent.model.units import bytes_to_gib_ceil
+from agent.stages.volumes import OwnedVolume, OwnerKind
+
+_CAUSES = {OwnerKind.FOREIGN: Cause.FOREIGN_VOLUME, OwnerKind.ORPHANED: Cause.VOLUME_ORPHANED}
+
+
+def volume_findings(world: World, rule: Rule, kind: OwnerKind, *, expected: str) -> Iterable[Finding]:
+    """Findings of every audited group; only those of the group that DISK_GB counts change DISK_GB."""
+    for owned in world.owned:
+        if owned.kind is not kind or not owned.bytes_taken:
+            continue
+        counted = owned.volume.group == world.settings.disk_group
+        yield Finding(
+            code=rule.code,
+            severity=rule.severity,
+            remedy=rule.remedy,
+            provider_uuid=world.root_uuid,
+            consumer_uuid=owned.owner_uuid,
+            resource_class="DISK_GB" if counted else None,
+            subject=owned.volume.path,
+            expected=expected,
+            actual=f"volume {owned.volume.path} takes {owned.bytes_taken} bytes "
+            f"({'counted' if counted else 'not counted'} in DISK_GB; "
+            f"[lvm] foreign_volumes = {world.settings.foreign_volumes.value})",
+            evidence=(_claim(owned, _CAUSES[kind]),),
+            facts=(("volume", owned.volume.path), ("size_bytes", owned.bytes_taken), ("counted_in_disk_gb", counted)),
+        )
+
+
+def _claim(owned: OwnedVolume, cause: Cause) -> Claim:
+    return Claim(
+        consumer=Consumer(key=owned.volume.path, kind="volume", name=owned.volume.path),
+        cause=cause,
+        resource_class="DISK_GB",
+        amount=bytes_to_gib_ceil(owned.bytes_taken),
+        provider_key=ROOT,
+        source=Origin("lvm", owned.volume.path),
+        size_bytes=owned.bytes_taken,
+    )

@@ -1,0 +1,38 @@
+"""compute-node-orphaned: a compute node row of this host that no hypervisor reports (story 4).
+
+libvirt gives one node per host, so every other live row of the host is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World
+from agent.model.finding import Finding, Severity
+
+
+def _find(world: World) -> Iterable[Finding]:
+    if world.state is None or world.node is None:
+        return
+    for node in world.state.nodes:
+        if node.deleted or node.hypervisor_hostname == world.node or node.uuid == world.root_uuid:
+            continue
+        yield Finding(
+            code=RULE.code,
+            severity=RULE.severity,
+            remedy=RULE.remedy,
+            provider_uuid=node.uuid,
+            subject=node.hypervisor_hostname,
+            expected=f"one compute node of host {world.settings.host}: {world.node}",
+            actual=f"compute node {node.hypervisor_hostname} (uuid {node.uuid}, id {node.id}) has a row with "
+            f"{node.vcpus} vCPUs, {node.memory_mib} MiB, {node.local_gib} GiB",
+            facts=(("compute_node_id", node.id), ("hypervisor_hostname", node.hypervisor_hostname)),
+        )
+
+
+RULE = Rule(
+    code="compute-node-orphaned",
+    severity=Severity.WARNING,
+    remedy="a renamed host leaves such rows: check that no instance is on it, then delete the row and its provider",
+    find=_find,
+)

@@ -1,0 +1,78 @@
+"""consumer-on-several-providers: a zombie holds the same class here and in another provider tree.
+
+Looks at whole consumer records. A sharing provider serves classes that the host
+does not, so only a class that is held both here and elsewhere counts. While a
+migration of the instance is in progress both sides are right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World, amount_text
+from agent.model.claim import Cause, Claim, Consumer, Origin
+from agent.model.finding import Finding, Severity
+from agent.model.placement import Allocation, ConsumerRecord, PlacementView
+from agent.stages.ledger import provider_key
+
+
+def _find(world: World) -> Iterable[Finding]:
+    view, state = world.view, world.state
+    if view is None or state is None:
+        return
+    moving = {m.instance_uuid for m in state.migrations if m.in_progress}
+    busy = {i.uuid for i in state.instances if i.task_state is not None}
+    for record in view.consumers:
+        here, elsewhere = _sides(view, record)
+        if elsewhere and record.consumer_uuid not in moving | busy:
+            yield _finding(view, record, here, elsewhere)
+
+
+def _sides(view: PlacementView, record: ConsumerRecord) -> tuple[list[Allocation], list[Allocation]]:
+    ours = {p.uuid for p in view.providers}
+    here = [a for a in record.allocations if a.provider_uuid in ours]
+    classes = {a.resource_class for a in here}
+    elsewhere = [a for a in record.allocations if a.provider_uuid not in ours and a.resource_class in classes]
+    return here, elsewhere
+
+
+def _finding(
+    view: PlacementView, record: ConsumerRecord, here: list[Allocation], elsewhere: list[Allocation]
+) -> Finding:
+    others = ", ".join(sorted({a.provider_uuid for a in elsewhere}))
+    return Finding(
+        code=RULE.code,
+        severity=RULE.severity,
+        remedy=RULE.remedy,
+        provider_uuid=view.root_uuid,
+        consumer_uuid=record.consumer_uuid,
+        expected=f"consumer {record.consumer_uuid} holds each class in one provider tree",
+        actual=f"it holds {_text(here)} here and {_text(elsewhere)} on {others}",
+        evidence=tuple(_claim(view, a) for a in (*here, *elsewhere)),
+        facts=(("other_providers", others),),
+        rests_on_recorded=True,
+    )
+
+
+def _text(allocations: list[Allocation]) -> str:
+    return ", ".join(amount_text(a.resource_class, a.amount) for a in allocations)
+
+
+def _claim(view: PlacementView, allocation: Allocation) -> Claim:
+    return Claim(
+        consumer=Consumer(key=allocation.consumer_uuid, kind="unknown", uuid=allocation.consumer_uuid),
+        cause=Cause.RECORDED_ONLY,
+        resource_class=allocation.resource_class,
+        amount=allocation.amount,
+        provider_key=provider_key(view, allocation.provider_uuid),
+        source=Origin("placement", "allocations", f"{allocation.consumer_uuid} on {allocation.provider_uuid}"),
+    )
+
+
+RULE = Rule(
+    code="consumer-on-several-providers",
+    severity=Severity.ERROR,
+    remedy="find where the instance really is (openstack server show CONSUMER), then take away the other side: "
+    "openstack resource provider allocation unset --provider PROVIDER CONSUMER",
+    find=_find,
+)

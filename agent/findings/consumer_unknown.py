@@ -1,0 +1,32 @@
+"""consumer-unknown: Placement records a consumer that is no instance or migration of the cloud's database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World, claims_of, recorded_text, rows_by_consumer
+from agent.model.finding import Finding, Severity
+from agent.model.report import Verdict
+
+
+def _find(world: World) -> Iterable[Finding]:
+    for consumer, rows in rows_by_consumer(world, Verdict.CONSUMER_UNKNOWN).items():
+        yield Finding(
+            code=RULE.code,
+            severity=RULE.severity,
+            remedy=RULE.remedy,
+            provider_uuid=world.root_uuid,
+            consumer_uuid=consumer,
+            expected="every consumer is an instance or a migration of this cell",
+            actual=f"Placement records {recorded_text(rows)} for {consumer}, which has no row",
+            evidence=claims_of(rows),
+            rests_on_recorded=True,
+        )
+
+
+RULE = Rule(
+    code="consumer-unknown",
+    severity=Severity.WARNING,
+    remedy="it may be being built, archived, or another service's: ask who made it before anything is removed",
+    find=_find,
+)

@@ -1,0 +1,34 @@
+"""guest-missing: the cloud counts an instance here, and libvirt has no such guest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World, claims_of, named, promised_text, rows_by_consumer
+from agent.model.finding import Finding, Severity
+from agent.model.report import Verdict
+
+
+def _find(world: World) -> Iterable[Finding]:
+    for consumer, rows in rows_by_consumer(world, Verdict.GUEST_MISSING).items():
+        instance = rows[0].instance
+        yield Finding(
+            code=RULE.code,
+            severity=RULE.severity,
+            remedy=RULE.remedy,
+            provider_uuid=world.root_uuid,
+            consumer_uuid=consumer,
+            expected=f"a guest for {named(rows)}, which is promised {promised_text(rows)}",
+            actual="libvirt has no such domain",
+            evidence=claims_of(rows),
+            facts=(("vm_state", instance.vm_state if instance else None),),
+        )
+
+
+RULE = Rule(
+    code="guest-missing",
+    severity=Severity.ERROR,
+    remedy="see in the logs of nova-compute and libvirt why it is gone; "
+    "openstack server reboot --hard CONSUMER defines it anew",
+    find=_find,
+)

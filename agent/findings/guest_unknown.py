@@ -1,0 +1,33 @@
+"""guest-unknown: a guest is defined here that the cloud does not know here (the reference says nothing about these)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World, claims_of, held_text, rows_by_consumer
+from agent.model.finding import Finding, Severity
+from agent.model.report import Verdict
+
+
+def _find(world: World) -> Iterable[Finding]:
+    for consumer, rows in rows_by_consumer(world, Verdict.GUEST_UNKNOWN).items():
+        yield Finding(
+            code=RULE.code,
+            severity=RULE.severity,
+            remedy=RULE.remedy,
+            provider_uuid=world.root_uuid,
+            consumer_uuid=consumer,
+            expected="every guest of this host is an instance of the cloud",
+            actual=f"domain {consumer} ({rows[0].consumer_name or 'no name'}) holds {held_text(rows)}; "
+            f"[agent] unknown_guests = {world.settings.unknown_guests.value}",
+            evidence=claims_of(rows),
+        )
+
+
+RULE = Rule(
+    code="guest-unknown",
+    severity=Severity.WARNING,
+    remedy="look at it with virsh dominfo CONSUMER; if nobody needs it, virsh undefine it; "
+    "until then its use is reserved",
+    find=_find,
+)

@@ -1,0 +1,58 @@
+"""migration-finished-but-counted: an evacuation away from here is over, and Placement counts its instance here still.
+
+This is story 1: the number that the reference reports is too high by exactly
+these consumers, for as long as nova-compute is not restarted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World, claims_of, recorded_text
+from agent.model.finding import Finding, Severity
+from agent.model.nova import Migration
+from agent.model.report import Verdict
+from agent.stages.compare import Row
+
+
+def _find(world: World) -> Iterable[Finding]:
+    if world.state is None:
+        return
+    for migration in _newest(world.state.finished_evacuations):
+        rows = tuple(
+            row
+            for row in world.rows
+            if row.key == migration.instance_uuid and row.verdict is Verdict.ALLOCATION_STALE_MOVE and row.recorded
+        )
+        if rows:
+            yield _finding(world, migration, rows)
+
+
+def _newest(evacuations: Iterable[Migration]) -> list[Migration]:
+    by_instance = {m.instance_uuid: m for m in sorted(evacuations, key=lambda m: m.id)}
+    return [by_instance[uuid] for uuid in sorted(by_instance)]
+
+
+def _finding(world: World, migration: Migration, rows: tuple[Row, ...]) -> Finding:
+    return Finding(
+        code=RULE.code,
+        severity=RULE.severity,
+        remedy=RULE.remedy,
+        provider_uuid=world.root_uuid,
+        consumer_uuid=migration.instance_uuid,
+        expected=f"evacuation {migration.uuid or migration.id} to {migration.dest_host} is {migration.status}: "
+        "it contributes 0 here",
+        actual=f"Placement still records {recorded_text(rows)} for instance {migration.instance_uuid} on this host",
+        evidence=claims_of(rows),
+        facts=(("migration_uuid", migration.uuid), ("migration_status", migration.status)),
+        rests_on_recorded=True,
+    )
+
+
+RULE = Rule(
+    code="migration-finished-but-counted",
+    severity=Severity.ERROR,
+    remedy="remove this host's part of the instance's allocation: "
+    "openstack resource provider allocation unset --provider PROVIDER CONSUMER",
+    find=_find,
+)

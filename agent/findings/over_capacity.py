@@ -1,0 +1,84 @@
+"""over-capacity: Placement records more than the host can give, so free is negative (story 5).
+
+Placement accepts an inventory below what is used with 200, so nobody but us says
+so. Names who of the consumers should not be there at all: that is the leak.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World, amount_text
+from agent.model.finding import Finding, Severity
+from agent.model.placement import ROOT, Inventory
+from agent.model.report import Verdict
+from agent.stages.compare import Row
+
+LEAKS = frozenset({Verdict.ALLOCATION_LEAKED, Verdict.ALLOCATION_STALE_MOVE})
+
+
+def _find(world: World) -> Iterable[Finding]:
+    if world.tree is None or world.view is None:
+        return
+    wanted = world.tree.providers[0]
+    frozen = {f.resource_class for f in wanted.frozen}
+    overflows = {terms.resource_class: terms.overflow for terms in wanted.reserves}
+    for inventory in _inventories(world, frozen):
+        rows = [r for r in world.rows if r.provider_key == ROOT and r.resource_class == inventory.resource_class]
+        used = sum(row.recorded or 0 for row in rows)
+        overflow = overflows.get(inventory.resource_class, 0)
+        if used > inventory.capacity or overflow:
+            yield _finding(world, inventory, rows, used, overflow)
+
+
+def _inventories(world: World, frozen: set[str]) -> list[Inventory]:
+    wanted = world.tree.providers[0].inventories if world.tree else ()
+    kept = [i for i in (world.root.inventories if world.root else ()) if i.resource_class in frozen]
+    return sorted([*wanted, *kept], key=lambda i: i.resource_class)
+
+
+def _finding(world: World, inventory: Inventory, rows: list[Row], used: int, overflow: int) -> Finding:
+    name = inventory.resource_class
+    leaked = [row for row in rows if row.verdict in LEAKS and row.recorded]
+    free = inventory.capacity - used
+    return Finding(
+        code=RULE.code,
+        severity=RULE.severity,
+        remedy=RULE.remedy,
+        provider_uuid=world.root_uuid,
+        resource_class=name,
+        expected=f"at most {amount_text(name, inventory.capacity)} used: "
+        f"({inventory.total} - {inventory.reserved}) x {inventory.allocation_ratio:g}",
+        actual=f"{amount_text(name, used)} used, free {free:g}{_leak_text(name, leaked)}"
+        f"{_overflow_text(name, overflow)}",
+        evidence=tuple(claim for row in rows if row.recorded for claim in row.claims),
+        facts=(
+            ("capacity", inventory.capacity),
+            ("used", used),
+            ("free", free),
+            ("leaked_consumers", len(leaked)),
+            ("leaked_amount", sum(row.recorded or 0 for row in leaked)),
+        ),
+        rests_on_recorded=True,
+    )
+
+
+def _leak_text(name: str, leaked: list[Row]) -> str:
+    if not leaked:
+        return "; no leaked consumer among them: the host is over-committed"
+    total = amount_text(name, sum(row.recorded or 0 for row in leaked))
+    who = ", ".join(f"{row.key} ({amount_text(name, row.recorded)}, {row.verdict.value})" for row in leaked)
+    return f"; {total} of it by {len(leaked)} consumers that should hold nothing here: {who}"
+
+
+def _overflow_text(name: str, overflow: int) -> str:
+    return f"; {amount_text(name, overflow)} of unmanaged use found no room in reserved" if overflow else ""
+
+
+RULE = Rule(
+    code="over-capacity",
+    severity=Severity.ERROR,
+    remedy="take the leaked consumers away first (their own findings say how); "
+    "what is left is over-commit: move guests away",
+    find=_find,
+)

@@ -1,0 +1,31 @@
+"""provider-name-conflict: Placement has a provider of our name under another uuid; nothing is written to either."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World
+from agent.model.finding import Finding, Severity
+
+
+def _find(world: World) -> Iterable[Finding]:
+    holder = world.view.name_holder if world.view else None
+    if holder is None:
+        return
+    yield Finding(
+        code=RULE.code,
+        severity=RULE.severity,
+        remedy=RULE.remedy,
+        provider_uuid=holder.uuid,
+        expected=f"provider {holder.name} has the uuid of this host, {world.root_uuid}",
+        actual=f"it has the uuid {holder.uuid}",
+    )
+
+
+RULE = Rule(
+    code="provider-name-conflict",
+    severity=Severity.ERROR,
+    remedy="a reinstalled host: put the old uuid back into the compute_id file; "
+    "another host of the same name: rename one",
+    find=_find,
+)

@@ -1,0 +1,29 @@
+"""rival-writer: somebody else owns our root provider, so it is not written (design 2.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World
+from agent.model.finding import Finding, Severity
+
+
+def _find(world: World) -> Iterable[Finding]:
+    if world.rival is None:
+        return
+    yield Finding(
+        code=RULE.code,
+        severity=RULE.severity,
+        remedy=world.rival.remedy,
+        provider_uuid=world.root_uuid,
+        expected="this agent alone writes the root provider",
+        actual=world.rival.why,
+    )
+
+
+RULE = Rule(
+    code="rival-writer",
+    severity=Severity.ERROR,
+    remedy="run with [agent] role = companion, or end the other writer",
+    find=_find,
+)

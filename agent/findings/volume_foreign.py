@@ -1,0 +1,24 @@
+"""volume-foreign: a logical volume that neither the cloud nor the block storage service made (story 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World
+from agent.findings.base_volumes import volume_findings
+from agent.model.finding import Finding, Severity
+from agent.stages.volumes import OwnerKind
+
+
+def _find(world: World) -> Iterable[Finding]:
+    return volume_findings(
+        world, RULE, OwnerKind.FOREIGN, expected="every volume of the group belongs to an instance or a known service"
+    )
+
+
+RULE = Rule(
+    code="volume-foreign",
+    severity=Severity.WARNING,
+    remedy="ask whose it is; lvremove it if nobody's, or move it to another group; until then its size is reserved",
+    find=_find,
+)

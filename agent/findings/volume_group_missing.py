@@ -1,0 +1,43 @@
+"""volume-group-missing: lvm2 answered, and a configured volume group is not in its report, or has lost a disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World
+from agent.model.finding import Finding, Severity
+from agent.model.snapshot import LVM
+
+
+def _find(world: World) -> Iterable[Finding]:
+    if not world.snapshot.fresh(LVM):
+        return
+    for name in world.settings.volume_groups:
+        group = world.snapshot.group(name)
+        if group is None:
+            yield _finding(world, name, f"volume group {name} is not in lvm2's report; what rests on it is frozen")
+        elif group.missing_pvs:
+            yield _finding(world, name, f"volume group {name} misses {group.missing_pvs} physical volumes")
+
+
+def _finding(world: World, name: str, actual: str) -> Finding:
+    return Finding(
+        code=RULE.code,
+        severity=RULE.severity,
+        remedy=RULE.remedy,
+        provider_uuid=world.root_uuid,
+        resource_class="DISK_GB" if name == world.settings.disk_group else None,
+        subject=name,
+        expected=f"volume group {name} with all its physical volumes "
+        "([lvm] volume_groups, [libvirt] images_volume_group)",
+        actual=actual,
+        facts=(("volume_group", name),),
+    )
+
+
+RULE = Rule(
+    code="volume-group-missing",
+    severity=Severity.ERROR,
+    remedy="run vgs and pvs on the host: a disk may be gone, the option misspelt, or the group renamed",
+    find=_find,
+)

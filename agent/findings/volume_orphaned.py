@@ -1,0 +1,24 @@
+"""volume-orphaned: a volume named after an instance that is not (any more) on this host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World
+from agent.findings.base_volumes import volume_findings
+from agent.model.finding import Finding, Severity
+from agent.stages.volumes import OwnerKind
+
+
+def _find(world: World) -> Iterable[Finding]:
+    return volume_findings(
+        world, RULE, OwnerKind.ORPHANED, expected="a volume named after an instance belongs to one of this host"
+    )
+
+
+RULE = Rule(
+    code="volume-orphaned",
+    severity=Severity.WARNING,
+    remedy="check that the instance is deleted or lives elsewhere with its disk, then lvremove the volume",
+    find=_find,
+)

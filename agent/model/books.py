@@ -1,0 +1,76 @@
+"""The three books side by side, and what the plan wants of Placement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent.model.claim import Ledger
+from agent.model.occupancy import Occupied
+from agent.model.placement import Inventory, ProviderKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Books:
+    """What the cloud promised, what the host holds, what Placement recorded.
+
+    ``state_known``, ``host_known`` and ``recorded_known`` say which books could be
+    written at all: an empty book that is not known proves nothing.
+    """
+
+    promised: Ledger
+    held: Ledger
+    recorded: Ledger
+    unmanaged: Ledger
+    occupied: Occupied
+    state_known: bool
+    host_known: bool
+    recorded_known: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrozenClass:
+    """A class that keeps what Placement holds, and why."""
+
+    resource_class: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReserveTerms:
+    """What makes up ``reserved`` of one class: (name, amount) of each term; ``overflow`` is what found no room."""
+
+    resource_class: str
+    terms: tuple[tuple[str, int], ...]
+    overflow: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesiredProvider:
+    """One provider as it should be.
+
+    ``owned_classes`` are decided here: one that has neither an inventory nor an
+    entry in ``frozen`` is to go. Traits in neither set are left alone.
+    """
+
+    key: ProviderKey
+    uuid: str
+    name: str
+    parent_uuid: str | None
+    inventories: tuple[Inventory, ...]
+    owned_classes: frozenset[str]
+    frozen: tuple[FrozenClass, ...] = ()
+    traits_wanted: frozenset[str] = frozenset()
+    traits_unwanted: frozenset[str] = frozenset()
+    reserves: tuple[ReserveTerms, ...] = ()
+
+    def inventory(self, resource_class: str) -> Inventory | None:
+        """The inventory wanted for that class, or None."""
+        return next((i for i in self.inventories if i.resource_class == resource_class), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesiredTree:
+    """All providers of ours, parents first, and those that are to go (children first)."""
+
+    providers: tuple[DesiredProvider, ...]
+    obsolete: tuple[str, ...] = ()

@@ -1,0 +1,110 @@
+"""Everything with a side effect that an audit needs, as protocols; wired by hand in cmd/."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import uuid
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from agent.errors import AuditCancelled
+from agent.model.audit import AuditRequest, Identity, Publish
+from agent.model.finding import History
+from agent.model.settings import Role, Settings
+from agent.sources.base import HostSource, PlacementReader, Reporter, StateSource, StorageSource
+
+
+class HistoryStore(Protocol):
+    """Keeps the findings' history between audits and restarts."""
+
+    def load(self) -> History:
+        """What was saved last; an empty history where there is none or it is unreadable."""
+        ...
+
+    def save(self, history: History) -> None:
+        """Replace it atomically. Called under the write lock only."""
+        ...
+
+
+class IdentityFiles(Protocol):
+    """The ``compute_id`` files (design 2.3)."""
+
+    def find(self) -> Identity | None:
+        """The identity that a file gives. Raises ConfigError on garbage or two that differ."""
+        ...
+
+    def create(self) -> Identity:
+        """A new one, on disk before this returns."""
+        ...
+
+
+class WriteLock(Protocol):
+    """One writer per host."""
+
+    def hold(self) -> AbstractContextManager[None]:
+        """Hold it for a block. Raises LockHeld."""
+        ...
+
+
+class Clock(Protocol):
+    """Time, so that nothing else asks for it."""
+
+    def now(self) -> str:
+        """ISO 8601 UTC with milliseconds and a Z."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that never go back."""
+        ...
+
+    def wait(self, seconds: float) -> None:
+        """Let that time pass."""
+        ...
+
+
+def _new_id() -> str:
+    return str(uuid.uuid4())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """Everything with a side effect that an audit needs, wired by hand in cmd/.
+
+    ``random`` gives [0, 1) for jitter; ``new_id`` an audit id; ``request_scope``
+    makes every request to Placement inside it bear that id.
+    """
+
+    state: StateSource
+    host: HostSource
+    storage: tuple[StorageSource, ...]
+    reader: PlacementReader
+    reporter: Reporter
+    identity_files: IdentityFiles
+    history: HistoryStore
+    lock: WriteLock
+    clock: Clock
+    random: Callable[[], float] = random.random
+    new_id: Callable[[], str] = _new_id
+    request_scope: Callable[[str], AbstractContextManager[object]] = contextlib.nullcontext
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Errand:
+    """One audit to run: what was asked for, by whose decisions, with what, and whether a stop was asked for."""
+
+    request: AuditRequest
+    settings: Settings
+    parts: Parts
+    cancelled: Callable[[], bool]
+
+    def may_publish(self) -> bool:
+        """Whether the role and the request let this audit write to Placement."""
+        return self.settings.role is Role.OWNER and self.request.publish is Publish.BY_ROLE
+
+    def stop_if_cancelled(self) -> None:
+        """Raise AuditCancelled when a stop was asked for."""
+        if self.cancelled():
+            raise AuditCancelled("the service is stopping")

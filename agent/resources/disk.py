@@ -1,0 +1,108 @@
+"""DISK_GB: the volume group or the file system that holds guests' disks, as ``[libvirt] images_type`` says.
+
+Other volume groups are audited and reported, and never change DISK_GB. What the
+volumes of the group hold is counted by owner, whoever made them (story 2).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from agent.model.claim import Cause, Claim, Consumer, Origin
+from agent.model.occupancy import Occupancy
+from agent.model.placement import ROOT, Inventory, ProviderKey
+from agent.model.settings import Settings
+from agent.model.snapshot import FILESYSTEM, LVM, Snapshot
+from agent.model.units import bytes_to_gib_ceil, bytes_to_gib_floor, mib_to_gib_ceil
+from agent.resources.base import on_root, promised_of, ratio, whole
+from agent.stages.guests import guests_of
+from agent.stages.volumes import OwnedVolume, OwnerKind, owners
+
+_UNMANAGED = {
+    OwnerKind.FOREIGN: Cause.FOREIGN_VOLUME,
+    OwnerKind.ORPHANED: Cause.VOLUME_ORPHANED,
+    OwnerKind.BLOCK_STORAGE: Cause.BLOCK_STORAGE,
+}
+
+
+class Disk:
+    """Local disk of the root provider."""
+
+    name = "disk"
+    classes = frozenset({"DISK_GB"})
+
+    def needs(self, settings: Settings) -> frozenset[str]:
+        """lvm2 or statvfs, whichever DISK_GB counts."""
+        return frozenset({LVM if settings.disk_group else FILESYSTEM})
+
+    def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
+        """An image backend that is not read, or a volume group that lvm2 does not report."""
+        if settings.images_type == "rbd":
+            return "[libvirt] images_type = rbd: the cluster's size is not read by this version"
+        if settings.disk_group and snapshot.fresh(LVM) and snapshot.group(settings.disk_group) is None:
+            return f"volume group {settings.disk_group} is not in lvm2's report"
+        return None
+
+    def inventory(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[ProviderKey, Inventory], ...]:
+        """Total: whole GiB of the group or file system; reserved: ``reserved_host_disk_mb`` rounded up."""
+        total = bytes_to_gib_floor(_size_bytes(snapshot, settings))
+        reserved = mib_to_gib_ceil(settings.reserved_host_disk_mib)
+        return on_root(whole("DISK_GB", total, reserved, ratio(settings.disk_ratio, snapshot, "DISK_GB")))
+
+    def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:
+        """One claim per owner of volumes in the group that DISK_GB counts: exact bytes, and GiB rounded up."""
+        if settings.disk_group is None:
+            return ()
+        owned = [v for v in owners(snapshot, guests_of(snapshot)) if v.volume.group == settings.disk_group]
+        return _guest_claims(owned, snapshot) + _unmanaged_claims(owned)
+
+    def promised(self, occupancies: Iterable[Occupancy], settings: Settings) -> tuple[Claim, ...]:  # noqa: ARG002
+        """Disk of the flavors, 0 for a root disk on a volume service."""
+        return promised_of("DISK_GB", occupancies)
+
+
+def _size_bytes(snapshot: Snapshot, settings: Settings) -> int:
+    if settings.disk_group:
+        group = snapshot.group(settings.disk_group)
+        return group.size_bytes if group else 0
+    return next((fs.size_bytes for fs in snapshot.filesystems if fs.path == settings.instances_path), 0)
+
+
+def _guest_claims(owned: Iterable[OwnedVolume], snapshot: Snapshot) -> tuple[Claim, ...]:
+    taken: dict[str, int] = defaultdict(int)
+    names: dict[str, list[str]] = defaultdict(list)
+    for volume in owned:
+        if volume.kind in (OwnerKind.INSTANCE, OwnerKind.DOMAIN) and volume.owner_uuid:
+            taken[volume.owner_uuid] += volume.bytes_taken
+            names[volume.owner_uuid].append(volume.volume.path)
+    guests = {d.uuid: d.name for d in snapshot.host.value.domains} if snapshot.host.value else {}
+    return tuple(
+        Claim(
+            consumer=Consumer(key=uuid, kind="domain", name=guests.get(uuid, ""), uuid=uuid),
+            cause=Cause.INSTANCE,
+            resource_class="DISK_GB",
+            amount=bytes_to_gib_ceil(size_bytes),
+            provider_key=ROOT,
+            source=Origin("lvm", " ".join(sorted(names[uuid]))),
+            size_bytes=size_bytes,
+        )
+        for uuid, size_bytes in sorted(taken.items())
+        if size_bytes
+    )
+
+
+def _unmanaged_claims(owned: Iterable[OwnedVolume]) -> tuple[Claim, ...]:
+    return tuple(
+        Claim(
+            consumer=Consumer(key=volume.volume.path, kind="volume", name=volume.volume.path),
+            cause=_UNMANAGED[volume.kind],
+            resource_class="DISK_GB",
+            amount=bytes_to_gib_ceil(volume.bytes_taken),
+            provider_key=ROOT,
+            source=Origin("lvm", volume.volume.path),
+            size_bytes=volume.bytes_taken,
+        )
+        for volume in owned
+        if volume.kind in _UNMANAGED and volume.bytes_taken
+    )

@@ -1,0 +1,43 @@
+"""MEMORY_MB: the host's memory in MiB, or what ``[libvirt] file_backed_memory`` says in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.model.claim import Claim
+from agent.model.occupancy import Occupancy
+from agent.model.placement import Inventory, ProviderKey
+from agent.model.settings import Settings
+from agent.model.snapshot import LIBVIRT, Snapshot
+from agent.resources.base import held_of_guests, on_root, promised_of, ratio, whole
+
+
+class Memory:
+    """Memory of the root provider."""
+
+    name = "memory"
+    classes = frozenset({"MEMORY_MB"})
+
+    def needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
+        """Libvirt's node information."""
+        return frozenset({LIBVIRT})
+
+    def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:  # noqa: ARG002
+        """Nothing stands in the way."""
+        return None
+
+    def inventory(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[ProviderKey, Inventory], ...]:
+        """Total: getInfo's memory, truncated to MiB; reserved: ``reserved_host_memory_mb``."""
+        host = snapshot.host.value
+        total = settings.file_backed_memory_mib or (host.memory_mib if host else 0)
+        memory_ratio = ratio(settings.memory_ratio, snapshot, "MEMORY_MB")
+        return on_root(whole("MEMORY_MB", total, settings.reserved_host_memory_mib, memory_ratio))
+
+    def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:  # noqa: ARG002
+        """Maximum memory of each defined guest."""
+        host = snapshot.host.value
+        return held_of_guests("MEMORY_MB", ((d, d.memory_mib) for d in (host.domains if host else ())))
+
+    def promised(self, occupancies: Iterable[Occupancy], settings: Settings) -> tuple[Claim, ...]:  # noqa: ARG002
+        """Memory of the flavors."""
+        return promised_of("MEMORY_MB", occupancies)

@@ -1,0 +1,43 @@
+"""PCPU: CPUs that one guest has to itself. The ratio is always 1.0 and nothing is reserved (hypervisor-audit 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.model.claim import Claim
+from agent.model.occupancy import Occupancy
+from agent.model.placement import Inventory, ProviderKey
+from agent.model.settings import Settings
+from agent.model.snapshot import LIBVIRT, Snapshot
+from agent.resources import cpus
+from agent.resources.base import held_of_guests, on_root, promised_of, whole
+
+
+class Pcpu:
+    """Dedicated CPUs of the root provider."""
+
+    name = "pcpu"
+    classes = frozenset({"PCPU"})
+
+    def needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
+        """Libvirt's CPU map, to check that the set is there."""
+        return frozenset({LIBVIRT})
+
+    def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
+        """A CPU set that names CPUs which are not online."""
+        host = snapshot.host.value
+        return cpus.obstacle(host, settings) if host else None
+
+    def inventory(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[ProviderKey, Inventory], ...]:  # noqa: ARG002
+        """Total: size of ``[compute] cpu_dedicated_set``."""
+        return on_root(whole("PCPU", len(cpus.dedicated_cpus(settings)), 0, 1.0))
+
+    def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:
+        """VCPUs of each defined guest that is pinned to dedicated CPUs."""
+        host = snapshot.host.value
+        guests = () if host is None else (d for d in host.domains if cpus.is_pinned(d, settings))
+        return held_of_guests("PCPU", ((domain, domain.vcpus) for domain in guests))
+
+    def promised(self, occupancies: Iterable[Occupancy], settings: Settings) -> tuple[Claim, ...]:  # noqa: ARG002
+        """Dedicated CPUs of the flavors."""
+        return promised_of("PCPU", occupancies)

@@ -1,0 +1,45 @@
+"""VCPU: CPUs that guests share. ``max_unit`` is the number of CPUs: no ratio makes one guest larger than the host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.model.claim import Claim
+from agent.model.occupancy import Occupancy
+from agent.model.placement import Inventory, ProviderKey
+from agent.model.settings import Settings
+from agent.model.snapshot import LIBVIRT, Snapshot
+from agent.resources import cpus
+from agent.resources.base import held_of_guests, on_root, promised_of, ratio, whole
+
+
+class Vcpu:
+    """Shared CPUs of the root provider."""
+
+    name = "vcpu"
+    classes = frozenset({"VCPU"})
+
+    def needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
+        """Libvirt's CPU map."""
+        return frozenset({LIBVIRT})
+
+    def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
+        """A CPU set that names CPUs which are not online."""
+        host = snapshot.host.value
+        return cpus.obstacle(host, settings) if host else None
+
+    def inventory(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[ProviderKey, Inventory], ...]:
+        """Total: CPUs of the shared set; reserved: ``reserved_host_cpus``."""
+        host = snapshot.host.value
+        total = len(cpus.shared_cpus(host, settings)) if host else 0
+        return on_root(whole("VCPU", total, settings.reserved_host_cpus, ratio(settings.cpu_ratio, snapshot, "VCPU")))
+
+    def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:
+        """VCPUs of each defined guest that is not pinned to dedicated CPUs."""
+        host = snapshot.host.value
+        guests = () if host is None else (d for d in host.domains if not cpus.is_pinned(d, settings))
+        return held_of_guests("VCPU", ((domain, domain.vcpus) for domain in guests))
+
+    def promised(self, occupancies: Iterable[Occupancy], settings: Settings) -> tuple[Claim, ...]:  # noqa: ARG002
+        """VCPUs of the flavors."""
+        return promised_of("VCPU", occupancies)

@@ -1,0 +1,226 @@
+"""Compare the three books, consumer by consumer and class by class: one table (design 3.3).
+
+What a missing book says is unknown, not zero: without the state source nothing
+about guests is concluded. *Held* counts as present when the guest is defined,
+whatever of the class it holds, since the disk of a guest may lie anywhere.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from agent.model.books import Books
+from agent.model.claim import UNMANAGED_CAUSES, Cause, Claim
+from agent.model.host import HostFacts
+from agent.model.nova import Instance, Migration, NovaState
+from agent.model.occupancy import Occupancy
+from agent.model.placement import ProviderKey
+from agent.model.report import Verdict
+from agent.model.snapshot import Snapshot
+from agent.resources import OWNED_CLASSES
+
+_MOVE_CAUSES = frozenset({Cause.MIGRATION_IN, Cause.REVERT_HOLD, Cause.RESIZE_HERE})
+_GONE_STATES = frozenset({"shelved_offloaded"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One consumer, one class, one provider. None: that book does not mention it."""
+
+    key: str
+    provider_key: ProviderKey
+    resource_class: str
+    promised: int | None
+    held: int | None
+    recorded: int | None
+    verdict: Verdict
+    cause: Cause
+    claims: tuple[Claim, ...]
+    instance: Instance | None = None
+    migration: Migration | None = None
+    consumer_kind: str = "unknown"
+    consumer_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """Look-ups over one snapshot, made once."""
+
+    written: Books
+    state: NovaState | None
+    instances: dict[str, Instance]
+    migrations: dict[str, Migration]
+    moving: frozenset[str]
+    guests: frozenset[str]
+    occupancies: dict[str, tuple[Occupancy, ...]]
+    node: str | None
+
+
+def compare(snapshot: Snapshot, written: Books, state: NovaState | None, node: str | None) -> tuple[Row, ...]:
+    """Rows sorted by consumer, class and provider."""
+    known = _known(snapshot, written, state, node)
+    grouped: dict[tuple[str, ProviderKey, str], dict[str, list[Claim]]] = defaultdict(lambda: defaultdict(list))
+    for book, ledger in (("promised", written.promised), ("held", written.held), ("recorded", written.recorded)):
+        for claim in ledger.claims:
+            grouped[claim.consumer.key, claim.provider_key, claim.resource_class][book].append(claim)
+    return tuple(_row(known, key, books) for key, books in sorted(grouped.items(), key=lambda item: item[0]))
+
+
+def _known(snapshot: Snapshot, written: Books, state: NovaState | None, node: str | None) -> _Known:
+    occupancies: dict[str, list[Occupancy]] = defaultdict(list)
+    for taken in written.occupied.occupancies:
+        occupancies[taken.consumer_uuid].append(taken)
+    migrations = state.migrations if state else ()
+    finished = state.finished_evacuations if state else ()
+    host = snapshot.host.value
+    return _Known(
+        written=written,
+        state=state,
+        instances={i.uuid: i for i in (state.instances if state else ())},
+        migrations={m.uuid: m for m in (*finished, *migrations) if m.uuid},
+        moving=frozenset(m.instance_uuid for m in migrations if m.in_progress),
+        guests=_guest_uuids(host),
+        occupancies={key: tuple(found) for key, found in occupancies.items()},
+        node=node,
+    )
+
+
+def _guest_uuids(host: HostFacts | None) -> frozenset[str]:
+    """Defined guests, those that cannot be understood included."""
+    if host is None:
+        return frozenset()
+    return frozenset(d.uuid for d in host.domains) | frozenset(d.uuid for d in host.odd_domains)
+
+
+def _row(known: _Known, key: tuple[str, ProviderKey, str], books: dict[str, list[Claim]]) -> Row:
+    consumer, provider, resource_class = key
+    promised, held, recorded = (_sum(books.get(book)) for book in ("promised", "held", "recorded"))
+    claims = tuple(claim for book in ("promised", "held", "recorded") for claim in books.get(book, ()))
+    migration = known.migrations.get(consumer)
+    instance = _instance_of(known, consumer, migration)
+    cause = claims[0].cause
+    subject = _Subject(consumer, instance, migration, resource_class, cause, promised, recorded)
+    return Row(
+        key=consumer,
+        provider_key=provider,
+        resource_class=resource_class,
+        promised=promised,
+        held=held,
+        recorded=recorded,
+        verdict=_verdict(known, subject),
+        cause=cause,
+        claims=claims,
+        instance=instance,
+        migration=migration,
+        consumer_kind=_kind(claims[0], instance, migration),
+        consumer_name=claims[0].consumer.name or (instance.name if instance else ""),
+    )
+
+
+def _sum(claims: list[Claim] | None) -> int | None:
+    return sum(claim.amount for claim in claims) if claims else None
+
+
+def _instance_of(known: _Known, consumer: str, migration: Migration | None) -> Instance | None:
+    return known.instances.get(migration.instance_uuid if migration else consumer)
+
+
+def _kind(claim: Claim, instance: Instance | None, migration: Migration | None) -> str:
+    if claim.consumer.kind == "volume":
+        return "volume"
+    if migration is not None:
+        return "migration"
+    return "instance" if instance is not None else claim.consumer.kind
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """What one verdict is about."""
+
+    consumer: str
+    instance: Instance | None
+    migration: Migration | None
+    resource_class: str
+    cause: Cause
+    promised: int | None
+    recorded: int | None
+
+
+def _verdict(known: _Known, subject: _Subject) -> Verdict:
+    instance = subject.instance
+    if subject.cause in UNMANAGED_CAUSES - {Cause.FOREIGN_GUEST}:
+        return Verdict.UNMANAGED
+    if not known.written.state_known or (instance is not None and instance.problem is not None):
+        return Verdict.UNKNOWN
+    if subject.consumer in known.occupancies:
+        return _expected(known, subject)
+    if subject.consumer in known.guests:
+        return _uninvited(known, instance)
+    return _recorded_only(known, instance, subject.migration)
+
+
+def _expected(known: _Known, subject: _Subject) -> Verdict:
+    """The cloud promised this consumer room here."""
+    if subject.promised is None and subject.resource_class not in OWNED_CLASSES:
+        return Verdict.UNKNOWN  # a class that no resource of ours decides is not compared
+    settling = _is_settling(known.occupancies[subject.consumer])
+    if known.written.host_known and not _has_guest(known, subject.consumer) and not settling:
+        return Verdict.GUEST_MISSING
+    if not known.written.recorded_known:
+        return Verdict.UNKNOWN
+    if settling:
+        return Verdict.SETTLING
+    if subject.promised == subject.recorded:
+        return Verdict.AGREED
+    return Verdict.ALLOCATION_MISSING if _holds_nothing(known, subject.consumer) else Verdict.ALLOCATION_DIFFERS
+
+
+def _is_settling(occupancies: tuple[Occupancy, ...]) -> bool:
+    return any(
+        o.moving or o.cause in _MOVE_CAUSES or o.instance.task_state is not None or o.instance.vm_state == "building"
+        for o in occupancies
+    )
+
+
+def _has_guest(known: _Known, consumer: str) -> bool:
+    return any(o.instance.uuid in known.guests for o in known.occupancies[consumer])
+
+
+def _holds_nothing(known: _Known, consumer: str) -> bool:
+    return all(claim.consumer.key != consumer for claim in known.written.recorded.claims)
+
+
+def _uninvited(known: _Known, instance: Instance | None) -> Verdict:
+    """A guest that the cloud does not expect here, recorded or not."""
+    if instance is not None and (instance.uuid in known.moving or _in_transition_here(known, instance)):
+        return Verdict.SETTLING
+    return Verdict.GUEST_UNKNOWN
+
+
+def _in_transition_here(known: _Known, instance: Instance) -> bool:
+    here = known.state is not None and (instance.host, instance.node) == (known.state.host, known.node)
+    return here and not instance.deleted and instance.task_state is not None
+
+
+def _recorded_only(known: _Known, instance: Instance | None, migration: Migration | None) -> Verdict:
+    """Placement says so, and neither the cloud nor the host does (reconcile 6)."""
+    if migration is not None and migration.in_progress:
+        return Verdict.SETTLING
+    if instance is None:
+        return Verdict.CONSUMER_UNKNOWN if migration is None else Verdict.ALLOCATION_STALE_MOVE
+    if instance.deleted:
+        # Deleted but hidden: the other half of a cross-cell resize still needs it.
+        return Verdict.SETTLING if instance.hidden else Verdict.ALLOCATION_LEAKED
+    if instance.uuid in known.moving or instance.task_state is not None:
+        return Verdict.SETTLING
+    return _of_living_instance(known, instance, migration)
+
+
+def _of_living_instance(known: _Known, instance: Instance, migration: Migration | None) -> Verdict:
+    if migration is not None or instance.vm_state in _GONE_STATES:
+        return Verdict.ALLOCATION_STALE_MOVE
+    if instance.host is None:
+        return Verdict.SETTLING  # scheduled, not yet started: being built
+    here = known.state is not None and (instance.host, instance.node) == (known.state.host, known.node)
+    return Verdict.UNKNOWN if here else Verdict.ALLOCATION_STALE_MOVE

@@ -1,0 +1,94 @@
+"""Decide all that one snapshot allows: books, rows, desired tree, plan, findings. A table of contents, no rule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent.findings import BUILTIN as RULES
+from agent.findings.base import World
+from agent.model.audit import WrittenProvider
+from agent.model.books import Books, DesiredTree
+from agent.model.finding import Finding
+from agent.model.nova import NovaState
+from agent.model.placement import PlacementView
+from agent.model.plan import EMPTY_PLAN, HeldBack, Plan
+from agent.model.settings import Settings
+from agent.model.snapshot import Snapshot
+from agent.stages.compare import Row, compare
+from agent.stages.desired import desired
+from agent.stages.diff import diff
+from agent.stages.guests import guests_of
+from agent.stages.ledger import books, promise_of
+from agent.stages.rival import Rival, judged, rival_of
+from agent.stages.volumes import owners
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """Whose audit this is: the root provider's uuid and the node's name, None where they are not known."""
+
+    root_uuid: str | None
+    node: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What follows from a snapshot. ``written`` is what was remembered of our writes, judged by this look."""
+
+    books: Books
+    rows: tuple[Row, ...]
+    state: NovaState | None
+    tree: DesiredTree | None
+    plan: Plan
+    findings: tuple[Finding, ...]
+    rival: Rival | None
+    written: WrittenProvider | None
+
+
+def decide(snapshot: Snapshot, settings: Settings, subject: Subject, written: WrittenProvider | None) -> Decision:
+    """Pure: equal facts give an equal decision, in any order of instances, domains and volumes."""
+    kept = books(snapshot, settings, subject.node)
+    state = promise_of(snapshot, subject.node)
+    rows = compare(snapshot, kept, state, subject.node)
+    tree = desired(snapshot, settings, kept, subject.root_uuid, subject.node) if subject.root_uuid else None
+    view = snapshot.placement.value
+    root = view.root if view else None
+    judgement = judged(written, root, tree.providers[0]) if tree and view else written
+    rival = rival_of(root, state, settings, judgement)
+    world = World(
+        snapshot=snapshot,
+        settings=settings,
+        books=kept,
+        rows=rows,
+        tree=tree,
+        state=state,
+        root_uuid=subject.root_uuid,
+        node=subject.node,
+        rival=rival,
+        owned=owners(snapshot, guests_of(snapshot)),
+    )
+    return Decision(
+        books=kept,
+        rows=rows,
+        state=state,
+        tree=tree,
+        plan=_plan(tree, view, rival),
+        findings=tuple(finding for rule in RULES for finding in rule.find(world)),
+        rival=rival,
+        written=judgement,
+    )
+
+
+def _plan(tree: DesiredTree | None, view: PlacementView | None, rival: Rival | None) -> Plan:
+    """The diff, or nothing and why: on doubt nothing new is published."""
+    if tree is None or view is None:
+        return EMPTY_PLAN
+    if view.name_holder is not None:
+        return _nothing(tree, f"provider {view.name_holder.uuid} holds the name {view.name_holder.name}")
+    if rival is not None:
+        return _nothing(tree, rival.why)
+    return diff(tree, view)
+
+
+def _nothing(tree: DesiredTree, why: str) -> Plan:
+    return Plan(held_back=(HeldBack(provider_uuid=tree.providers[0].uuid, what="everything", why=why),))

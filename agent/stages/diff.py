@@ -1,0 +1,83 @@
+"""Decide the writes that turn the observed tree into the desired one.
+
+Order: create (parents first), then inventories, traits per provider, each
+provider's writes together; deletes last, children first. Only owned classes and
+traits that somebody wishes set or cleared are touched: the rest of a
+whole-document PUT is carried through as observed. No difference, no write: an
+identical inventory PUT would still raise the generation.
+"""
+
+from __future__ import annotations
+
+from agent.model.books import DesiredProvider, DesiredTree
+from agent.model.placement import Inventory, PlacementView, Provider
+from agent.model.plan import (
+    CreateProvider,
+    DeleteProvider,
+    HeldBack,
+    Plan,
+    PutInventories,
+    PutTraits,
+    Write,
+)
+
+
+def diff(wanted: DesiredTree, view: PlacementView) -> Plan:
+    """The plan, with the generation of each provider that it writes."""
+    writes: list[Write] = []
+    held: list[HeldBack] = []
+    generations: list[tuple[str, int]] = []
+    for provider in wanted.providers:
+        observed = view.provider(provider.uuid)
+        held.extend(_frozen(provider))
+        if observed is None and not provider.name:
+            held.append(HeldBack(provider_uuid=provider.uuid, what="create", why="the node's name is not known"))
+            continue
+        own = _writes(provider, observed, used_classes(view, provider.uuid), held)
+        if own and observed is not None and observed.generation is not None:
+            generations.append((provider.uuid, observed.generation))
+        writes.extend(own)
+    writes.extend(DeleteProvider(provider_uuid=uuid) for uuid in wanted.obsolete if view.provider(uuid))
+    return Plan(writes=tuple(writes), held_back=tuple(held), generations=tuple(generations))
+
+
+def used_classes(view: PlacementView, provider_uuid: str) -> frozenset[str]:
+    """Classes of that provider that have allocations."""
+    return frozenset(a.resource_class for a in view.allocations if a.provider_uuid == provider_uuid)
+
+
+def _frozen(provider: DesiredProvider) -> list[HeldBack]:
+    return [HeldBack(provider_uuid=provider.uuid, what=f.resource_class, why=f.why) for f in provider.frozen]
+
+
+def _writes(
+    provider: DesiredProvider, observed: Provider | None, used: frozenset[str], held: list[HeldBack]
+) -> list[Write]:
+    writes: list[Write] = []
+    if observed is None:
+        writes.append(CreateProvider(provider_uuid=provider.uuid, name=provider.name, parent_uuid=provider.parent_uuid))
+    before = observed.inventories if observed else ()
+    after = _inventories(provider, before, used, held)
+    if set(after) != set(before):
+        writes.append(PutInventories(provider_uuid=provider.uuid, inventories=after))
+    traits_before = observed.traits if observed else frozenset()
+    traits_after = (traits_before - provider.traits_unwanted) | provider.traits_wanted
+    if traits_after != traits_before:
+        writes.append(PutTraits(provider_uuid=provider.uuid, traits=tuple(sorted(traits_after))))
+    return writes
+
+
+def _inventories(
+    provider: DesiredProvider, before: tuple[Inventory, ...], used: frozenset[str], held: list[HeldBack]
+) -> tuple[Inventory, ...]:
+    frozen = frozenset(f.resource_class for f in provider.frozen)
+    decided = provider.owned_classes - frozen
+    after = {i.resource_class: i for i in before if i.resource_class not in decided}
+    for inventory in before:
+        name = inventory.resource_class
+        if name in decided and provider.inventory(name) is None and name in used:
+            # Placement answers 409 placement.inventory.inuse: it would fail every audit.
+            after[name] = inventory
+            held.append(HeldBack(provider_uuid=provider.uuid, what=name, why="it is to go, but has allocations"))
+    after.update({i.resource_class: i for i in provider.inventories if i.resource_class in decided})
+    return tuple(after[name] for name in sorted(after))

@@ -1,0 +1,25 @@
+"""Which uuids are guests of this host by the state source, and whether it could be asked at all."""
+
+from __future__ import annotations
+
+from agent.model.nova import NovaState, StateKind
+from agent.model.snapshot import Snapshot
+from agent.stages.volumes import Guests
+
+
+def guests_of(snapshot: Snapshot) -> Guests:
+    """Instances of this host and of migrations in progress here; without a cloud, the defined domains."""
+    state, host = snapshot.nova.value, snapshot.host.value
+    domains = host.domains if host else ()
+    if state is None:
+        return Guests(instance_uuids=frozenset(), state_known=False, domains=domains)
+    if state.kind is StateKind.NONE:
+        return Guests(instance_uuids=frozenset(d.uuid for d in domains), state_known=host is not None, domains=domains)
+    return Guests(instance_uuids=expected_here(state), state_known=True, domains=domains)
+
+
+def expected_here(state: NovaState) -> frozenset[str]:
+    """Uuids whose guest may rightly be on this host now."""
+    living = {i.uuid for i in state.instances if i.host == state.host and not i.deleted}
+    moving = {m.instance_uuid for m in state.migrations if m.in_progress}
+    return frozenset(living | moving)

@@ -1,0 +1,102 @@
+"""Write the three books from one snapshot: promised, held, recorded.
+
+A guest that the state source does not expect here is foreign; while that source
+cannot be read nobody is called foreign. Pure.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+
+from agent.model.books import Books
+from agent.model.claim import UNMANAGED_CAUSES, Cause, Claim, Consumer, Ledger, Origin
+from agent.model.nova import NovaState, StateKind
+from agent.model.occupancy import Occupied
+from agent.model.placement import ROOT, PlacementView, ProviderKey
+from agent.model.settings import Settings
+from agent.model.snapshot import Snapshot
+from agent.resources import BUILTIN
+from agent.stages.guests import guests_of
+from agent.stages.occupancy import instances_of_domains, occupied
+
+NOTHING = Occupied(occupancies=(), unknown_instances=frozenset())
+
+
+def books(snapshot: Snapshot, settings: Settings, node: str | None) -> Books:
+    """The three books, each claim with its source."""
+    state = promise_of(snapshot, node)
+    recorded_consumers = _recorded_consumers(snapshot.placement.value)
+    taken = occupied(state, node, recorded_consumers) if state and node else NOTHING
+    promised = Ledger.of(c for r in BUILTIN for c in r.promised(taken.occupancies, settings))
+    held = _held(snapshot, settings)
+    return Books(
+        promised=promised,
+        held=held,
+        recorded=_recorded(snapshot.placement.value),
+        unmanaged=Ledger.of(c for c in held.claims if c.cause in UNMANAGED_CAUSES),
+        occupied=taken,
+        state_known=state is not None and node is not None,
+        host_known=snapshot.host.ok,
+        recorded_known=snapshot.placement.ok,
+    )
+
+
+def promise_of(snapshot: Snapshot, node: str | None) -> NovaState | None:
+    """What the state source says; where there is none (``none``) libvirt's domains are the promise; None: unknown."""
+    state = snapshot.nova.value
+    if state is None or state.kind is not StateKind.NONE:
+        return state
+    if snapshot.host.value is None or node is None:
+        return None
+    return dataclasses.replace(state, instances=instances_of_domains(snapshot.host.value.domains, state.host, node))
+
+
+def digest(written: Books) -> str:
+    """Of the promised and held sets: changes when a flavor's worth or a guest comes, goes or grows.
+
+    Who holds the allocation is left out, since that rests on *recorded*; so are volumes of guests.
+    """
+    promised = sorted((c.instance_uuid or "", c.resource_class, c.amount) for c in written.promised.claims)
+    held = sorted((c.consumer.key, c.resource_class, c.amount, c.cause.value) for c in written.held.claims)
+    return hashlib.sha256(repr((promised, held)).encode()).hexdigest()
+
+
+def _held(snapshot: Snapshot, settings: Settings) -> Ledger:
+    claims = [claim for resource in BUILTIN for claim in resource.held(snapshot, settings)]
+    guests = guests_of(snapshot)
+    if not guests.state_known:
+        return Ledger.of(claims)
+    return Ledger.of(_relabelled(claim, guests.instance_uuids) for claim in claims)
+
+
+def _relabelled(claim: Claim, expected: frozenset[str]) -> Claim:
+    # An instance whose row says nothing of this host is no guest of the cloud's here.
+    if claim.cause is Cause.INSTANCE and claim.consumer.key not in expected:
+        return dataclasses.replace(claim, cause=Cause.FOREIGN_GUEST)
+    return claim
+
+
+def _recorded_consumers(view: PlacementView | None) -> frozenset[str]:
+    return frozenset(a.consumer_uuid for a in view.allocations) if view else frozenset()
+
+
+def provider_key(view: PlacementView, provider_uuid: str) -> ProviderKey:
+    """ROOT, or ("provider", uuid) for another provider of the tree."""
+    return ROOT if provider_uuid == view.root_uuid else ProviderKey("provider", provider_uuid)
+
+
+def _recorded(view: PlacementView | None) -> Ledger:
+    if view is None:
+        return Ledger()
+    return Ledger.of(
+        Claim(
+            consumer=Consumer(key=a.consumer_uuid, kind="unknown", uuid=a.consumer_uuid),
+            cause=Cause.RECORDED_ONLY,
+            resource_class=a.resource_class,
+            amount=a.amount,
+            provider_key=provider_key(view, a.provider_uuid),
+            source=Origin("placement", "allocations", a.consumer_uuid),
+        )
+        for a in view.allocations
+    )

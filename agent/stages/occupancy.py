@@ -1,0 +1,213 @@
+"""Decide which flavors occupy this host, given Nova's instances and migrations.
+
+A resize keeps room for both flavors until it is confirmed, so one instance may
+occupy the host twice. A finished migration occupies nothing, whatever Placement
+still holds. Pure: no clock, no I/O.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable
+
+from agent.model.claim import Cause
+from agent.model.host import Domain
+from agent.model.nova import Flavor, Instance, Migration, NovaState
+from agent.model.occupancy import Occupancy, Occupied, StuckMigration
+
+_RESIZE_TASKS = frozenset({"resize_prep", "resize_migrating", "resize_migrated", "resize_finish"})
+_REBUILD_TASKS = frozenset({"rebuilding", "rebuild_block_device_mapping", "rebuild_spawning"})
+# The database's times are naive UTC.
+_BEGINNING = datetime.datetime(1, 1, 1)  # noqa: DTZ001
+
+
+def occupied(state: NovaState, node: str, recorded: frozenset[str]) -> Occupied:
+    """Occupancies of ``node``, sorted by instance and cause.
+
+    ``recorded`` are the consumers that Placement names on our tree: the source
+    side of a move is held by the migration's uuid where it is among them, else
+    by the instance's (nova/conductor/tasks/migrate.py moves it there).
+    """
+    here = {i.uuid: i for i in state.instances if _counts(i, state.host, node)}
+    by_uuid = {i.uuid: i for i in state.instances}
+    moves, stuck = _moves(state, node, by_uuid)
+    found: list[Occupancy] = []
+    for uuid, instance in here.items():
+        found.extend(_tracked(instance, moves.get(uuid), state.host, node, recorded))
+    for uuid, migration in moves.items():
+        if uuid not in here:
+            found.extend(_untracked(by_uuid[uuid], migration, state.host, node, recorded))
+    unknown = frozenset(i.uuid for i in state.instances if i.problem is not None)
+    return Occupied(
+        occupancies=tuple(sorted(found, key=lambda o: (o.instance.uuid, o.cause.value, o.consumer_uuid))),
+        unknown_instances=unknown,
+        stuck=tuple(sorted(stuck, key=lambda s: s.migration_uuid)),
+    )
+
+
+def instances_of_domains(domains: Iterable[Domain], host: str, node: str) -> tuple[Instance, ...]:
+    """Where no cloud is configured libvirt is the promise: one instance per defined guest (design 2.4 ``none``)."""
+    return tuple(_instance_of(domain, host, node) for domain in sorted(domains, key=lambda d: d.uuid))
+
+
+def _instance_of(domain: Domain, host: str, node: str) -> Instance:
+    meta = domain.nova_flavor
+    flavor = Flavor(
+        id=0,
+        name=meta.name if meta else "",
+        vcpus=meta.vcpus if meta else domain.vcpus,
+        memory_mib=meta.memory_mib if meta else domain.memory_mib,
+        root_gib=meta.root_gib if meta else 0,
+        ephemeral_gib=meta.ephemeral_gib if meta else 0,
+        swap_mib=meta.swap_mib if meta else 0,
+    )
+    return Instance(
+        uuid=domain.uuid,
+        name=domain.name,
+        project_id=None,
+        user_id=None,
+        host=host,
+        node=node,
+        vm_state="active",
+        task_state=None,
+        deleted=False,
+        hidden=False,
+        flavor=flavor,
+    )
+
+
+def _counts(instance: Instance, host: str, node: str) -> bool:
+    # reconcile 4.1: every vm_state counts in full but deleted, and
+    # shelved_offloaded unless it is being unshelved here.
+    if instance.deleted or instance.host != host or instance.node != node or instance.flavor is None:
+        return False
+    if instance.vm_state == "shelved_offloaded":
+        return instance.task_state == "spawning"
+    return instance.vm_state != "deleted"
+
+
+def _moves(
+    state: NovaState, node: str, by_uuid: dict[str, Instance]
+) -> tuple[dict[str, Migration], list[StuckMigration]]:
+    # reconcile 5, filter 1 to 5, in that order.
+    newest: dict[str, Migration] = {}
+    for migration in sorted(state.migrations, key=lambda m: m.id):
+        instance = by_uuid.get(migration.instance_uuid)
+        if not _is_here(migration, state.host, node) or instance is None or not moving(instance):
+            continue
+        known = newest.get(instance.uuid)
+        if known is None or _age(migration) > _age(known):
+            newest[instance.uuid] = migration
+    stuck = [_stuck(m, by_uuid[u]) for u, m in newest.items() if _context_differs(m, by_uuid[u])]
+    return {u: m for u, m in newest.items() if not _context_differs(m, by_uuid[u])}, stuck
+
+
+def _is_here(migration: Migration, host: str, node: str) -> bool:
+    return migration.in_progress and (_from_here(migration, host, node) or _to_here(migration, host, node))
+
+
+def _from_here(migration: Migration, host: str, node: str) -> bool:
+    return (migration.source_host, migration.source_node) == (host, node)
+
+
+def _to_here(migration: Migration, host: str, node: str) -> bool:
+    return (migration.dest_host, migration.dest_node) == (host, node)
+
+
+def moving(instance: Instance) -> bool:
+    """Whether nova would count a migration of this instance (reconcile 5, filter 2)."""
+    if instance.vm_state == "resized":
+        return True
+    if instance.vm_state in ("active", "stopped") and instance.task_state in _RESIZE_TASKS | _REBUILD_TASKS:
+        return True
+    return instance.vm_state in ("active", "paused") and instance.task_state == "migrating"
+
+
+def _age(migration: Migration) -> datetime.datetime:
+    return migration.updated_at or migration.created_at or _BEGINNING
+
+
+def _context_differs(migration: Migration, instance: Instance) -> bool:
+    context = instance.migration_context_id
+    return context is not None and context != migration.id
+
+
+def _stuck(migration: Migration, instance: Instance) -> StuckMigration:
+    return StuckMigration(
+        migration_uuid=migration.uuid or str(migration.id),
+        instance_uuid=instance.uuid,
+        why=f"migration {migration.id} is {migration.status}, but the instance's migration_context belongs to "
+        f"migration {instance.migration_context_id}",
+    )
+
+
+def _tracked(
+    instance: Instance, migration: Migration | None, host: str, node: str, recorded: frozenset[str]
+) -> list[Occupancy]:
+    flavor = _required(instance.flavor)
+    if migration is None:
+        return [_occupancy(instance, flavor, Cause.INSTANCE)]
+    same_host = _from_here(migration, host, node) and _to_here(migration, host, node)
+    if not same_host:
+        leaving = _from_here(migration, host, node)
+        held_by = _source_holder(instance, migration, recorded) if leaving else (instance.uuid, "instance")
+        return [_occupancy(instance, flavor, Cause.INSTANCE, held_by, moving=True)]
+    return _same_host(instance, migration, flavor, recorded)
+
+
+def _same_host(instance: Instance, migration: Migration, flavor: Flavor, recorded: frozenset[str]) -> list[Occupancy]:
+    source = _source_holder(instance, migration, recorded)
+    dest = (instance.uuid, "instance")
+    still_old = instance.flavor_id == migration.old_type_id
+    other = _flavor_of_move(instance, migration, "new" if still_old else "old")
+    extra_cause = Cause.RESIZE_HERE if still_old else Cause.REVERT_HOLD
+    own_holder, extra_holder = (source, dest) if still_old else (dest, source)
+    found = [_occupancy(instance, flavor, Cause.INSTANCE, own_holder, moving=True)]
+    if other is not None:
+        found.append(_occupancy(instance, other, extra_cause, extra_holder, moving=True))
+    return found
+
+
+def _untracked(
+    instance: Instance, migration: Migration, host: str, node: str, recorded: frozenset[str]
+) -> list[Occupancy]:
+    if _to_here(migration, host, node):
+        flavor = _flavor_of_move(instance, migration, "new")
+        cause, holder = Cause.MIGRATION_IN, (instance.uuid, "instance")
+    else:
+        # No old flavor: a confirm is racing with us, and nothing is held (scenario 32).
+        flavor = _flavor_of_move(instance, migration, "old")
+        cause, holder = Cause.REVERT_HOLD, _source_holder(instance, migration, recorded)
+    return [] if flavor is None else [_occupancy(instance, flavor, cause, holder, moving=True)]
+
+
+def _flavor_of_move(instance: Instance, migration: Migration, which: str) -> Flavor | None:
+    if migration.kind != "resize":
+        return instance.flavor
+    return instance.new_flavor if which == "new" else instance.old_flavor
+
+
+def _source_holder(instance: Instance, migration: Migration, recorded: frozenset[str]) -> tuple[str, str]:
+    if migration.uuid is not None and migration.uuid in recorded:
+        return migration.uuid, "migration"
+    return instance.uuid, "instance"
+
+
+def _occupancy(
+    instance: Instance,
+    flavor: Flavor,
+    cause: Cause,
+    holder: tuple[str, str] | None = None,
+    *,
+    moving: bool = False,
+) -> Occupancy:
+    uuid, kind = holder or (instance.uuid, "instance")
+    return Occupancy(
+        instance=instance, flavor=flavor, cause=cause, consumer_uuid=uuid, consumer_kind=kind, moving=moving
+    )
+
+
+def _required(flavor: Flavor | None) -> Flavor:
+    if flavor is None:
+        raise AssertionError("an instance without a flavor never counts")
+    return flavor

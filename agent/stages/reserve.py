@@ -1,0 +1,71 @@
+"""Decide ``reserved`` of one class: the operator's own reserve, and use that the cloud does not know.
+
+Capacity is (total − reserved) × ratio, so a guest's demand is divided by the
+ratio before it is reserved; bytes are physical and are not. Each term is rounded
+once, over its sum. Never above the total: Placement answers 400 (design 3.4).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable
+
+from agent.model.books import ReserveTerms
+from agent.model.claim import UNMANAGED_CAUSES, Cause, Claim
+from agent.model.placement import Inventory
+from agent.model.settings import Settings, UnmanagedPolicy
+from agent.model.units import bytes_to_gib_ceil
+
+HELD_TERM = "kept-from-placement"
+
+
+def raised(
+    inventory: Inventory, own_term: str, unmanaged: Iterable[Claim], settings: Settings
+) -> tuple[Inventory, ReserveTerms]:
+    """The inventory with unmanaged use reserved, and the terms that make it up (the operator's own first)."""
+    terms = [(own_term, inventory.reserved)]
+    claims = [c for c in unmanaged if c.resource_class == inventory.resource_class and _is_reserved(c, settings)]
+    amount = _reserve(claims, inventory)
+    terms.extend(_split(claims, inventory, amount))
+    wanted = inventory.reserved + amount
+    reserved = min(wanted, inventory.total)
+    return dataclasses.replace(inventory, reserved=reserved), ReserveTerms(
+        resource_class=inventory.resource_class,
+        terms=tuple((name, value) for name, value in terms if value),
+        overflow=wanted - reserved,
+    )
+
+
+def not_below(inventory: Inventory, terms: ReserveTerms, observed: Inventory | None) -> tuple[Inventory, ReserveTerms]:
+    """While unmanaged use cannot be told, ``reserved`` is never below what Placement holds now (design 3.1)."""
+    if observed is None or observed.reserved <= inventory.reserved:
+        return inventory, terms
+    kept = min(observed.reserved, inventory.total)
+    extra = (HELD_TERM, kept - inventory.reserved)
+    return dataclasses.replace(inventory, reserved=kept), dataclasses.replace(terms, terms=(*terms.terms, extra))
+
+
+def _is_reserved(claim: Claim, settings: Settings) -> bool:
+    policy = settings.unknown_guests if claim.cause is Cause.FOREIGN_GUEST else settings.foreign_volumes
+    return claim.cause in UNMANAGED_CAUSES and policy is UnmanagedPolicy.RESERVE
+
+
+def _reserve(claims: list[Claim], inventory: Inventory) -> int:
+    if any(claim.size_bytes is not None for claim in claims):
+        return bytes_to_gib_ceil(sum(claim.size_bytes or 0 for claim in claims))
+    return math.ceil(sum(claim.amount for claim in claims) / inventory.allocation_ratio)
+
+
+def _split(claims: list[Claim], inventory: Inventory, amount: int) -> list[tuple[str, int]]:
+    """Shares of the one rounded sum by cause, for ``explain``; the last cause gets what rounding leaves."""
+    causes = sorted({claim.cause for claim in claims}, key=lambda cause: cause.value)
+    shares: list[tuple[str, int]] = []
+    so_far: list[Claim] = []
+    for cause in causes:
+        before = _reserve(so_far, inventory)
+        so_far.extend(claim for claim in claims if claim.cause is cause)
+        shares.append((cause.value, _reserve(so_far, inventory) - before))
+    if sum(share for _, share in shares) != amount:
+        raise AssertionError("the terms of a reserve add up to it")
+    return shares

@@ -1,0 +1,116 @@
+"""Decide whether somebody else owns our root provider, so that it must not be written (design 2.1).
+
+Two signs: the trait of nova-compute, and a class of ours that came back
+different in two audits after Placement had acknowledged it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from dataclasses import dataclass
+
+from agent.model.audit import WrittenProvider
+from agent.model.books import DesiredProvider
+from agent.model.nova import NovaState
+from agent.model.placement import Inventory, Provider
+from agent.model.settings import Settings
+from agent.traits.owner import OURS, RIVAL
+
+MAX_STRIKES = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rival:
+    """Why the root is not written, and what to do about it."""
+
+    why: str
+    remedy: str
+
+
+def rival_of(
+    root: Provider | None, state: NovaState | None, settings: Settings, written: WrittenProvider | None
+) -> Rival | None:
+    """The rival of this root, or None when it may be written."""
+    if root is None:
+        return None
+    return _nova_compute(root, state, settings) or _overwriter(root, written)
+
+
+def _nova_compute(root: Provider, state: NovaState | None, settings: Settings) -> Rival | None:
+    if RIVAL not in root.traits:
+        return None
+    if _is_alive(state, settings):
+        return Rival(
+            why=f"nova-compute of this host is alive (service seen within {settings.service_down_time_s} s) and "
+            f"replaces the root's inventory each cycle; the provider carries {RIVAL}",
+            remedy="stop nova-compute on this host first, or run with [agent] role = companion",
+        )
+    if OURS in root.traits or settings.takeover:
+        return None
+    return Rival(
+        why=f"the provider carries {RIVAL} and not {OURS}: nova-compute made it",
+        remedy="run with [agent] role = companion, or set [agent] takeover = true once nova-compute is gone for good",
+    )
+
+
+def _is_alive(state: NovaState | None, settings: Settings) -> bool:
+    # A state source that did not answer proves nothing: then the service counts as alive.
+    if state is None:
+        return True
+    service = state.service
+    if service is None or service.forced_down or service.last_seen_up is None or state.now is None:
+        return False
+    return state.now - service.last_seen_up <= datetime.timedelta(seconds=settings.service_down_time_s)
+
+
+def _overwriter(root: Provider, written: WrittenProvider | None) -> Rival | None:
+    if written is None or written.strikes < MAX_STRIKES:
+        return None
+    ours = {i.resource_class: i for i in written.inventories}
+    different = [(i, root.inventory(c)) for c, i in sorted(ours.items()) if root.inventory(c) != i]
+    changes = "; ".join(f"{_shown(mine)} is now {_shown(theirs)}" for mine, theirs in different) or "now equal again"
+    return Rival(
+        why=f"what we wrote was changed by somebody else in {written.strikes} audits in a row: {changes}",
+        remedy="find the other writer (a second agent, nova-compute, a script) and end it, then SIGHUP this one",
+    )
+
+
+def _shown(inventory: Inventory | None) -> str:
+    if inventory is None:
+        return "absent"
+    return (
+        f"{inventory.resource_class} total={inventory.total} reserved={inventory.reserved} "
+        f"max_unit={inventory.max_unit} ratio={inventory.allocation_ratio}"
+    )
+
+
+def judged(written: WrittenProvider | None, root: Provider | None, wanted: DesiredProvider) -> WrittenProvider | None:
+    """``written`` with its strikes after this look at the root.
+
+    A change from outside is a strike only where it stands against what is wanted
+    now: a ratio that an operator sets through the API is kept, and is no rival's.
+    At MAX_STRIKES it stays as it is until it is forgotten (restart, SIGHUP): a
+    rival that paused is still a rival.
+    """
+    if written is None or written.strikes >= MAX_STRIKES:
+        return written
+    if root is None:  # deleted from outside: it is made anew, and that is no rival's inventory
+        return None
+    frozen = frozenset(f.resource_class for f in wanted.frozen)
+    against = [i for i in written.inventories if i.resource_class not in frozen and _is_against(i, root, wanted)]
+    return dataclasses.replace(written, strikes=written.strikes + 1 if against else 0)
+
+
+def _is_against(mine: Inventory, root: Provider, wanted: DesiredProvider) -> bool:
+    observed = root.inventory(mine.resource_class)
+    return observed not in (mine, wanted.inventory(mine.resource_class))
+
+
+def remembered(before: WrittenProvider | None, wanted: DesiredProvider) -> WrittenProvider:
+    """What to compare with next time, after a write that Placement acknowledged."""
+    return WrittenProvider(
+        provider_uuid=wanted.uuid,
+        inventories=wanted.inventories,
+        strikes=before.strikes if before else 0,
+    )

@@ -1,0 +1,22 @@
+"""COMPUTE_STATUS_DISABLED follows the ``disabled`` flag of this host's service row; no row or no answer: left alone."""
+
+from __future__ import annotations
+
+from agent.model.settings import Settings
+from agent.model.snapshot import Snapshot
+from agent.traits.base import Wish
+
+DISABLED = frozenset({"COMPUTE_STATUS_DISABLED"})
+
+
+class ServiceStatusTrait:
+    """Whether the scheduler may place guests here (scenario 73)."""
+
+    name = "service-status"
+
+    def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG002
+        """Set while the service is disabled, cleared while it is enabled."""
+        state = snapshot.nova.value
+        if state is None or state.service is None:
+            return Wish()
+        return Wish(wanted=DISABLED) if state.service.disabled else Wish(unwanted=DISABLED)
