@@ -1,0 +1,152 @@
+"""Decide which resource provider is this host's: the ``compute_id`` file, else its own compute node record.
+
+What a newcomer would get wrong: the file may lie in any folder of a configuration
+file, in nova's state path or in ours, and two that differ are a fatal mistake,
+not a choice; other compute node rows of the host are orphans, never the identity;
+and an identity that is lost is never replaced by a new one while the cloud still
+knows the host, since that would leave its provider behind with all allocations.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.errors import ConfigError
+from agent.model.audit import Identity
+from agent.model.nova import NovaState
+
+FILE_NAME = "compute_id"
+# A uuid and the white space that an editor leaves; nova/virt/node.py reads as much.
+LONGEST = 40
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeIdFiles:
+    """The ``compute_id`` files of this host, searched in this order; only ours, in ``state_dir``, is ever written."""
+
+    config_dirs: tuple[Path, ...]
+    nova_state_path: Path | None
+    state_dir: Path
+
+    def find(self) -> Identity | None:
+        """The identity that the files agree on, None where there is no file. Raises ConfigError, naming the files."""
+        found = [(path, value) for path in self._paths() if (value := _read(path)) is not None]
+        if not found:
+            return None
+        first_path, first_value = found[0]
+        for path, value in found:
+            if value != first_value:
+                raise ConfigError(
+                    f"{first_path} says {first_value} and {path} says {value}: "
+                    "keep the file whose uuid is this host's resource provider, remove the other"
+                )
+        return Identity(uuid=first_value, origin=str(first_path))
+
+    def create(self) -> Identity:
+        """A new identity, on disk before this returns; that of a file which appeared meanwhile wins.
+
+        Raises ConfigError where it cannot be written.
+        """
+        path = self.state_dir / FILE_NAME
+        value = str(uuid.uuid4())
+        try:
+            self.state_dir.mkdir(parents=True, exist_ok=True)
+            _write_new(path, value)
+        except FileExistsError:
+            return self._appeared(path)
+        except OSError as error:
+            raise ConfigError(f"{path}: this host's new identity cannot be written: {error.strerror}") from error
+        return Identity(uuid=value, origin=f"generated in {path}")
+
+    def _appeared(self, path: Path) -> Identity:
+        identity = self.find()
+        if identity is None:
+            raise ConfigError(f"{path}: the file appeared and went away again")
+        return identity
+
+    def _paths(self) -> tuple[Path, ...]:
+        folders = (*self.config_dirs, *([self.nova_state_path] if self.nova_state_path else []), self.state_dir)
+        return tuple(dict.fromkeys(folder / FILE_NAME for folder in folders))
+
+
+def identity_from_state(state: NovaState, hostname: str) -> Identity | None:
+    """The live compute node record of this host and of libvirt's ``hostname``, for a host without a file.
+
+    None when the cloud knows no service and no such record of this host: a new
+    identity may be made. Raises ConfigError when a service is there and no such
+    record (the host was renamed, or its identity is lost).
+    """
+    live = [node for node in state.nodes if not node.deleted and node.host == state.host]
+    ours = [node for node in live if node.hypervisor_hostname == hostname]
+    if len(ours) > 1:
+        rows = ", ".join(str(node.id) for node in ours)
+        raise ConfigError(f"compute_nodes: rows {rows} are all live and of host {state.host}, node {hostname}")
+    if ours:
+        value = _canonical(ours[0].uuid)
+        if value is None:
+            raise ConfigError(f"compute_nodes id {ours[0].id}: uuid {ours[0].uuid!r} is no uuid")
+        return Identity(uuid=value, origin=f"compute_nodes id {ours[0].id}")
+    if state.service is not None:
+        raise ConfigError(_lost(state, hostname, tuple(node.hypervisor_hostname for node in live)))
+    return None
+
+
+def _lost(state: NovaState, hostname: str, others: tuple[str, ...]) -> str:
+    known = f"only for {', '.join(others)}" if others else "none"
+    return (
+        f"host {state.host} has a nova-compute service (id {state.service.id if state.service else '?'}) "
+        f"but no compute node record for {hostname} ({known}), and no {FILE_NAME} file: "
+        f"put the uuid of this host's resource provider into a {FILE_NAME} file in the state directory; "
+        "if the host was renamed, give it its old name back or remove the service from nova first"
+    )
+
+
+def _read(path: Path) -> str | None:
+    try:
+        with path.open(encoding="utf-8") as file:
+            text = file.read(LONGEST)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: holds no uuid but bytes that are no text") from error
+    value = _canonical(text)
+    if value is None:
+        raise ConfigError(f"{path}: holds no uuid but {text!r}")
+    return value
+
+
+def _canonical(text: str) -> str | None:
+    try:
+        return str(uuid.UUID(text.strip()))
+    except ValueError:
+        return None
+
+
+def _write_new(path: Path, value: str) -> None:
+    """Write a file that must not exist yet, whole or not at all: a crash never leaves an empty identity behind."""
+    number, scratch = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(number, "w", encoding="utf-8") as file:
+            file.write(f"{value}\n")
+            file.flush()
+            os.fchmod(file.fileno(), 0o644)
+            os.fsync(file.fileno())
+        # A link fails where the name is taken; a rename would overwrite it.
+        os.link(scratch, path)
+    finally:
+        Path(scratch).unlink()
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)

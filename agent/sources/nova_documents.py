@@ -1,0 +1,162 @@
+"""Read nova's JSON documents and single cells, strictly: the text of a column becomes a value, or a named complaint.
+
+What a newcomer would get wrong: absent is not null in nova's versioned objects,
+and newer minor versions and unknown fields are normal; only another major
+version is refused. Used for rows of the database; conductor answers with the
+same objects. Pure.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agent.errors import SourceInconsistent
+from agent.model.nova import Flavor
+
+Row = Mapping[str, object]
+
+SOURCE = "state"
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """The cells of one row or document, each read as what it must be; ``where`` names it in every complaint."""
+
+    where: str
+    row: Row
+
+    def text(self, name: str) -> str | None:
+        """Text, or None for NULL and for what is absent."""
+        value = self.row.get(name)
+        if value is None or isinstance(value, str):
+            return value
+        raise self._wrong(name, "text", value)
+
+    def needed_text(self, name: str) -> str:
+        """Text that may be neither NULL nor empty."""
+        value = self.text(name)
+        if not value:
+            raise SourceInconsistent(SOURCE, f"{self.where}: {name} is {'NULL' if value is None else 'empty'}")
+        return value
+
+    def integer(self, name: str) -> int | None:
+        """An integer (a truth value is none), or None for NULL and for what is absent."""
+        value = self.row.get(name)
+        if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+            return value
+        raise self._wrong(name, "an integer", value)
+
+    def needed_integer(self, name: str) -> int:
+        """An integer that may not be NULL."""
+        value = self.integer(name)
+        if value is None:
+            raise SourceInconsistent(SOURCE, f"{self.where}: {name} is NULL")
+        return value
+
+    def size(self, name: str) -> int:
+        """An amount: an integer that is neither NULL nor negative."""
+        value = self.needed_integer(name)
+        if value < 0:
+            raise self._wrong(name, "an amount", value)
+        return value
+
+    def flag(self, name: str) -> bool:
+        """A truth value; NULL is false, and so is a soft delete of 0."""
+        value = self.row.get(name)
+        if value is None or isinstance(value, int):
+            return bool(value)
+        raise self._wrong(name, "a truth value", value)
+
+    def moment(self, name: str) -> datetime.datetime | None:
+        """A time, UTC without a zone as nova's columns are; SQLite and RPC give text, with or without a zone."""
+        value = self.row.get(name)
+        if value is None:
+            return None
+        try:
+            moment = datetime.datetime.fromisoformat(value) if isinstance(value, str) else value
+            if isinstance(moment, datetime.datetime):
+                return moment.astimezone(datetime.UTC).replace(tzinfo=None) if moment.tzinfo else moment
+        except (ValueError, OverflowError):
+            pass
+        raise self._wrong(name, "a time", value)
+
+    def _wrong(self, name: str, wanted: str, value: object) -> SourceInconsistent:
+        return SourceInconsistent(SOURCE, f"{self.where}: {name} is not {wanted} but {short(value)}")
+
+
+def flavors_from_document(text: str, where: str) -> tuple[Flavor, Flavor | None, Flavor | None]:
+    """Current, old and new flavor of ``instance_extra.flavor``. Raises SourceInconsistent, naming ``where``."""
+    document = _json_object(text, where)
+    current = flavor_from_primitive(document.get("cur"), f"{where} 'cur'")
+    # nova writes null for none, and takes anything empty for none.
+    old, new = (
+        flavor_from_primitive(document[name], f"{where} {name!r}") if document.get(name) else None
+        for name in ("old", "new")
+    )
+    return current, old, new
+
+
+def flavor_from_primitive(primitive: object, where: str) -> Flavor:
+    """A flavor from its versioned object, any minor version of 1. Raises SourceInconsistent, naming ``where``."""
+    cells = Cells(where, _object_fields(primitive, "Flavor", where))
+    return Flavor(
+        id=cells.needed_integer("id"),
+        name=cells.needed_text("name"),
+        vcpus=cells.size("vcpus"),
+        memory_mib=cells.size("memory_mb"),
+        root_gib=cells.size("root_gb"),
+        ephemeral_gib=cells.size("ephemeral_gb"),
+        swap_mib=cells.size("swap"),
+        extra_specs=_extra_specs(cells),
+    )
+
+
+def context_id_from_document(text: str, where: str) -> int | None:
+    """``migration_id`` of ``instance_extra.migration_context``. Raises SourceInconsistent, naming ``where``."""
+    fields = _object_fields(_json_object(text, where), "MigrationContext", where)
+    return Cells(where, fields).integer("migration_id")
+
+
+def short(value: object) -> str:
+    """A value as a complaint shows it: at most 60 characters."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # an integer too long to be printed, a list too deep
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _extra_specs(cells: Cells) -> tuple[tuple[str, str], ...]:
+    specs = cells.row.get("extra_specs", {})
+    if not isinstance(specs, dict):
+        raise SourceInconsistent(SOURCE, f"{cells.where}: extra_specs is not an object but {short(specs)}")
+    for key, value in specs.items():
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise SourceInconsistent(SOURCE, f"{cells.where}: extra_specs {short(key)} is {short(value)}, not text")
+    return tuple(sorted(specs.items()))
+
+
+def _object_fields(primitive: object, name: str, where: str) -> Row:
+    """The fields of one versioned object (oslo.versionedobjects: name, version, data); any minor version of 1."""
+    if not isinstance(primitive, dict):
+        raise SourceInconsistent(SOURCE, f"{where} is not an object but {short(primitive)}")
+    kind, version = primitive.get("nova_object.name"), primitive.get("nova_object.version")
+    if kind != name or not isinstance(version, str) or version.split(".")[0] != "1":
+        raise SourceInconsistent(SOURCE, f"{where} is not a {name} 1.x but {short(kind)} {short(version)}")
+    fields = primitive.get("nova_object.data")
+    if not isinstance(fields, dict):
+        raise SourceInconsistent(SOURCE, f"{where} has no nova_object.data")
+    return fields
+
+
+def _json_object(text: str, where: str) -> dict[str, object]:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SourceInconsistent(SOURCE, f"{where} is not JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise SourceInconsistent(SOURCE, f"{where} is not a JSON object but {short(document)}")
+    return document

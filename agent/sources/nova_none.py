@@ -1,0 +1,22 @@
+"""No cloud: what libvirt holds is what was promised (fleets without Nova). Nothing is read here.
+
+What a newcomer would get wrong: this is not an empty cloud. ``StateKind.NONE``
+tells the stages to take the promise from the domains themselves, and that no
+consumer can be called leaked, because nobody can be asked.
+"""
+
+from __future__ import annotations
+
+from agent.model.nova import NovaState, StateKind
+from agent.model.snapshot import STATE
+from agent.sources.base import Deadline
+
+
+class NoState:
+    """A StateSource without a cloud."""
+
+    name = STATE
+
+    def read(self, host: str, consumers: frozenset[str], deadline: Deadline) -> NovaState:  # noqa: ARG002
+        """See StateSource; never fails."""
+        return NovaState(kind=StateKind.NONE, host=host)

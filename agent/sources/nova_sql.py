@@ -1,0 +1,145 @@
+"""Read the cloud's state of one host from nova's cell database: one read-only transaction, a few statements.
+
+What a newcomer would get wrong: instances are asked for by host and not by node
+(the pure stages look at the node); an instance that is named by a migration, by
+an evacuation or by a consumer in Placement may live elsewhere or be deleted, and
+is read all the same; a connection that the server closed in the meantime is no
+failure, so a read is tried twice, inside its deadline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Set
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Executable
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from agent.errors import SourceInconsistent, SourceUnavailable
+from agent.model.nova import NovaState
+from agent.model.snapshot import STATE
+from agent.sources import nova_tables
+from agent.sources.base import Deadline
+from agent.sources.nova_documents import Row
+from agent.sources.nova_engine import CellDatabase, cell_database
+from agent.sources.nova_rows import CellRows, state_from_rows
+from agent.sources.nova_tables import Query
+
+IN_LIST = 500
+# Lock wait, deadlock, Galera node not ready, server gone, connection lost; and an
+# unknown table or column, for which the second try checks the schema and names it.
+WORTH_REPEATING = frozenset({1205, 1213, 1047, 2006, 2013, 1054, 1146})
+
+
+class NovaSql:
+    """A StateSource on a cell database. One thread at a time."""
+
+    name = STATE
+
+    def __init__(self, url: str) -> None:
+        """``url`` is SQLAlchemy's, MariaDB or SQLite. Raises ConfigError on another."""
+        self._database: CellDatabase = cell_database(url)
+        self._schema_checked = False
+
+    def read(self, host: str, consumers: frozenset[str], deadline: Deadline) -> NovaState:
+        """See StateSource. Raises SourceUnavailable, and SourceInconsistent on a schema or a row that is not nova's."""
+        try:
+            rows = self._rows(host, consumers, deadline)
+        except SQLAlchemyError as error:
+            self._schema_checked = False
+            if not _worth_repeating(error) or deadline.left_s() <= 0:
+                raise self._unavailable(error) from error
+            rows = self._rows_again(host, consumers, deadline)
+        return state_from_rows(host, rows)
+
+    def close(self) -> None:
+        """Close the connection; a later read opens another."""
+        self._database.close()
+
+    def _rows_again(self, host: str, consumers: frozenset[str], deadline: Deadline) -> CellRows:
+        try:
+            return self._rows(host, consumers, deadline)
+        except SQLAlchemyError as error:
+            self._schema_checked = False
+            raise self._unavailable(error) from error
+
+    def _rows(self, host: str, consumers: frozenset[str], deadline: Deadline) -> CellRows:
+        with self._database.snapshot(deadline) as connection:
+            if not self._schema_checked:
+                self._check_schema(connection)
+                self._schema_checked = True
+            return _cell_rows(_Statements(connection, deadline), self._database, host, consumers)
+
+    def _check_schema(self, connection: Connection) -> None:
+        found: dict[str, set[str]] = {}
+        for table, column in connection.execute(self._database.known_columns):
+            found.setdefault(str(table).lower(), set()).add(str(column).lower())
+        missing = [
+            f"{table}.{column}" if table in found else table
+            for table, columns in nova_tables.COLUMNS.items()
+            for column in columns
+            if column not in found.get(table, ())
+        ]
+        if missing:
+            names = ", ".join(dict.fromkeys(missing))
+            raise SourceInconsistent(
+                STATE, f"{self._database.shown} is no cell database of this nova; it lacks {names}"
+            )
+
+    def _unavailable(self, error: Exception) -> SourceUnavailable:
+        cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+        return SourceUnavailable(STATE, f"{self._database.shown}: {type(cause).__name__} {cause}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Statements:
+    """Runs statements of one transaction, none after the deadline."""
+
+    connection: Connection
+    deadline: Deadline
+
+    def rows(self, statement: Executable) -> tuple[Row, ...]:
+        if self.deadline.left_s() <= 0:
+            raise SourceUnavailable(STATE, "the cell database was not read in time")
+        result = self.connection.execute(statement)
+        columns = tuple(result.keys())
+        return tuple(dict(zip(columns, row, strict=True)) for row in result)
+
+    def named(self, statement: Callable[[Iterable[str]], Query], uuids: Set[str]) -> tuple[Row, ...]:
+        """Rows by uuid, a bounded list of them at a time."""
+        ordered = sorted(uuids)
+        chunks = (ordered[start : start + IN_LIST] for start in range(0, len(ordered), IN_LIST))
+        return tuple(row for chunk in chunks for row in self.rows(statement(chunk)))
+
+
+def _cell_rows(statements: _Statements, database: CellDatabase, host: str, consumers: frozenset[str]) -> CellRows:
+    """Everything that concerns a host. Consumers that are its own instances, nearly all, cost nothing more."""
+    clock = statements.connection.execute(database.clock).scalar()
+    here = statements.rows(nova_tables.instances_of(host))
+    moving = statements.rows(nova_tables.migrations_in_progress(host))
+    evacuated = statements.rows(nova_tables.finished_evacuations(host))
+    seen = _texts(here, "uuid")
+    recorded = statements.named(nova_tables.migrations_named, consumers - seen - _texts(moving, "uuid"))
+    others = (consumers | _texts((*moving, *evacuated, *recorded), "instance_uuid")) - seen
+    return CellRows(
+        now=clock,
+        services=statements.rows(nova_tables.services_of(host)),
+        nodes=statements.rows(nova_tables.nodes_of(host)),
+        instances=here + statements.named(nova_tables.instances_named, others),
+        boot_disks=statements.rows(nova_tables.boot_disks_of(host))
+        + statements.named(nova_tables.boot_disks_named, others),
+        migrations=moving + recorded,
+        finished_evacuations=evacuated,
+    )
+
+
+def _texts(rows: Iterable[Row], column: str) -> set[str]:
+    return {value for row in rows if isinstance(value := row[column], str)}
+
+
+def _worth_repeating(error: Exception) -> bool:
+    if not isinstance(error, DBAPIError):
+        return False
+    arguments = error.orig.args if error.orig is not None else ()
+    code = arguments[0] if arguments else None
+    return error.connection_invalidated or code in WORTH_REPEATING or str(code).startswith("no such ")
