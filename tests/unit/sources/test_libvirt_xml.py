@@ -1,0 +1,266 @@
+"""Domain and capabilities XML: what is read, and that nothing but SourceInconsistent comes out of any text."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.errors import SourceInconsistent
+from agent.model.host import Cell, Disk, DomainState, NovaMetadataFlavor, PagePool
+from agent.sources.libvirt_xml import CpuPlace, HostTopology, parse_capabilities, parse_cpu_set, parse_domain
+from tests.rigs.domains import block_disk, domain_xml, file_disk, nova_metadata
+
+UUID = "6695eb01-f6a4-8304-79aa-97f2502e193f"
+
+CAPABILITIES = """
+<capabilities>
+  <host>
+    <uuid>0d0f6a51-1111-4222-8333-444455556666</uuid>
+    <cpu><arch>x86_64</arch><model>Haswell</model></cpu>
+    <topology>
+      <cells num='2'>
+        <cell id='1'>
+          <memory unit='KiB'>4194304</memory>
+          <pages unit='KiB' size='2048'>512</pages>
+          <pages unit='KiB' size='4'>1048576</pages>
+          <cpus num='2'>
+            <cpu id='2' socket_id='1' die_id='0' core_id='0' siblings='2'/>
+            <cpu id='3'/>
+          </cpus>
+        </cell>
+        <cell id='0'>
+          <cpus num='2'>
+            <cpu id='0' socket_id='0' die_id='0' core_id='4' siblings='0-1'/>
+            <cpu id='1' socket_id='0' die_id='0' core_id='4' siblings='0-1'/>
+          </cpus>
+        </cell>
+      </cells>
+    </topology>
+  </host>
+</capabilities>
+"""
+
+WHOLE_DOMAIN = domain_xml(
+    "web-1",
+    domain_uuid=UUID,
+    memory_mib=2048,
+    vcpu_element="<vcpu placement='static' current='2'>8</vcpu>",
+    more="<cputune><shares>2048</shares><vcpupin vcpu='0' cpuset='4-7,^5'/><vcpupin vcpu='1' cpuset='0'/></cputune>",
+    disks=(
+        file_disk("/var/lib/nova/instances/a/disk", "vdb"),
+        block_disk("/dev/vg0/a_disk", "vda"),
+        "<disk type='network' device='disk'><source protocol='rbd' name='vms/a'/><target dev='vdc'/></disk>",
+        "<disk type='volume' device='disk'><source pool='default' volume='b.img'/><target dev='vdd'/></disk>",
+        "<disk type='file' device='cdrom'><target dev='sda' bus='sata'/></disk>",
+        "<filesystem type='mount'><source dir='/srv/share'/><target dir='share'/></filesystem>",
+    ),
+    metadata=nova_metadata(8, 2048, 20, flavor="m1.large", extra=(5, 512)),
+)
+
+
+def parse(xml: str):
+    return parse_domain(xml, DomainState.RUNNING)
+
+
+def test_everything_that_the_ledger_needs_is_read():
+    domain = parse(WHOLE_DOMAIN)
+    assert (domain.uuid, domain.name, domain.state) == (UUID, "web-1", DomainState.RUNNING)
+    assert (domain.vcpus, domain.memory_mib, domain.pinned_cpus) == (2, 2048, (0, 4, 6, 7))
+    assert domain.disks == (
+        Disk(target="sda", kind="file", source=None),
+        Disk(target="vda", kind="block", source="/dev/vg0/a_disk"),
+        Disk(target="vdb", kind="file", source="/var/lib/nova/instances/a/disk"),
+        Disk(target="vdc", kind="network", source="vms/a"),
+        Disk(target="vdd", kind="volume", source="default/b.img"),
+    )
+    assert domain.managed_by_nova
+    assert domain.nova_flavor == NovaMetadataFlavor(
+        name="m1.large", vcpus=8, memory_mib=2048, root_gib=20, ephemeral_gib=5, swap_mib=512
+    )
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_nova_is_known_in_each_of_its_namespaces(version):
+    assert parse(domain_xml("a", metadata=nova_metadata(1, 64, 1, version=version))).nova_flavor is not None
+
+
+def test_metadata_of_others_is_not_novas():
+    metadata = "<metadata><app:instance xmlns:app='http://example.org/1'><app:flavor/></app:instance></metadata>"
+    domain = parse(domain_xml("a", metadata=metadata))
+    assert (domain.managed_by_nova, domain.nova_flavor) == (False, None)
+
+
+def test_nova_metadata_without_a_flavor_is_still_novas():
+    metadata = "<metadata><n:instance xmlns:n='http://openstack.org/xmlns/libvirt/nova/1.1'/></metadata>"
+    domain = parse(domain_xml("a", metadata=metadata))
+    assert (domain.managed_by_nova, domain.nova_flavor) == (True, None)
+
+
+# The units and their factors: libvirt's documentation of <memory>; no unit means KiB.
+@pytest.mark.parametrize(
+    ("memory", "mib"),
+    [
+        ("<memory>2048</memory>", 2),
+        ("<memory unit='b'>1048576</memory>", 1),
+        ("<memory unit='bytes'>3145728</memory>", 3),
+        ("<memory unit='k'>1024</memory>", 1),
+        ("<memory unit='KiB'>1024</memory>", 1),
+        ("<memory unit='KB'>1048576</memory>", 1000),
+        ("<memory unit='M'>7</memory>", 7),
+        ("<memory unit='MiB'>7</memory>", 7),
+        ("<memory unit='MB'>1048576</memory>", 1000000),
+        ("<memory unit='G'>1</memory>", 1024),
+        ("<memory unit='GiB'>1</memory>", 1024),
+        ("<memory unit='gib'>1</memory>", 1024),
+        ("<memory unit='GB'>1</memory>", 954),
+        ("<memory unit='TiB'>1</memory>", 1048576),
+        ("<memory unit='PiB'>1</memory>", 1073741824),
+        ("<memory unit='EiB'>1</memory>", 1099511627776),
+        ("<memory unit='KiB'>1025</memory>", 2),
+    ],
+)
+def test_memory_in_every_unit_is_rounded_up_to_mib(memory, mib):
+    xml = domain_xml("a", memory_mib=64).replace("<memory unit='KiB'>65536</memory>", memory)
+    assert parse(xml).memory_mib == mib
+
+
+@pytest.mark.parametrize(
+    ("kind", "os_type", "devices", "disks"),
+    [
+        (
+            "lxc",
+            "<type arch='x86_64'>exe</type><init>/sbin/init</init>",
+            "<filesystem type='mount' accessmode='passthrough'><source dir='/srv/c1'/><target dir='/'/></filesystem>"
+            "<filesystem type='ram'><source usage='1048576' units='KiB'/><target dir='/mnt'/></filesystem>",
+            (
+                Disk(target="/", kind="mount", source="/srv/c1"),
+                Disk(target="/mnt", kind="ram", source="1048576"),
+            ),
+        ),
+        (
+            "xen",
+            "<type arch='x86_64' machine='xenpv'>linux</type>",
+            "<disk type='block' device='disk'><driver name='phy'/><source dev='/dev/vg/x'/><target dev='xvda'/></disk>",
+            (Disk(target="xvda", kind="block", source="/dev/vg/x"),),
+        ),
+        ("kvm", "<type arch='aarch64' machine='virt-7.2'>hvm</type>", file_disk("/a"), None),
+        ("kvm", "<type arch='armv7l' machine='virt'>hvm</type>", file_disk("/a"), None),
+        ("kvm", "<type arch='ppc64le' machine='pseries'>hvm</type>", file_disk("/a"), None),
+        ("kvm", "<type arch='s390x' machine='s390-ccw-virtio'>hvm</type>", file_disk("/a"), None),
+    ],
+)
+def test_other_hypervisors_and_architectures(kind, os_type, devices, disks):
+    domain = parse(domain_xml("a", kind=kind, os_type=os_type, disks=[devices]))
+    assert domain.disks == (disks or (Disk(target="vda", kind="file", source="/a"),))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        ("<name>web-1</name>", "", "<name>"),
+        (UUID, "no-uuid", "uuid 'no-uuid'"),
+        ("unit='KiB'>2097152</memory>", "unit='parsec'>2097152</memory>", "unit 'parsec'"),
+        (">2097152</memory>", ">-1</memory>", "'-1'"),
+        (">2097152</memory>", ">1e3</memory>", "'1e3'"),
+        ("current='2'>8<", "current='9'>8<", "9 current of 8"),
+        ("current='2'>8<", "current='0'>8<", "0 current of 8"),
+        ("cpuset='4-7,^5'", "cpuset='7-4'", "CPU list '7-4'"),
+        ("cpuset='4-7,^5'", "cpuset='0-999999'", "CPU list '0-999999'"),
+        ("<target dev='vda' bus='virtio'/>", "", "<target>"),
+        ("<nova:vcpus>8</nova:vcpus>", "", "vcpus"),
+        ("<nova:memory>2048</nova:memory>", "<nova:memory>much</nova:memory>", "'much'"),
+        ("<domain ", "<network ", "does not parse"),
+    ],
+)
+def test_an_odd_domain_is_refused_by_name(old, new, named):
+    assert old in WHOLE_DOMAIN
+    with pytest.raises(SourceInconsistent) as raised:
+        parse(WHOLE_DOMAIN.replace(old, new))
+    assert named in str(raised.value)
+
+
+def test_an_entity_bomb_is_refused_before_it_is_parsed():
+    entities = "".join(f"<!ENTITY e{n} '{f'&e{n - 1};' * 10 if n else 'ha'}'>" for n in range(10))
+    with pytest.raises(SourceInconsistent, match="document type"):
+        parse(f"<!DOCTYPE domain [{entities}]><domain><name>&e9;</name></domain>")
+
+
+def test_topology_in_order_with_what_is_missing_left_unknown():
+    assert parse_capabilities(CAPABILITIES) == HostTopology(
+        cells=(
+            Cell(id=0, memory_mib=0, cpu_ids=(0, 1)),
+            Cell(
+                id=1,
+                memory_mib=4096,
+                cpu_ids=(2, 3),
+                page_pools=(PagePool(size_kib=4, total=1048576), PagePool(size_kib=2048, total=512)),
+            ),
+        ),
+        places=(
+            CpuPlace(id=0, cell=0, core=4, socket=0),
+            CpuPlace(id=1, cell=0, core=4, socket=0),
+            CpuPlace(id=2, cell=1, core=0, socket=1),
+            CpuPlace(id=3, cell=1, core=None, socket=None),
+        ),
+    )
+
+
+def test_capabilities_without_cells_are_an_empty_topology():
+    assert parse_capabilities("<capabilities><host/></capabilities>") == HostTopology()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("<cell id='1'>", "<cell id='0'>"), ("<cpu id='3'/>", "<cpu id='0'/>"), ("<cell id='1'>", "<cell>")],
+)
+def test_capabilities_that_contradict_themselves_are_refused(old, new):
+    with pytest.raises(SourceInconsistent):
+        parse_capabilities(CAPABILITIES.replace(old, new))
+
+
+@given(st.sets(st.integers(0, 300), min_size=1), st.sets(st.integers(0, 300)))
+def test_cpu_sets_are_the_listed_without_the_excluded(listed, excluded):
+    text = ",".join([str(cpu) for cpu in listed] + [f"^{cpu}" for cpu in excluded])
+    assert parse_cpu_set(text, "here") == listed - excluded
+
+
+@given(st.integers(0, 500), st.integers(0, 500))
+def test_cpu_ranges_hold_both_ends(first, length):
+    assert parse_cpu_set(f"{first}-{first + length}", "here") == set(range(first, first + length + 1))
+
+
+def pieces(text: str) -> st.SearchStrategy[str]:
+    """The text with one stretch of it replaced by another stretch, or by anything."""
+    spans = st.tuples(st.integers(0, len(text)), st.integers(0, 40))
+    filling = st.one_of(
+        st.text(st.characters(exclude_categories=()), max_size=12),
+        spans.map(lambda span: text[span[0] : span[0] + span[1]]),
+        st.sampled_from(["<", "'", "&amp;", "&x;", "<!--", "]]>", "<!DOCTYPE a>", "\x00", "９", "9" * 30]),
+    )
+    return st.builds(lambda span, new: text[: span[0]] + new + text[span[0] + span[1] :], spans, filling)
+
+
+@given(pieces(WHOLE_DOMAIN))
+def test_nothing_else_escapes_from_a_mutilated_domain(xml):
+    try:
+        domain = parse(xml)
+    except SourceInconsistent:
+        return
+    assert domain.vcpus > 0
+    assert domain.memory_mib >= 0
+
+
+@given(pieces(CAPABILITIES))
+def test_nothing_else_escapes_from_mutilated_capabilities(xml):
+    try:
+        topology = parse_capabilities(xml)
+    except SourceInconsistent:
+        return
+    ids = [cell.id for cell in topology.cells]
+    assert ids == sorted(set(ids))
+
+
+@given(st.text(st.characters(exclude_categories=())))
+def test_nothing_else_escapes_from_any_text(text):
+    for parser in (parse, parse_capabilities):
+        with pytest.raises(SourceInconsistent):
+            parser(text)
