@@ -339,8 +339,8 @@ def test_auth_type_unset_says_what_to_set(tmp_path):
         ({"auth_type": "admin_token", "endpoint": "http://127.0.0.1:1"}, "token is not set"),
         ({"auth_type": "http_basic", "username": "joe"}, "endpoint_override is not set"),
         ({"auth_type": "none", "endpoint_override": "placement.example"}, "endpoint_override is no URL"),
-        ({"auth_type": "none", "timeout": "soon"}, "timeout"),
-        ({"auth_type": "none", "valid_interfaces": "sideways"}, "valid_interfaces"),
+        ({"auth_type": "none", "endpoint": "http://127.0.0.1:1", "timeout": "soon"}, "timeout"),
+        ({"auth_type": "none", "endpoint": "http://127.0.0.1:1", "valid_interfaces": "up"}, "valid_interfaces"),
     ],
 )
 def test_a_wrong_option_is_named(tmp_path, options, says):

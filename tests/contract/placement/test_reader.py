@@ -1,0 +1,312 @@
+"""The reader against a real Placement: what it sees, and how many requests it takes, counted in the access log."""
+
+import pytest
+
+from agent.errors import GenerationConflict, PlacementUnavailable
+from agent.model.placement import Allocation, Inventory
+from agent.placement.reader import TreeReader
+from tests.rigs.faults import Answer, Meanwhile, ScriptedAdapter, always, on_path
+from tests.rigs.placement import PROJECT, USER, client_of, looking_at, new_uuid
+
+PARTS = ("inventories", "traits", "aggregates", "allocations")
+
+
+@pytest.fixture
+def reader(client):
+    return TreeReader(client)
+
+
+@pytest.fixture
+def root(rest):
+    uuid = rest.make_provider()
+    rest.set_inventories(uuid, {"VCPU": {"total": 8, "allocation_ratio": 4.0}, "MEMORY_MB": {"total": 4096}})
+    return uuid
+
+
+def in_tree(root):
+    return f"GET /resource_providers?in_tree={root} 200"
+
+
+def whole(uuid):
+    return [f"GET /resource_providers/{uuid}/{part} 200" for part in PARTS]
+
+
+def scripted(rest, tmp_path, **options):
+    """A reader whose transport passes everything on until a test sets ``script``."""
+    transport = ScriptedAdapter(lambda _request: None)
+    client = client_of(tmp_path, rest.server.url, transport, **options)
+    client.maximum()
+    return TreeReader(client), transport
+
+
+def test_a_first_view_reads_everything(rest, reader, root):
+    rest.set_traits(root, "HW_CPU_X86_AVX", "CUSTOM_FAST")
+    aggregate = new_uuid()
+    rest.set_aggregates(root, aggregate)
+    consumer = rest.allocate({root: {"VCPU": 2, "MEMORY_MB": 512}})
+    with rest.watched() as seen:
+        view = reader.view(looking_at(root))
+    assert seen == [in_tree(root), *whole(root), f"GET /allocations/{consumer} 200"]
+    assert view.requests == len(seen)
+    assert view.allocations_fresh
+    assert view.root.name == f"host-{root}"
+    assert view.root.generation == rest.generation(root)
+    assert view.root.traits == {"HW_CPU_X86_AVX", "CUSTOM_FAST"}
+    assert view.root.aggregates == {aggregate}
+    assert view.root.inventories == (
+        Inventory(resource_class="MEMORY_MB", total=4096),
+        Inventory(resource_class="VCPU", total=8, allocation_ratio=4.0),
+    )
+    assert [(a.consumer_uuid, a.resource_class, a.amount) for a in view.allocations] == [
+        (consumer, "MEMORY_MB", 512),
+        (consumer, "VCPU", 2),
+    ]
+    assert [(c.consumer_uuid, c.project_id, c.user_id) for c in view.consumers] == [(consumer, PROJECT, USER)]
+
+
+def test_a_quiet_host_costs_one_request_however_many_consumers(rest, reader, root):
+    for _ in range(3):
+        rest.allocate({root: {"VCPU": 1}})
+    first = reader.view(looking_at(root))
+    with rest.watched() as seen:
+        second = reader.view(looking_at(root))
+    assert seen == [in_tree(root)]
+    assert second.requests == 1
+    assert not second.allocations_fresh
+    assert (second.providers, second.allocations, second.consumers) == (
+        first.providers,
+        first.allocations,
+        first.consumers,
+    )
+
+
+def test_only_the_provider_that_moved_is_read_again(rest, reader, root):
+    child = rest.make_provider(parent=root)
+    reader.view(looking_at(root))
+    rest.set_inventories(child, {"CUSTOM_X": {"total": 1}} if custom_class(rest, "CUSTOM_X") else {})
+    with rest.watched() as seen:
+        view = reader.view(looking_at(root))
+    assert seen == [in_tree(root), *whole(child)]
+    assert not view.allocations_fresh
+    assert view.provider(child).inventory("CUSTOM_X").total == 1
+
+
+def custom_class(rest, name):
+    return rest.request("PUT", f"/resource_classes/{name}").ok
+
+
+def test_a_deleted_instance_does_not_move_the_generation_and_the_view_says_what_it_knows(rest, reader, root):
+    consumer = rest.allocate({root: {"VCPU": 2}})
+    reader.view(looking_at(root))
+    before = rest.generation(root)
+    rest.release(consumer)
+    assert rest.generation(root) == before
+
+    economical = reader.view(looking_at(root))
+    assert not economical.allocations_fresh
+    assert [a.consumer_uuid for a in economical.allocations] == [consumer]
+
+    with rest.watched() as seen:
+        fresh = reader.view(looking_at(root, fresh_allocations=True))
+    assert seen == [in_tree(root), f"GET /resource_providers/{root}/allocations 200"]
+    assert fresh.allocations_fresh
+    assert (fresh.allocations, fresh.consumers) == ((), ())
+
+
+def test_an_added_allocation_moves_the_generation_and_is_seen(rest, reader, root):
+    reader.view(looking_at(root))
+    consumer = rest.allocate({root: {"VCPU": 3}})
+    view = reader.view(looking_at(root))
+    assert view.allocations_fresh
+    assert view.allocations == (
+        Allocation(consumer_uuid=consumer, consumer_generation=1, provider_uuid=root, resource_class="VCPU", amount=3),
+    )
+
+
+def test_fresh_allocations_are_read_of_every_provider_of_the_tree(rest, reader, root):
+    child = rest.make_provider(parent=root)
+    reader.view(looking_at(root))
+    with rest.watched() as seen:
+        view = reader.view(looking_at(root, fresh_allocations=True))
+    assert sorted(seen) == sorted(
+        [in_tree(root), *(f"GET /resource_providers/{uuid}/allocations 200" for uuid in (root, child))]
+    )
+    assert view.allocations_fresh
+
+
+def test_parents_come_first_and_others_providers_are_part_of_the_tree(rest, reader, root):
+    child = rest.make_provider(name=f"a-{root}", parent=root)
+    grandchild = rest.make_provider(name=f"A-{root}", parent=child)
+    view = reader.view(looking_at(root))
+    assert [(p.uuid, p.parent_uuid) for p in view.providers] == [(root, None), (child, root), (grandchild, child)]
+
+
+def test_a_rename_is_seen_although_no_generation_moves(rest, reader, root):
+    reader.view(looking_at(root))
+    rest.done("PUT", f"/resource_providers/{root}", {"name": f"new-{root}"})
+    view = reader.view(looking_at(root))
+    assert view.root.name == f"new-{root}"
+    assert view.requests == 1
+
+
+def test_a_zombies_other_half_is_in_its_record(rest, reader, root):
+    elsewhere = rest.make_provider()
+    rest.set_inventories(elsewhere, {"VCPU": {"total": 8}})
+    consumer = rest.allocate({root: {"VCPU": 1}, elsewhere: {"VCPU": 4}})
+    (record,) = reader.view(looking_at(root)).consumers
+    assert {(a.provider_uuid, a.amount) for a in record.allocations} == {(root, 1), (elsewhere, 4)}
+    assert record.consumer_uuid == consumer
+
+
+def test_consumer_reads_are_capped_suspects_first_and_go_on_in_the_next_views(rest, reader, root):
+    consumers = sorted(rest.allocate({root: {"VCPU": 1}}) for _ in range(5))
+    suspect = consumers[-1]
+    gone = new_uuid()
+    first = reader.view(looking_at(root, consumer_reads=2, suspects=(gone, suspect)))
+    assert {c.consumer_uuid for c in first.consumers} == {suspect, consumers[0]}
+    with rest.watched() as seen:
+        second = reader.view(looking_at(root, consumer_reads=2, suspects=(suspect,)))
+    assert seen == [in_tree(root), *(f"GET /allocations/{uuid} 200" for uuid in consumers[1:3])]
+    assert len(second.consumers) == 4
+    reader.view(looking_at(root, consumer_reads=2))
+    assert reader.view(looking_at(root, consumer_reads=2)).requests == 1
+
+
+def test_a_consumer_that_changed_is_read_again_and_no_other(rest, reader, root):
+    changed, same = (rest.allocate({root: {"VCPU": 1}}) for _ in range(2))
+    reader.view(looking_at(root))
+    rest.allocate({root: {"VCPU": 2}}, consumer=changed)
+    with rest.watched() as seen:
+        view = reader.view(looking_at(root))
+    assert seen == [in_tree(root), *whole(root), f"GET /allocations/{changed} 200"]
+    amounts = {c.consumer_uuid: c.allocations[0].amount for c in view.consumers}
+    assert amounts == {changed: 2, same: 1}
+
+
+def test_a_root_that_is_missing_is_an_empty_view_and_says_who_has_its_name(rest, reader):
+    uuid = new_uuid()
+    other = rest.make_provider(name=f"host-{uuid}")
+    with rest.watched() as seen:
+        view = reader.view(looking_at(uuid))
+    assert seen == [f"GET /resource_providers?in_tree={uuid} 200", f"GET /resource_providers?name=host-{uuid} 200"]
+    assert (view.providers, view.allocations, view.allocations_fresh) == ((), (), True)
+    assert view.name_holder.uuid == other
+
+
+def test_without_a_name_nobody_is_looked_for(rest, reader):
+    uuid = new_uuid()
+    view = reader.view(looking_at(uuid, root_name=""))
+    assert (view.requests, view.name_holder) == (1, None)
+
+
+def test_a_name_is_quoted_in_the_request(rest, reader):
+    uuid = new_uuid()
+    name = f"odd &name=#{uuid} ü"
+    other = rest.make_provider(name=name)
+    assert reader.view(looking_at(uuid, root_name=name)).name_holder.uuid == other
+
+
+def test_a_root_that_was_deleted_and_made_again_is_not_taken_for_the_old_one(rest, reader, root):
+    reader.view(looking_at(root))
+    rest.delete_provider(root)
+    assert reader.view(looking_at(root, root_name="")).root is None
+    rest.make_provider(uuid=root)
+    assert reader.view(looking_at(root)).root.inventories == ()
+
+
+def test_forget_reads_everything_again(rest, reader, root):
+    reader.view(looking_at(root))
+    reader.forget()
+    with rest.watched() as seen:
+        view = reader.view(looking_at(root))
+    assert seen == [in_tree(root), *whole(root)]
+    assert view.allocations_fresh
+
+
+def test_a_provider_that_moves_while_it_is_read_is_read_to_one_generation(rest, tmp_path, root):
+    reader, transport = scripted(rest, tmp_path)
+    transport.script = on_path(1, "/aggregates", Meanwhile(lambda: rest.set_traits(root, "HW_CPU_X86_AVX")))
+    with rest.watched() as seen:
+        view = reader.view(looking_at(root))
+    assert view.root.generation == rest.generation(root)
+    assert view.root.traits == {"HW_CPU_X86_AVX"}
+    assert seen == [in_tree(root), *whole(root), *whole(root)[:2]]
+    assert reader.view(looking_at(root)).requests == 1
+
+
+def test_a_provider_that_never_stands_still_is_shown_at_its_oldest_generation_and_read_again_next_time(
+    rest, tmp_path, root
+):
+    reader, transport = scripted(rest, tmp_path)
+    before = rest.generation(root)
+    change = Meanwhile(lambda: rest.set_inventories(root, {"VCPU": {"total": 9}}))
+    transport.script = lambda request: change if f"/{root}/" in str(request.url) else None
+    view = reader.view(looking_at(root))
+    # A write that rests on this generation conflicts, as it must: the parts are not of one time.
+    assert before <= view.root.generation < rest.generation(root)
+    transport.script = lambda _request: None
+    settled = reader.view(looking_at(root))
+    assert settled.root.generation == rest.generation(root)
+    assert settled.root.inventory("VCPU").total == 9
+
+
+def test_an_allocation_that_comes_while_fresh_ones_are_read_is_no_mixture(rest, tmp_path, root):
+    reader, transport = scripted(rest, tmp_path)
+    reader.view(looking_at(root))
+    transport.script = on_path(1, "/allocations", Meanwhile(lambda: rest.set_traits(root, "HW_CPU_X86_AVX")))
+    view = reader.view(looking_at(root, fresh_allocations=True))
+    assert view.root.traits == {"HW_CPU_X86_AVX"}
+    assert view.root.generation == rest.generation(root)
+    assert view.allocations_fresh
+
+
+def test_a_provider_that_vanishes_while_it_is_read_starts_the_view_anew(rest, tmp_path, root):
+    child = rest.make_provider(parent=root)
+    reader, transport = scripted(rest, tmp_path)
+    transport.script = on_path(1, f"/{child}/traits", Meanwhile(lambda: rest.delete_provider(child)))
+    view = reader.view(looking_at(root))
+    assert [p.uuid for p in view.providers] == [root]
+
+
+def test_providers_that_go_on_vanishing_are_a_conflict(rest, tmp_path, root):
+    reader, transport = scripted(rest, tmp_path)
+    gone = Answer(404, b'{"errors":[{"detail":"No resource provider"}]}')
+    transport.script = lambda request: gone if "/traits" in str(request.url) else None
+    with pytest.raises(GenerationConflict, match="vanish"):
+        reader.view(looking_at(root))
+
+
+def test_a_view_that_fails_leaves_the_cache_as_it_was(rest, tmp_path, root):
+    reader, transport = scripted(rest, tmp_path, connect_retry_delay=0.01, status_code_retry_delay=0.01)
+    first = reader.view(looking_at(root))
+    rest.set_traits(root, "HW_CPU_X86_AVX")
+    transport.script = lambda request: Answer(503) if "/traits" in str(request.url) else None
+    with pytest.raises(PlacementUnavailable):
+        reader.view(looking_at(root))
+    transport.script = lambda _request: None
+    view = reader.view(looking_at(root))
+    assert (first.root.traits, view.root.traits) == (frozenset(), {"HW_CPU_X86_AVX"})
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"resource_providers": [{"uuid": "x", "name": "y", "generation": 1}]}',
+        b'{"resource_providers": [{"uuid": "x"}]}',
+        b'{"resource_providers": null}',
+        b"null",
+    ],
+)
+def test_a_list_that_cannot_be_true_is_unavailable_and_never_an_empty_tree(rest, tmp_path, root, body):
+    reader, transport = scripted(rest, tmp_path)
+    transport.script = always(Answer(200, body))
+    with pytest.raises(PlacementUnavailable, match="not understood"):
+        reader.view(looking_at(root))
+
+
+def test_all_requests_of_a_view_carry_one_id(rest, reader, root):
+    before = len(rest.log())
+    reader.view(looking_at(root))
+    ids = {line.split()[4] for line in rest.log()[before:]}
+    assert len(ids) == 1
+    assert ids.pop().startswith("req-")

@@ -1,0 +1,273 @@
+"""The writer against a real Placement: it converges, chains generations, and never overwrites what it has not seen."""
+
+import pytest
+
+from agent.errors import (
+    AuditCancelled,
+    DuplicateName,
+    GenerationConflict,
+    InventoryInUse,
+    PlacementDenied,
+    PlacementRejected,
+    PlacementUnavailable,
+    ProviderInUse,
+)
+from agent.model.placement import Inventory
+from agent.model.plan import (
+    EMPTY_PLAN,
+    Applied,
+    CreateProvider,
+    DeleteProvider,
+    Plan,
+    PutAggregates,
+    PutInventories,
+    PutTraits,
+)
+from agent.placement.reader import TreeReader
+from agent.placement.writer import TreeWriter
+from tests.rigs.faults import Answer, LoseAnswer, Meanwhile, Refuse, ScriptedAdapter, on_path, on_write
+from tests.rigs.placement import client_of, looking_at, new_uuid
+
+VCPU = Inventory(resource_class="VCPU", total=8, reserved=1, max_unit=8, allocation_ratio=4.0)
+WIDGETS = Inventory(resource_class="CUSTOM_WIDGETS", total=3)
+
+
+def never():
+    return False
+
+
+@pytest.fixture
+def writer(client):
+    return TreeWriter(client)
+
+
+def scripted(rest, tmp_path, script):
+    client = client_of(tmp_path, rest.server.url, ScriptedAdapter(script))
+    client.maximum()
+    return TreeWriter(client)
+
+
+def creation(uuid, name=None, parent=None):
+    return CreateProvider(provider_uuid=uuid, name=name or f"host-{uuid}", parent_uuid=parent)
+
+
+def inventories(uuid, *values):
+    return PutInventories(provider_uuid=uuid, inventories=values)
+
+
+def test_a_tree_is_made_from_nothing_as_planned(rest, client, writer):
+    root, child, aggregate = new_uuid(), new_uuid(), new_uuid()
+    plan = Plan(
+        writes=(
+            creation(root),
+            creation(child, parent=root),
+            inventories(root, VCPU, WIDGETS),
+            PutTraits(provider_uuid=root, traits=("CUSTOM_OWNER_STOCKTAKE", "HW_CPU_X86_AVX")),
+            PutAggregates(provider_uuid=root, aggregates=(aggregate,)),
+            inventories(child, WIDGETS),
+        )
+    )
+    applied = writer.apply(plan, never)
+    assert applied.done == plan.writes
+    view = TreeReader(client).view(looking_at(root))
+    assert [(p.uuid, p.parent_uuid, p.name) for p in view.providers] == [
+        (root, None, f"host-{root}"),
+        (child, root, f"host-{child}"),
+    ]
+    assert view.root.inventories == (WIDGETS, VCPU)
+    assert view.root.traits == {"CUSTOM_OWNER_STOCKTAKE", "HW_CPU_X86_AVX"}
+    assert view.root.aggregates == {aggregate}
+    assert view.provider(child).inventories == (WIDGETS,)
+
+
+def test_the_observed_generation_is_where_the_chain_begins(rest, writer):
+    uuid = rest.make_provider()
+    rest.set_inventories(uuid, {"VCPU": {"total": 1}})
+    at = rest.generation(uuid)
+    plan = Plan(
+        writes=(inventories(uuid, VCPU), PutTraits(provider_uuid=uuid, traits=("HW_CPU_X86_AVX",))),
+        generations=((uuid, at),),
+    )
+    writer.apply(plan, never)
+    assert rest.generation(uuid) == at + 2
+    assert rest.traits(uuid) == {"HW_CPU_X86_AVX"}
+    assert rest.inventories(uuid)["VCPU"]["total"] == 8
+
+
+def test_custom_names_are_ensured_once_per_process(rest, client):
+    suffix = new_uuid().replace("-", "").upper()
+    trait, widget = f"CUSTOM_T{suffix}", Inventory(resource_class=f"CUSTOM_C{suffix}", total=1)
+    writer = TreeWriter(client)
+    with rest.watched() as seen:
+        for uuid in (new_uuid(), new_uuid()):
+            writes = (creation(uuid), inventories(uuid, widget, VCPU), PutTraits(provider_uuid=uuid, traits=(trait,)))
+            writer.apply(Plan(writes=writes), never)
+    assert [line for line in seen if suffix in line] == [
+        f"PUT /resource_classes/CUSTOM_C{suffix} 201",
+        f"PUT /traits/CUSTOM_T{suffix} 201",
+    ]
+
+
+def test_a_custom_trait_that_somebody_deleted_is_made_again_in_the_next_audit(rest, client):
+    trait = f"CUSTOM_T{new_uuid().replace('-', '').upper()}"
+    uuid = rest.make_provider()
+    writer = TreeWriter(client)
+    writer.apply(Plan(writes=(PutTraits(provider_uuid=uuid, traits=(trait,)),), generations=((uuid, 0),)), never)
+    rest.set_traits(uuid)
+    rest.done("DELETE", f"/traits/{trait}")
+    again = Plan(writes=(PutTraits(provider_uuid=uuid, traits=(trait,)),), generations=((uuid, 2),))
+    with pytest.raises(PlacementRejected):
+        writer.apply(again, never)
+    writer.apply(again, never)
+    assert rest.traits(uuid) == {trait}
+
+
+def test_empty_sets_clear(rest, writer):
+    uuid = rest.make_provider()
+    rest.set_inventories(uuid, {"VCPU": {"total": 1}})
+    rest.set_traits(uuid, "HW_CPU_X86_AVX")
+    rest.set_aggregates(uuid, new_uuid())
+    writes = (
+        inventories(uuid),
+        PutTraits(provider_uuid=uuid, traits=()),
+        PutAggregates(provider_uuid=uuid, aggregates=()),
+    )
+    writer.apply(Plan(writes=writes, generations=((uuid, rest.generation(uuid)),)), never)
+    assert (rest.inventories(uuid), rest.traits(uuid), rest.aggregates(uuid)) == ({}, set(), set())
+
+
+def test_children_are_deleted_and_what_is_gone_already_is_done(rest, writer):
+    root = rest.make_provider()
+    child = rest.make_provider(parent=root)
+    gone = new_uuid()
+    plan = Plan(writes=tuple(DeleteProvider(provider_uuid=uuid) for uuid in (child, gone, root)))
+    assert writer.apply(plan, never).done == plan.writes
+    assert rest.request("GET", f"/resource_providers/{root}").status_code == 404
+
+
+def test_a_parent_or_a_provider_in_use_stays(rest, writer):
+    root = rest.make_provider()
+    child = rest.make_provider(parent=root)
+    rest.set_inventories(child, {"VCPU": {"total": 1}})
+    rest.allocate({child: {"VCPU": 1}})
+    for uuid in (root, child):
+        with pytest.raises(ProviderInUse):
+            writer.apply(Plan(writes=(DeleteProvider(provider_uuid=uuid),)), never)
+
+
+def test_an_empty_plan_sends_nothing(rest, writer):
+    with rest.watched() as seen:
+        assert writer.apply(EMPTY_PLAN, never) == Applied(done=(), requests=0)
+    assert seen == []
+
+
+def test_requests_are_counted(rest, writer):
+    uuid = new_uuid()
+    with rest.watched() as seen:
+        applied = writer.apply(Plan(writes=(creation(uuid), inventories(uuid, VCPU))), never)
+    assert applied.requests == len(seen) == 2
+
+
+def test_a_foreign_write_between_two_of_ours_is_a_conflict_and_stays(rest, tmp_path):
+    uuid = rest.make_provider()
+    foreign = Meanwhile(lambda: rest.set_traits(uuid, "HW_CPU_X86_SSE"))
+    writer = scripted(rest, tmp_path, on_write(2, foreign))
+    writes = (inventories(uuid, VCPU), PutTraits(provider_uuid=uuid, traits=("HW_CPU_X86_AVX",)))
+    with pytest.raises(GenerationConflict) as raised:
+        writer.apply(Plan(writes=writes, generations=((uuid, 0),)), never)
+    assert raised.value.applied == Applied(done=writes[:1], requests=2)
+    assert rest.traits(uuid) == {"HW_CPU_X86_SSE"}
+
+
+def test_a_plan_that_rests_on_an_old_look_writes_nothing(rest, writer):
+    uuid = rest.make_provider()
+    rest.set_inventories(uuid, {"VCPU": {"total": 1}})
+    with pytest.raises(GenerationConflict) as raised:
+        writer.apply(Plan(writes=(inventories(uuid, VCPU),), generations=((uuid, 0),)), never)
+    assert raised.value.applied == Applied(done=(), requests=1)
+    assert rest.inventories(uuid)["VCPU"]["total"] == 1
+
+
+def test_the_same_uuid_made_by_somebody_else_means_decide_again(rest, writer):
+    uuid = rest.make_provider()
+    for name in (f"host-{uuid}", f"other-{uuid}"):
+        with pytest.raises(GenerationConflict, match="meanwhile"):
+            writer.apply(Plan(writes=(creation(uuid, name),)), never)
+
+
+def test_a_name_that_another_provider_has_is_a_duplicate(rest, writer):
+    other = rest.make_provider()
+    with pytest.raises(DuplicateName) as raised:
+        writer.apply(Plan(writes=(creation(new_uuid(), f"host-{other}"),)), never)
+    assert raised.value.applied.done == ()
+
+
+def test_a_provider_deleted_from_outside_means_decide_again(rest, writer):
+    uuid = rest.make_provider()
+    rest.delete_provider(uuid)
+    with pytest.raises(GenerationConflict, match="deleted"):
+        writer.apply(Plan(writes=(inventories(uuid, VCPU),), generations=((uuid, 0),)), never)
+
+
+def test_a_class_in_use_is_not_removed_and_what_came_before_it_stands(rest, writer):
+    uuid = rest.make_provider()
+    rest.set_inventories(uuid, {"VCPU": {"total": 4}})
+    rest.allocate({uuid: {"VCPU": 1}})
+    writes = (PutTraits(provider_uuid=uuid, traits=("HW_CPU_X86_AVX",)), inventories(uuid))
+    with pytest.raises(InventoryInUse) as raised:
+        writer.apply(Plan(writes=writes, generations=((uuid, rest.generation(uuid)),)), never)
+    assert raised.value.applied.done == writes[:1]
+    assert rest.inventories(uuid)["VCPU"]["total"] == 4
+
+
+@pytest.mark.parametrize("fault", [LoseAnswer(), Refuse(), Answer(503), Answer(200, b"<html>")])
+def test_a_lost_answer_is_unavailable_and_never_sent_again(rest, tmp_path, fault):
+    uuid = rest.make_provider()
+    sent = []
+    script = on_write(1, fault)
+    writer = scripted(rest, tmp_path, lambda request: sent.append(request.method) or script(request))
+    with pytest.raises(PlacementUnavailable) as raised:
+        writer.apply(Plan(writes=(inventories(uuid, VCPU),), generations=((uuid, 0),)), never)
+    assert sent.count("PUT") == 1
+    assert raised.value.applied == Applied(done=(), requests=1)
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (Answer(401), PlacementDenied),
+        (Answer(400, b'{"errors":[{"detail":"no"}]}'), PlacementRejected),
+        (Answer(409, b'{"errors":[{"code":"placement.undefined_code"}]}'), GenerationConflict),
+    ],
+)
+def test_what_the_fault_is_decides_the_error(rest, tmp_path, answer, kind):
+    uuid = rest.make_provider()
+    writer = scripted(rest, tmp_path, on_path(1, "/inventories", answer))
+    with pytest.raises(kind):
+        writer.apply(Plan(writes=(inventories(uuid, VCPU),), generations=((uuid, 0),)), never)
+
+
+@pytest.mark.parametrize("cut", [0, 1, 2, 3])
+def test_a_stop_is_heeded_between_any_two_writes(rest, writer, cut):
+    uuid = new_uuid()
+    writes = (
+        creation(uuid),
+        inventories(uuid, VCPU),
+        PutTraits(provider_uuid=uuid, traits=("HW_CPU_X86_AVX",)),
+        PutAggregates(provider_uuid=uuid, aggregates=(new_uuid(),)),
+    )
+    answers = iter([False] * cut + [True])
+    with pytest.raises(AuditCancelled, match=f"after {cut} of 4") as raised:
+        writer.apply(Plan(writes=writes), lambda: next(answers))
+    assert raised.value.applied.done == writes[:cut]
+    assert (rest.request("GET", f"/resource_providers/{uuid}").status_code == 200) is (cut > 0)
+    assert bool(cut > 1 and rest.inventories(uuid)) is (cut > 1)
+
+
+def test_all_requests_of_a_plan_carry_one_id(rest, client, writer):
+    uuid = new_uuid()
+    before = len(rest.log())
+    with client.global_request_id() as request_id:
+        TreeReader(client).view(looking_at(uuid))
+        writer.apply(Plan(writes=(creation(uuid), inventories(uuid, VCPU))), never)
+    assert {line.split()[4] for line in rest.log()[before:]} == {request_id}
