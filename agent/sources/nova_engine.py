@@ -59,7 +59,7 @@ def cell_database(url: str) -> CellDatabase:
         parsed = make_url(url)
     except ArgumentError as error:
         raise ConfigError("[state] connection: not a database URL (dialect://user:password@host/name)") from error
-    shown = parsed.set(username=None, password=None, query={}).render_as_string()
+    shown = _shown(parsed)
     if parsed.drivername in {"sqlite", "sqlite+pysqlite"}:
         if not parsed.database or parsed.database == ":memory:" or parsed.database.startswith("file:"):
             raise ConfigError(f"[state] connection: {shown} names no file; say sqlite:////the/path")
@@ -121,7 +121,7 @@ class MariaDbCell:
     )
 
     def __init__(self, url: URL) -> None:
-        self.shown = url.set(username=None, password=None, query={}).render_as_string()
+        self.shown = _shown(url)
         # devstack's "plugin" names a package of its own, which is not for us to load.
         self._url = url.difference_update_query(["plugin"])
         self._engine: Engine | None = None
@@ -183,6 +183,11 @@ def statement_limit(seconds: float, *, is_mariadb: bool) -> str:
     if is_mariadb:
         return f"SET SESSION max_statement_time = {seconds:.3f}"
     return f"SET SESSION max_execution_time = {int(seconds * 1000)}"
+
+
+def _shown(url: URL) -> str:
+    # Options may be secrets too (ssl_key, password): only where, who and what remain.
+    return url.difference_update_query(list(url.query)).render_as_string(hide_password=True)
 
 
 def _is_mariadb(connection: Connection) -> bool:

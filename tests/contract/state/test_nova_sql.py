@@ -1,0 +1,335 @@
+"""NovaSql against real databases: the same rows give the same state, with few statements, and nothing is written."""
+
+import datetime
+import json
+import uuid as uuid_module
+from dataclasses import replace
+
+import pytest
+import sqlalchemy
+from sqlalchemy import event
+
+from agent.demo import cell
+from agent.errors import ConfigError, SourceInconsistent, SourceUnavailable
+from agent.sources.base import Deadline
+from agent.sources.nova_sql import NovaSql
+from tests.rigs.cell_worlds import HOST, LARGE, SMALL, T0, instance, migration, uuid, world
+
+NOBODY = frozenset()
+
+
+@pytest.fixture
+def filled(cell_url):
+    engine = sqlalchemy.create_engine(cell_url)
+    world().fill(engine)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def source(cell_url):
+    source = NovaSql(cell_url)
+    yield source
+    source.close()
+
+
+def read(source, consumers=NOBODY):
+    return source.read(HOST, consumers, Deadline.after(20))
+
+
+def fill_and_read(url):
+    engine = sqlalchemy.create_engine(url)
+    world().fill(engine)
+    engine.dispose()
+    source = NovaSql(url)
+    try:
+        return read(source, world().consumers)
+    finally:
+        source.close()
+
+
+def test_rows_come_back_as_the_values_that_were_written(filled, source):
+    state = read(source, world().consumers)
+
+    assert replace(state, now=None) == world().expected
+
+
+def test_nova_s_own_schema_gives_the_same_state(nova_cell_url):
+    assert replace(fill_and_read(nova_cell_url), now=None) == world().expected
+
+
+def test_the_clock_is_the_database_s_and_utc(filled, source):
+    before = datetime.datetime.now(datetime.UTC).replace(tzinfo=None, microsecond=0)
+    now = read(source).now
+    after = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+
+    assert before <= now <= after
+
+
+def test_without_consumers_nothing_of_other_hosts_is_read(filled, source):
+    state = read(source)
+
+    # 5, 6, 7: through migrations and evacuations of this host.
+    assert [each.uuid for each in state.instances] == [uuid(number) for number in (1, 2, 3, 4, 5, 6, 7)]
+    assert [each.id for each in state.migrations] == [1, 2, 3, 4]
+
+
+def test_a_migration_without_status_is_not_in_progress(filled, source):
+    with filled.begin() as connection:
+        cell.set_columns(connection, "migrations", {"id": 1}, status=None)
+
+    assert [each.id for each in read(source).migrations] == [2, 3, 4]
+
+
+def test_a_deleted_migration_is_not_in_progress(filled, source):
+    with filled.begin() as connection:
+        cell.set_columns(connection, "migrations", {"id": 1}, deleted=1)
+
+    assert [each.id for each in read(source).migrations] == [2, 3, 4]
+
+
+def test_only_the_newest_hundred_finished_evacuations_are_read(filled, source):
+    with filled.begin() as connection:
+        for number in range(1000, 1120):
+            newer = T0 + datetime.timedelta(hours=number)
+            # The newest by created_at where a row was never updated.
+            row = migration(number, uuid(7), kind="evacuation", status="done", created_at=newer, updated_at=None)
+            cell.add_migration(connection, row)
+
+    assert [each.id for each in read(source).finished_evacuations] == list(range(1020, 1120))
+
+
+def test_an_instance_deleted_as_nova_does_it_is_known_as_deleted(filled, source):
+    with filled.begin() as connection:
+        cell.delete_instance(connection, uuid(2), T0)
+    state = read(source, frozenset({uuid(2)}))
+    [deleted] = [each for each in state.instances if each.uuid == uuid(2)]
+
+    assert deleted.deleted
+    assert deleted.deleted_at == T0
+    assert deleted.flavor == SMALL
+    assert 1 not in [each.id for each in state.migrations]
+
+
+@pytest.mark.parametrize(
+    ("column", "text"),
+    [
+        ("flavor", None),
+        ("flavor", ""),
+        ("flavor", "{cut off"),
+        ("flavor", json.dumps({"cur": None, "old": None, "new": None})),
+        ("migration_context", "[]"),
+    ],
+)
+def test_a_broken_document_spoils_only_its_own_instance(filled, source, column, text):
+    with filled.begin() as connection:
+        cell.set_columns(connection, "instance_extra", {"instance_uuid": uuid(1)}, **{column: text})
+    state = read(source, world().consumers)
+    broken = state.instances[0]
+
+    assert (broken.uuid, broken.flavor) == (uuid(1), None)
+    assert all(part in broken.problem for part in ("instance_extra", uuid(1), column))
+    assert state.unreadable == (broken.problem,)
+    assert state.instances[1:] == world().expected.instances[1:]
+
+
+def test_an_instance_without_extra_row_is_unknown(filled, source):
+    with filled.begin() as connection:
+        cell.remove_rows(connection, "instance_extra", {"instance_uuid": uuid(1)})
+    state = read(source)
+
+    assert state.instances[0].flavor is None
+    assert state.unreadable == (state.instances[0].problem,)
+
+
+@pytest.mark.parametrize(("image_ref", "volume"), [("", True), (None, True), ("an-image", False)])
+def test_without_boot_disk_the_image_decides(filled, source, image_ref, volume):
+    with filled.begin() as connection:
+        cell.remove_rows(connection, "block_device_mapping", {"instance_uuid": uuid(1)})
+        cell.set_columns(connection, "instances", {"uuid": uuid(1)}, image_ref=image_ref)
+
+    assert read(source).instances[0].boots_from_volume is volume
+
+
+def statements_of(source, consumers):
+    """The SQL of one warm read."""
+    read(source, consumers)
+    seen = []
+    engine = source._database._engine
+
+    def note(_connection, _cursor, statement, *_rest):
+        seen.append(statement)
+
+    event.listen(engine, "before_cursor_execute", note)
+    read(source, consumers)
+    event.remove(engine, "before_cursor_execute", note)
+    return seen
+
+
+def add_instances(engine, numbers):
+    with engine.begin() as connection:
+        for number in numbers:
+            cell.add_instance(connection, instance(number))
+    return frozenset(uuid(number) for number in numbers)
+
+
+def test_the_number_of_statements_does_not_grow_with_the_instances(filled, source):
+    few = statements_of(source, frozenset({uuid(1)}))
+    consumers = add_instances(filled, range(10_000, 10_700))
+    many = statements_of(source, consumers)
+
+    assert len(many) == len(few)
+    assert sum(statement.lstrip().upper().startswith("SELECT") for statement in many) <= 11
+
+
+def test_unknown_consumers_are_asked_for_in_lists_of_five_hundred(filled, source):
+    one = statements_of(source, frozenset({str(uuid_module.UUID(int=1))}))
+    many = statements_of(source, frozenset(str(uuid_module.UUID(int=number)) for number in range(1, 1002)))
+
+    assert len(many) - len(one) == 3 * 2  # migrations, instances, boot disks: three lists instead of one
+
+
+def test_a_missing_column_is_named(filled, source):
+    with filled.begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE instance_extra DROP COLUMN migration_context")
+
+    with pytest.raises(SourceInconsistent, match=r"instance_extra\.migration_context"):
+        read(source)
+
+
+def test_a_column_that_goes_away_between_two_reads_is_named(filled, source):
+    read(source)
+    with filled.begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE block_device_mapping DROP COLUMN destination_type")
+
+    with pytest.raises(SourceInconsistent, match=r"block_device_mapping\.destination_type"):
+        read(source)
+
+
+def test_a_missing_table_is_named_once_and_comes_back(filled, source):
+    with filled.begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE services RENAME TO services_away")
+
+    with pytest.raises(SourceInconsistent, match=r"no services$"):
+        read(source)
+    with filled.begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE services_away RENAME TO services")
+
+    assert read(source).service == world().expected.service
+
+
+def test_reading_needs_no_more_than_select(filled, cell_url, mariadb):
+    if not cell_url.startswith("mysql"):
+        pytest.skip("SQLite has no users; see the read-only test")
+    source = NovaSql(mariadb.create_reader("onlyreads", filled.url.database))
+    try:
+        assert replace(read(source, world().consumers), now=None) == world().expected
+    finally:
+        source.close()
+
+
+def test_the_transaction_refuses_to_write(filled, source):
+    read(source)
+    with (
+        source._database.snapshot(Deadline.after(20)) as connection,
+        pytest.raises(sqlalchemy.exc.DBAPIError, match=r"(?i)read.?only"),
+    ):
+        connection.exec_driver_sql("UPDATE services SET version = 1")
+
+
+def write_an_instance(engine):
+    with engine.begin() as writer:
+        if engine.dialect.name == "sqlite":
+            writer.exec_driver_sql("PRAGMA busy_timeout = 50")
+        cell.add_instance(writer, instance(50))
+
+
+def test_a_read_sees_one_moment(filled, source):
+    with source._database.snapshot(Deadline.after(20)) as connection:
+        count = "SELECT COUNT(*) FROM instances"
+        before = connection.exec_driver_sql(count).scalar()
+        if filled.dialect.name == "sqlite":
+            # SQLite keeps the writer out instead, until the reader has ended.
+            with pytest.raises(sqlalchemy.exc.OperationalError, match="locked"):
+                write_an_instance(filled)
+        else:
+            write_an_instance(filled)
+
+        assert connection.exec_driver_sql(count).scalar() == before
+
+
+def test_no_transaction_stays_open_after_a_read(filled, source):
+    read(source)
+    if filled.dialect.name == "sqlite":
+        write_an_instance(filled)
+    else:
+        with filled.connect() as connection:
+            assert connection.exec_driver_sql("SELECT COUNT(*) FROM information_schema.innodb_trx").scalar() == 0
+
+
+def test_a_missing_file_is_unavailable_and_is_not_created(tmp_path):
+    path = tmp_path / "no" / "cell.db"
+    source = NovaSql(f"sqlite:///{path}")
+    with pytest.raises(SourceUnavailable, match=r"no/cell\.db"):
+        read(source)
+    path.parent.mkdir()
+    with pytest.raises(SourceUnavailable):
+        read(source)
+
+    assert list(path.parent.iterdir()) == []
+
+
+def test_a_path_with_odd_characters_is_read(tmp_path):
+    url = f"sqlite:///{tmp_path / 'a b#c%3fd.db'}"
+    engine = sqlalchemy.create_engine(url)
+    cell.create_tables(engine)
+    engine.dispose()
+
+    assert fill_and_read(url).service == world().expected.service
+
+
+def test_a_file_that_is_no_database_is_unavailable(tmp_path):
+    path = tmp_path / "cell.db"
+    path.write_bytes(b"garbage " * 1000)
+
+    with pytest.raises(SourceUnavailable, match="not a database"):
+        read(NovaSql(f"sqlite:///{path}"))
+
+
+def test_a_locked_file_is_unavailable_within_the_deadline(tmp_path):
+    url = f"sqlite:///{tmp_path / 'cell.db'}"
+    engine = sqlalchemy.create_engine(url)
+    cell.create_tables(engine)
+    world().fill(engine)
+    source = NovaSql(url)
+    with engine.connect() as writer:
+        writer.exec_driver_sql("BEGIN EXCLUSIVE")
+        deadline = Deadline.after(0.3)
+        with pytest.raises(SourceUnavailable, match="locked"):
+            source.read(HOST, NOBODY, deadline)
+        assert deadline.at + 1.0 > Deadline.after(0).at
+    engine.dispose()
+
+    assert read(source).service == world().expected.service
+
+
+@pytest.mark.parametrize(
+    ("url", "named"),
+    [
+        ("postgresql://nova:s3cret@db/nova", "postgresql://nova:.*@db/nova is"),
+        ("mysql://nova:s3cret@db/nova", r"mysql\+pymysql"),
+        ("mysql+pymysql://nova:s3cret@db", "names no database"),
+        ("mysql+pymysql://nova@db?password=s3cret", "names no database"),
+        ("sqlite://", "names no file"),
+        ("nova:s3cret@db", "not a database URL"),
+    ],
+)
+def test_a_database_that_cannot_be_read_is_a_configuration_error(url, named):
+    with pytest.raises(ConfigError, match=named) as caught:
+        NovaSql(url)
+
+    assert "s3cret" not in str(caught.value)
+
+
+def test_large_flavors_keep_their_extra_specs(filled, source):
+    assert read(source).instances[1].new_flavor == LARGE
