@@ -1,0 +1,120 @@
+"""One set of files with the ConfigOpts that reads them: values with types, and errors that name file, option and value.
+
+Ours and nova's are two books, so that ``$state_path`` in nova.conf is nova's and
+never reaches ours. Always a ConfigOpts of its own: the global one belongs to
+whichever library asks first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from oslo_config import cfg
+
+from agent.config.files import ConfigFile, last_set
+from agent.errors import ConfigError
+
+MASK = "***"
+_PLAIN_NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """Files and the options that are read from them. ``options`` grows by ``register``, while the book is set up."""
+
+    conf: cfg.ConfigOpts
+    files: tuple[ConfigFile, ...]
+    options: list[tuple[str, cfg.Opt]] = field(default_factory=list)
+
+    def register(self, options: Iterable[tuple[str, cfg.Opt]]) -> None:
+        """Make options readable; one that is there already stays."""
+        for group, opt in options:
+            if self.conf.register_opt(opt, group=in_oslo(group)):
+                self.options.append((group, opt))
+
+    def file_of(self, group: str, opt: cfg.Opt) -> ConfigFile | None:
+        """The file whose value of an option holds, None where it has its default."""
+        hit = last_set(self.files, group, opt)
+        return hit[0] if hit else None
+
+    def read(self, group: str, opt: cfg.Opt) -> Any:  # noqa: ANN401 - an option's type is the option's
+        """The typed value. Raises ConfigError naming file, option and raw value; a secret one is masked."""
+        try:
+            value = value_of(self.conf, group, opt.dest)
+        except (cfg.Error, ValueError) as error:
+            # The cause is cut off: its message holds the value, which may be secret.
+            raise ConfigError(self._problem(group, opt, error.__context__ or error)) from None
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ConfigError(self._problem(group, opt, ValueError("not a finite number")))
+        return value
+
+    def _problem(self, group: str, opt: cfg.Opt, reason: BaseException) -> str:
+        path, raw = "default", ""
+        if hit := last_set(self.files, group, opt):
+            path, raw = hit[0].path, hit[1]
+        if opt.secret:
+            return f"{path}: [{group}] {opt.dest} = {MASK}: not a valid value"
+        return f"{path}: [{group}] {opt.dest} = {raw}: {reason}"
+
+
+def open_book(files: Sequence[ConfigFile], options: Iterable[tuple[str, cfg.Opt]]) -> Book:
+    """A book of parsed files. The environment is not a source: a value stands in a file or is the default."""
+    conf = cfg.ConfigOpts()
+    conf(
+        args=[],
+        project="stocktake",
+        default_config_files=[file.path for file in files],
+        default_config_dirs=[],
+        use_env=False,
+    )
+    book = Book(conf, tuple(files))
+    book.register(options)
+    return book
+
+
+def value_of(conf: cfg.ConfigOpts, group: str, name: str) -> Any:  # noqa: ANN401 - as above
+    """A value by group and name, [DEFAULT] included."""
+    return conf[name] if group == "DEFAULT" else conf[group][name]
+
+
+def set_default(conf: cfg.ConfigOpts, group: str, name: str, value: Any) -> None:  # noqa: ANN401 - as above
+    """A value that holds where no file sets the option, taken literally."""
+    conf.set_default(name, literal(value), group=in_oslo(group))
+
+
+def set_override(conf: cfg.ConfigOpts, group: str, name: str, value: Any) -> None:  # noqa: ANN401 - as above
+    """A value that holds whatever the files say, taken literally."""
+    conf.set_override(name, literal(value), group=in_oslo(group))
+
+
+def literal(value: Any) -> Any:  # noqa: ANN401 - as above
+    r"""A value that survives oslo.config's ``$`` substitution unchanged: a password may hold one.
+
+    ``\$`` and not ``$$``: oslo.config turns the first into the second before it
+    substitutes, so that a backslash before a ``$`` would come out as something else.
+    """
+    if isinstance(value, str):
+        return value.replace("$", r"\$")
+    if isinstance(value, list):
+        return [literal(item) for item in value]
+    return value
+
+
+def register_strays(book: Book) -> None:
+    """Register all else that the files set, as strings, so that ``$name`` may refer to options that are not ours."""
+    for file in book.files:
+        for group, options in file.sections.items():
+            for name in filter(_PLAIN_NAME.match, options):
+                # Registered with a type of its own, or a name that oslo.config keeps for itself: not ours to change.
+                with contextlib.suppress(cfg.DuplicateOptError, ValueError):
+                    book.conf.register_opt(cfg.StrOpt(name), group=in_oslo(group))
+
+
+def in_oslo(group: str) -> str | None:
+    """A group as oslo.config's methods want it: None for [DEFAULT]."""
+    return None if group == "DEFAULT" else group

@@ -1,0 +1,131 @@
+"""[DEFAULT]: options that mean what they mean in nova.conf, and how long a stop may take.
+
+All but ``graceful_shutdown_timeout`` are taken from nova.conf where ours does not
+set them; that one is about the service that owns the file.
+"""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+
+GROUP = "DEFAULT"
+
+FROM_NOVA = [
+    cfg.StrOpt(
+        "host",
+        sample_default="<the machine's host name>",
+        help="Name of this host in the cloud's database (column host of instances and services). Unset: what "
+        "gethostname() says, as nova-compute does. A host whose name does not match finds no instances. "
+        "Needs a restart.",
+    ),
+    cfg.StrOpt(
+        "instances_path",
+        default="/var/lib/nova/instances",
+        help="Folder of the guests' disks, absolute; DISK_GB counts its file system unless [libvirt] images_type = "
+        "lvm. In nova.conf the default is $state_path/instances. Needs a restart.",
+    ),
+    cfg.IntOpt(
+        "reserved_host_cpus",
+        default=0,
+        min=0,
+        mutable=True,
+        help="CPUs kept for the host: VCPU's reserved. Refused together with [compute] cpu_shared_set or "
+        "cpu_dedicated_set, which already say which CPUs guests get. SIGHUP applies it.",
+    ),
+    cfg.IntOpt(
+        "reserved_host_memory_mb",
+        default=512,
+        min=0,
+        mutable=True,
+        help="MiB of memory kept for the host: MEMORY_MB's reserved. The default is nova's. SIGHUP applies it.",
+    ),
+    cfg.IntOpt(
+        "reserved_host_disk_mb",
+        default=0,
+        min=0,
+        mutable=True,
+        help="MiB of disk kept for the host: DISK_GB's reserved, rounded up to GiB. SIGHUP applies it.",
+    ),
+    cfg.FloatOpt(
+        "cpu_allocation_ratio",
+        min=0.0,
+        mutable=True,
+        help="VCPU's allocation ratio, forced at each audit. Unset or 0.0: what Placement holds stays. "
+        "SIGHUP applies it.",
+    ),
+    cfg.FloatOpt(
+        "ram_allocation_ratio",
+        min=0.0,
+        mutable=True,
+        help="MEMORY_MB's allocation ratio, forced at each audit. Unset or 0.0: what Placement holds stays. Must be "
+        "1.0 with [libvirt] file_backed_memory. SIGHUP applies it.",
+    ),
+    cfg.FloatOpt(
+        "disk_allocation_ratio",
+        min=0.0,
+        mutable=True,
+        help="DISK_GB's allocation ratio, forced at each audit. Unset or 0.0: what Placement holds stays. "
+        "SIGHUP applies it.",
+    ),
+    cfg.FloatOpt(
+        "initial_cpu_allocation_ratio",
+        default=4.0,
+        min=0.0,
+        mutable=True,
+        help="VCPU's allocation ratio where Placement has no VCPU of this host yet. The default is nova's. "
+        "SIGHUP applies it.",
+    ),
+    cfg.FloatOpt(
+        "initial_ram_allocation_ratio",
+        default=1.0,
+        min=0.0,
+        mutable=True,
+        help="MEMORY_MB's allocation ratio where Placement has no MEMORY_MB of this host yet. The default is "
+        "nova's. SIGHUP applies it.",
+    ),
+    cfg.FloatOpt(
+        "initial_disk_allocation_ratio",
+        default=1.0,
+        min=0.0,
+        mutable=True,
+        help="DISK_GB's allocation ratio where Placement has no DISK_GB of this host yet. The default is nova's. "
+        "SIGHUP applies it.",
+    ),
+    cfg.StrOpt(
+        "vcpu_pin_set",
+        mutable=True,
+        help="CPU list for VCPU, as in 4-12,^8,15. Deprecated in nova: use [compute] cpu_shared_set. Refused "
+        "together with [compute] cpu_dedicated_set. SIGHUP applies it.",
+    ),
+    cfg.IntOpt(
+        "update_resources_interval",
+        default=0,
+        mutable=True,
+        help="Seconds between two audits. 0 means 60, as in nova; a negative value turns the interval off, so that "
+        "only start-up, events and signals cause audits. SIGHUP applies it.",
+    ),
+    cfg.IntOpt(
+        "service_down_time",
+        default=60,
+        min=1,
+        mutable=True,
+        help="Seconds without a report after which a compute service counts as down. A provider of a living "
+        "nova-compute is never written. The default is nova's. SIGHUP applies it.",
+    ),
+    cfg.BoolOpt(
+        "use_cow_images",
+        default=True,
+        help="What [libvirt] images_type = default means: qcow2 (true) or flat (false). Needs a restart.",
+    ),
+]
+
+OPTS = [
+    *FROM_NOVA,
+    cfg.IntOpt(
+        "graceful_shutdown_timeout",
+        default=60,
+        min=1,
+        help="Seconds that a stop waits for the audit at work, which ends at its next safe point. 60 is "
+        "oslo.service's default and below the unit's TimeoutStopSec. Never taken from nova.conf. Needs a restart.",
+    ),
+]

@@ -1,0 +1,102 @@
+"""Find and parse configuration files, so that every value can be traced to the file that it stands in.
+
+oslo.config merges the files and forgets which one a value came from; this keeps
+them apart. If anything is named by hand, only what is named is read: a test or a
+demo must not pick up the machine's own /etc.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from oslo_config import cfg
+
+from agent.errors import ConfigError
+
+DEFAULT_FILE = "/etc/stocktake/stocktake.conf"
+DEFAULT_DIR = "/etc/stocktake/stocktake.conf.d"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigFile:
+    """One parsed file. ``sections``: normalised group -> option as written -> its raw values in order."""
+
+    path: str
+    sections: dict[str, dict[str, list[str]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Where was looked, and the files that are there, later ones win."""
+
+    searched: tuple[str, ...]
+    paths: tuple[str, ...]
+
+
+def group_name(section: str) -> str:
+    """A section's group as oslo.config matches it: any case, but for DEFAULT, which is exact."""
+    return section if section == "DEFAULT" else section.lower()
+
+
+def find_files(files: Sequence[str], folders: Sequence[str]) -> Found:
+    """Files to read, those of folders after the others. Raises ConfigError where a named file or folder is missing."""
+    if not files and not folders:
+        present = [DEFAULT_FILE] if os.path.exists(DEFAULT_FILE) else []
+        return Found(searched=(DEFAULT_FILE, DEFAULT_DIR), paths=(*present, *_in_folder(DEFAULT_DIR)))
+    missing = [f"{path}: there is no such file" for path in files if not os.path.exists(path)]
+    missing += [f"{path}: there is no such folder" for path in folders if not os.path.isdir(path)]
+    if missing:
+        raise ConfigError(*missing)
+    in_folders = [path for folder in folders for path in _in_folder(folder)]
+    return Found(searched=(*files, *folders), paths=(*map(os.path.abspath, files), *in_folders))
+
+
+def parse_files(paths: Iterable[str]) -> tuple[ConfigFile, ...]:
+    """All of them parsed, in order. Raises ConfigError that names every file that cannot be, and where in it."""
+    parsed: list[ConfigFile] = []
+    problems: list[str] = []
+    for path in paths:
+        try:
+            parsed.append(_parse(path))
+        except ConfigError as error:
+            problems += error.problems
+    if problems:
+        raise ConfigError(*problems)
+    return tuple(parsed)
+
+
+def last_set(files: Sequence[ConfigFile], group: str, opt: cfg.Opt) -> tuple[ConfigFile, str] | None:
+    """The file that has the last word on an option, and the raw value; None where no file sets it."""
+    names = [(group, opt.dest), *((old.group or group, old.name or opt.dest) for old in opt.deprecated_opts)]
+    for file in reversed(files):
+        for owner, name in names:
+            if values := file.sections.get(group_name(owner), {}).get(name):
+                return file, values[-1]
+    return None
+
+
+def _in_folder(folder: str) -> list[str]:
+    return sorted(glob.glob(os.path.join(os.path.abspath(folder), "*.conf")))
+
+
+def _parse(path: str) -> ConfigFile:
+    written: dict[str, dict[str, list[str]]] = {}
+    parser = cfg.ConfigParser(path, written)
+    try:
+        parser.parse()
+    except cfg.ParseError as error:
+        # Without the line itself: it may hold a password.
+        raise ConfigError(f"{path}: line {error.lineno} cannot be parsed: {error.msg}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not UTF-8 text: {error.reason} at byte {error.start}") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+    sections: dict[str, dict[str, list[str]]] = {}
+    for section, options in written.items():
+        group = sections.setdefault(group_name(section), {})
+        for name, values in options.items():
+            group.setdefault(name, []).extend(values)
+    return ConfigFile(path=path, sections=sections)

@@ -1,0 +1,215 @@
+"""Load our configuration, with nova.conf under it.
+
+Three layers: our files, then nova.conf for the options that mean the same there,
+then defaults. The middle layer is written into ours as defaults, because that is
+what oslo.config puts below files. Every option is read once here, so that a
+malformed value ends the start and not the first audit that looks at it.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from oslo_config import cfg
+
+from agent.config import agent, nova, opts, placement
+from agent.config.auth import auth_options
+from agent.config.book import MASK, Book, open_book, register_strays, set_default, value_of
+from agent.config.files import ConfigFile, find_files, last_set, parse_files
+from agent.config.unknown import known_names, unknown_options
+from agent.errors import ConfigError
+
+DEFAULT_ORIGIN = "default"
+
+Key = tuple[str, str]
+
+
+class ConfigRow(NamedTuple):
+    """One effective value for people; ``origin`` is a file's path or ``default``."""
+
+    group: str
+    option: str
+    value: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NovaFacts:
+    """What nova.conf says that is no option of ours; all None where there is no such file."""
+
+    state_path: str | None = None
+    connection: str | None = field(default=None, repr=False)
+    connection_origin: str | None = None
+    transport_url_origin: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Loaded:
+    """A configuration whose every option is readable and well-formed; whether it makes sense says build.check.
+
+    ``config_files`` and ``config_dirs`` are what the command line named;
+    ``searched`` where was looked; ``files`` and ``nova_files`` what was read, later
+    ones win. ``options`` are (group, option), the auth plugin's included.
+    ``configured`` are the values as the files give them, also where a reload pinned
+    the running one.
+    """
+
+    conf: cfg.ConfigOpts = field(repr=False)
+    config_files: tuple[str, ...]
+    config_dirs: tuple[str, ...]
+    searched: tuple[str, ...]
+    files: tuple[str, ...]
+    nova_files: tuple[str, ...]
+    nova: NovaFacts
+    options: tuple[tuple[str, cfg.Opt], ...] = field(repr=False)
+    origins: Mapping[Key, str] = field(repr=False)
+    configured: Mapping[Key, Any] = field(repr=False)
+
+    def value(self, group: str, option: str) -> Any:  # noqa: ANN401 - an option's type is the option's
+        """The value in force."""
+        return value_of(self.conf, group, option)
+
+    def origin(self, group: str, option: str) -> str:
+        """The file that a value came from, or ``default``."""
+        return self.origins.get((group, option), DEFAULT_ORIGIN)
+
+    def quote(self, group: str, option: str) -> str:
+        """``file: [group] option = value`` for messages, secrets masked."""
+        opt = next(opt for owner, opt in self.options if (owner, opt.dest) == (group, option))
+        return f"{self.origin(group, option)}: [{group}] {option} = {_shown(opt, self.value(group, option))}"
+
+    def rows(self) -> tuple[ConfigRow, ...]:
+        """Every effective value, [DEFAULT] first, secrets masked."""
+        rows = (
+            ConfigRow(group, opt.dest, _shown(opt, self.value(group, opt.dest)), self.origin(group, opt.dest))
+            for group, opt in self.options
+        )
+        return tuple(sorted(rows, key=lambda row: (row.group != "DEFAULT", row.group, row.option)))
+
+
+def load(config_files: Sequence[str] = (), config_dirs: Sequence[str] = ()) -> Loaded:
+    """Read and check all files.
+
+    Without arguments the default search path; what is missing there is simply not
+    there. Raises ConfigError with every problem found: a named file that is missing,
+    text that cannot be parsed, unknown options of ours, malformed values.
+    """
+    found = find_files(config_files, config_dirs)
+    files = parse_files(found.paths)
+    nova_files = _nova_files(files)
+    auth = auth_options(files, nova_files)
+    ours = open_book(files, [*opts.registered_opts(), *auth.options])
+    theirs = _nova_book(nova_files, auth.options)
+    set_default(ours.conf, "DEFAULT", "host", socket.gethostname())
+    for name, value in placement.DEFAULTS.items():
+        set_default(ours.conf, placement.GROUP, name, value)
+    problems = list(auth.problems)
+    taken = _take(ours, theirs, [*opts.shared_opts(), *auth.options], problems)
+    taken |= _take_instances_path(ours, theirs)
+    problems += unknown_options(ours.files, known_names(ours.options), auth.unchecked)
+    configured = _read_all(ours, problems)
+    facts = _nova_facts(theirs, problems)
+    if problems:
+        raise ConfigError(*dict.fromkeys(problems))
+    return Loaded(
+        conf=ours.conf,
+        config_files=tuple(config_files),
+        config_dirs=tuple(config_dirs),
+        searched=found.searched,
+        files=found.paths,
+        nova_files=tuple(file.path for file in theirs.files),
+        nova=facts,
+        options=tuple(ours.options),
+        origins=_origins(ours) | taken,
+        configured=configured,
+    )
+
+
+def _nova_files(files: Sequence[ConfigFile]) -> tuple[ConfigFile, ...]:
+    (option,) = (opt for opt in agent.OPTS if opt.dest == "nova_conf")
+    named = last_set(files, agent.GROUP, option)
+    paths = [os.path.abspath(path) for path in (option.type(named[1]) if named else option.default) if path]
+    missing = [path for path in paths if not os.path.exists(path)]
+    if named and missing:
+        origin = named[0].path
+        raise ConfigError(*(f"{origin}: [agent] nova_conf = {path}: there is no such file" for path in missing))
+    return parse_files(path for path in paths if path not in missing)
+
+
+def _nova_book(files: Sequence[ConfigFile], auth: Iterable[tuple[str, cfg.Opt]]) -> Book:
+    book = open_book(files, [*opts.shared_opts(), *auth, *((g, opt) for g, own in nova.OPTS for opt in own)])
+    # Not literal: here the substitution is wanted.
+    book.conf.set_default("instances_path", nova.INSTANCES_PATH)
+    register_strays(book)
+    return book
+
+
+def _take(ours: Book, theirs: Book, options: Iterable[tuple[str, cfg.Opt]], problems: list[str]) -> dict[Key, str]:
+    """Make nova's values our defaults where our files are silent; returns where each came from."""
+    taken: dict[Key, str] = {}
+    for group, opt in options:
+        source = theirs.file_of(group, opt)
+        if source is None or ours.file_of(group, opt):
+            continue
+        try:
+            set_default(ours.conf, group, opt.dest, theirs.read(group, opt))
+        except ConfigError as error:
+            problems += error.problems
+        taken[group, opt.dest] = source.path
+    return taken
+
+
+def _take_instances_path(ours: Book, theirs: Book) -> dict[Key, str]:
+    """Nova's default of instances_path follows its state_path, which is no option of ours."""
+    by_name = {opt.dest: opt for group, opt in theirs.options if group == "DEFAULT"}
+    source = theirs.file_of("DEFAULT", by_name["state_path"])
+    path = by_name["instances_path"]
+    if source is None or theirs.file_of("DEFAULT", path) or ours.file_of("DEFAULT", path):
+        return {}
+    set_default(ours.conf, "DEFAULT", "instances_path", theirs.read("DEFAULT", path))
+    return {("DEFAULT", "instances_path"): source.path}
+
+
+def _origins(book: Book) -> dict[Key, str]:
+    hits = ((group, opt.dest, book.file_of(group, opt)) for group, opt in book.options)
+    return {(group, name): file.path for group, name, file in hits if file}
+
+
+def _read_all(book: Book, problems: list[str]) -> dict[Key, Any]:
+    values: dict[Key, Any] = {}
+    for group, opt in book.options:
+        try:
+            values[group, opt.dest] = book.read(group, opt)
+        except ConfigError as error:
+            problems += error.problems
+    return values
+
+
+def _nova_facts(theirs: Book, problems: list[str]) -> NovaFacts:
+    if not theirs.files:
+        return NovaFacts()
+    own = [(group, opt) for group, options in nova.OPTS for opt in options]
+    values = _read_all(Book(theirs.conf, theirs.files, own), problems)
+    origins = _origins(theirs)
+    return NovaFacts(
+        state_path=values.get(("DEFAULT", "state_path")),
+        connection=values.get(("database", "connection")),
+        connection_origin=origins.get(("database", "connection")),
+        transport_url_origin=origins.get(("DEFAULT", "transport_url")),
+    )
+
+
+def _shown(opt: cfg.Opt, value: Any) -> str:  # noqa: ANN401 - an option's type is the option's
+    if value is None:
+        return ""
+    if opt.secret:
+        return MASK
+    if isinstance(value, list):
+        return ",".join(str(item) for item in value)
+    if isinstance(value, dict):
+        return ",".join(f"{key}:{item}" for key, item in value.items())
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,51 @@
+"""[placement]: keystoneauth's options for Placement, taken from nova.conf too, and how much of it to read.
+
+Which options the group has depends on ``auth_type``: each auth plugin brings its
+own, registered by load.py once the type is known.
+"""
+
+from __future__ import annotations
+
+from keystoneauth1 import loading
+from oslo_config import cfg
+
+GROUP = "placement"
+
+# service_type and valid_interfaces are nova's; keystoneauth's own time-out is none, and a call without one can hang.
+DEFAULTS = {"service_type": "placement", "valid_interfaces": ["internal", "public"], "timeout": 10}
+
+FROM_NOVA = [
+    *loading.get_auth_common_conf_options(),
+    *loading.get_session_conf_options(),
+    # Without ``interface``: set together with valid_interfaces, which has a default here, it is a TypeError.
+    *loading.get_adapter_conf_options(include_deprecated=False),
+]
+
+OURS = [
+    cfg.IntOpt(
+        "full_read_every",
+        default=10,
+        min=1,
+        mutable=True,
+        help="Audits after which allocations are read again although no generation moved: Placement does not raise "
+        "it when an allocation is removed. SIGHUP applies it.",
+    ),
+    cfg.IntOpt(
+        "consumer_reads",
+        default=20,
+        min=0,
+        mutable=True,
+        help="Records of single consumers read in one audit at most, suspicious ones first; bounds the requests of "
+        "an audit after a busy hour. SIGHUP applies it.",
+    ),
+]
+
+OPTS = [*FROM_NOVA, *OURS]
+
+
+def sample_opts() -> list[cfg.Opt]:
+    """The group as the sample shows it: with our defaults, and the options of the most common auth plugin."""
+    shown = [*loading.get_session_conf_options(), *loading.get_adapter_conf_options(include_deprecated=False)]
+    cfg.set_defaults(shown, **DEFAULTS)
+    plugin = loading.get_auth_plugin_conf_options("password")
+    return [*loading.get_auth_common_conf_options(), *plugin, *shown, *OURS]

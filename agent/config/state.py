@@ -1,0 +1,28 @@
+"""[state]: where the cloud's own book of instances and migrations is read. Which source is taken: build.py."""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+
+GROUP = "state"
+
+OPTS = [
+    cfg.StrOpt(
+        "source",
+        choices=[
+            ("conductor", "nova-conductor; not built yet, refused at start"),
+            ("sql", "the cell database, read-only"),
+            ("none", "no cloud database: libvirt is the promise"),
+        ],
+        help="Unset: sql when connection is set here; else conductor when nova.conf has transport_url; else sql with "
+        "nova.conf's [database] connection. Nothing of that is refused: a fleet without Nova says none. "
+        "Needs a restart.",
+    ),
+    cfg.StrOpt(
+        "connection",
+        secret=True,
+        help="SQLAlchemy URL of the cell database, e.g. mysql+pymysql://reader:PASSWORD@db/nova_cell1 or "
+        "sqlite:////path. A user that may only read is enough. Unset: nova.conf's [database] connection. "
+        "Needs a restart.",
+    ),
+]

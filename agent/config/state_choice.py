@@ -1,0 +1,45 @@
+"""Choose the state source (design 2.4).
+
+The choice is a rule and not an option's default, because it depends on which file
+a URL stands in: a compute host's nova.conf normally has ``transport_url`` and no
+database, and that host must not read a database by accident.
+"""
+
+from __future__ import annotations
+
+from agent.config.load import Loaded
+from agent.config.values import StateKind, StateOptions
+from agent.errors import ConfigError
+
+_NOT_BUILT = "the state source conductor is not built yet: set [state] source = sql or none"
+
+
+def state_options_from(loaded: Loaded) -> StateOptions:
+    """The state source in force.
+
+    ``source`` decides where it is set. Unset: sql with [state] connection;
+    conductor (not built: ConfigError) with nova's transport_url; sql with nova's
+    [database] connection; else ConfigError, naming the three.
+    """
+    source = loaded.value("state", "source")
+    if source == "none":
+        return StateOptions(kind=StateKind.NONE)
+    if source == "conductor":
+        raise ConfigError(f"{loaded.quote('state', 'source')}: {_NOT_BUILT}")
+    connection = loaded.value("state", "connection") or None
+    if connection is None and source is None and loaded.nova.transport_url_origin:
+        raise ConfigError(f"{loaded.nova.transport_url_origin}: [DEFAULT] transport_url is set, and {_NOT_BUILT}")
+    connection = connection or loaded.nova.connection
+    if connection is None:
+        raise ConfigError(_nothing_set(loaded))
+    return StateOptions(kind=StateKind.SQL, connection=connection)
+
+
+def _nothing_set(loaded: Loaded) -> str:
+    looked = ", ".join((*loaded.searched, *loaded.value("agent", "nova_conf")))
+    if loaded.value("state", "source") == "sql":
+        return f"{loaded.quote('state', 'source')}: needs [state] connection, which is not set (looked in {looked})"
+    return (
+        "[state] source is not set, and nothing says which it is: sql (with [state] connection, the cell database), "
+        f"conductor (not built yet) or none (no cloud database; must be asked for) (looked in {looked})"
+    )

@@ -1,0 +1,81 @@
+"""Name what our own files set but nobody reads, with the nearest thing that would be read.
+
+A misspelt option is silently ignored by oslo.config: the operator believes it is
+in force. In nova.conf it is not looked for, because most of that file is not ours.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+
+from oslo_config import cfg
+
+from agent.config.files import ConfigFile, group_name
+
+# What operators would reasonably try, and where it belongs instead.
+INSTEAD = {
+    ("DEFAULT", "state_path"): "ours is [agent] state_dir; nova's is read from nova.conf",
+    ("DEFAULT", "transport_url"): "the state source conductor is not built yet: set [state] source = sql or none",
+    ("DEFAULT", "lock_path"): "the write lock lies in [agent] run_dir",
+    ("database", "connection"): "the cell database is [state] connection",
+}
+
+
+def known_names(options: Iterable[tuple[str, cfg.Opt]]) -> dict[str, frozenset[str]]:
+    """Group -> every name that an option of it may be written as, old names included."""
+    names: dict[str, set[str]] = {}
+    for group, opt in options:
+        names.setdefault(group_name(group), set()).add(opt.dest)
+        for old in opt.deprecated_opts:
+            names.setdefault(group_name(old.group or group), set()).add(old.name or opt.dest)
+    return {group: frozenset(found) for group, found in names.items()}
+
+
+def unknown_options(
+    files: Sequence[ConfigFile], known: Mapping[str, frozenset[str]], unchecked: frozenset[str] = frozenset()
+) -> list[str]:
+    """One sentence for each unknown group, and each unknown option of a known group: file, name, nearest name.
+
+    ``unchecked`` are groups whose options cannot be known.
+    """
+    problems = []
+    for file in files:
+        for group, options in file.sections.items():
+            if group in unchecked:
+                continue
+            strays = [name for name in options if name not in known.get(group, ())]
+            instead = [_stray(file.path, group, name, known) for name in strays]
+            if group not in known and not any((group, name) in INSTEAD for name in options):
+                problems.append(f"{file.path}: unknown group [{group}]{_nearest_group(group, options, known)}")
+            else:
+                problems += instead
+    return problems
+
+
+def _stray(path: str, group: str, name: str, known: Mapping[str, frozenset[str]]) -> str:
+    return f"{path}: unknown option [{group}] {name}{_hint(group, name, known)}"
+
+
+def _hint(group: str, name: str, known: Mapping[str, frozenset[str]]) -> str:
+    if text := INSTEAD.get((group, name)):
+        return f": {text}"
+    if homes := sorted(other for other, names in known.items() if name in names):
+        return f": it belongs to [{homes[0]}]"
+    here = difflib.get_close_matches(name.replace("-", "_"), sorted(known.get(group, ())), n=1)
+    if here:
+        return f": the nearest is {here[0]}"
+    anywhere = {option: other for other, names in sorted(known.items()) for option in sorted(names)}
+    near = difflib.get_close_matches(name, anywhere, n=1)
+    return f": the nearest is [{anywhere[near[0]]}] {near[0]}" if near else ""
+
+
+def _nearest_group(group: str, options: Iterable[str], known: Mapping[str, frozenset[str]]) -> str:
+    lowered = {name.lower(): name for name in sorted(known)}
+    near = difflib.get_close_matches(group.lower(), lowered, n=1)
+    if near:
+        return f": the nearest is [{lowered[near[0]]}]"
+    for name in options:
+        if homes := sorted(other for other, names in known.items() if name in names):
+            return f": its option {name} belongs to [{homes[0]}]"
+    return ""

@@ -1,0 +1,59 @@
+"""What the parts outside the audit get from configuration: small values, one per part."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentOptions:
+    """For the daemon. ``interval_s`` None means that no timer asks for audits."""
+
+    interval_s: float | None
+    event_driven: bool
+    event_settle_s: float
+    event_cap_s: float
+    summary_interval_s: float
+    state_dir: str
+    run_dir: str
+    graceful_shutdown_timeout_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LibvirtOptions:
+    """Where libvirt is."""
+
+    uri: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LvmOptions:
+    """Volume groups to audit, sorted; ``deadline_s`` for one LVM command."""
+
+    groups: tuple[str, ...]
+    deadline_s: float
+
+
+class StateKind(enum.Enum):
+    """Which state source was taken (design 2.4)."""
+
+    SQL = "sql"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateOptions:
+    """The state source. ``connection`` holds a password, so it is not in the repr; None for NONE."""
+
+    kind: StateKind
+    connection: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdentityPaths:
+    """Where ``compute_id`` may lie: folders in the order to look, nova's state_path (None without nova.conf), ours."""
+
+    config_dirs: tuple[str, ...]
+    nova_state_path: str | None
+    state_dir: str

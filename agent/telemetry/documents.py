@@ -1,0 +1,220 @@
+"""An audit's report as the JSON documents of design 2.2: stable keys, plain JSON values.
+
+Keys are added, never renamed or removed, without a new ``SCHEMA_VERSION``. Pure.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from agent.errors import SourceInconsistent
+from agent.model.claim import Claim
+from agent.model.finding import SeenFinding
+from agent.model.placement import ROOT, Inventory, ProviderKey
+from agent.model.plan import CreateProvider, DeleteProvider, Plan, PutAggregates, PutInventories, PutTraits, Write
+from agent.model.report import AuditReport, InventoryRow, LedgerRow, TraitRow
+
+SCHEMA_VERSION = 1
+
+Document = dict[str, Any]
+
+WRITE_KINDS: dict[type[Write], str] = {
+    CreateProvider: "create-provider",
+    PutInventories: "put-inventories",
+    PutTraits: "put-traits",
+    PutAggregates: "put-aggregates",
+    DeleteProvider: "delete-provider",
+}
+
+
+def audit_document(report: AuditReport) -> Document:
+    """What ``stocktake audit -f json`` prints: the audit, its findings, its plan; no ledger."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "audit_id": report.audit_id,
+        "host": report.host,
+        "node": report.node,
+        "provider_uuid": report.provider_uuid,
+        "role": report.role,
+        "reasons": list(report.reasons),
+        "started_at": report.started_at,
+        "duration_ms": report.duration_ms,
+        "outcome": report.outcome.value,
+        "sources": [dataclasses.asdict(source) for source in report.sources],
+        "findings": [finding_document(finding) for finding in report.findings],
+        "plan": plan_document(report.plan),
+        "placement": {
+            "requests": report.requests,
+            "conflicts": report.conflicts,
+            "attempts": report.attempts,
+        },
+        "published": report.published,
+        "writes_done": report.writes_done,
+        "error": report.error,
+        "simulated": list(report.simulated),
+    }
+
+
+def finding_document(seen: SeenFinding) -> Document:
+    """One finding; ``evidence`` are claims, ``facts`` further named values."""
+    finding = seen.finding
+    return {
+        "id": finding.id,
+        "code": finding.code,
+        "severity": finding.severity.value,
+        "confirmed": seen.confirmed,
+        "provider_uuid": finding.provider_uuid,
+        "consumer_uuid": finding.consumer_uuid,
+        "resource_class": finding.resource_class,
+        "expected": finding.expected,
+        "actual": finding.actual,
+        "evidence": [claim_document(claim) for claim in finding.evidence],
+        "remedy": finding.remedy,
+        "first_seen_at": seen.first_seen_at,
+        "subject": finding.subject,
+        "facts": dict(finding.facts),
+    }
+
+
+def claim_document(claim: Claim) -> Document:
+    """One claim as evidence. ``provider`` is ``root`` or ``kind:name``; ``size_bytes`` is exact, for storage alone."""
+    return {
+        "consumer_uuid": claim.consumer.uuid,
+        "consumer_key": claim.consumer.key,
+        "consumer_name": claim.consumer.name,
+        "consumer_kind": claim.consumer.kind,
+        "instance_uuid": claim.instance_uuid,
+        "cause": claim.cause.value,
+        "provider": _provider(claim.provider_key),
+        "resource_class": claim.resource_class,
+        "amount": claim.amount,
+        "size_bytes": claim.size_bytes,
+        "source": str(claim.source),
+    }
+
+
+def plan_document(plan: Plan) -> Document:
+    """Writes in execution order, what was held back, and the digest that names exactly these writes."""
+    return {
+        "digest": plan.digest,
+        "writes": [_write_document(write) for write in plan.writes],
+        "held_back": [dataclasses.asdict(held) for held in plan.held_back],
+    }
+
+
+def ledger_rows(report: AuditReport) -> list[Document]:
+    """One row a consumer, class and provider; null in a book that does not mention it."""
+    return [_ledger_row(row) for row in report.ledger]
+
+
+def inventory_rows(report: AuditReport) -> list[Document]:
+    """What we want, with ``used`` and ``free`` from what Placement recorded; ``recorded_*`` is what it holds now."""
+    return [_inventory_row(row) for row in report.inventory]
+
+
+def trait_rows(report: AuditReport) -> list[Document]:
+    """One row a provider and trait."""
+    return [_trait_row(row) for row in report.traits]
+
+
+def report_document(report: AuditReport) -> Document:
+    """The whole report: what the report file holds, and ``status`` and ``explain`` read."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "audit": audit_document(report),
+        "ledger": ledger_rows(report),
+        "inventory": inventory_rows(report),
+        "traits": trait_rows(report),
+        "evacuations": [dataclasses.asdict(note) for note in report.evacuations],
+        "summary": dataclasses.asdict(report.summary) if report.summary else None,
+    }
+
+
+def report_to_json(report: AuditReport) -> str:
+    """The report file's text, one line. Raises ValueError on a number that JSON has not (not finite)."""
+    return json.dumps(report_document(report), allow_nan=False, separators=(",", ":")) + "\n"
+
+
+def report_from_json(text: str) -> Document:
+    """The document that ``report_to_json`` wrote. Raises SourceInconsistent on anything else."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SourceInconsistent("report", "not a JSON document") from error
+    if not isinstance(document, dict):
+        raise SourceInconsistent("report", "not a JSON object")
+    if document.get("schema_version") != SCHEMA_VERSION:
+        found = document.get("schema_version")
+        raise SourceInconsistent("report", f"schema_version is {found!r}, this program reads {SCHEMA_VERSION}")
+    shapes = {"audit": dict, "ledger": list, "inventory": list, "traits": list, "evacuations": list}
+    odd = [name for name, shape in shapes.items() if not isinstance(document.get(name), shape)]
+    if odd:
+        raise SourceInconsistent("report", f"{', '.join(odd)} missing or of another shape")
+    return document
+
+
+def _ledger_row(row: LedgerRow) -> Document:
+    return {
+        "consumer_uuid": row.consumer_uuid,
+        "consumer_name": row.consumer_name,
+        "consumer_kind": row.consumer_kind,
+        "cause": row.cause,
+        "provider": row.provider,
+        "resource_class": row.resource_class,
+        "promised": row.promised,
+        "held": row.held,
+        "recorded": row.recorded,
+        "verdict": row.verdict.value,
+        "source": row.source,
+        "consumer_key": row.consumer_key,
+        "provider_uuid": row.provider_uuid,
+        "size_bytes": row.size_bytes,
+    }
+
+
+def _inventory_row(row: InventoryRow) -> Document:
+    shown = row.wanted or row.recorded
+    return {
+        "provider": row.provider,
+        "provider_uuid": row.provider_uuid,
+        "resource_class": shown.resource_class if shown else None,
+        **_amounts(row.wanted, ""),
+        "used": row.used,
+        "free": row.free,
+        **_amounts(row.recorded, "recorded_"),
+        "terms": [{"name": name, "amount": amount} for name, amount in row.terms],
+    }
+
+
+def _amounts(inventory: Inventory | None, prefix: str) -> Document:
+    names = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
+    return {f"{prefix}{name}": getattr(inventory, name) if inventory else None for name in names}
+
+
+def _trait_row(row: TraitRow) -> Document:
+    return {
+        "provider": row.provider,
+        "provider_uuid": row.provider_uuid,
+        "trait": row.trait,
+        "wanted": row.wanted,
+        "recorded": row.recorded,
+        "owner": row.owner,
+    }
+
+
+def _write_document(write: Write) -> Document:
+    plain = {name: _plain(value) for name, value in dataclasses.asdict(write).items()}
+    return {"kind": WRITE_KINDS[type(write)], **plain}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Iterable) and not isinstance(value, str | dict):
+        return list(value)
+    return value
+
+
+def _provider(key: ProviderKey) -> str:
+    return "root" if key == ROOT else f"{key.kind}:{key.name}"

@@ -1,0 +1,47 @@
+"""The last report as a file in the run directory: what ``stocktake status`` reads, also while the bus is down."""
+
+from __future__ import annotations
+
+import os
+
+from agent.errors import SourceInconsistent, SourceUnavailable
+from agent.model.report import AuditReport
+from agent.telemetry.atomic import replace_file
+from agent.telemetry.documents import Document, report_from_json, report_to_json
+
+FILE = "report.json"
+# Uuids and amounts, no secrets: an operator may look without being root.
+MODE = 0o644
+
+
+def report_path(run_dir: str) -> str:
+    """Where the report lies."""
+    return os.path.join(run_dir, FILE)
+
+
+def write_report(run_dir: str, report: AuditReport) -> None:
+    """Replace the last report. Raises SourceUnavailable where the folder cannot be written."""
+    path = report_path(run_dir)
+    try:
+        os.makedirs(run_dir, mode=0o755, exist_ok=True)
+        replace_file(path, report_to_json(report), MODE)
+    except OSError as error:
+        raise SourceUnavailable("report", f"{path} cannot be written: {error.strerror}") from error
+
+
+def read_report(run_dir: str) -> Document:
+    """The last report. Raises SourceUnavailable where there is none, SourceInconsistent where it is not one."""
+    path = report_path(run_dir)
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    except FileNotFoundError as error:
+        raise SourceUnavailable("report", f"{path} does not exist: no daemon has reported since boot") from error
+    except OSError as error:
+        raise SourceUnavailable("report", f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise SourceInconsistent("report", f"{path}: not a JSON document") from error
+    try:
+        return report_from_json(text)
+    except SourceInconsistent as error:
+        raise SourceInconsistent("report", f"{path}: {error.message}") from error
