@@ -1,0 +1,230 @@
+"""The event source against libvirt itself: reasons, reconnects, and an end that lets nothing through."""
+
+import os
+import threading
+import time
+
+import libvirt
+import pytest
+
+from agent.sources.base import Deadline
+from agent.sources.libvirt_events import CONNECTED, DISCONNECTED, Backoff, LibvirtEvents, LinkState
+from agent.sources.libvirt_host import HostPlace, LibvirtHost
+from agent.sources.reader_thread import ReaderThread
+from tests.rigs.domains import domain_xml
+from tests.rigs.libvirtd import libvirtd_program, private_libvirtd, system_libvirtd
+from tests.rigs.wait import until
+
+needs_libvirtd = pytest.mark.skipif(libvirtd_program() is None, reason="libvirtd is not installed")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: qemu:///system")
+
+LIFECYCLE = "libvirt-event:lifecycle"
+QUICK = Backoff(first_s=0.02, cap_s=0.1)
+LONG_S = 30.0
+
+
+class Listener:
+    """What the event source told its listener."""
+
+    def __init__(self):
+        self.told = []
+
+    def domain_changed(self, domain_uuid):
+        self.told.append(domain_uuid)
+
+    def events_up(self):
+        self.told.append("up")
+
+    def events_down(self):
+        self.told.append("down")
+
+
+@pytest.fixture
+def watch():
+    """Starts an event source; gives (source, reasons, listener)."""
+    started = []
+
+    def start(uri, listener=None):
+        reasons, listener = [], listener or Listener()
+        source = LibvirtEvents(uri, listener, QUICK)
+        started.append(source)
+        source.start(reasons.append)
+        return source, reasons, listener
+
+    yield start
+    for source in started:
+        source.stop()
+
+
+def up(source):
+    until(lambda: source.state is LinkState.UP, LONG_S, "events up")
+
+
+def seen(reasons, reason, times=1):
+    return until(lambda: reasons.count(reason) >= times, LONG_S, f"{times} × {reason} in {reasons}")
+
+
+def stop_takes_s(source):
+    started = time.monotonic()
+    source.stop()
+    return time.monotonic() - started
+
+
+class TestInProcess:
+    """The test driver that is linked into this process: no daemon, no keep-alive, no close."""
+
+    def test_a_change_is_a_reason_and_names_its_domain(self, watch):
+        _source, reasons, listener = watch("test:///default")
+        seen(reasons, CONNECTED)
+        connection = libvirt.open("test:///default")
+        domain = connection.createXML(domain_xml("short"))
+        domain.destroy()
+        seen(reasons, LIFECYCLE, times=2)
+        assert listener.told[0] == "up"
+        assert set(listener.told[1:]) == {domain.UUIDString()}
+        connection.close()
+
+    def test_nothing_comes_after_stop(self, watch):
+        source, reasons, _listener = watch("test:///default")
+        seen(reasons, CONNECTED)
+        assert stop_takes_s(source) < 1.0
+        before = list(reasons)
+        connection = libvirt.open("test:///default")
+        connection.createXML(domain_xml("later")).destroy()
+        connection.close()
+        assert reasons == before
+        assert [t.name for t in threading.enumerate() if t.name.startswith("libvirt-events")] == []
+
+    def test_a_notify_that_fails_does_not_end_the_events(self, watch):
+        calls = []
+
+        def fails_once(reason):
+            calls.append(reason)
+            if calls == [CONNECTED, LIFECYCLE]:
+                raise RuntimeError("a bug of the receiver")
+
+        source = LibvirtEvents("test:///default", Listener(), QUICK)
+        source.start(fails_once)
+        seen(calls, CONNECTED)
+        connection = libvirt.open("test:///default")
+        connection.createXML(domain_xml("twice")).destroy()
+        seen(calls, LIFECYCLE, times=2)
+        connection.close()
+        source.stop()
+
+
+@needs_libvirtd
+class TestPrivateLibvirtd:
+    def test_a_killed_daemon_is_noticed_and_its_return_too(self, watch):
+        with private_libvirtd() as daemon:
+            source, reasons, listener = watch(daemon.uri)
+            seen(reasons, CONNECTED)
+            daemon.kill()
+            seen(reasons, DISCONNECTED)
+            until(lambda: source.state is not LinkState.UP, LONG_S, "not up")
+            daemon.start()
+            seen(reasons, CONNECTED, times=2)
+            assert listener.told == ["up", "down", "up"]
+
+    def test_events_come_again_after_a_reconnect(self, watch):
+        with private_libvirtd() as daemon:
+            _source, reasons, listener = watch(daemon.uri)
+            seen(reasons, CONNECTED)
+            daemon.kill()
+            daemon.start()
+            seen(reasons, CONNECTED, times=2)
+            connection = libvirt.open(daemon.uri)
+            domain = connection.createXML(domain_xml("again"))
+            seen(reasons, LIFECYCLE)
+            assert domain.UUIDString() in listener.told
+            connection.close()
+
+    def test_a_daemon_that_is_down_at_the_start_is_waited_for(self, watch):
+        with private_libvirtd() as daemon:
+            daemon.kill()
+            source, reasons, _ = watch(daemon.uri)
+            until(lambda: source.state is LinkState.CONNECTING, LONG_S, "connecting")
+            assert reasons == []
+            daemon.start()
+            seen(reasons, CONNECTED)
+
+    def test_an_open_that_hangs_holds_up_neither_start_nor_stop(self, watch):
+        with private_libvirtd() as daemon:
+            daemon.freeze()
+            started = time.monotonic()
+            source, reasons, _ = watch(daemon.uri)
+            assert time.monotonic() - started < 0.5
+            until(lambda: source.state is LinkState.CONNECTING, LONG_S, "connecting")
+            assert stop_takes_s(source) < 1.0
+            daemon.thaw()
+            until(lambda: not threads("libvirt-events-link"), LONG_S, "the hanging thread ends by itself")
+            assert reasons == []
+
+    def test_a_frozen_daemon_does_not_hold_up_stop(self, watch):
+        with private_libvirtd() as daemon:
+            source, reasons, _ = watch(daemon.uri)
+            seen(reasons, CONNECTED)
+            daemon.freeze()
+            assert stop_takes_s(source) < 1.0
+            assert reasons == [CONNECTED]
+            daemon.thaw()
+            until(lambda: not threads("libvirt-events-link"), LONG_S, "the hanging thread ends by itself")
+
+    @pytest.mark.slow
+    def test_a_frozen_daemon_is_found_out_by_keep_alive(self, watch):
+        with private_libvirtd() as daemon:
+            _source, reasons, _ = watch(daemon.uri)
+            seen(reasons, CONNECTED)
+            daemon.freeze()
+            seen(reasons, DISCONNECTED)
+            daemon.thaw()
+            seen(reasons, CONNECTED, times=2)
+
+
+def threads(name):
+    return [thread for thread in threading.enumerate() if thread.name == name]
+
+
+@pytest.mark.root
+@needs_root
+@needs_libvirtd
+@pytest.mark.xdist_group("qemu-system")
+class TestSystemLibvirtd:
+    def test_a_guests_life_gives_reasons_and_the_next_read_is_right(self, watch):
+        reader, slow_reader = ReaderThread("libvirt"), ReaderThread("libvirt-capabilities")
+        with system_libvirtd() as system:
+            host = LibvirtHost(HostPlace(uri=system.uri, host="unused"), reader, slow_reader)
+            _, reasons, _ = watch(system.uri, host)
+            seen(reasons, CONNECTED)
+            host.read(Deadline.after(LONG_S))
+            with system.defined(vcpus=1, max_vcpus=2, memory_mib=64) as guest:
+                assert reason_and_figures(reasons, host, guest) == (LIFECYCLE, "shutoff", 1, 64)
+                guest.createWithFlags(libvirt.VIR_DOMAIN_START_PAUSED)
+                assert reason_and_figures(reasons, host, guest) == (LIFECYCLE, "paused", 1, 64)
+                guest.pinVcpu(0, (True,))
+                until(lambda: "libvirt-event:tunable" in reasons, LONG_S, "tunable")
+                assert reason_and_figures(reasons, host, guest)[1:] == ("paused", 1, 64)
+                guest.setMetadata(libvirt.VIR_DOMAIN_METADATA_TITLE, "t", None, None, libvirt.VIR_DOMAIN_AFFECT_LIVE)
+                assert reason_and_figures(reasons, host, guest)[0] == "libvirt-event:metadata-change"
+                # A live setvcpus raises no event at all: its turn comes within ten reads.
+                guest.setVcpusFlags(2, libvirt.VIR_DOMAIN_AFFECT_LIVE)
+                until(lambda: figures(host, guest)[1] == 2, LONG_S, "the new vCPU")
+                guest.destroy()
+                assert reason_and_figures(reasons, host, guest) == (LIFECYCLE, "shutoff", 1, 64)
+                guest.undefine()
+                until(lambda: figures(host, guest) is None, LONG_S, "the guest is gone")
+            host.close()
+        reader.stop()
+        slow_reader.stop()
+
+
+def reason_and_figures(reasons, host, guest):
+    until(lambda: reasons and reasons[-1].startswith("libvirt-event:"), LONG_S, "an event")
+    last = reasons[-1]
+    reasons.clear()
+    return (last, *figures(host, guest))
+
+
+def figures(host, guest):
+    domains = host.read(Deadline.after(LONG_S)).domains
+    return next(((d.state.value, d.vcpus, d.memory_mib) for d in domains if d.uuid == guest.UUIDString()), None)

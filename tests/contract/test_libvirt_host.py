@@ -1,0 +1,289 @@
+"""The host source against libvirt itself: the test driver, a libvirtd to kill and freeze, and real QEMU guests."""
+
+import os
+import re
+import signal
+import uuid
+from pathlib import Path
+
+import libvirt
+import pytest
+
+from agent.errors import SourceUnavailable
+from agent.model.host import Disk, DomainState, NovaMetadataFlavor
+from agent.sources.base import Deadline
+from agent.sources.domain_cache import TURNS
+from agent.sources.libvirt_host import HostPlace, LibvirtHost
+from agent.sources.reader_thread import ReaderThread
+from tests.rigs.domains import block_disk, domain_xml, node_xml, nova_metadata
+from tests.rigs.libvirtd import libvirtd_program, private_libvirtd, system_libvirtd
+from tests.rigs.wait import until
+
+needs_libvirtd = pytest.mark.skipif(libvirtd_program() is None, reason="libvirtd is not installed")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: qemu:///system")
+
+LONG_S = 30.0
+
+
+@pytest.fixture
+def host_at():
+    """Makes host sources, and takes them down."""
+    made = []
+
+    def make(uri, **place):
+        readers = ReaderThread("libvirt"), ReaderThread("libvirt-capabilities")
+        source = LibvirtHost(HostPlace(uri=uri, host="node-a", **place), *readers)
+        made.append((source, readers))
+        return source
+
+    yield make
+    for source, readers in made:
+        source.close()
+        for reader in readers:
+            reader.stop()
+
+
+def read(source, within_s=LONG_S):
+    return source.read(Deadline.after(within_s))
+
+
+GUESTS = [
+    domain_xml(
+        f"guest-{n}",
+        vcpus=4,
+        memory_mib=4096,
+        disks=[block_disk(f"/dev/vg0/guest-{n}")],
+        metadata=nova_metadata(4, 4096, 10),
+    )
+    for n in range(4)
+]
+
+
+@pytest.fixture
+def node_file(tmp_path):
+    path = tmp_path / "node.xml"
+    path.write_text(node_xml(cpus=48, memory_mib=196608, domains=GUESTS))
+    return path
+
+
+class TestTestDriver:
+    def test_the_host_is_what_its_file_says(self, node_file, tmp_path, host_at):
+        (tmp_path / "meminfo").write_text("MemFree: 1048576 kB\nBuffers: 0 kB\nCached: 1048576 kB\n")
+        facts = read(host_at(f"test://{node_file}", proc_root=tmp_path))
+        assert facts.online_cpus == tuple(range(48))
+        assert (facts.memory_mib, facts.memory_used_mib) == (196608, 196608 - 2048)
+        assert (facts.hostname, facts.driver) == ("node-a", "TEST")
+        assert facts.libvirt_version >= 8_000_000
+
+    def test_its_guests_are_read_with_disks_and_flavor(self, node_file, host_at):
+        facts = read(host_at(f"test://{node_file}"))
+        assert sorted(domain.name for domain in facts.domains) == ["guest-0", "guest-1", "guest-2", "guest-3"]
+        assert {(d.vcpus, d.memory_mib, d.state) for d in facts.domains} == {(4, 4096, DomainState.RUNNING)}
+        [first] = [domain for domain in facts.domains if domain.name == "guest-0"]
+        assert first.disks == (Disk(target="vda", kind="block", source="/dev/vg0/guest-0"),)
+        assert first.nova_flavor == NovaMetadataFlavor(
+            name="m1", vcpus=4, memory_mib=4096, root_gib=10, ephemeral_gib=0, swap_mib=0
+        )
+
+    def test_what_is_simulated_is_said_in_sentences(self, node_file, host_at):
+        simulated = read(host_at(f"test://{node_file}")).simulated
+        assert [sentence.split(":")[0] for sentence in simulated] == ["CPUs", "node name", "guests"]
+
+    def test_cells_and_places_come_from_the_capabilities(self, host_at):
+        facts = read(host_at("test:///default"))
+        assert [(cell.id, cell.memory_mib, len(cell.cpu_ids)) for cell in facts.cells] == [(0, 2048, 8), (1, 4096, 8)]
+        assert [(cpu.cell, cpu.socket, cpu.core) for cpu in facts.cpus[7:10]] == [(0, 0, 7), (1, 1, 0), (1, 1, 1)]
+        assert facts.capabilities_known
+
+    def test_a_domain_that_makes_no_sense_is_odd_and_the_others_are_read(self, tmp_path, host_at):
+        bad = domain_xml("bad", metadata=nova_metadata(1, 64, 1).replace("<nova:disk>1<", "<nova:disk>?<"))
+        (tmp_path / "n.xml").write_text(node_xml(cpus=2, memory_mib=1024, domains=[bad, *GUESTS[:1]]))
+        facts = read(host_at(f"test://{tmp_path}/n.xml"))
+        assert [domain.name for domain in facts.domains] == ["guest-0"]
+        [odd] = facts.odd_domains
+        assert (odd.uuid, odd.name) == (str(uuid.uuid5(uuid.NAMESPACE_DNS, "bad")), "bad")
+        assert "disk: '?' is not a whole number" in odd.reason
+
+    def test_no_libvirt_there_names_uri_and_reason(self, host_at):
+        with pytest.raises(SourceUnavailable) as raised:
+            read(host_at("test:///nowhere/node.xml"))
+        assert str(raised.value).startswith("libvirt: test:///nowhere/node.xml: ")
+        assert "/nowhere/node.xml" in raised.value.message.split(": ", 1)[1]
+
+    def test_libvirt_prints_nothing_by_itself(self, host_at, capfd):
+        with pytest.raises(SourceUnavailable):
+            read(host_at("test+unix:///default?socket=/nowhere/sock"))
+        assert capfd.readouterr() == ("", "")
+
+
+@needs_libvirtd
+class TestPrivateLibvirtd:
+    def test_killed_and_restarted_between_two_reads_costs_no_read(self, host_at):
+        with private_libvirtd() as daemon:
+            source = host_at(daemon.uri)
+            before = read(source)
+            daemon.kill()
+            daemon.start()
+            assert read(source).domains == before.domains
+
+    def test_down_is_said_at_once_and_back_is_seen(self, host_at):
+        with private_libvirtd() as daemon:
+            source = host_at(daemon.uri)
+            read(source)
+            daemon.kill()
+            for _ in range(2):
+                with pytest.raises(SourceUnavailable, match=r"socket"):
+                    read(source)
+            daemon.start()
+            assert [domain.name for domain in read(source).domains] == ["test"]
+
+    def test_frozen_is_missed_at_the_deadline_and_read_again_once_it_answers(self, host_at):
+        with private_libvirtd() as daemon:
+            source = host_at(daemon.uri)
+            read(source)
+            daemon.freeze()
+            with pytest.raises(SourceUnavailable, match=r"no answer within 0.2 s"):
+                read(source, 0.2)
+            with pytest.raises(SourceUnavailable, match=r"has not returned for"):
+                read(source, 0.2)
+            daemon.thaw()
+            assert [domain.name for domain in until(lambda: answer(source), LONG_S, "an answer").domains] == ["test"]
+
+    def test_an_open_that_hangs_is_missed_at_the_deadline_and_counted(self, host_at):
+        with private_libvirtd() as daemon:
+            reader = ReaderThread("libvirt")
+            source = LibvirtHost(HostPlace(uri=daemon.uri, host="a"), reader, ReaderThread("libvirt-capabilities"))
+            daemon.freeze()
+            for _ in range(3):
+                with pytest.raises(SourceUnavailable):
+                    read(source, 0.1)
+            assert reader.misses == 3
+            daemon.thaw()
+            until(lambda: answer(source), LONG_S, "an answer")
+            assert reader.misses == 0
+            source.close()
+            reader.stop()
+
+    def test_changes_are_seen_at_the_next_read_while_no_events_come(self, host_at):
+        with private_libvirtd() as daemon:
+            source = host_at(daemon.uri)
+            connection = libvirt.open(daemon.uri)
+            read(source)
+            domain = connection.defineXML(domain_xml("late", vcpus=3))
+            assert {d.name: d.state for d in read(source).domains} == {
+                "test": DomainState.RUNNING,
+                "late": DomainState.SHUTOFF,
+            }
+            domain.undefine()
+            assert [d.name for d in read(source).domains] == ["test"]
+            connection.close()
+
+    def test_with_events_only_a_part_is_asked_for_and_an_event_names_its_domain(self, host_at):
+        with private_libvirtd() as daemon:
+            source = host_at(daemon.uri)
+            connection = libvirt.open(daemon.uri)
+            guest = connection.createXML(domain_xml("hot", vcpus=2))
+            source.events_up()
+            for _ in range(TURNS):
+                read(source)
+            in_turn = next(n for n in range(TURNS) if vcpus_after(source, guest, 1 + n % 2) == 1 + n % 2)
+            # Its turn has just been: without an event the next read does not ask.
+            guest.setVcpus(2 - in_turn % 2)
+            assert vcpus(source) == 1 + in_turn % 2
+            source.domain_changed(guest.UUIDString())
+            assert vcpus(source) == 2 - in_turn % 2
+            guest.destroy()
+            connection.close()
+
+
+def answer(source):
+    try:
+        return read(source)
+    except SourceUnavailable:
+        return None
+
+
+def vcpus(source):
+    return next(domain.vcpus for domain in read(source).domains if domain.name == "hot")
+
+
+def vcpus_after(source, guest, count):
+    guest.setVcpus(count)
+    return vcpus(source)
+
+
+@pytest.fixture(scope="module")
+def system():
+    with system_libvirtd() as running:
+        yield running
+
+
+@pytest.mark.root
+@needs_root
+@needs_libvirtd
+@pytest.mark.xdist_group("qemu-system")
+class TestSystemLibvirtd:
+    def test_the_host_is_this_machine(self, system, host_at):
+        facts = read(host_at(system.uri))
+        assert facts.driver == "QEMU"
+        assert facts.online_cpus == tuple(sorted(os.sched_getaffinity(1)))
+        assert facts.memory_mib == memory_of_all_nodes_kib() // 1024
+        # Memory that was plugged in later may be missing from the cells, and then more is free than there is.
+        assert facts.memory_used_mib is None or 0 < facts.memory_used_mib < facts.memory_mib
+        assert facts.hostname == system.connection.getHostname()
+        assert facts.simulated == ()
+
+    def test_slow_capabilities_are_left_for_later_and_then_known(self, system, host_at):
+        source = host_at(system.uri, capabilities_wait_s=0.0)
+        facts = until(lambda: known(read(source)), LONG_S, "capabilities")
+        assert sum(len(cell.cpu_ids) for cell in facts.cells) == len(facts.online_cpus)
+        assert all(cpu.cell is not None and cpu.core is not None for cpu in facts.cpus)
+        assert facts.hypervisor_version == system.connection.getVersion()
+
+    def test_a_guest_through_its_life(self, system, host_at):
+        source = host_at(system.uri)
+        with system.defined(vcpus=1, max_vcpus=2, memory_mib=96, metadata=nova_metadata(1, 96, 3)) as guest:
+            assert figures(source, guest) == (DomainState.SHUTOFF, 1, 96)
+            guest.createWithFlags(libvirt.VIR_DOMAIN_START_PAUSED)
+            assert figures(source, guest) == (DomainState.PAUSED, 1, 96)
+            guest.setVcpusFlags(2, libvirt.VIR_DOMAIN_AFFECT_LIVE)
+            assert figures(source, guest) == (DomainState.PAUSED, 2, 96)
+            # The balloon takes from the guest what it may have back: it still holds its maximum.
+            guest.setMemoryFlags(64 * 1024, libvirt.VIR_DOMAIN_AFFECT_LIVE)
+            assert figures(source, guest) == (DomainState.PAUSED, 2, 96)
+            guest.pinVcpu(0, (True,))
+            assert found(source, guest).pinned_cpus == (0,)
+            assert found(source, guest).nova_flavor.root_gib == 3
+            guest.destroy()
+            assert figures(source, guest) == (DomainState.SHUTOFF, 1, 96)
+            guest.undefine()
+            assert found(source, guest) is None
+
+    def test_a_frozen_qemu_holds_nothing_up(self, system, host_at):
+        source = host_at(system.uri)
+        with system.started() as guest:
+            pid = int(Path(f"/run/libvirt/qemu/{guest.name()}.pid").read_text())
+            os.kill(pid, signal.SIGSTOP)
+            try:
+                assert found(source, guest, within_s=5.0).state is DomainState.PAUSED
+            finally:
+                os.kill(pid, signal.SIGCONT)
+
+
+def memory_of_all_nodes_kib():
+    """What the kernel says of its NUMA nodes, which is where libvirt's getInfo takes it from."""
+    texts = [path.read_text() for path in Path("/sys/devices/system/node").glob("node[0-9]*/meminfo")]
+    return sum(int(re.search(r"MemTotal:\s+(\d+) kB", text)[1]) for text in texts)
+
+
+def known(facts):
+    return facts if facts.capabilities_known else None
+
+
+def found(source, guest, within_s=LONG_S):
+    return next((d for d in read(source, within_s).domains if d.uuid == guest.UUIDString()), None)
+
+
+def figures(source, guest):
+    domain = found(source, guest)
+    return (domain.state, domain.vcpus, domain.memory_mib)
