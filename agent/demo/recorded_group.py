@@ -135,7 +135,7 @@ def _volume_rows(group: DescribedGroup) -> list[dict[str, str]]:
             "lv_size": str(count * _EXTENT_BYTES),
             "lv_role": "public",
             "segtype": "linear",
-            "seg_pe_ranges": f"/dev/recorded:{first}-{first + count - 1}",
+            "seg_le_ranges": f"/dev/recorded:{first}-{first + count - 1}",
         }
         rows.append({column: known.get(column, "") for column in lvm_json.VOLUME_COLUMNS.split(",")})
         first += count

@@ -2,7 +2,7 @@
 
 Every value is a string, a hidden volume stands in brackets, and a volume of
 several segments has a row for each. Where extents are is not computed from
-layouts (stripes, legs, pools): ``seg_pe_ranges`` lists the areas that a segment
+layouts (stripes, legs, pools): ``seg_le_ranges`` lists the areas that a segment
 lies on, and an area either is on a physical volume, then it counts here, or on
 another volume of the group, then it counts there. So every extent counts once.
 """
@@ -22,7 +22,7 @@ from agent.model.snapshot import LVM
 from agent.model.storage import Volume, VolumeGroup
 
 GROUP_COLUMNS = "vg_name,vg_uuid,vg_size,vg_free,vg_extent_size,vg_missing_pv_count"
-VOLUME_COLUMNS = "vg_name,lv_name,lv_uuid,lv_size,lv_role,lv_parent,origin,pool_lv,segtype,seg_pe_ranges,lv_tags"
+VOLUME_COLUMNS = "vg_name,lv_name,lv_uuid,lv_size,lv_role,lv_parent,origin,pool_lv,segtype,seg_le_ranges,lv_tags"
 FORMAT = ("--reportformat", "json", "--units", "b", "--nosuffix")
 
 # What lvm2 prints in the place of the device when it cannot find a physical volume.
@@ -179,7 +179,7 @@ class _Parents:
 
 
 def _areas(path: str, segments: list[Row]) -> tuple[_Area, ...]:
-    return tuple(_area(path, text) for row in segments for text in _field(row, "seg_pe_ranges").split())
+    return tuple(_area(path, text) for row in segments for text in _field(row, "seg_le_ranges").split(",") if text)
 
 
 def _area(path: str, text: str) -> _Area:

@@ -1,0 +1,322 @@
+"""The LVM source against real lvm2: groups on loop devices, a lying lvm2, a hung one, a crashed one."""
+
+import contextlib
+import pathlib
+import re
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from agent.demo.recorded_group import DescribedGroup, RecordedGroup, recorded_report
+from agent.demo.volume_group import NoVolumeGroup, VolumeGroupRig, open_group
+from agent.errors import SourceInconsistent, SourceUnavailable
+from agent.model.storage import StorageFacts
+from agent.sources import lvm_json
+from agent.sources.base import Deadline
+from agent.sources.lvm import Completed, Lvm, Runner, SubprocessRunner
+from tests.rigs import lvm as rigs
+from tests.rigs.lvm_layouts import every_kind, thin_pool
+from tests.rigs.wait import until
+
+MIB = 1 << 20
+EXTENT = 4 * MIB
+root = pytest.mark.root
+
+
+def read(runner: Runner, *groups: str, deadline_s: float = 30.0) -> StorageFacts:
+    return Lvm(groups, deadline_s, runner).read(Deadline.after(60.0))
+
+
+@pytest.fixture
+def group(tmp_path: pathlib.Path) -> Iterator[VolumeGroupRig]:
+    with contextlib.closing(rigs.make_group(tmp_path, "vg0")) as rig:
+        yield rig
+
+
+@pytest.fixture
+def second(tmp_path: pathlib.Path) -> Iterator[VolumeGroupRig]:
+    with contextlib.closing(rigs.make_group(tmp_path, "vg1", 256 * MIB)) as rig:
+        yield rig
+
+
+@root
+def test_a_volume_made_by_hand_is_in_the_next_read(group: VolumeGroupRig) -> None:
+    group.add_volume("11111111-1111-4111-8111-111111111111_disk", 20 * MIB)
+    before = read(group.runner, "vg0")
+    assert (before.groups[0].size_bytes, before.groups[0].free_bytes) == (255 * EXTENT, 250 * EXTENT)
+    group.add_volume("handmade", 10 * MIB)
+    after = read(group.runner, "vg0")
+    assert [(v.path, v.size_bytes, v.extent_bytes) for v in after.volumes] == [
+        ("vg0/11111111-1111-4111-8111-111111111111_disk", 5 * EXTENT, 5 * EXTENT),
+        ("vg0/handmade", 3 * EXTENT, 3 * EXTENT),
+    ]
+    assert after.groups[0].free_bytes == 247 * EXTENT
+    group.remove_volume("handmade")
+    assert read(group.runner, "vg0") == before
+
+
+@root
+def test_only_configured_groups_are_read(tmp_path: pathlib.Path, group: VolumeGroupRig, second: VolumeGroupRig) -> None:
+    group.add_volume("a", EXTENT)
+    second.add_volume("b", EXTENT)
+    both = rigs.view(tmp_path / "view", group, second)
+    assert [v.path for v in read(both, "vg1").volumes] == ["vg1/b"]
+    facts = read(both, "vg1", "vg0")
+    assert [g.name for g in facts.groups] == ["vg0", "vg1"]
+    assert [v.path for v in facts.volumes] == ["vg0/a", "vg1/b"]
+
+
+@root
+def test_a_vanished_group_is_a_fresh_answer_without_it(group: VolumeGroupRig, second: VolumeGroupRig) -> None:
+    assert read(second.runner, "vg0") == StorageFacts()
+    assert [g.name for g in read(second.runner, "vg0", "vg1").groups] == ["vg1"]
+
+
+@root
+def test_no_group_at_all_means_unknown(tmp_path: pathlib.Path, group: VolumeGroupRig) -> None:
+    with pytest.raises(SourceInconsistent, match=r"lists no volume group at all, but vg0 is configured.*privileges"):
+        read(rigs.view(tmp_path / "blind"), "vg0")
+
+
+@root
+def test_lvm_without_privileges_means_unknown() -> None:
+    nobody = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
+    # pytest's own folders are root's alone, and then lvm2 would fail for want of its configuration.
+    with tempfile.TemporaryDirectory() as name, contextlib.closing(rigs.make_group(pathlib.Path(name), "vg0")) as rig:
+        pathlib.Path(name).chmod(0o755)
+        (pathlib.Path(name) / "vg0.lvm" / "lock").chmod(0o777)
+        with pytest.raises(SourceInconsistent, match="privileges.*non-root"):
+            read(Prefixed(rig.runner, nobody), "vg0")
+
+
+class Prefixed:
+    """Runs each command through another."""
+
+    def __init__(self, runner: Runner, prefix: tuple[str, ...]) -> None:
+        self.runner = runner
+        self.prefix = prefix
+
+    def run(self, argv: tuple[str, ...], timeout_s: float) -> Completed:
+        return self.runner.run((*self.prefix, *argv), timeout_s)
+
+
+@root
+def test_every_extent_is_counted_once_for_every_kind_of_volume(group: VolumeGroupRig) -> None:
+    rigs.lay_out(group, every_kind())
+    facts = read(group.runner, "vg0")
+    used = rigs.lvm(group.runner, "pvs", "--noheadings", "--units", "b", "--nosuffix", "-o", "pv_used")
+    assert sum(v.extent_bytes for v in facts.volumes) == int(used)
+    recorded_groups = lvm_json.parse_groups((rigs.RECORDED / "every_kind.vgs.json").read_text())
+    recorded = lvm_json.parse_volumes((rigs.RECORDED / "every_kind.lvs.json").read_text(), recorded_groups)
+    assert facts.volumes == recorded
+    assert replace(facts.groups[0], uuid=recorded_groups[0].uuid) == recorded_groups[0]
+
+
+@root
+def test_a_thin_pool_takes_what_its_parts_take(group: VolumeGroupRig) -> None:
+    rigs.lay_out(group, thin_pool("vg0-pool", "volume-1", "volume-2"))
+    facts = read(group.runner, "vg0")
+    assert {v.name: (v.size_bytes // EXTENT, v.extent_bytes // EXTENT) for v in facts.volumes} == {
+        "lvol0_pmspare": (1, 1),
+        "vg0-pool": (50, 0),
+        "vg0-pool_tdata": (50, 50),
+        "vg0-pool_tmeta": (1, 1),
+        "volume-1": (100, 0),
+        "volume-2": (100, 0),
+    }
+
+
+@root
+def test_a_lost_disk_is_told_and_its_extents_still_count(
+    tmp_path: pathlib.Path, group: VolumeGroupRig, second: VolumeGroupRig
+) -> None:
+    second.add_volume("lost", 2 * EXTENT)
+    rigs.lvm(rigs.view(tmp_path / "both", group, second), "vgmerge", "vg0", "vg1")
+    facts = read(group.runner, "vg0")
+    assert facts.groups[0].missing_pvs == 1
+    assert [(v.name, v.extent_bytes) for v in facts.volumes] == [("lost", 2 * EXTENT)]
+
+
+class Meddler:
+    """Changes the group after the first vgs, as somebody else might between our two reads."""
+
+    def __init__(self, rig: VolumeGroupRig) -> None:
+        self.rig = rig
+        self.commands: list[str] = []
+
+    def run(self, argv: tuple[str, ...], timeout_s: float) -> Completed:
+        completed = self.rig.runner.run(argv, timeout_s)
+        if not self.commands:
+            self.rig.add_volume("sudden", EXTENT)
+        self.commands.append(argv[0])
+        return completed
+
+
+@root
+def test_a_change_between_the_two_reports_is_read_again(group: VolumeGroupRig) -> None:
+    meddler = Meddler(group)
+    facts = read(meddler, "vg0")
+    assert meddler.commands == ["vgs", "lvs", "vgs", "lvs"]
+    assert facts.groups[0].free_bytes == 254 * EXTENT
+    assert [v.name for v in facts.volumes] == ["sudden"]
+
+
+@root
+def test_a_failing_vgs_tells_its_last_line(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "lvm.conf").write_text("devices {", encoding="utf-8")
+    runner = SubprocessRunner(environment={"LVM_SYSTEM_DIR": str(tmp_path)})
+    with pytest.raises(SourceUnavailable, match=r"vgs failed with exit status \d+: Failed to load config file"):
+        read(runner, "vg0")
+
+
+def test_a_host_without_lvm2_says_so(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(SourceUnavailable, match=r"^lvm: vgs is not installed \(lvm2\) or not in PATH$"):
+        read(SubprocessRunner(environment={"PATH": str(tmp_path)}), "vg0")
+
+
+def test_a_vgs_that_may_not_run_says_so(tmp_path: pathlib.Path) -> None:
+    rigs.script(tmp_path, "vgs", "exit 0").chmod(0o644)
+    with pytest.raises(SourceUnavailable, match=r"^lvm: vgs cannot be started: Permission denied$"):
+        read(in_path(tmp_path), "vg0")
+
+
+def in_path(folder: pathlib.Path) -> SubprocessRunner:
+    return SubprocessRunner(environment={"PATH": f"{folder}:/usr/bin:/bin"})
+
+
+def test_a_hung_lvm_is_killed_with_its_children(tmp_path: pathlib.Path) -> None:
+    hang = f"sleep 60 & echo $! > {tmp_path}/child\necho waiting for a lock >&2\nwait"
+    rigs.script(tmp_path / "bin", "vgs", hang)
+    with pytest.raises(
+        SourceUnavailable, match=r"vgs did not answer within 0\.\d s and was killed.*waiting for a lock"
+    ):
+        read(in_path(tmp_path / "bin"), "vg0", deadline_s=0.5)
+    child = int((tmp_path / "child").read_text())
+    until(lambda: ended(child), 5.0, "the child of vgs has ended")
+
+
+def ended(pid: int) -> bool:
+    """Gone, or dead and not collected: where nothing runs as init, an orphan stays a zombie."""
+    try:
+        return re.search(r"^State:\tZ", pathlib.Path(f"/proc/{pid}/status").read_text(), re.MULTILINE) is not None
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def test_the_audits_deadline_bounds_the_read_too(tmp_path: pathlib.Path) -> None:
+    rigs.script(tmp_path / "bin", "vgs", "exec sleep 60")
+    source = Lvm(("vg0",), 60.0, in_path(tmp_path / "bin"))
+    with pytest.raises(SourceUnavailable, match=r"did not answer within 0\.\d s"):
+        source.read(Deadline.after(0.3))
+
+
+CRASH = """\
+echo run >> {folder}/runs
+if [ $(wc -l < {folder}/runs) -le {crashes} ]; then kill -SEGV $$; fi
+exec /usr/sbin/vgs "$@"
+"""
+
+
+@root
+def test_a_crashed_vgs_is_run_once_more(tmp_path: pathlib.Path, group: VolumeGroupRig) -> None:
+    folder = tmp_path / "bin"
+    rigs.script(folder, "vgs", CRASH.format(folder=folder, crashes=1))
+    path = {"PATH": f"{folder}:/usr/sbin:/usr/bin:/bin"}
+    facts = read(SubprocessRunner(environment={**group.environment, **path}), "vg0")
+    assert [g.name for g in facts.groups] == ["vg0"]
+
+
+def test_a_vgs_that_always_crashes_is_unavailable(tmp_path: pathlib.Path) -> None:
+    rigs.script(tmp_path / "bin", "vgs", CRASH.format(folder=tmp_path, crashes=9))
+    with pytest.raises(SourceUnavailable, match=r"vgs was ended by SIGSEGV, 2 times"):
+        read(in_path(tmp_path / "bin"), "vg0")
+    assert (tmp_path / "runs").read_text() == "run\nrun\n"
+
+
+def test_commands_get_english_and_no_stdin(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LVM_SYSTEM_DIR", "/of/the/operator")
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    show = 'echo "$LC_ALL $LVM_SUPPRESS_FD_WARNINGS $LVM_SYSTEM_DIR"; cat'
+    completed = SubprocessRunner().run(("sh", "-c", show), 10.0)
+    assert completed == Completed("C 1 /of/the/operator\n", "", 0)
+
+
+@root
+def test_a_closed_group_leaves_nothing(tmp_path: pathlib.Path) -> None:
+    rig = rigs.make_group(tmp_path, "vg0")
+    rig.add_volume("a", EXTENT)
+    assert len(rigs.loop_devices_of(tmp_path)) == 1
+    # What a second process has: the same three values, nothing of the first object.
+    VolumeGroupRig(folder=tmp_path, name="vg0", size_bytes=1).close()
+    rig.close()
+    assert rigs.loop_devices_of(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+@root
+def test_a_group_that_cannot_be_made_leaves_nothing(tmp_path: pathlib.Path) -> None:
+    rigs.make_group(tmp_path, "probe").close()
+    with pytest.raises(NoVolumeGroup, match="vgcreate"):
+        VolumeGroupRig(folder=tmp_path, name="in valid", size_bytes=64 * MIB).create()
+    assert rigs.loop_devices_of(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+@root
+def test_the_machines_own_lvm_leaves_the_group_alone(tmp_path: pathlib.Path, group: VolumeGroupRig) -> None:
+    ours = rigs.view(tmp_path / "host", group)
+    conf = tmp_path / "host" / "lvm.conf"
+    conf.write_text(conf.read_text().replace("stocktake-demo", "the-host"), encoding="utf-8")
+    assert rigs.lvm(ours, "vgs", "--noheadings", "-o", "vg_name") == ""
+
+
+@root
+def test_a_recorded_report_says_what_lvm2_says(group: VolumeGroupRig) -> None:
+    sizes = (("a", 20 * MIB), ("b", 9 * MIB + 1))
+    for name, size_bytes in sizes:
+        group.add_volume(name, size_bytes)
+    described = DescribedGroup(name="vg0", size_bytes=group.size_bytes, volumes=sizes)
+    assert nameless(read(recorded_report(described), "vg0")) == nameless(read(group.runner, "vg0"))
+
+
+def nameless(facts: StorageFacts) -> StorageFacts:
+    return replace(
+        facts,
+        groups=tuple(replace(found, uuid="") for found in facts.groups),
+        volumes=tuple(replace(found, uuid="") for found in facts.volumes),
+    )
+
+
+@root
+def test_the_demo_takes_a_real_group_where_it_can(tmp_path: pathlib.Path) -> None:
+    rigs.make_group(tmp_path, "probe").close()
+    opened = open_group(tmp_path, "vg0", 1 << 30)
+    try:
+        assert opened.told.startswith("a real lvm2 volume group on /dev/loop")
+        assert [g.name for g in read(opened.runner, "vg0").groups] == ["vg0"]
+    finally:
+        opened.close()
+
+
+def test_the_demo_says_why_its_group_is_recorded(tmp_path: pathlib.Path) -> None:
+    group = open_group(tmp_path, "vg0", MIB)  # no group fits on a device of 1 MiB, and not root is as good a reason
+    assert isinstance(group, RecordedGroup)
+    assert re.fullmatch(r"a recorded lvm2 report \(.+\)", group.told)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_recorded_group_follows_its_changes() -> None:
+    group = RecordedGroup(name="vg0", size_bytes=1 << 30, reason="not root")
+    runner = group.runner
+    group.add_volume("a", 1)
+    assert [(v.path, v.extent_bytes) for v in read(runner, "vg0").volumes] == [("vg0/a", EXTENT)]
+    for refused in (lambda: group.add_volume("a", 1), lambda: group.add_volume("b", 1 << 30)):
+        with pytest.raises(NoVolumeGroup):
+            refused()
+    group.remove_volume("a")
+    assert read(runner, "vg0").volumes == ()
+    with pytest.raises(NoVolumeGroup):
+        group.remove_volume("a")
+    assert read(runner, "another") == StorageFacts()

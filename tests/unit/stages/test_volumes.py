@@ -1,0 +1,240 @@
+"""Whose volume is it: the table of docs (hypervisor-audit 3.4), row by row, and its laws."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.errors import SourceUnavailable
+from agent.model.host import Disk, Domain, DomainState, HostFacts
+from agent.model.snapshot import Reading, Snapshot
+from agent.model.storage import StorageFacts, Volume
+from agent.stages.volumes import Guests, OwnedVolume, OwnerKind, owners
+
+HERE = "11111111-1111-4111-8111-111111111111"
+OTHER = "22222222-2222-4222-8222-222222222222"
+GONE = "33333333-3333-4333-8333-333333333333"
+GUEST = "99999999-9999-4999-8999-999999999999"
+GUESTS = Guests(instance_uuids=frozenset({HERE, OTHER}), state_known=True, domains=())
+
+
+def volume(name: str, extent_bytes: int = 10, group: str = "vg0", **fields: object) -> Volume:
+    known = {"uuid": name, "size_bytes": 100, "extent_bytes": extent_bytes, "group": group, "name": name}
+    return Volume(**(known | fields))  # type: ignore[arg-type]
+
+
+def part(name: str, parent: str, extent_bytes: int = 10) -> Volume:
+    return volume(name, extent_bytes, parent=parent, hidden=True)
+
+
+def domain(uuid: str, *sources: str | None) -> Domain:
+    disks = tuple(Disk(target=f"vd{n}", kind="block", source=source) for n, source in enumerate(sources))
+    return Domain(uuid=uuid, name=uuid, state=DomainState.SHUTOFF, vcpus=1, memory_mib=1, disks=disks)
+
+
+def snapshot(*volumes: Volume) -> Snapshot:
+    def reading(source: str, value: object) -> Reading:
+        return Reading(source=source, taken_at="2026-01-01T00:00:00.000Z", duration_s=0.0, value=value)
+
+    host = HostFacts(
+        hostname="h",
+        driver="QEMU",
+        libvirt_version=1,
+        hypervisor_version=1,
+        cpus=(),
+        memory_mib=1,
+        memory_used_mib=None,
+    )
+    storage = (reading("lvm", StorageFacts(volumes=volumes)),)
+    return Snapshot(
+        placement=reading("placement", 1), nova=reading("state", 1), host=reading("libvirt", host), storage=storage
+    )
+
+
+def without_libvirt(world: Snapshot) -> Snapshot:
+    error = SourceUnavailable("libvirt", "down")
+    return replace(world, host=Reading(source="libvirt", taken_at=world.host.taken_at, duration_s=0.0, error=error))
+
+
+def said(rows: tuple[OwnedVolume, ...]) -> dict[str, tuple[OwnerKind, str | None, int, str | None]]:
+    return {row.volume.name: (row.kind, row.owner_uuid, row.bytes_taken, row.serves) for row in rows}
+
+
+def owner_of(name: str, guests: Guests = GUESTS) -> tuple[OwnerKind, str | None]:
+    (row,) = owners(snapshot(volume(name)), guests)
+    assert row.bytes_taken == 10
+    return row.kind, row.owner_uuid
+
+
+@pytest.mark.parametrize("disk", ["disk", "disk.config", "disk.eph0", "disk.swap", "disk.rescue", "my__disk", ""])
+def test_a_disk_named_after_an_instance_is_its(disk: str) -> None:
+    assert owner_of(f"{HERE}_{disk}") == (OwnerKind.INSTANCE, HERE)
+
+
+def test_a_disk_of_an_instance_that_is_not_here_is_orphaned() -> None:
+    assert owner_of(f"{GONE}_disk") == (OwnerKind.ORPHANED, GONE)
+
+
+def test_without_the_state_nobody_is_called_an_orphan() -> None:
+    guests = Guests(instance_uuids=frozenset(), state_known=False, domains=(domain(GONE, f"/dev/vg0/{GONE}_disk"),))
+    assert owner_of(f"{GONE}_disk", guests) == (OwnerKind.UNKNOWN, None)
+    assert owner_of("handmade", guests) == (OwnerKind.FOREIGN, None)
+
+
+@pytest.mark.parametrize("name", [f"volume-{GONE}", f"_snapshot-{GONE}", "vg0-pool"])
+def test_block_storage_is_neither_foreign_nor_ours(name: str) -> None:
+    attached = replace(GUESTS, domains=(domain(HERE, f"/dev/vg0/{name}"),))
+    assert owner_of(name) == owner_of(name, attached) == (OwnerKind.BLOCK_STORAGE, None)
+
+
+@pytest.mark.parametrize(
+    "name", ["handmade", f"volume-{GONE}x", f"x{HERE}_disk", HERE, "vg1-pool", f"{HERE.upper()}x_"]
+)
+def test_anything_else_is_foreign(name: str) -> None:
+    assert owner_of(name) == (OwnerKind.FOREIGN, None)
+
+
+@pytest.mark.parametrize(
+    ("group", "name", "path"),
+    [
+        ("vg0", "data", "/dev/vg0/data"),
+        ("vg0", "data", "/dev/mapper/vg0-data"),
+        ("a-b", "c--d", "/dev/mapper/a--b-c----d"),
+    ],
+)
+def test_a_disk_of_a_domain_is_the_domains(group: str, name: str, path: str) -> None:
+    world = snapshot(volume(name, group=group))
+    guests = replace(GUESTS, domains=(domain(HERE, None), domain(GUEST, "/srv/x.img", path)))
+    (row,) = owners(world, guests)
+    assert (row.kind, row.owner_uuid) == (OwnerKind.DOMAIN, GUEST)
+
+
+def test_a_leftover_in_use_is_its_users() -> None:
+    guests = replace(GUESTS, domains=(domain(GONE, f"/dev/vg0/{GONE}_disk"),))
+    assert owner_of(f"{GONE}_disk", guests) == (OwnerKind.DOMAIN, GONE)
+
+
+def test_without_libvirt_what_a_domain_may_use_is_unknown() -> None:
+    names = ("handmade", f"{GONE}_disk", f"{HERE}_disk", f"volume-{GONE}")
+    rows = owners(without_libvirt(snapshot(*map(volume, names))), GUESTS)
+    assert {row.volume.name: row.kind for row in rows} == dict(
+        zip(names, (OwnerKind.UNKNOWN, OwnerKind.UNKNOWN, OwnerKind.INSTANCE, OwnerKind.BLOCK_STORAGE), strict=True)
+    )
+
+
+def test_parts_are_counted_with_what_they_serve() -> None:
+    disk = f"{HERE}_disk"
+    rows = owners(
+        snapshot(
+            volume(disk, 0),
+            part(f"{disk}_rimage_0", disk),
+            part(f"{disk}_rmeta_0", disk, 1),
+            part("deeper", f"{disk}_rimage_0", 5),
+            volume("before-upgrade", 3, origin=disk),
+            volume(f"{OTHER}_disk", 2, origin=disk),
+        ),
+        GUESTS,
+    )
+    assert said(rows) == {
+        disk: (OwnerKind.INSTANCE, HERE, 19, None),
+        f"{disk}_rimage_0": (OwnerKind.PART, None, 0, f"vg0/{disk}"),
+        f"{disk}_rmeta_0": (OwnerKind.PART, None, 0, f"vg0/{disk}"),
+        "deeper": (OwnerKind.PART, None, 0, f"vg0/{disk}"),
+        "before-upgrade": (OwnerKind.PART, None, 0, f"vg0/{disk}"),
+        f"{OTHER}_disk": (OwnerKind.INSTANCE, OTHER, 2, None),
+    }
+
+
+def pool_with(
+    name: str, *thin: str, guests: Guests = GUESTS
+) -> dict[str, tuple[OwnerKind, str | None, int, str | None]]:
+    data = (part(f"{name}_tdata", name, 50), part(f"{name}_tmeta", name, 1))
+    volumes = tuple(volume(inside, 0, pool=name) for inside in thin)
+    return said(owners(snapshot(volume(name, 0), *data, *volumes), guests))
+
+
+@pytest.mark.parametrize(
+    ("name", "thin", "owner"),
+    [
+        ("vg0-pool", (f"volume-{GONE}",), (OwnerKind.BLOCK_STORAGE, None)),
+        ("vg0-pool", (f"{HERE}_disk", "x"), (OwnerKind.BLOCK_STORAGE, None)),
+        ("tpool", (), (OwnerKind.FOREIGN, None)),
+        ("tpool", ("x",), (OwnerKind.FOREIGN, None)),
+        ("tpool", (f"{HERE}_disk",), (OwnerKind.INSTANCE, HERE)),
+        ("tpool", (f"{HERE}_disk", f"{OTHER}_disk"), (OwnerKind.INSTANCE, None)),
+        ("tpool", (f"{HERE}_disk", "x"), (OwnerKind.FOREIGN, None)),
+        ("tpool", (f"{HERE}_disk", f"{GONE}_disk"), (OwnerKind.FOREIGN, None)),
+        ("tpool", (f"{GONE}_disk",), (OwnerKind.ORPHANED, GONE)),
+    ],
+)
+def test_a_pools_bytes_are_the_pools(name: str, thin: tuple[str, ...], owner: tuple[OwnerKind, str | None]) -> None:
+    rows = pool_with(name, *thin)
+    assert rows[name] == (*owner, 51, None)
+    assert all(rows[inside][2] == 0 for inside in thin)
+
+
+def test_a_thin_volume_with_no_owner_is_part_of_its_pool() -> None:
+    assert pool_with("tpool", "x")["x"] == (OwnerKind.PART, None, 0, "vg0/tpool")
+
+
+def test_a_pool_is_unknown_while_a_volume_in_it_is() -> None:
+    guests = Guests(instance_uuids=frozenset(), state_known=False, domains=())
+    assert pool_with("tpool", f"{HERE}_disk", "x", guests=guests)["tpool"][0] is OwnerKind.UNKNOWN
+
+
+def test_a_part_whose_parent_is_not_there_counts_itself() -> None:
+    assert said(owners(snapshot(part("lonely_tdata", "lonely")), GUESTS)) == {
+        "lonely_tdata": (OwnerKind.FOREIGN, None, 10, None)
+    }
+
+
+def test_names_count_within_their_group() -> None:
+    rows = owners(snapshot(volume("lv"), volume("leg", group="vg1", parent="lv", hidden=True)), GUESTS)
+    assert [(row.volume.path, row.bytes_taken) for row in rows] == [("vg0/lv", 10), ("vg1/leg", 10)]
+
+
+# Few names, so that origins, pools and parents meet, and rings and self-reference come up.
+names = st.sampled_from([f"{HERE}_disk", f"{GONE}_disk", f"volume-{GONE}", "vg0-pool", "a", "b", "c", "d"])
+links = st.none() | names
+volumes = st.builds(
+    Volume,
+    group=st.sampled_from(["vg0", "vg1"]),
+    name=names,
+    uuid=st.just("u"),
+    size_bytes=st.integers(0, 99),
+    extent_bytes=st.integers(0, 99),
+    pool=links,
+    origin=links,
+    parent=links,
+    hidden=st.booleans(),
+)
+worlds = st.lists(volumes, max_size=10, unique_by=lambda found: found.path)
+guests = st.builds(
+    Guests,
+    instance_uuids=st.frozensets(st.sampled_from([HERE, OTHER])),
+    state_known=st.booleans(),
+    domains=st.lists(st.sampled_from([domain(GUEST, "/dev/vg0/a"), domain(HERE, "/dev/mapper/vg1-b")])).map(tuple),
+)
+
+
+@given(worlds, guests, st.booleans())
+def test_every_byte_has_one_owner(found: list[Volume], who: Guests, libvirt: bool) -> None:
+    world = snapshot(*found) if libvirt else without_libvirt(snapshot(*found))
+    rows = owners(world, who)
+    assert sum(row.bytes_taken for row in rows) == sum(volume.extent_bytes for volume in found)
+    assert {row.volume for row in rows} == set(found)
+    assert all(row.bytes_taken == 0 and row.serves for row in rows if row.kind is OwnerKind.PART)
+
+
+@given(worlds.flatmap(lambda found: st.tuples(st.just(found), st.permutations(found))), guests)
+def test_order_does_not_matter(pair: tuple[list[Volume], list[Volume]], who: Guests) -> None:
+    found, turned = pair
+    back = replace(who, domains=who.domains[::-1])
+    assert owners(snapshot(*found), who) == owners(snapshot(*turned), back)
+
+
+@given(worlds, guests)
+def test_parts_serve_a_row_that_is_no_part(found: list[Volume], who: Guests) -> None:
+    rows = {row.volume.path: row for row in owners(snapshot(*found), who)}
+    assert all(rows[row.serves].kind is not OwnerKind.PART for row in rows.values() if row.serves)
