@@ -87,7 +87,7 @@ def test_lvm_without_privileges_means_unknown() -> None:
     with tempfile.TemporaryDirectory() as name, contextlib.closing(rigs.make_group(pathlib.Path(name), "vg0")) as rig:
         pathlib.Path(name).chmod(0o755)
         (pathlib.Path(name) / "vg0.lvm" / "lock").chmod(0o777)
-        with pytest.raises(SourceInconsistent, match="privileges.*non-root"):
+        with pytest.raises(SourceInconsistent, match=r"privileges.*non-root"):
             read(Prefixed(rig.runner, nobody), "vg0")
 
 

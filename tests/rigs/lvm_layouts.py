@@ -54,7 +54,7 @@ class Volumes:
 
 
 def every_kind() -> Volumes:
-    """Each kind of volume once, every one on extents of its own: 104 extents in all (counted by hand, see the comments)."""
+    """Each kind of volume once, each on extents of its own: 104 in all, by the counts in the comments."""
     volumes = Volumes()
     volumes.add("lin", *linear((0, 5), (10, 3)))  # 8
     volumes.add("strp", striped(0, 6, (20, 30)))  # 6: three on each stripe

@@ -1,4 +1,4 @@
-"""Whose volume is it: the table of docs (hypervisor-audit 3.4), row by row, and its laws."""
+"""Whose volume is it: the table of hypervisor-audit 3.4, row by row, and its laws."""
 
 from dataclasses import replace
 
@@ -16,6 +16,7 @@ HERE = "11111111-1111-4111-8111-111111111111"
 OTHER = "22222222-2222-4222-8222-222222222222"
 GONE = "33333333-3333-4333-8333-333333333333"
 GUEST = "99999999-9999-4999-8999-999999999999"
+Said = dict[str, tuple[OwnerKind, str | None, int, str | None]]
 GUESTS = Guests(instance_uuids=frozenset({HERE, OTHER}), state_known=True, domains=())
 
 
@@ -57,7 +58,7 @@ def without_libvirt(world: Snapshot) -> Snapshot:
     return replace(world, host=Reading(source="libvirt", taken_at=world.host.taken_at, duration_s=0.0, error=error))
 
 
-def said(rows: tuple[OwnedVolume, ...]) -> dict[str, tuple[OwnerKind, str | None, int, str | None]]:
+def said(rows: tuple[OwnedVolume, ...]) -> Said:
     return {row.volume.name: (row.kind, row.owner_uuid, row.bytes_taken, row.serves) for row in rows}
 
 
