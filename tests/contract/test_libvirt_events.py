@@ -1,8 +1,12 @@
 """The event source against libvirt itself: reasons, reconnects, and an end that lets nothing through."""
 
 import os
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
+from subprocess import PIPE
 
 import libvirt
 import pytest
@@ -228,3 +232,49 @@ def reason_and_figures(reasons, host, guest):
 def figures(host, guest):
     domains = host.read(Deadline.after(LONG_S)).domains
     return next(((d.state.value, d.vcpus, d.memory_mib) for d in domains if d.uuid == guest.UUIDString()), None)
+
+
+PROGRAM = """
+import sys
+sys.modules["eventlet"] = None
+from agent.sources.base import Deadline
+from agent.sources.libvirt_events import Backoff, LibvirtEvents
+from agent.sources.libvirt_host import HostPlace, LibvirtHost
+from agent.sources.reader_thread import ReaderThread
+
+reader, slow_reader = ReaderThread("libvirt"), ReaderThread("libvirt-capabilities")
+host = LibvirtHost(HostPlace(uri=sys.argv[1], host="a"), reader, slow_reader)
+events = LibvirtEvents(sys.argv[1], host, Backoff())
+if "events" in sys.argv:
+    events.start(lambda reason: None)
+host.read(Deadline.after(20))
+print("read", flush=True)
+sys.stdin.readline()
+if "reading" in sys.argv:
+    try:
+        host.read(Deadline.after(0.2))
+    except Exception as error:
+        print(error, file=sys.stderr)
+events.stop()
+host.close()
+reader.stop()
+slow_reader.stop()
+"""
+
+
+@needs_libvirtd
+@pytest.mark.parametrize("also", [(), ("events",), ("reading",), ("events", "reading")], ids="-".join)
+def test_a_process_ends_although_the_daemon_is_frozen(also):
+    with private_libvirtd() as daemon:
+        command = [sys.executable, "-W", "error", "-c", PROGRAM, daemon.uri, *also]
+        root = Path(__file__).parents[2]
+        with subprocess.Popen(command, cwd=root, stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True) as process:
+            try:
+                assert process.stdout.readline() == "read\n"
+                daemon.freeze()
+                _, complaints = process.communicate("go\n", timeout=4.0)
+            finally:
+                process.kill()
+        assert process.returncode == 0, complaints
+        assert ("no answer within 0.2 s" in complaints) == ("reading" in also)
+        assert "Traceback" not in complaints
