@@ -11,15 +11,17 @@ from collections.abc import Callable
 
 from oslo_log import log as logging
 
+from agent.errors import SourceUnavailable
 from agent.model.report import AuditReport
 from agent.telemetry import audit_log, events
+from agent.telemetry.lines import emit
 from agent.worker import Configured
 
 LOG = logging.getLogger(__name__)
 
 
 class ReportDesk:
-    """``save`` replaces the report file (raises OSError); ``told`` hears a one-line status after each audit."""
+    """``save`` replaces the report file (raises SourceUnavailable); ``told`` hears a status line after each audit."""
 
     def __init__(self, save: Callable[[AuditReport], None], told: Callable[[str], None]) -> None:
         self._save = save
@@ -33,7 +35,7 @@ class ReportDesk:
         self._log_state, lines = audit_log.lines(
             self._log_state, report, time.monotonic(), configured.summary_interval_s
         )
-        audit_log.emit(lines)
+        emit(lines)
         self._keep(report)
         self._told(status_line(report))
 
@@ -51,7 +53,7 @@ class ReportDesk:
     def _keep(self, report: AuditReport) -> None:
         try:
             self._save(report)
-        except OSError as error:
+        except SourceUnavailable as error:
             problem = str(error)
             if problem != self._unsaved:
                 LOG.warning(events.REPORT_UNPUBLISHED, extra={"error": problem})

@@ -1,8 +1,7 @@
 """The main thread: turn signals into start, stop, reload and audits, and tell systemd.
 
 oslo.service's launchers fork, lose the running audit on SIGHUP or die of it, and send
-READY before anything runs; hence this loop around a ServiceBase. Handlers only put a
-number into a queue whose ``put`` is re-entrant; everything happens here.
+READY before anything runs; hence this loop around a ServiceBase.
 """
 
 from __future__ import annotations
@@ -12,14 +11,13 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from types import FrameType
 from typing import Protocol
 
 from oslo_log import log as logging
 
 from agent.errors import ConfigError
 from agent.exit_codes import BUG, CLEAN, CONFIGURATION
+from agent.inbox import Audited, Inbox, Message, WorkerEnded
 from agent.notifier import Notifier
 from agent.telemetry import events
 
@@ -28,26 +26,6 @@ LOG = logging.getLogger(__name__)
 #: systemd hears READY after the first audit, and after this long at the latest.
 READY_AFTER_S = 10.0
 TICK_S = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerEnded:
-    """The worker's thread has ended; ``code`` is the exit code that asks for."""
-
-    code: int
-
-
-@dataclass(frozen=True, slots=True)
-class Audited:
-    """An audit has ended; ``status`` is one line for systemd."""
-
-    status: str
-
-
-Message = int | WorkerEnded | Audited
-Inbox = queue.SimpleQueue[Message]
-
-SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
 class Lifecycle(Protocol):
@@ -64,16 +42,6 @@ class Lifecycle(Protocol):
     def reset(self) -> None:
         """Reload. Raises ConfigError."""
         ...
-
-
-def install_handlers(inbox: Inbox) -> None:
-    """Catch our signals from now on. The first thing a process does: a SIGHUP before it would kill."""
-
-    def catch(number: int, _frame: FrameType | None) -> None:
-        inbox.put(number)
-
-    for number in SIGNALS:
-        signal.signal(number, catch)
 
 
 class Runner:
@@ -151,8 +119,14 @@ class Runner:
         if message == signal.SIGHUP:
             self._reload()
         elif isinstance(message, int):
-            self._on_signal[message]()
+            self._do(message)
         return None
+
+    def _do(self, number: int) -> None:
+        try:
+            self._on_signal[number]()
+        except Exception:
+            LOG.exception(events.SIGNAL_FAILED, extra={"signal": number})
 
     def _reload(self) -> None:
         self._notifier.send("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")

@@ -1,4 +1,4 @@
-"""Decide which lines an audit is worth in the log; one function at the end writes them.
+"""Decide which lines an audit is worth in the log.
 
 The log tells changes, not states: a finding that stays says nothing, a condition that
 repeats is counted and told again with growing gaps, and every summary interval there
@@ -13,51 +13,18 @@ import logging as levels
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
-
-from oslo_log import log as logging
 
 from agent.model.finding import SeenFinding
-from agent.model.plan import (
-    CreateProvider,
-    DeleteProvider,
-    HeldBack,
-    Plan,
-    PutAggregates,
-    PutInventories,
-    PutTraits,
-    Write,
-)
+from agent.model.plan import HeldBack, Plan
 from agent.model.report import AuditReport, HostSummary, Outcome, SourceStatus
 from agent.telemetry import events
-
-LOG = logging.getLogger(__name__)
+from agent.telemetry.lines import Line, audit_line, finding_fields, views, written
 
 #: Seconds that a finding whose numbers wander keeps silent after a change was told; doubled each time up to the cap.
 GAP_FIRST_S = 60.0
 GAP_CAP_S = 3600.0
 
-HYPERVISOR_VIEW = (
-    "Hypervisor/Node resource view: name=%(node)s free_ram=%(free_ram)sMB free_disk=%(free_disk)sGB"
-    " free_vcpus=%(free_vcpus)s pci_devices=%(pci_devices)s"
-)
-USABLE_VCPUS = "Total usable vcpus: %(total_vcpus)s, total allocated vcpus: %(used_vcpus)s"
-FINAL_VIEW = (
-    "Final resource view: name=%(node)s phys_ram=%(phys_ram)sMB used_ram=%(used_ram)sMB phys_disk=%(phys_disk)sGB"
-    " used_disk=%(used_disk)sGB total_vcpus=%(total_vcpus)s used_vcpus=%(used_vcpus)s pci_stats=[] stats={}"
-)
-
 _SAYS_NOTHING_OF_FINDINGS = {Outcome.UNREADABLE, Outcome.CRASHED, Outcome.CANCELLED}
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One log record: a constant text, values as fields; ``words`` fill the text of nova's three lines."""
-
-    level: int
-    event: str
-    fields: Mapping[str, Any]
-    words: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +97,7 @@ def lines(
 ) -> tuple[LogState, tuple[Line, ...]]:
     """What this audit adds to the log, and the state for the next one. ``now`` in monotonic seconds."""
     if report.outcome is Outcome.CANCELLED:
-        return state, (_audit_line(report),)
+        return state, (audit_line(report),)
     spells = Counter(dict(state.spells))
     summary_due = state.summary_at is not None and now - state.summary_at >= summary_interval_s
     findings, finding_lines = _findings(state.findings, report, now, spells)
@@ -143,11 +110,11 @@ def lines(
         *error_lines,
         *_outcome(state.outcome, report, spells),
         *finding_lines,
-        *_written(report),
+        *written(report),
         *_held_back(state.held_back, report.plan),
         *(_summary(counts, findings, report) if summary_due else ()),
-        *(_views(report.summary) if report.summary and (summary_due or view != state.view) else ()),
-        _audit_line(report),
+        *(views(report.summary) if report.summary and (summary_due or view != state.view) else ()),
+        audit_line(report),
     )
     after = LogState(
         findings=findings,
@@ -161,13 +128,6 @@ def lines(
         counts=Counts() if summary_due else counts,
     )
     return after, tuple(_stamped(line, report) for line in told)
-
-
-def emit(told: tuple[Line, ...]) -> None:
-    """Write the lines."""
-    for line in told:
-        arguments = (line.words,) if line.words is not None else ()
-        LOG.log(line.level, line.event, *arguments, extra=dict(line.fields))
 
 
 def _stamped(line: Line, report: AuditReport) -> Line:
@@ -208,7 +168,7 @@ def _findings(
         if unread - old.unread:
             after[finding_id] = old
         elif not old.quiet:
-            told.append(Line(levels.INFO, events.FINDING_GONE, _finding_fields(old.seen)))
+            told.append(Line(levels.INFO, events.FINDING_GONE, finding_fields(old.seen)))
     return after, tuple(told)
 
 
@@ -237,26 +197,7 @@ def _finding_event(old: Told, seen: SeenFinding) -> str | None:
 
 
 def _finding_line(event: str, seen: SeenFinding) -> Line:
-    return Line(levels.INFO, event, _finding_fields(seen))
-
-
-def _finding_fields(seen: SeenFinding) -> dict[str, Any]:
-    finding = seen.finding
-    fields = {
-        "code": finding.code,
-        "finding_id": finding.id,
-        "severity": finding.severity.value,
-        "confirmed": seen.confirmed,
-        "provider_uuid": finding.provider_uuid,
-        "consumer_uuid": finding.consumer_uuid,
-        "resource_class": finding.resource_class,
-        "subject": finding.subject or None,
-        "expected": finding.expected,
-        "actual": finding.actual,
-        "remedy": finding.remedy,
-        "first_seen_at": seen.first_seen_at,
-    }
-    return {name: value for name, value in (*fields.items(), *finding.facts) if value is not None}
+    return Line(levels.INFO, event, finding_fields(seen))
 
 
 def _sources(
@@ -301,39 +242,6 @@ def _outcome(before: Outcome | None, report: AuditReport, spells: Counter[str]) 
     return (Line(levels.INFO, events.OUTCOME_CHANGED, fields),)
 
 
-def _written(report: AuditReport) -> tuple[Line, ...]:
-    if not report.writes_done:
-        return ()
-    fields = {
-        "writes": report.writes_done,
-        "requests": report.requests,
-        "conflicts": report.conflicts,
-        "attempts": report.attempts,
-        "provider_uuid": report.provider_uuid,
-        "what": tuple(_write_text(write) for write in report.plan.writes),
-    }
-    return (Line(levels.INFO, events.PLACEMENT_WRITTEN, fields),)
-
-
-def _write_text(write: Write) -> str:
-    match write:
-        case CreateProvider():
-            what = f"create {write.name}"
-        case PutInventories():
-            what = "inventories " + ", ".join(
-                f"{row.resource_class} total={row.total} reserved={row.reserved} max_unit={row.max_unit}"
-                f" allocation_ratio={row.allocation_ratio}"
-                for row in write.inventories
-            )
-        case PutTraits():
-            what = f"{len(write.traits)} traits"
-        case PutAggregates():
-            what = f"{len(write.aggregates)} aggregates"
-        case DeleteProvider():
-            what = "delete"
-    return f"{write.provider_uuid}: {what}"
-
-
 def _held_back(before: tuple[HeldBack, ...], plan: Plan) -> tuple[Line, ...]:
     fresh = [held for held in plan.held_back if held not in before]
     return tuple(
@@ -349,7 +257,7 @@ def _held_back(before: tuple[HeldBack, ...], plan: Plan) -> tuple[Line, ...]:
 def _summary(counts: Counts, findings: Mapping[str, Told], report: AuditReport) -> tuple[Line, ...]:
     fields = {
         "audits": counts.audits,
-        "outcomes": dict(counts.outcomes),
+        "outcomes": tuple(f"{outcome}:{times}" for outcome, times in counts.outcomes),
         "requests": counts.requests,
         "conflicts": counts.conflicts,
         "writes": counts.writes,
@@ -358,39 +266,3 @@ def _summary(counts: Counts, findings: Mapping[str, Told], report: AuditReport) 
         "outcome": report.outcome.value,
     }
     return (Line(levels.INFO, events.SUMMARY, fields),)
-
-
-def _views(summary: HostSummary) -> tuple[Line, ...]:
-    words = {
-        "node": summary.node,
-        "free_ram": _or_unknown(summary.free_ram_mib),
-        "free_disk": _or_unknown(summary.free_disk_gib),
-        "free_vcpus": _or_unknown(summary.free_vcpus),
-        "pci_devices": None,
-        "total_vcpus": summary.total_vcpus,
-        "used_vcpus": summary.used_vcpus,
-        "phys_ram": summary.phys_ram_mib,
-        "used_ram": summary.used_ram_mib,
-        "phys_disk": _or_unknown(summary.phys_disk_gib),
-        "used_disk": summary.used_disk_gib,
-    }
-    return tuple(Line(levels.INFO, text, {}, words) for text in (HYPERVISOR_VIEW, USABLE_VCPUS, FINAL_VIEW))
-
-
-def _or_unknown(value: int | None) -> int | str:
-    return "unknown" if value is None else value
-
-
-def _audit_line(report: AuditReport) -> Line:
-    fields = {
-        "audit_id": report.audit_id,
-        "reasons": report.reasons,
-        "outcome": report.outcome.value,
-        "duration_ms": round(report.duration_ms, 1),
-        "findings": len(report.findings),
-        "writes": report.writes_done,
-        "requests": report.requests,
-        "conflicts": report.conflicts,
-        "attempts": report.attempts,
-    }
-    return Line(levels.DEBUG, events.AUDIT_DONE, fields)

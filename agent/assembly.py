@@ -1,0 +1,69 @@
+"""Put the daemon together: one queue, one worker, one service, one runner. Stores and connects, starts nothing."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from agent.audit_queue import AuditQueue
+from agent.inbox import Audited, Inbox, WorkerEnded
+from agent.model.report import AuditReport
+from agent.notifier import Notifier
+from agent.publisher import ReportDesk
+from agent.runner import Runner
+from agent.service import AgentService
+from agent.sources.base import EventSource
+from agent.telemetry.dump import dump_state
+from agent.triggers import IntervalTrigger
+from agent.worker import Audit, Configured, Current, Worker
+
+#: So many reads of libvirt in a row without an answer, and the watchdog is no longer fed (design 3.1).
+LIBVIRT_MISSES = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outside:
+    """What the daemon needs beside its configuration.
+
+    ``reload`` gives the configuration anew or raises ConfigError; ``save``
+    replaces the report file; ``misses`` counts reads of libvirt in a row that gave
+    no answer in time; ``close`` frees what the parts hold; ``graceful_s`` is the
+    time limit of a stop in seconds, 0 for none.
+    """
+
+    audit: Audit
+    events: tuple[EventSource, ...]
+    reload: Callable[[], Configured]
+    save: Callable[[AuditReport], None]
+    misses: Callable[[], int]
+    close: Callable[[], None]
+    graceful_s: float
+
+
+def assemble(configured: Configured, outside: Outside, inbox: Inbox, notifier: Notifier) -> Runner:
+    """The runner of a whole daemon."""
+    current = Current(configured)
+    queue = AuditQueue(configured.pacing)
+    desk = ReportDesk(outside.save, told=lambda status: inbox.put(Audited(status)))
+    worker = Worker(queue, current, outside.audit, desk, on_end=lambda code: inbox.put(WorkerEnded(code)))
+    service = AgentService(
+        queue=queue,
+        worker=worker,
+        interval=IntervalTrigger(queue.request),
+        events=outside.events,
+        current=current,
+        reload=outside.reload,
+        close=outside.close,
+    )
+    return Runner(
+        service=service,
+        inbox=inbox,
+        notifier=notifier,
+        healthy=lambda: worker.healthy() and outside.misses() < LIBVIRT_MISSES,
+        graceful_s=lambda: outside.graceful_s,
+        on_signal={
+            signal.SIGUSR1: lambda: queue.request_now("signal: USR1"),
+            signal.SIGUSR2: lambda: dump_state(lambda: queue.waiting, lambda: worker.last_report),
+        },
+    )

@@ -1,0 +1,41 @@
+"""Write to the log what this process is doing right now: every thread's stack, the queue, the last report."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+
+from oslo_log import log as logging
+
+from agent.model.report import AuditReport
+from agent.telemetry import events
+
+LOG = logging.getLogger(__name__)
+
+
+def thread_stacks() -> tuple[tuple[str, str], ...]:
+    """Name and stack of every living Python thread, sorted by name. Stacks hold no values, so no secrets."""
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    stacks = (
+        (names.get(ident, str(ident)), "".join(traceback.format_stack(frame)))
+        for ident, frame in sys._current_frames().items()
+    )
+    return tuple(sorted(stacks))
+
+
+def dump_state(waiting: Callable[[], tuple[str, ...]], last_report: Callable[[], AuditReport | None]) -> None:
+    """One line for the queue and the last report, one for each thread."""
+    report = last_report()
+    fields = {
+        "waiting": waiting(),
+        "last_audit_id": report.audit_id if report else None,
+        "last_audit_at": report.started_at if report else None,
+        "outcome": report.outcome.value if report else None,
+        "sources": tuple(f"{source.name}: {source.error or 'ok'}" for source in report.sources) if report else (),
+        "findings": tuple(seen.finding.code for seen in report.findings) if report else (),
+    }
+    LOG.info(events.STATE_DUMP, extra=fields)
+    for name, stack in thread_stacks():
+        LOG.info(events.THREAD_DUMP, extra={"of": name, "stack": stack})

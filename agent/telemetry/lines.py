@@ -1,0 +1,140 @@
+"""What a log line of an audit looks like: constant text, values as fields, nova-compute's three lines in its words."""
+
+from __future__ import annotations
+
+import logging as levels
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from oslo_log import log as logging
+
+from agent.model.finding import SeenFinding
+from agent.model.plan import CreateProvider, DeleteProvider, PutAggregates, PutInventories, PutTraits, Write
+from agent.model.report import AuditReport, HostSummary
+from agent.telemetry import events
+
+LOG = logging.getLogger(__name__)
+
+HYPERVISOR_VIEW = (
+    "Hypervisor/Node resource view: name=%(node)s free_ram=%(free_ram)sMB free_disk=%(free_disk)sGB"
+    " free_vcpus=%(free_vcpus)s pci_devices=%(pci_devices)s"
+)
+USABLE_VCPUS = "Total usable vcpus: %(total_vcpus)s, total allocated vcpus: %(used_vcpus)s"
+FINAL_VIEW = (
+    "Final resource view: name=%(node)s phys_ram=%(phys_ram)sMB used_ram=%(used_ram)sMB phys_disk=%(phys_disk)sGB"
+    " used_disk=%(used_disk)sGB total_vcpus=%(total_vcpus)s used_vcpus=%(used_vcpus)s pci_stats=[] stats={}"
+)
+
+# logging refuses fields with the names of a record's own attributes; a finding's facts may have any name.
+_TAKEN = {*vars(levels.makeLogRecord({})), "message", "asctime", "extra"}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One log record: a constant text, values as fields; ``words`` fill the text of nova's three lines."""
+
+    level: int
+    event: str
+    fields: Mapping[str, Any]
+    words: Mapping[str, Any] | None = None
+
+
+def emit(told: tuple[Line, ...]) -> None:
+    """Write the lines."""
+    for line in told:
+        arguments = (line.words,) if line.words is not None else ()
+        fields = {f"{name}_" if name in _TAKEN else name: value for name, value in line.fields.items()}
+        LOG.log(line.level, line.event, *arguments, extra=fields)
+
+
+def finding_fields(seen: SeenFinding) -> dict[str, Any]:
+    """What an operator needs of a finding; what it does not have is left out."""
+    finding = seen.finding
+    fields = {
+        "code": finding.code,
+        "finding_id": finding.id,
+        "severity": finding.severity.value,
+        "confirmed": seen.confirmed,
+        "provider_uuid": finding.provider_uuid,
+        "consumer_uuid": finding.consumer_uuid,
+        "resource_class": finding.resource_class,
+        "subject": finding.subject or None,
+        "expected": finding.expected,
+        "actual": finding.actual,
+        "remedy": finding.remedy,
+        "first_seen_at": seen.first_seen_at,
+    }
+    return {name: value for name, value in (*fields.items(), *finding.facts) if value is not None}
+
+
+def written(report: AuditReport) -> tuple[Line, ...]:
+    """One line when something was written."""
+    if not report.writes_done:
+        return ()
+    fields = {
+        "writes": report.writes_done,
+        "requests": report.requests,
+        "conflicts": report.conflicts,
+        "attempts": report.attempts,
+        "provider_uuid": report.provider_uuid,
+        "what": tuple(_write_text(write) for write in report.plan.writes),
+    }
+    return (Line(levels.INFO, events.PLACEMENT_WRITTEN, fields),)
+
+
+def _write_text(write: Write) -> str:
+    match write:
+        case CreateProvider():
+            what = f"create {write.name}"
+        case PutInventories():
+            what = "inventories " + ", ".join(
+                f"{row.resource_class} total={row.total} reserved={row.reserved} max_unit={row.max_unit}"
+                f" allocation_ratio={row.allocation_ratio}"
+                for row in write.inventories
+            )
+        case PutTraits():
+            what = f"{len(write.traits)} traits"
+        case PutAggregates():
+            what = f"{len(write.aggregates)} aggregates"
+        case DeleteProvider():
+            what = "delete"
+    return f"{write.provider_uuid}: {what}"
+
+
+def views(summary: HostSummary) -> tuple[Line, ...]:
+    """nova-compute's hypervisor view, vcpus and final resource view."""
+    words = {
+        "node": summary.node,
+        "free_ram": _or_unknown(summary.free_ram_mib),
+        "free_disk": _or_unknown(summary.free_disk_gib),
+        "free_vcpus": _or_unknown(summary.free_vcpus),
+        "pci_devices": None,
+        "total_vcpus": summary.total_vcpus,
+        "used_vcpus": summary.used_vcpus,
+        "phys_ram": summary.phys_ram_mib,
+        "used_ram": summary.used_ram_mib,
+        "phys_disk": _or_unknown(summary.phys_disk_gib),
+        "used_disk": summary.used_disk_gib,
+    }
+    return tuple(Line(levels.INFO, text, {}, words) for text in (HYPERVISOR_VIEW, USABLE_VCPUS, FINAL_VIEW))
+
+
+def _or_unknown(value: int | None) -> int | str:
+    return "unknown" if value is None else value
+
+
+def audit_line(report: AuditReport) -> Line:
+    """The DEBUG line that every audit gets."""
+    fields = {
+        "audit_id": report.audit_id,
+        "reasons": report.reasons,
+        "outcome": report.outcome.value,
+        "duration_ms": round(report.duration_ms, 1),
+        "findings": len(report.findings),
+        "writes": report.writes_done,
+        "requests": report.requests,
+        "conflicts": report.conflicts,
+        "attempts": report.attempts,
+    }
+    return Line(levels.DEBUG, events.AUDIT_DONE, fields)

@@ -1,0 +1,141 @@
+"""A daemon that is real but for its audit, which does what a JSON file says; one line on stdout per thing that happens.
+
+Run as ``python mini_daemon.py FILE``. Keys, all optional: ``audit_s`` and ``deaf``
+(an audit that long, which does not ask whether to stop), ``error`` (raised by an
+audit: crash, config, exit), ``interval_s``, ``start_error``, ``graceful_s``, ``misses``.
+"""
+
+# ruff: noqa: E402 (eventlet is shut out, and signals are caught, before anything else)
+
+import sys
+
+sys.modules["eventlet"] = None
+
+import json
+import logging
+import os
+import queue
+import signal
+import threading
+import time
+from types import SimpleNamespace
+
+from agent.inbox import install_handlers
+
+INBOX = queue.SimpleQueue()
+install_handlers(INBOX)
+print("handlers installed", flush=True)
+
+from oslo_service import backend
+
+backend.init_backend(backend.BackendType.THREADING)
+
+from agent.assembly import Outside, assemble
+from agent.audit_queue import Pacing
+from agent.errors import AuditCancelled, ConfigError
+from agent.model.audit import AuditMemory, AuditResult, Publish
+from agent.model.report import AuditReport, Outcome, SourceStatus
+from agent.notifier import notifier
+from agent.worker import Configured
+
+
+def say(what: str) -> None:
+    os.write(1, f"{what}\n".encode())
+
+
+def read_options() -> dict:
+    try:
+        with open(sys.argv[1]) as file:
+            return json.load(file)
+    except ValueError as error:
+        raise ConfigError(f"{sys.argv[1]}: {error}") from error
+
+
+class Forgetful:
+    def __init__(self, name: str):
+        self.name = name
+
+    def forget(self) -> None:
+        say(f"forgot {self.name}")
+
+
+class Clock:
+    def now(self) -> str:
+        return "2026-01-01T00:00:00.000Z"
+
+
+PARTS = SimpleNamespace(host=Forgetful("host"), reader=Forgetful("reader"), clock=Clock())
+
+
+def configured() -> Configured:
+    options = read_options()
+    return Configured(
+        settings=SimpleNamespace(**{"host": "mini", "role": SimpleNamespace(value="observer"), **options}),
+        parts=PARTS,
+        publish=Publish.BY_ROLE,
+        pacing=Pacing(),
+        interval_s=options.get("interval_s"),
+        summary_interval_s=3600.0,
+    )
+
+
+def audit(request, settings, parts, memory, cancelled) -> AuditResult:
+    say(f"audit {','.join(request.reasons)} label={getattr(settings, 'label', None)} depth={request.depth.value}")
+    end = time.monotonic() + getattr(settings, "audit_s", 0)
+    pause = threading.Event()
+    while time.monotonic() < end:
+        if not getattr(settings, "deaf", False) and cancelled():
+            say("audit cancelled")
+            raise AuditCancelled
+        pause.wait(0.01)
+    match getattr(settings, "error", None):
+        case "crash":
+            raise ZeroDivisionError("a bug")
+        case "config":
+            raise ConfigError("mini: the identity is lost")
+        case "exit":
+            raise SystemExit(3)
+    report = AuditReport(
+        audit_id="a", host="mini", node=None, provider_uuid=None, role="observer", reasons=request.reasons,
+        started_at="now", duration_ms=1.0, outcome=Outcome.CLEAN,
+        sources=(SourceStatus(name="placement", ok=True, age_s=0, duration_ms=1, error=None),),
+    )  # fmt: skip
+    return AuditResult(report=report, memory=AuditMemory())
+
+
+class Events:
+    def start(self, notify) -> None:
+        if read_options().get("start_error"):
+            raise RuntimeError("events cannot start")
+        say("events started")
+
+    def stop(self) -> None:
+        say("events stopped")
+
+
+def main() -> int:
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr)
+    outside = Outside(
+        audit=audit,
+        events=(Events(),),
+        reload=configured,
+        save=lambda report: say(f"report {report.outcome.value}"),
+        misses=lambda: read_options().get("misses", 0),
+        close=lambda: say("closed"),
+        graceful_s=read_options().get("graceful_s", 5.0),
+    )
+    say(f"pid {os.getpid()} notify={'NOTIFY_SOCKET' in os.environ}")
+    runner = assemble(configured(), outside, INBOX, notifier())
+    say(f"children {'NOTIFY_SOCKET' in os.environ}")
+    if read_options().get("term_before_start"):
+        signal.raise_signal(signal.SIGTERM)
+    code = runner.run()
+    say(f"eventlet {sys.modules.get('eventlet')} processes {os.getpid()}")
+    return code
+
+
+if __name__ == "__main__":
+    exit_code = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(exit_code)

@@ -1,0 +1,288 @@
+"""The daemon's process: what each signal does, what systemd is told, and how it ends."""
+
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from tests.rigs.wait import until
+
+ROOT = pathlib.Path(__file__).parents[2]
+SCRIPT = pathlib.Path(__file__).with_name("mini_daemon.py")
+
+
+class Daemon:
+    """The process, the lines that it wrote, and what it told systemd."""
+
+    def __init__(self, folder: pathlib.Path):
+        self.options = folder / "options.json"
+        self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.notify.bind(str(folder / "notify"))
+        self.notify.settimeout(0.05)
+        self.errors = folder / "stderr"
+        self.lines: list[str] = []
+        self.told: list[str] = []
+        self.process: subprocess.Popen | None = None
+
+    def start(self, wait_for: str | None = "report", **options) -> "Daemon":
+        self.set(**options)
+        environment = os.environ | {
+            "NOTIFY_SOCKET": self.notify.getsockname(),
+            "WATCHDOG_USEC": "300000",
+            "PYTHONPATH": str(ROOT),
+        }
+        with self.errors.open("w") as errors:
+            self.process = subprocess.Popen(
+                [sys.executable, str(SCRIPT), str(self.options)],
+                stdout=subprocess.PIPE, stderr=errors, env=environment, text=True,
+            )  # fmt: skip
+        self.reader = threading.Thread(target=self._read)
+        self.reader.start()
+        self.listener = threading.Thread(target=self._listen)
+        self.listener.start()
+        if wait_for:
+            self.until_line(wait_for)
+        return self
+
+    def set(self, **options) -> None:
+        new = self.options.with_suffix(".new")
+        new.write_text(json.dumps(options))
+        new.rename(self.options)
+
+    def send(self, number: int) -> None:
+        self.process.send_signal(number)
+
+    def until_line(self, text: str, count: int = 1) -> list[str]:
+        def found():
+            hits = [line for line in self.lines if text in line]
+            return hits if len(hits) >= count else None
+
+        return until(found, 10, f"{count} lines with {text!r} in {self.lines}")
+
+    def until_told(self, text: str, count: int = 1) -> None:
+        until(lambda: sum(text in told for told in self.told) >= count, 10, f"{text!r} told: {self.told}")
+
+    def ended(self, timeout_s: float = 10) -> int:
+        code = self.process.wait(timeout_s)
+        self.reader.join()
+        self.listener.join()
+        return code
+
+    def log(self) -> str:
+        return self.errors.read_text()
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.lines.append(line.strip())
+
+    def _listen(self):
+        while True:
+            over = self.process.poll() is not None
+            try:
+                self.told.append(self.notify.recv(4096).decode())
+            except TimeoutError:
+                if over:
+                    return
+
+    def close(self):
+        if self.process:
+            self.process.kill()
+            self.ended()
+            self.process.stdout.close()
+        self.notify.close()
+
+
+@pytest.fixture
+def daemon(tmp_path):
+    daemon = Daemon(tmp_path)
+    yield daemon
+    daemon.close()
+
+
+def test_it_starts_audits_fully_once_then_tells_ready(daemon):
+    daemon.start()
+    daemon.until_told("READY=1")
+    assert daemon.lines[3:6] == ["audit start-up label=None depth=full", "events started", "report clean"] or (
+        set(daemon.lines[3:6]) == {"audit start-up label=None depth=full", "events started", "report clean"}
+    )
+    (ready,) = [told for told in daemon.told if "READY=1" in told]
+    assert ready == "READY=1\nSTATUS=audit of now: clean, 0 findings"
+    daemon.send(signal.SIGUSR1)
+    daemon.until_line("audit signal: USR1 label=None depth=economical")
+
+
+def test_ready_waits_for_the_first_audit(daemon):
+    daemon.start("audit start-up", audit_s=1.0)
+    assert not any("READY" in told for told in daemon.told)
+    daemon.until_line("report clean")
+    daemon.until_told("READY=1")
+
+
+def test_term_while_idle_ends_with_0_in_order(daemon):
+    daemon.start()
+    began = time.monotonic()
+    daemon.send(signal.SIGTERM)
+    assert daemon.ended() == 0
+    assert time.monotonic() - began < 2
+    assert daemon.lines[-3:] == ["events stopped", "closed", f"eventlet None processes {daemon.process.pid}"]
+    assert "STOPPING=1\nSTATUS=stopping" in daemon.told
+
+
+def test_int_while_idle_ends_with_0(daemon):
+    daemon.start()
+    daemon.send(signal.SIGINT)
+    assert daemon.ended() == 0
+
+
+def test_term_during_an_audit_ends_it_at_its_next_safe_point(daemon):
+    daemon.start("audit start-up", audit_s=60)
+    daemon.send(signal.SIGTERM)
+    assert daemon.ended() == 0
+    assert "audit cancelled" in daemon.lines
+
+
+def test_term_during_an_audit_without_a_safe_point_waits_for_its_end(daemon):
+    daemon.start("audit start-up", audit_s=1.0, deaf=True)
+    daemon.send(signal.SIGTERM)
+    assert daemon.ended() == 0
+    assert "report clean" in daemon.lines
+
+
+def test_a_stop_over_its_time_ends_with_1(daemon):
+    daemon.start("audit start-up", audit_s=60, deaf=True, graceful_s=0.3)
+    daemon.send(signal.SIGTERM)
+    assert daemon.ended() == 1
+    assert "agent stop incomplete" in daemon.log()
+
+
+def test_a_second_term_changes_nothing_and_an_int_ends_the_wait(daemon):
+    daemon.start("audit start-up", audit_s=60, deaf=True, graceful_s=60)
+    daemon.send(signal.SIGTERM)
+    daemon.until_line("events stopped")
+    daemon.send(signal.SIGTERM)
+    with pytest.raises(subprocess.TimeoutExpired):
+        daemon.process.wait(0.3)
+    daemon.send(signal.SIGINT)
+    assert daemon.ended() == 1
+
+
+def test_hup_reloads_in_place_and_forgets_what_was_cached(daemon):
+    daemon.start(label="old")
+    daemon.until_told("READY=1")
+    daemon.set(label="new", interval_s=0.05)
+    daemon.send(signal.SIGHUP)
+    daemon.until_line("audit interval label=new", count=2)
+    assert daemon.process.poll() is None
+    assert "audit reload label=new depth=economical" in daemon.lines
+    assert [line for line in daemon.lines if "forgot" in line] == ["forgot host", "forgot reader"]
+    daemon.until_told("READY=1", count=2)
+    reloading = next(told for told in daemon.told if "RELOADING" in told)
+    usec = int(reloading.removeprefix("RELOADING=1\nMONOTONIC_USEC="))
+    assert abs(time.monotonic_ns() / 1000 - usec) < 60e6
+
+
+def test_hup_during_an_audit_lets_it_end_with_the_settings_it_began_with(daemon):
+    daemon.start("audit start-up", audit_s=0.7, label="old")
+    daemon.set(label="new")
+    daemon.send(signal.SIGHUP)
+    daemon.until_line("report clean", count=2)
+    audits = [line for line in daemon.lines if line.startswith(("audit ", "forgot", "report"))]
+    assert audits == [
+        "audit start-up label=old depth=full", "report clean", "forgot host", "forgot reader",
+        "audit reload label=new depth=economical", "report clean",
+    ]  # fmt: skip
+
+
+def test_hup_with_a_bad_file_keeps_the_old_settings(daemon):
+    daemon.start(label="old")
+    daemon.until_told("READY=1")
+    daemon.options.write_text("{ not json")
+    daemon.send(signal.SIGHUP)
+    daemon.until_told("READY=1", count=2)
+    daemon.set(label="ignored")
+    daemon.send(signal.SIGUSR1)
+    daemon.until_line("audit signal: USR1 label=old")
+    assert "reload refused, old configuration kept" in daemon.log()
+    assert "Traceback" not in daemon.log()
+
+
+def test_usr2_writes_threads_and_last_report_to_the_log(daemon):
+    daemon.start()
+    daemon.send(signal.SIGUSR2)
+    until(lambda: "thread dump" in daemon.log(), 10, "the dump")
+    assert daemon.log().count("state dump") == 1
+    daemon.send(signal.SIGTERM)
+    assert daemon.ended() == 0
+
+
+def test_a_bug_in_an_audit_is_reported_and_the_next_audit_runs(daemon):
+    daemon.start("report crashed", error="crash")
+    daemon.set()
+    daemon.send(signal.SIGHUP)
+    daemon.until_line("report clean")
+    assert daemon.log().count("ZeroDivisionError: a bug") >= 1
+    assert "Traceback" in daemon.log()
+    daemon.send(signal.SIGTERM)
+    assert daemon.ended() == 0
+
+
+def test_a_lost_identity_ends_the_process_with_78(daemon):
+    daemon.start(None, error="config")
+    assert daemon.ended() == 78
+    assert "report unreadable" in daemon.lines
+
+
+def test_the_death_of_the_worker_ends_the_process_with_1(daemon):
+    daemon.start(None, error="exit")
+    assert daemon.ended() == 1
+    assert "worker ended" in daemon.log()
+
+
+def test_a_start_that_fails_ends_with_1(daemon):
+    daemon.start(None, start_error=True)
+    assert daemon.ended() == 1
+    assert "agent start failed" in daemon.log()
+
+
+def test_a_term_before_the_start_is_not_lost(daemon):
+    daemon.start(None, term_before_start=True)
+    assert daemon.ended() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2])
+def test_a_signal_during_the_imports_does_not_kill(daemon, number):
+    daemon.start("handlers installed")
+    daemon.send(number)
+    daemon.until_line("report clean")
+    daemon.send(signal.SIGTERM)
+    assert daemon.ended() == 0
+
+
+def test_systemd_variables_do_not_reach_children(daemon):
+    daemon.start()
+    assert f"pid {daemon.process.pid} notify=True" in daemon.lines
+    assert "children False" in daemon.lines
+
+
+def test_the_watchdog_is_fed_while_libvirt_answers_and_not_after_three_misses(daemon):
+    daemon.start()
+    daemon.until_told("WATCHDOG=1", count=3)
+    daemon.set(misses=2)
+    fed = sum(told == "WATCHDOG=1" for told in daemon.told)
+    daemon.until_told("WATCHDOG=1", count=fed + 3)
+    daemon.set(misses=3)
+    quiet = threading.Event()
+
+    def starved():
+        before = daemon.told.count("WATCHDOG=1")
+        quiet.wait(0.5)
+        return daemon.told.count("WATCHDOG=1") == before
+
+    until(starved, 5, "no more WATCHDOG=1")

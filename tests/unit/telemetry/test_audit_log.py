@@ -1,0 +1,241 @@
+"""The log tells changes, and little of them."""
+
+import logging
+from dataclasses import replace
+
+import pytest
+
+from agent.model.finding import Finding, SeenFinding, Severity
+from agent.model.placement import Inventory
+from agent.model.plan import HeldBack, Plan, PutInventories
+from agent.model.report import AuditReport, HostSummary, Outcome, SourceStatus
+from agent.telemetry import events
+from agent.telemetry.audit_log import LogState, lines
+from agent.telemetry.lines import FINAL_VIEW, HYPERVISOR_VIEW, USABLE_VCPUS, emit, views
+
+ROOT = "1c5b1bd4-1a0b-4f1a-9f0e-3f6c7a1f0001"
+CONSUMER = "1c5b1bd4-1a0b-4f1a-9f0e-3f6c7a1f0002"
+HOUR = 3600.0
+
+SUMMARY = HostSummary(
+    node="node-1", free_ram_mib=7000, free_disk_gib=90, free_vcpus=32, total_vcpus=48, used_vcpus=16,
+    phys_ram_mib=65536, used_ram_mib=8704, phys_disk_gib=100, used_disk_gib=10,
+)  # fmt: skip
+
+REPORT = AuditReport(
+    audit_id="a-1", host="host-1", node="node-1", provider_uuid=ROOT, role="owner", reasons=("interval",),
+    started_at="2026-01-01T00:00:00.000Z", duration_ms=12.0, outcome=Outcome.CLEAN, requests=1, attempts=1,
+    sources=(
+        SourceStatus(name="placement", ok=True, age_s=0, duration_ms=1, error=None),
+        SourceStatus(name="libvirt", ok=True, age_s=0, duration_ms=1, error=None),
+    ),
+    summary=SUMMARY,
+)  # fmt: skip
+
+LEAK = Finding(
+    code="allocation-leaked", severity=Severity.WARNING, remedy="stocktake heal", expected="no allocation",
+    actual="VCPU 4", provider_uuid=ROOT, consumer_uuid=CONSUMER, resource_class="VCPU",
+)  # fmt: skip
+
+
+def seen(finding: Finding = LEAK, *, confirmed: bool = False) -> SeenFinding:
+    return SeenFinding(finding=finding, confirmed=confirmed, first_seen_at="2026-01-01T00:00:00.000Z")
+
+
+def lost(report: AuditReport, name: str, error: str = "libvirt: refused") -> AuditReport:
+    sources = tuple(replace(s, ok=False, error=error, age_s=60) if s.name == name else s for s in report.sources)
+    return replace(report, sources=sources, outcome=Outcome.PARTIAL)
+
+
+class Log:
+    """Feeds audits a minute apart and keeps what was told at INFO or above."""
+
+    def __init__(self):
+        self.state = LogState()
+        self.now = 0.0
+
+    def audit(self, report: AuditReport, *, after_s: float = 60.0) -> list[str]:
+        self.now += after_s
+        self.state, told = lines(self.state, report, self.now, HOUR)
+        assert all(line.fields["audit_id"] == report.audit_id for line in told)
+        self.last = told
+        return [line.event for line in told if line.level >= logging.INFO]
+
+
+@pytest.fixture
+def log() -> Log:
+    log = Log()
+    log.audit(REPORT)
+    return log
+
+
+def test_the_first_audit_tells_its_outcome_and_the_three_views():
+    assert Log().audit(REPORT) == [
+        events.OUTCOME_CHANGED,
+        HYPERVISOR_VIEW,
+        USABLE_VCPUS,
+        FINAL_VIEW,
+    ]
+
+
+def test_the_views_read_as_nova_writes_them(log):
+    texts = [line.event % line.words for line in views(SUMMARY)]
+    assert texts == [
+        "Hypervisor/Node resource view: name=node-1 free_ram=7000MB free_disk=90GB free_vcpus=32 pci_devices=None",
+        "Total usable vcpus: 48, total allocated vcpus: 16",
+        "Final resource view: name=node-1 phys_ram=65536MB used_ram=8704MB phys_disk=100GB used_disk=10GB"
+        " total_vcpus=48 used_vcpus=16 pci_stats=[] stats={}",
+    ]
+
+
+def test_measured_memory_and_free_disk_alone_tell_nothing(log):
+    assert log.audit(replace(REPORT, summary=replace(SUMMARY, free_ram_mib=1, free_disk_gib=2))) == []
+    assert len(log.audit(replace(REPORT, summary=replace(SUMMARY, used_vcpus=17)))) == 3
+
+
+def test_a_quiet_audit_is_one_debug_line(log):
+    assert log.audit(REPORT) == []
+    (line,) = log.last
+    assert (line.level, line.event) == (logging.DEBUG, events.AUDIT_DONE)
+    assert line.fields["reasons"] == ("interval",)
+
+
+def test_a_quiet_day_is_under_150_lines():
+    log = Log()
+    told = [
+        event
+        for minute in range(1440)
+        for event in log.audit(replace(REPORT, audit_id=f"a-{minute}", summary=replace(SUMMARY, free_ram_mib=minute)))
+    ]
+    assert told.count(events.SUMMARY) == 23
+    assert len(told) < 150
+
+
+def test_a_finding_is_told_when_it_appears_is_confirmed_changes_and_goes(log):
+    changed = seen(replace(LEAK, actual="VCPU 8"), confirmed=True)
+    assert log.audit(replace(REPORT, findings=(seen(),))) == [events.FINDING_APPEARED]
+    assert log.audit(replace(REPORT, findings=(seen(confirmed=True),)), after_s=0.1) == [events.FINDING_CONFIRMED]
+    assert log.audit(replace(REPORT, findings=(seen(confirmed=True),))) == []
+    assert log.audit(replace(REPORT, findings=(changed,)), after_s=200) == [events.FINDING_CHANGED]
+    assert log.audit(REPORT) == [events.FINDING_GONE]
+
+
+def test_a_finding_line_carries_what_an_operator_needs(log):
+    log.audit(replace(REPORT, findings=(seen(replace(LEAK, facts=(("size_bytes", 7),))),)))
+    fields = next(line.fields for line in log.last if line.event == events.FINDING_APPEARED)
+    assert fields == {
+        "audit_id": "a-1", "code": "allocation-leaked", "finding_id": LEAK.id, "severity": "warning",
+        "confirmed": False, "provider_uuid": ROOT, "consumer_uuid": CONSUMER, "resource_class": "VCPU",
+        "expected": "no allocation", "actual": "VCPU 4", "remedy": "stocktake heal",
+        "first_seen_at": "2026-01-01T00:00:00.000Z", "size_bytes": 7,
+    }  # fmt: skip
+
+
+def test_a_finding_is_not_gone_while_a_source_is_unread_that_saw_it(log):
+    log.audit(replace(REPORT, findings=(seen(),)))
+    assert events.FINDING_GONE not in log.audit(lost(REPORT, "placement"))
+    assert log.audit(replace(REPORT, findings=(seen(),))) == [events.SOURCE_BACK, events.OUTCOME_CHANGED]
+    assert events.FINDING_GONE in log.audit(REPORT)
+
+
+def test_a_finding_goes_although_a_source_is_lost_that_never_saw_it(log):
+    log.audit(lost(replace(REPORT, findings=(seen(),)), "libvirt"))
+    assert events.FINDING_GONE in log.audit(lost(REPORT, "libvirt"))
+
+
+@pytest.mark.parametrize("outcome", [Outcome.CRASHED, Outcome.UNREADABLE, Outcome.CANCELLED])
+def test_an_audit_without_findings_to_compare_tells_none_gone(log, outcome):
+    log.audit(replace(REPORT, findings=(seen(),)))
+    assert events.FINDING_GONE not in log.audit(replace(REPORT, outcome=outcome, sources=()))
+    assert log.audit(replace(REPORT, findings=(seen(),))) in ([], [events.OUTCOME_CHANGED])
+
+
+def test_a_finding_whose_numbers_wander_is_told_with_growing_gaps_and_its_last_value_in_the_end(log):
+    told = sum(
+        len(log.audit(replace(REPORT, summary=None, findings=(seen(replace(LEAK, actual=f"VCPU {minute}")),))))
+        for minute in range(24 * 60)
+    )
+    assert 20 <= told - 23 <= 60
+    for _ in range(61):
+        log.audit(replace(REPORT, findings=(seen(replace(LEAK, actual="VCPU last")),)))
+    assert log.state.findings[LEAK.id].seen.finding.actual == "VCPU last"
+
+
+def test_a_finding_that_flaps_all_day_does_not_fill_the_log(log):
+    told = [
+        event
+        for minute in range(1440)
+        for event in log.audit(replace(REPORT, findings=(seen(),) if minute % 2 else ()))
+    ]
+    assert told.count(events.FINDING_APPEARED) <= 24 * 6
+    assert abs(told.count(events.FINDING_APPEARED) - told.count(events.FINDING_GONE)) <= 1
+
+
+def test_a_source_is_told_lost_once_then_with_growing_gaps_then_back(log):
+    told = [event for _ in range(16) for event in log.audit(lost(REPORT, "libvirt"))]
+    assert told == [events.SOURCE_LOST, events.OUTCOME_CHANGED, *[events.SOURCE_STILL_LOST] * 4]
+    assert log.audit(REPORT) == [events.SOURCE_BACK, events.OUTCOME_CHANGED]
+
+
+def test_a_lost_source_line_says_why_and_since_when(log):
+    log.audit(lost(REPORT, "libvirt"))
+    line = next(line for line in log.last if line.event == events.SOURCE_LOST)
+    assert line.fields == {
+        "audit_id": "a-1", "source": "libvirt", "error": "libvirt: refused", "times": 1, "age_s": 60
+    }  # fmt: skip
+
+
+def test_a_source_that_flaps_all_day_does_not_fill_the_log(log):
+    told = [event for minute in range(1440) for event in log.audit(lost(REPORT, "libvirt") if minute % 2 else REPORT)]
+    assert told.count(events.SOURCE_LOST) <= 24 * 6
+    assert told.count(events.SOURCE_LOST) == told.count(events.SOURCE_BACK)
+
+
+def test_a_write_says_what_was_written(log):
+    vcpu = Inventory(
+        resource_class="VCPU", total=48, reserved=0, min_unit=1, max_unit=48, step_size=1, allocation_ratio=4.0
+    )
+    plan = Plan(writes=(PutInventories(provider_uuid=ROOT, inventories=(vcpu,)),))
+    assert log.audit(replace(REPORT, plan=plan, writes_done=1, requests=2)) == [events.PLACEMENT_WRITTEN]
+    fields = next(line.fields for line in log.last if line.event == events.PLACEMENT_WRITTEN)
+    assert fields["what"] == (f"{ROOT}: inventories VCPU total=48 reserved=0 max_unit=48 allocation_ratio=4.0",)
+    assert (fields["writes"], fields["requests"], fields["conflicts"]) == (1, 2, 0)
+
+
+def test_what_is_held_back_is_told_once(log):
+    held = replace(REPORT, plan=Plan(held_back=(HeldBack(provider_uuid=ROOT, what="DISK_GB", why="lvm unread"),)))
+    assert log.audit(held) == [events.WRITE_HELD_BACK]
+    assert log.audit(held) == []
+
+
+def test_an_error_that_repeats_is_told_at_powers_of_two(log):
+    failing = replace(REPORT, error="placement: denied (HTTP 403)")
+    assert sum(events.AUDIT_ERROR in log.audit(failing) for _ in range(1024)) == 11
+    log.audit(REPORT)
+    assert events.AUDIT_ERROR in log.audit(failing)
+
+
+def test_the_summary_counts_what_happened_in_between(log):
+    for number in range(59):
+        log.audit(replace(REPORT, conflicts=number % 2, writes_done=0, findings=(seen(confirmed=True),)))
+    assert log.audit(replace(REPORT, findings=(seen(confirmed=True),)))[0] == events.SUMMARY
+    fields = next(line.fields for line in log.last if line.event == events.SUMMARY)
+    assert fields == {
+        "audit_id": "a-1", "audits": 61, "outcomes": ("clean:61",), "requests": 61, "conflicts": 29, "writes": 0,
+        "findings": 1, "confirmed": 1, "outcome": "clean",
+    }  # fmt: skip
+
+
+def test_a_cancelled_audit_tells_nothing_and_changes_nothing(log):
+    before = log.state
+    assert log.audit(replace(REPORT, outcome=Outcome.CANCELLED, sources=())) == []
+    assert log.state is before
+
+
+def test_every_line_can_be_emitted_whatever_its_facts_are_called(log, caplog):
+    facts = (("name", "vg/lv"), ("message", "m"), ("size_bytes", 7))
+    log.audit(replace(REPORT, findings=(seen(replace(LEAK, facts=facts)),)))
+    with caplog.at_level(logging.DEBUG):
+        emit(log.last)
+    record = next(record for record in caplog.records if record.msg == events.FINDING_APPEARED)
+    assert (record.name_, record.message_, record.size_bytes) == ("vg/lv", "m", 7)
