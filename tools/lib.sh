@@ -115,19 +115,23 @@ venv_works() {
 }
 
 # pbr asks git for the version. Without a checkout that git agrees to read (a
-# tarball, a folder of another user: safe.directory) it refuses to build.
-set_version_for_pbr() {
-    [ -z "${PBR_VERSION:-}" ] || return 0
+# tarball, a folder of another user: safe.directory) it refuses to build, and of a
+# shallow clone it makes 0.0.0 without a word.
+git_knows_version() {
     [ "$(git -C "$top" rev-parse --show-toplevel 2>/dev/null)" = "$top" ] &&
-        git -C "$top" rev-parse --verify -q HEAD >/dev/null 2>&1 && return
-    PBR_VERSION=$(sed -n 's/^version *= *//p' "$top/setup.cfg")
-    export PBR_VERSION
+        git -C "$top" rev-parse --verify -q HEAD >/dev/null &&
+        [ "$(git -C "$top" rev-parse --is-shallow-repository)" = false ]
 }
 
 install_into_venv() {
     export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 SKIP_GENERATE_AUTHORS=1 SKIP_WRITE_GIT_CHANGELOG=1
-    set_version_for_pbr
-    cd -- "$top" && "$venv/bin/python" -m pip install -e ".[$1]"
+    if [ -z "${PBR_VERSION:-}" ] && ! git_knows_version; then
+        PBR_VERSION=$(sed -n 's/^version *= *//p' "$top/setup.cfg")
+        export PBR_VERSION
+    fi
+    cd -- "$top" && "$venv/bin/python" -m pip install -e ".[$1]" &&
+        "$venv/bin/python" -c 'import importlib.metadata as m, sys
+v = m.version("stocktake"); print("installed version:", v); sys.exit(v == "0.0.0")'
 }
 
 # make_venv EXTRA: .venv with this tree, editable, and that extra of setup.cfg.
