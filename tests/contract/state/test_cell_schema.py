@@ -1,0 +1,83 @@
+"""The schema file is what nova's own migrations make, and what we read and write is nova's own format."""
+
+import json
+import subprocess
+
+import sqlalchemy
+
+from agent.demo import cell
+from agent.sources.nova_documents import context_id_from_document, flavors_from_document
+from agent.sources.nova_tables import COLUMNS
+from tests.rigs.cell_worlds import LARGE, SMALL, instance, uuid
+from tests.rigs.nova_env import VERSION, nova_python
+from tools.make_cell_schema import TABLES, TARGET, main, read_schema
+
+# Run inside nova's environment: what nova makes of our documents, and its own for the same flavors.
+NOVA_SIDE = """
+import json, sys
+from nova import objects
+objects.register_all()
+ours = json.load(sys.stdin)
+flavors = {k: objects.Flavor.obj_from_primitive(v) for k, v in json.loads(ours["flavor"]).items() if v}
+context = objects.MigrationContext.obj_from_primitive(json.loads(ours["context"]))
+made = objects.Flavor(id=2, name="m1.large", memory_mb=8192, vcpus=8, root_gb=80, ephemeral_gb=0, flavorid="2", swap=0,
+    rxtx_factor=1.0, vcpu_weight=0, disabled=False, is_public=True,
+    extra_specs={"note": "gr\\u00f6\\u00dfer", "hw:cpu_policy": "dedicated"})
+print(json.dumps({
+    "read": {k: [f.vcpus, f.memory_mb, f.root_gb, f.ephemeral_gb, f.swap, f.extra_specs] for k, f in flavors.items()},
+    "migration_id": context.migration_id,
+    "flavor": json.dumps({"cur": made.obj_to_primitive(), "old": None, "new": None}),
+    "context": json.dumps(objects.MigrationContext(instance_uuid=made.name, migration_id=7).obj_to_primitive()),
+}))
+"""
+
+
+def test_the_file_is_what_nova_s_migrations_make(tmp_path, monkeypatch):
+    again = tmp_path / "cell_schema.json"
+    arguments = ["make_cell_schema", "--nova-python", str(nova_python()), "--target", str(again)]
+    monkeypatch.setattr("sys.argv", arguments)
+
+    assert main() == 0
+    assert again.read_text() == TARGET.read_text()
+    assert VERSION in json.loads(again.read_text())["made_by"]
+
+
+def test_the_tables_we_create_are_those_of_the_file(tmp_path):
+    url = f"sqlite:///{tmp_path / 'cell.db'}"
+    engine = sqlalchemy.create_engine(url)
+    cell.create_tables(engine)
+    engine.dispose()
+
+    assert read_schema(url) == {
+        name: {key: table[key] for key in ("columns", "primary_key", "unique", "indexes")}
+        for name, table in json.loads(TARGET.read_text())["tables"].items()
+    }
+
+
+def test_every_column_that_is_read_is_nova_s():
+    schema = json.loads(TARGET.read_text())["tables"]
+
+    assert sorted(COLUMNS) == sorted(TABLES)
+    for table, columns in COLUMNS.items():
+        assert set(columns) <= {column["name"] for column in schema[table]["columns"]}
+
+
+def test_nova_reads_our_documents_and_we_read_nova_s():
+    ours = instance(1, flavor=SMALL, old_flavor=SMALL, new_flavor=LARGE, migration_context_id=3)
+    documents = {"flavor": cell.flavor_document(ours), "context": cell.migration_context_document(ours)}
+    done = subprocess.run(
+        [str(nova_python()), "-W", "ignore", "-c", NOVA_SIDE],
+        input=json.dumps(documents),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    theirs = json.loads(done.stdout.splitlines()[-1])
+
+    small, large = [4, 2048, 20, 1, 512, {}], [8, 8192, 80, 0, 0, dict(LARGE.extra_specs)]
+    assert theirs["read"] == {"cur": small, "old": small, "new": large}
+    assert theirs["migration_id"] == 3
+    assert flavors_from_document(theirs["flavor"], uuid(1)) == (LARGE, None, None)
+    assert context_id_from_document(theirs["context"], uuid(1)) == 7

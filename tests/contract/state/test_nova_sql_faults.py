@@ -1,0 +1,256 @@
+"""NovaSql and a MariaDB that is down, frozen, killed, locked or none: named, in time, without secrets, then healed."""
+
+import contextlib
+import socket
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+import sqlalchemy
+from sqlalchemy import event
+
+from agent.demo import cell
+from agent.errors import SourceUnavailable
+from agent.sources.base import Deadline
+from agent.sources.nova_engine import PING_S, statement_limit
+from agent.sources.nova_sql import NovaSql
+from tests.rigs.cell_worlds import HOST, world
+from tests.rigs.mariadb import PASSWORD, MariaDb, available, free_port
+from tests.rigs.wait import until
+
+NOBODY = frozenset()
+# What a loaded machine of two cores needs beyond the deadline itself.
+GRACE_S = 1.5
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """A server of this module's own, since it is hurt; it runs again before each test."""
+    if not available():
+        pytest.skip("MariaDB is not installed (mariadb-server-core)")
+    rig = MariaDb(tmp_path_factory.mktemp("victim"))
+    try:
+        rig.start()
+        url = rig.create_database("cell")
+        engine = sqlalchemy.create_engine(url)
+        cell.create_tables(engine)
+        world().fill(engine)
+        engine.dispose()
+        yield rig
+    finally:
+        rig.stop()
+
+
+@pytest.fixture
+def source(server):
+    source = NovaSql(server.url("cell"))
+    yield source
+    source.close()
+
+
+def read(source, seconds=20.0):
+    return source.read(HOST, NOBODY, Deadline.after(seconds))
+
+
+def refusal(source, seconds=2.0):
+    """The error of a read that must end in time and keep the password to itself."""
+    begin = time.monotonic()
+    with pytest.raises(SourceUnavailable) as caught:
+        read(source, seconds)
+    took_s = time.monotonic() - begin
+    assert took_s < max(seconds, PING_S) + GRACE_S
+    assert PASSWORD not in str(caught.value)
+    assert "127.0.0.1" in str(caught.value)
+    return str(caught.value)
+
+
+@contextlib.contextmanager
+def on_statement(source, word, act):
+    """Do something once, right before the first statement that contains ``word``."""
+    todo = [act]
+    engine = source._database._engine
+
+    def look(_connection, _cursor, statement, *_rest):
+        if word in statement and todo:
+            todo.pop()()
+
+    event.listen(engine, "before_cursor_execute", look)
+    try:
+        yield
+        assert not todo, f"no statement with {word} came"
+    finally:
+        event.remove(engine, "before_cursor_execute", look)
+
+
+def test_a_server_that_is_down_and_comes_back(server, source):
+    good = read(source)
+    server.kill()
+    try:
+        refusal(source)
+    finally:
+        server.start()
+
+    assert replace(read(source), now=None) == replace(good, now=None)
+
+
+def test_a_server_that_was_down_at_the_first_read(server):
+    server.stop()
+    source = NovaSql(server.url("cell"))
+    try:
+        assert "2003" in refusal(source)
+    finally:
+        server.start()
+
+    assert read(source).service == world().expected.service
+    source.close()
+
+
+def test_a_restart_between_two_reads_is_not_noticed(server, source):
+    good = read(source)
+    server.restart()
+
+    assert replace(read(source), now=None) == replace(good, now=None)
+
+
+def test_a_frozen_server_before_the_first_read(server):
+    source = NovaSql(server.url("cell"))
+    with server.paused():
+        refusal(source)
+
+    assert read(source).service == world().expected.service
+    source.close()
+
+
+def test_a_frozen_server_with_an_open_connection(server, source):
+    read(source)
+    with server.paused():
+        refusal(source)
+
+    assert read(source).service == world().expected.service
+
+
+def test_a_server_that_freezes_in_the_middle_of_a_read(server, source):
+    read(source)
+    try:
+        with on_statement(source, "FROM migrations", server.pause):
+            refusal(source, 0.7)
+    finally:
+        server.resume()
+
+    assert read(source).service == world().expected.service
+
+
+def test_a_server_killed_in_the_middle_of_a_read(server, source):
+    read(source)
+    try:
+        with on_statement(source, "FROM migrations", server.kill):
+            refusal(source)
+    finally:
+        server.start()
+
+    assert read(source).service == world().expected.service
+
+
+def test_a_connection_killed_in_the_middle_is_tried_again_at_once(server, source):
+    good = read(source)
+
+    def kill_connections():
+        for (number,) in server.execute("SELECT id FROM information_schema.processlist WHERE db = 'cell'"):
+            server.execute(f"KILL {number}")
+
+    with on_statement(source, "FROM migrations", kill_connections):
+        again = read(source)
+
+    assert replace(again, now=None) == replace(good, now=None)
+
+
+def test_a_statement_that_takes_too_long_is_ended_by_the_server_too(server, source):
+    read(source)
+    engine = sqlalchemy.create_engine(server.url("cell"))
+    with engine.connect() as locker:
+        locker.exec_driver_sql("LOCK TABLES migrations WRITE")
+        refusal(source, 0.5)
+        waiting = "SELECT COUNT(*) FROM information_schema.processlist WHERE db = 'cell' AND info LIKE '%%migrations%%'"
+        until(lambda: server.execute(waiting.replace("%%", "%") + " AND id <> CONNECTION_ID()")[0][0] == 0, 5, "ended")
+        locker.exec_driver_sql("UNLOCK TABLES")
+    engine.dispose()
+
+    assert read(source).service == world().expected.service
+
+
+def test_a_wrong_password(server):
+    source = NovaSql(server.url("cell", password="n0t-this"))
+    message = refusal(source)
+
+    assert "1045" in message
+    assert "n0t-this" not in message
+
+
+def test_a_database_that_is_not_there(server):
+    assert "no_such_cell" in refusal(NovaSql(server.url("no_such_cell")))
+
+
+def test_a_host_that_is_not_known():
+    source = NovaSql("mysql+pymysql://nova:s3cret@no-such-host.invalid/nova")
+    with pytest.raises(SourceUnavailable, match=r"no-such-host\.invalid") as caught:
+        read(source, 5.0)
+
+    assert "s3cret" not in str(caught.value)
+
+
+def test_a_port_where_nobody_listens():
+    assert "2003" in refusal(NovaSql(f"mysql+pymysql://nova:{PASSWORD}@127.0.0.1:{free_port()}/nova"))
+
+
+def test_an_option_that_the_driver_does_not_know(server):
+    source = NovaSql(f"{server.url('cell')}?no_such_option=1")
+
+    assert "no_such_option" in refusal(source)
+
+
+@pytest.mark.parametrize(
+    "greeting",
+    [
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+        b"HTTP/1.1 400 Bad Request\r\n\r\n",
+        b"\x00\x00\x00\x00",
+        b"\x01\x00\x00\x00\x0a",
+        b"\x05\x00\x00\x00\x0a5.5\x00",
+        b"",
+        bytes(range(256)) * 64,
+    ],
+)
+def test_a_port_where_something_else_answers(greeting):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+
+        def answer():
+            with contextlib.suppress(OSError):
+                while True:
+                    peer, _address = listener.accept()
+                    with peer, contextlib.suppress(OSError):
+                        peer.sendall(greeting)
+                        peer.shutdown(socket.SHUT_WR)
+                        peer.recv(1000)
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        refusal(NovaSql(f"mysql+pymysql://nova:{PASSWORD}@127.0.0.1:{port}/nova"), 1.0)
+        listener.shutdown(socket.SHUT_RDWR)
+    thread.join(5)
+    assert not thread.is_alive()
+
+
+def test_reading_needs_no_more_than_select(server):
+    source = NovaSql(server.create_reader("onlyreads", "cell"))
+    state = source.read(HOST, world().consumers, Deadline.after(20))
+    source.close()
+
+    assert replace(state, now=None) == world().expected
+
+
+def test_the_limit_of_a_statement_in_both_dialects():
+    # MariaDB: seconds with a fraction; MySQL: whole milliseconds (their manuals, server system variables).
+    assert statement_limit(1.25, is_mariadb=True) == "SET SESSION max_statement_time = 1.250"
+    assert statement_limit(1.25, is_mariadb=False) == "SET SESSION max_execution_time = 1250"
