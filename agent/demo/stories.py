@@ -1,0 +1,208 @@
+"""Tell the five stories from what the agent found: each shown or not, with the sentences that show it.
+
+Nothing here knows what *should* be found but the cast: a story counts as shown
+only when the reports, and Placement itself, say so. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from agent.demo import cast
+from agent.model.finding import SeenFinding
+from agent.model.placement import Inventory
+from agent.model.report import AuditReport, InventoryRow
+
+_LEAKS = ("allocation-leaked", "allocation-stale-move")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What the demo saw: the last report of each host, what Placement holds, what it offers for one request."""
+
+    first: AuditReport
+    second: AuditReport
+    first_holds: tuple[InventoryRow, ...]
+    second_holds: tuple[InventoryRow, ...]
+    offered_for_asked: tuple[str, ...]
+    offered_for_max_unit: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Story:
+    """One of the five; ``evidence`` are sentences with numbers, ``ask`` the command that tells more."""
+
+    number: int
+    title: str
+    shown: bool
+    evidence: tuple[str, ...]
+    ask: str
+
+
+def stories(seen: Seen) -> tuple[Story, ...]:
+    """All five, in order."""
+    return (_counted_twice(seen), _by_hand(seen), _no_valid_host(seen), _the_cycle(seen), _negative(seen))
+
+
+def _counted_twice(seen: Seen) -> Story:
+    report = seen.first
+    promised = sum(row.promised or 0 for row in report.ledger if row.resource_class == "VCPU")
+    recorded = sum(row.recorded or 0 for row in report.ledger if row.resource_class == "VCPU")
+    notes = [n for n in report.evacuations if n.instance_uuid == cast.EVACUATED.uuid]
+    found = _of(report, "migration-finished-but-counted", cast.EVACUATED.uuid)
+    evidence = [
+        f"VCPU: promised {promised}, recorded {recorded}, on {report.node}",
+        *(
+            f"evacuation {n.migration_uuid} of instance {n.instance_uuid} ({n.vcpus} VCPU) to {n.dest_host} is "
+            f"{n.status}: contributes 0"
+            for n in notes
+        ),
+        *_sentences(found),
+    ]
+    expected = sum(guest.flavor.vcpus for guest in cast.FIRST.guests)
+    return Story(
+        number=1,
+        title="4 guests, 16 vCPUs, and 24 in the books: who is the rest?",
+        shown=promised == expected and recorded == expected + cast.EVACUATED.flavor.vcpus and bool(notes and found),
+        evidence=tuple(evidence),
+        ask="stocktake explain VCPU",
+    )
+
+
+def _by_hand(seen: Seen) -> Story:
+    volume = f"{cast.FIRST.group}/{cast.FIRST.foreign[0][0]}"
+    found = [
+        f
+        for f in _of(seen.first, "volume-foreign")
+        if ("volume", volume) in f.finding.facts and ("size_bytes", cast.FOREIGN_BYTES) in f.finding.facts
+    ]
+    disk = _holds(seen.first_holds, "DISK_GB")
+    reserved = disk.reserved if disk else None
+    return Story(
+        number=2,
+        title="A volume made by hand in the group that holds the guests' disks",
+        shown=bool(found) and reserved == cast.FIRST.foreign[0][1],
+        evidence=(*_sentences(found), f"DISK_GB in Placement: {_inventory_text(disk)}"),
+        ask="stocktake explain DISK_GB",
+    )
+
+
+def _no_valid_host(seen: Seen) -> Story:
+    vcpu = _holds(seen.first_holds, "VCPU")
+    zombies = _of(seen.first, "consumer-on-several-providers", cast.EVACUATED.uuid)
+    offered, refused = (
+        cast.FIRST.root_uuid in seen.offered_for_max_unit,
+        cast.FIRST.root_uuid not in seen.offered_for_asked,
+    )
+    right = vcpu is not None and (vcpu.total, vcpu.max_unit, vcpu.allocation_ratio) == (
+        cast.FIRST.cpus,
+        cast.FIRST.cpus,
+        4.0,
+    )
+    return Story(
+        number=3,
+        title=f"{cast.ASKED_VCPUS} vCPUs on a {cast.FIRST.cpus}-CPU host with ratio 4: No valid host. And zombies",
+        shown=right and offered and refused and bool(zombies),
+        evidence=(
+            f"VCPU in Placement: {_inventory_text(vcpu)}",
+            f"Placement's own answer: {_offer(offered)} for {cast.FIRST.cpus} vCPUs, {_offer(not refused)} for "
+            f"{cast.ASKED_VCPUS}: the largest single request is max_unit, which no ratio raises",
+            *_sentences(zombies),
+        ),
+        ask="stocktake explain VCPU",
+    )
+
+
+def _the_cycle(seen: Seen) -> Story:
+    report = seen.first
+    ghosts = [f for f in _of(report, "compute-node-orphaned") if f.finding.subject == cast.FIRST.ghost]
+    reads = ", ".join(f"{s.name} {'ok' if s.ok else 'failed'} in {s.duration_ms:.0f} ms" for s in report.sources)
+    return Story(
+        number=4,
+        title="audit, usage, compute node record, Placement: one cycle that can be read",
+        shown=bool(ghosts) and bool(report.sources) and all(s.ok for s in report.sources),
+        evidence=(
+            f"read: {reads}",
+            f"decided: {len(report.ledger)} ledger rows, {len(report.findings)} findings; "
+            f"wrote: {report.writes_done}, because nothing differs any more; requests to Placement: {report.requests}",
+            *_sentences(ghosts),
+        ),
+        ask="stocktake audit",
+    )
+
+
+def _negative(seen: Seen) -> Story:
+    report = seen.second
+    free = {row.recorded.resource_class: row.free for row in seen.second_holds if row.recorded}
+    over = [f for f in _of(report, "over-capacity") if f.finding.resource_class in ("VCPU", "DISK_GB")]
+    leaked = {f.finding.consumer_uuid for f in _of(report, "allocation-leaked")}
+    incoming = [
+        row
+        for row in report.ledger
+        if row.consumer_uuid == cast.RESIZED.uuid and row.resource_class == "VCPU" and row.cause == "migration-in"
+    ]
+    negative = (free.get("VCPU") or 0) < 0 and (free.get("DISK_GB") or 0) < 0
+    counted = bool(incoming) and incoming[0].promised == cast.LARGE.vcpus
+    every = leaked == {guest.uuid for guest in cast.SECOND.leaked}
+    return Story(
+        number=5,
+        title=f"free vCPUs {_number(free.get('VCPU'))}, free disk {_number(free.get('DISK_GB'))}: leak or not?",
+        shown=negative and counted and every and len(over) == 2,
+        evidence=(
+            *_sentences(over),
+            *(
+                f"instance {row.consumer_uuid} comes in by a resize that is accepted: it counts, {row.promised} VCPU"
+                for row in incoming
+            ),
+            verdict(report),
+        ),
+        ask="stocktake explain VCPU",
+    )
+
+
+def verdict(report: AuditReport) -> str:
+    """Leak yes or no, how many consumers, how much: for people."""
+    leaks = {f.finding.consumer_uuid for code in _LEAKS for f in _of(report, code)}
+    if not leaks:
+        return f"verdict on {report.node}: no leak"
+    amounts = [
+        f"{sum(r.recorded or 0 for r in report.ledger if r.consumer_uuid in leaks and r.resource_class == name)} {unit}"
+        for name, unit in (("VCPU", "VCPU"), ("MEMORY_MB", "MiB of MEMORY_MB"), ("DISK_GB", "GiB of DISK_GB"))
+    ]
+    return (
+        f"verdict on {report.node}: leak, yes: {len(leaks)} consumers hold {', '.join(amounts)} without a right to it"
+    )
+
+
+def _of(report: AuditReport, code: str, consumer: str | None = None) -> list[SeenFinding]:
+    return [
+        seen
+        for seen in report.findings
+        if seen.finding.code == code and seen.confirmed and consumer in (None, seen.finding.consumer_uuid)
+    ]
+
+
+def _sentences(found: Iterable[SeenFinding]) -> list[str]:
+    return [f"{s.finding.code}: {s.finding.actual} (expected: {s.finding.expected})" for s in found]
+
+
+def _holds(rows: Iterable[InventoryRow], resource_class: str) -> Inventory | None:
+    return next((r.recorded for r in rows if r.recorded and r.recorded.resource_class == resource_class), None)
+
+
+def _inventory_text(inventory: Inventory | None) -> str:
+    if inventory is None:
+        return "nothing"
+    return (
+        f"total {inventory.total}, reserved {inventory.reserved}, ratio {inventory.allocation_ratio:g}, "
+        f"max_unit {inventory.max_unit}"
+    )
+
+
+def _offer(given: bool) -> str:  # noqa: FBT001 - a word for a truth
+    return "this host" if given else "not this host"
+
+
+def _number(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:g}"

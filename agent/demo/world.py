@@ -1,0 +1,294 @@
+"""Build the demo's world on real parts, and take it down again.
+
+A cell database on SQLite, a Placement process, volume groups on loop devices
+(or a recorded report where there are none), libvirt's test driver. Each host is
+configured as on a real compute host: its nova.conf says everything, ours almost
+nothing. The cloud's own writes are made here too: rows and allocations.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import requests
+import sqlalchemy
+
+from agent.demo import cast, cell
+from agent.demo.cast import HOSTS, Guest, HostCast
+from agent.demo.node_xml import node_xml
+from agent.demo.placement import TOKEN, Lifetime, PlacementServer, start_placement
+from agent.demo.recorded_group import RecordedGroup
+from agent.demo.volume_group import DemoGroup, VolumeGroupRig, lvm_conf, open_group
+from agent.errors import PlacementRejected
+from agent.model.nova import ComputeNode, Instance, Migration
+from agent.model.units import GIB, MIB
+
+# lvm2 keeps its own metadata on the device, so the group is a little smaller than its file.
+_LVM_METADATA_BYTES = 64 * MIB
+_YESTERDAY = datetime.timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """What stands: everything in one folder but the loop devices and the Placement process."""
+
+    folder: Path
+    placement: PlacementServer
+    groups: tuple[DemoGroup, ...]
+    lvm_folder: Path
+
+    def config_file(self, host: HostCast) -> Path:
+        """The configuration file of that host's agent."""
+        return self.folder / host.name / "stocktake.conf"
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the volume groups are recorded reports and not real ones."""
+        return any(isinstance(group, RecordedGroup) for group in self.groups)
+
+
+def build(folder: Path, lifetime: Lifetime, tell: Callable[[str], None]) -> World:
+    """The world before any agent has looked at it; ``tell`` gets a line for each part. Cleans up after a failure."""
+    os.umask(0o077)
+    tell("Placement on SQLite, in a process of its own")
+    placement = start_placement(folder / "placement", lifetime=lifetime)
+    groups: tuple[DemoGroup, ...] = ()
+    try:
+        groups = tuple(_group(folder, host) for host in HOSTS)
+        for group in groups:
+            tell(f"volume group {group.name}: {group.told}")
+        world = World(folder=folder, placement=placement, groups=groups, lvm_folder=folder / "lvm")
+        _see_only(world)
+        tell("a cell database on SQLite with nova's tables, two hypervisors of libvirt's test driver")
+        _fill_cell(folder / "cell.sqlite")
+        for host in HOSTS:
+            _configure(world, host)
+        _second_host_as_it_was(world)
+    except BaseException:
+        _end(placement, groups)
+        raise
+    return world
+
+
+def close(world: World) -> None:
+    """Leave nothing behind but the folder."""
+    _end(world.placement, world.groups)
+
+
+def _end(placement: PlacementServer, groups: tuple[DemoGroup, ...]) -> None:
+    placement.stop()
+    for group in groups:
+        group.close()
+
+
+def _group(folder: Path, host: HostCast) -> DemoGroup:
+    group = open_group(folder, host.group, host.disk_gib * GIB + _LVM_METADATA_BYTES)
+    for guest in host.guests:
+        group.add_volume(f"{guest.uuid}_disk", guest.flavor.root_gib * GIB)
+    for name, gib in host.foreign:
+        group.add_volume(name, gib * GIB)
+    return group
+
+
+def _see_only(world: World) -> None:
+    """One lvm.conf for both hosts' groups; what else is on the machine stays unseen."""
+    devices = [g.device for g in world.groups if isinstance(g, VolumeGroupRig) and g.device]
+    lock_folder = world.lvm_folder / "lock"
+    lock_folder.mkdir(parents=True)
+    (world.lvm_folder / "lvm.conf").write_text(lvm_conf(devices, lock_folder), encoding="utf-8")
+
+
+def _configure(world: World, host: HostCast) -> None:
+    folder = world.folder / host.name
+    folder.mkdir()
+    (folder / "node.xml").write_text(node_xml(host), encoding="utf-8")
+    (folder / "nova.conf").write_text(
+        f"""# What this compute host's nova-compute was configured with.
+[DEFAULT]
+host = {host.name}
+cpu_allocation_ratio = {host.cpu_ratio}
+[libvirt]
+connection_uri = test://{folder}/node.xml
+images_type = lvm
+images_volume_group = {host.group}
+[database]
+connection = sqlite:///{world.folder}/cell.sqlite
+[placement]
+auth_type = admin_token
+token = {TOKEN}
+endpoint_override = {world.placement.url}
+""",
+        encoding="utf-8",
+    )
+    world.config_file(host).write_text(
+        f"""# All that Stocktake needs to be told here: where nova.conf is, and where its own state goes.
+[agent]
+nova_conf = {folder}/nova.conf
+state_dir = {folder}/state
+run_dir = {folder}/run
+""",
+        encoding="utf-8",
+    )
+    (folder / "state").mkdir()
+    (folder / "run").mkdir()
+
+
+def _fill_cell(path: Path) -> None:
+    engine = sqlalchemy.create_engine(f"sqlite:///{path}")
+    now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None, microsecond=0)
+    with engine.begin() as connection:
+        cell.create_tables(connection)  # type: ignore[arg-type]
+        for number, host in enumerate(HOSTS, start=1):
+            cell.add_compute_node(connection, _node(number, host.root_uuid, host, host.name))
+            for guest in host.guests:
+                cell.add_instance(connection, _instance(guest, host.name))
+            for guest in host.leaked:
+                cell.add_instance(connection, _deleted(guest, host.name, now))
+            if host.ghost:
+                ghost = _node(number + len(HOSTS), cast.known_uuid(host.ghost), host, host.ghost)
+                cell.add_compute_node(connection, ghost)
+        cell.add_instance(connection, _resizing())
+        cell.add_migration(connection, _evacuation(now))
+        cell.add_migration(connection, _resize(now))
+    engine.dispose()
+
+
+def _node(number: int, uuid: str, host: HostCast, hostname: str) -> ComputeNode:
+    return ComputeNode(
+        id=number,
+        uuid=uuid,
+        host=host.name,
+        hypervisor_hostname=hostname,
+        deleted=False,
+        vcpus=host.cpus,
+        memory_mib=host.memory_mib,
+        local_gib=host.disk_gib,
+    )
+
+
+def _instance(guest: Guest, host: str) -> Instance:
+    return Instance(
+        uuid=guest.uuid,
+        name=guest.name,
+        project_id=cast.PROJECT,
+        user_id=cast.USER,
+        host=host,
+        node=host,
+        vm_state="active",
+        task_state=None,
+        deleted=False,
+        hidden=False,
+        flavor=guest.flavor,
+        flavor_id=guest.flavor.id,
+    )
+
+
+def _deleted(guest: Guest, host: str, now: datetime.datetime) -> Instance:
+    gone = _instance(guest, host)
+    return dataclasses.replace(gone, vm_state="deleted", deleted=True, deleted_at=now - _YESTERDAY)
+
+
+def _resizing() -> Instance:
+    moving = _instance(cast.RESIZED, cast.ELSEWHERE)
+    return dataclasses.replace(moving, task_state="resize_prep", old_flavor=cast.SMALL, new_flavor=cast.LARGE)
+
+
+def _evacuation(now: datetime.datetime) -> Migration:
+    return Migration(
+        id=1,
+        uuid=cast.known_uuid("evacuation"),
+        instance_uuid=cast.EVACUATED.uuid,
+        kind="evacuation",
+        status="done",
+        source_host=cast.FIRST.name,
+        source_node=cast.FIRST.name,
+        dest_host=cast.SECOND.name,
+        dest_node=cast.SECOND.name,
+        old_type_id=cast.EVACUATED.flavor.id,
+        new_type_id=cast.EVACUATED.flavor.id,
+        created_at=now - _YESTERDAY,
+        updated_at=now - _YESTERDAY,
+    )
+
+
+def _resize(now: datetime.datetime) -> Migration:
+    return Migration(
+        id=2,
+        uuid=cast.known_uuid("resize"),
+        instance_uuid=cast.RESIZED.uuid,
+        kind="resize",
+        status="accepted",
+        source_host=cast.ELSEWHERE,
+        source_node=cast.ELSEWHERE,
+        dest_host=cast.SECOND.name,
+        dest_node=cast.SECOND.name,
+        old_type_id=cast.SMALL.id,
+        new_type_id=cast.LARGE.id,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def _second_host_as_it_was(world: World) -> None:
+    """The provider of the second host from the days when it was larger, with all that was ever allocated there.
+
+    Placement refuses an allocation above the capacity, and accepts an inventory below what is used: so a host
+    gets into story 5.
+    """
+    host = cast.SECOND
+    _placement(world, "POST", "/resource_providers", {"uuid": host.root_uuid, "name": host.name})
+    before = {
+        "VCPU": {"total": cast.BEFORE_CPUS, "allocation_ratio": cast.BEFORE_RATIO},
+        "MEMORY_MB": {"total": host.memory_mib},
+        "DISK_GB": {"total": cast.BEFORE_DISK_GIB},
+    }
+    body = {"resource_provider_generation": 0, "inventories": before}
+    _placement(world, "PUT", f"/resource_providers/{host.root_uuid}/inventories", body)
+    for guest in (*host.guests, *host.leaked):
+        if guest is not cast.EVACUATED:
+            allocate(world, guest.uuid, {host.root_uuid: _amounts(guest)})
+    resized = Guest(name=cast.RESIZED.name, flavor=cast.LARGE)
+    allocate(world, resized.uuid, {host.root_uuid: _amounts(resized)})
+
+
+def schedule_first_host(world: World) -> None:
+    """What the scheduler recorded on the first host once its inventory was there, the evacuated instance on both."""
+    for guest in cast.FIRST.guests:
+        allocate(world, guest.uuid, {cast.FIRST.root_uuid: _amounts(guest)})
+    amounts = _amounts(cast.EVACUATED)
+    allocate(world, cast.EVACUATED.uuid, {cast.FIRST.root_uuid: amounts, cast.SECOND.root_uuid: amounts})
+
+
+def _amounts(guest: Guest) -> dict[str, int]:
+    flavor = guest.flavor
+    return {"VCPU": flavor.vcpus, "MEMORY_MB": flavor.memory_mib, "DISK_GB": flavor.root_gib}
+
+
+def allocate(world: World, consumer: str, holdings: Mapping[str, Mapping[str, int]]) -> None:
+    """A new consumer's allocation, as the scheduler claims it."""
+    body = {
+        "allocations": {provider: {"resources": dict(held)} for provider, held in holdings.items()},
+        "project_id": cast.PROJECT,
+        "user_id": cast.USER,
+        "consumer_generation": None,
+    }
+    _placement(world, "PUT", f"/allocations/{consumer}", body)
+
+
+def candidates(world: World, vcpus: int) -> tuple[str, ...]:
+    """Providers that Placement offers for so many vCPUs: the scheduler's own question."""
+    answer = _placement(world, "GET", f"/allocation_candidates?resources=VCPU:{vcpus}&limit=100", None)
+    return tuple(sorted(answer["provider_summaries"]))
+
+
+def _placement(world: World, method: str, path: str, body: object) -> dict[str, dict[str, object]]:
+    headers = {"X-Auth-Token": TOKEN, "OpenStack-API-Version": "placement 1.36"}
+    answer = requests.request(method, world.placement.url + path, json=body, headers=headers, timeout=30)
+    if not answer.ok:
+        raise PlacementRejected(f"{method} {path}: {answer.text}", status=answer.status_code)
+    return dict(answer.json()) if answer.content else {}

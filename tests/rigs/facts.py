@@ -1,0 +1,264 @@
+"""Facts written by hand: small builders with sensible defaults, so that a test says only what it is about."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import uuid as uuids
+from collections.abc import Iterable
+from typing import Any
+
+from agent.errors import SourceUnavailable
+from agent.model.host import Cpu, Domain, DomainState, HostFacts
+from agent.model.nova import ComputeNode, Flavor, Instance, Migration, NovaState, Service, StateKind
+from agent.model.placement import Allocation, Inventory, PlacementView, Provider
+from agent.model.settings import RatioPolicy, Role, Settings, UnmanagedPolicy
+from agent.model.snapshot import FILESYSTEM, LIBVIRT, LVM, PLACEMENT, STATE, Reading, Snapshot
+from agent.model.storage import FileSystem, StorageFacts, Volume, VolumeGroup
+from agent.model.units import GIB, MIB
+
+HOST, NODE = "cmp1", "cmp1.example.org"
+ROOT_UUID = "00000000-0000-4000-8000-00000000c001"
+NOW = datetime.datetime(2026, 11, 21, 12, 0, 0)  # noqa: DTZ001 - the database's times are naive UTC
+INSTANCES = "/var/lib/nova/instances"
+
+
+def uuid(name: str | int) -> str:
+    """The uuid of that name."""
+    return str(uuids.uuid5(uuids.NAMESPACE_DNS, str(name)))
+
+
+def settings(**changes: Any) -> Settings:
+    """The defaults of nova, role owner, file system images."""
+    plain = Settings(
+        role=Role.OWNER,
+        takeover=False,
+        host=HOST,
+        cpu_ratio=RatioPolicy(configured=None, initial=4.0),
+        memory_ratio=RatioPolicy(configured=None, initial=1.0),
+        disk_ratio=RatioPolicy(configured=None, initial=1.0),
+        reserved_host_cpus=0,
+        reserved_host_memory_mib=0,
+        reserved_host_disk_mib=0,
+        cpu_shared_set=None,
+        cpu_dedicated_set=None,
+        vcpu_pin_set=None,
+        cpu_power_management=False,
+        file_backed_memory_mib=0,
+        images_type="qcow2",
+        images_volume_group=None,
+        instances_path=INSTANCES,
+        volume_groups=(),
+        foreign_volumes=UnmanagedPolicy.RESERVE,
+        unknown_guests=UnmanagedPolicy.RESERVE,
+        confirm_audits=2,
+        service_down_time_s=60,
+        full_read_every=10,
+        consumer_reads=20,
+        source_deadline_s=5.0,
+    )
+    return dataclasses.replace(plain, **changes)
+
+
+def lvm_settings(**changes: Any) -> Settings:
+    """Guests' disks in volume group vg0."""
+    return settings(**{"images_type": "lvm", "images_volume_group": "vg0", "volume_groups": ("vg0",), **changes})
+
+
+# The two flavors of spec/scenarios' common data.
+FLAVOR_A = Flavor(id=1, name="A", vcpus=1, memory_mib=128, root_gib=1, ephemeral_gib=0, swap_mib=0)
+FLAVOR_B = Flavor(id=2, name="B", vcpus=2, memory_mib=256, root_gib=5, ephemeral_gib=0, swap_mib=0)
+
+
+def instance(name: str | int = "i1", **changes: Any) -> Instance:
+    """An active instance of flavor A on this host."""
+    plain = Instance(
+        uuid=uuid(name),
+        name=str(name),
+        project_id="p",
+        user_id="u",
+        host=HOST,
+        node=NODE,
+        vm_state="active",
+        task_state=None,
+        deleted=False,
+        hidden=False,
+        flavor=FLAVOR_A,
+        flavor_id=1,
+    )
+    return dataclasses.replace(plain, **changes)
+
+
+def migration(number: int = 1, name: str | int = "i1", **changes: Any) -> Migration:
+    """A resize of instance ``name`` from this host to another, ``migrating``."""
+    plain = Migration(
+        id=number,
+        uuid=uuid(f"migration-{number}"),
+        instance_uuid=uuid(name),
+        kind="resize",
+        status="migrating",
+        source_host=HOST,
+        source_node=NODE,
+        dest_host="cmp2",
+        dest_node="cmp2.example.org",
+        old_type_id=1,
+        new_type_id=2,
+        created_at=NOW,
+        updated_at=None,
+    )
+    return dataclasses.replace(plain, **changes)
+
+
+INCOMING: dict[str, Any] = {
+    "source_host": "cmp2",
+    "source_node": "cmp2.example.org",
+    "dest_host": HOST,
+    "dest_node": NODE,
+}
+
+
+def node(number: int = 1, **changes: Any) -> ComputeNode:
+    """Our compute node row."""
+    plain = ComputeNode(id=number, uuid=ROOT_UUID, host=HOST, hypervisor_hostname=NODE, deleted=False)
+    return dataclasses.replace(plain, **changes)
+
+
+def service(**changes: Any) -> Service:
+    """A nova-compute service that has not been seen for a day."""
+    plain = Service(
+        id=1,
+        version=74,
+        disabled=False,
+        forced_down=False,
+        last_seen_up=NOW - datetime.timedelta(days=1),
+        created_at=NOW - datetime.timedelta(days=30),
+    )
+    return dataclasses.replace(plain, **changes)
+
+
+def state(*instances: Instance, **changes: Any) -> NovaState:
+    """What the database says of this host."""
+    plain = NovaState(kind=StateKind.SQL, host=HOST, nodes=(node(),), instances=instances, now=NOW)
+    return dataclasses.replace(plain, **changes)
+
+
+def domain(name: str | int = "i1", **changes: Any) -> Domain:
+    """The running guest of instance ``name``, of flavor A's size."""
+    plain = Domain(uuid=uuid(name), name=str(name), state=DomainState.RUNNING, vcpus=1, memory_mib=128)
+    return dataclasses.replace(plain, **changes)
+
+
+def host(*domains: Domain, cpus: int = 4, memory_mib: int = 512, **changes: Any) -> HostFacts:
+    """Common data of spec/scenarios: 4 CPUs, 512 MiB."""
+    plain = HostFacts(
+        hostname=NODE,
+        driver="QEMU",
+        libvirt_version=9000000,
+        hypervisor_version=7002000,
+        cpus=tuple(Cpu(id=number, online=True) for number in range(cpus)),
+        memory_mib=memory_mib,
+        memory_used_mib=100,
+        domains=domains,
+    )
+    return dataclasses.replace(plain, **changes)
+
+
+def group(size_gib: int = 6, *volumes: Volume, name: str = "vg0") -> StorageFacts:
+    """A volume group with these volumes."""
+    taken = sum(volume.extent_bytes for volume in volumes)
+    made = VolumeGroup(
+        name=name,
+        uuid=f"uuid-of-{name}",
+        size_bytes=size_gib * GIB,
+        free_bytes=size_gib * GIB - taken,
+        extent_bytes=4 * MIB,
+    )
+    return StorageFacts(groups=(made,), volumes=volumes)
+
+
+def volume(name: str, size_gib: float, *, in_group: str = "vg0") -> Volume:
+    """A linear volume."""
+    size = int(size_gib * GIB)
+    return Volume(group=in_group, name=name, uuid=f"uuid-of-{name}", size_bytes=size, extent_bytes=size)
+
+
+def filesystem(size_gib: float = 6) -> StorageFacts:
+    """The file system of ``instances_path``."""
+    size = int(size_gib * GIB)
+    return StorageFacts(
+        filesystems=(FileSystem(path=INSTANCES, size_bytes=size, free_bytes=size, available_bytes=size),)
+    )
+
+
+def inventory(resource_class: str, total: int, **changes: Any) -> Inventory:
+    """An inventory whose largest unit is all of it."""
+    return Inventory(**{"resource_class": resource_class, "total": total, "max_unit": total, **changes})
+
+
+def root(*inventories: Inventory, **changes: Any) -> Provider:
+    """Our root provider, ours by its traits."""
+    plain = Provider(
+        uuid=ROOT_UUID,
+        name=NODE,
+        parent_uuid=None,
+        generation=7,
+        inventories=inventories,
+        traits=frozenset({"COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE"}),
+    )
+    return dataclasses.replace(plain, **changes)
+
+
+def allocations(consumer: str, **amounts: int) -> tuple[Allocation, ...]:
+    """What that consumer uuid holds on the root."""
+    return tuple(
+        Allocation(
+            consumer_uuid=consumer, consumer_generation=1, provider_uuid=ROOT_UUID, resource_class=name, amount=amount
+        )
+        for name, amount in sorted(amounts.items())
+    )
+
+
+def view(*held: Iterable[Allocation], provider: Provider | None = None, **changes: Any) -> PlacementView:
+    """Our tree of one provider with these allocations, freshly read."""
+    plain = PlacementView(
+        root_uuid=ROOT_UUID,
+        providers=(provider,) if provider else (root(),),
+        allocations=tuple(a for some in held for a in some),
+        allocations_fresh=True,
+    )
+    return dataclasses.replace(plain, **changes)
+
+
+def good(source: str, value: Any) -> Reading[Any]:
+    """A reading with that value."""
+    return Reading(source=source, taken_at="2026-11-21T12:00:00.000Z", duration_s=0.01, value=value)
+
+
+def failed(source: str) -> Reading[Any]:
+    """A reading that failed."""
+    error = SourceUnavailable(source, "no answer within 5 s")
+    return Reading(source=source, taken_at="2026-11-21T12:00:00.000Z", duration_s=5.0, error=error)
+
+
+def snapshot(
+    *,
+    placement: PlacementView | None = None,
+    nova: NovaState | None = None,
+    libvirt: HostFacts | None = None,
+    lvm: StorageFacts | None = None,
+    files: StorageFacts | None = None,
+    lost: Iterable[str] = (),
+) -> Snapshot:
+    """Everything was read, but what ``lost`` names."""
+    values = {
+        PLACEMENT: placement or view(),
+        STATE: nova or state(),
+        LIBVIRT: libvirt or host(),
+        LVM: lvm or group(),
+        FILESYSTEM: files or filesystem(),
+    }
+    lost = frozenset(lost)
+    made = {name: failed(name) if name in lost else good(name, value) for name, value in values.items()}
+    return Snapshot(
+        placement=made[PLACEMENT], nova=made[STATE], host=made[LIBVIRT], storage=(made[LVM], made[FILESYSTEM])
+    )

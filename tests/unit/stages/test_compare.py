@@ -1,0 +1,216 @@
+"""The comparison table (design 3.3) and allocation clean-up: spec/scenarios rows 43 to 58, one verdict each."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.model.nova import StateKind
+from agent.model.report import Verdict
+from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
+from agent.stages.compare import compare
+from agent.stages.ledger import books, promise_of
+from tests.rigs.facts import (
+    FLAVOR_A,
+    FLAVOR_B,
+    INCOMING,
+    NODE,
+    allocations,
+    domain,
+    host,
+    instance,
+    lvm_settings,
+    migration,
+    settings,
+    snapshot,
+    state,
+    uuid,
+    view,
+)
+
+I1 = uuid("i1")
+A_HELD = allocations(I1, VCPU=1, MEMORY_MB=128, DISK_GB=1)
+
+
+def verdicts(world, decided=None):
+    """Verdict by (consumer, class)."""
+    decided = decided or settings()
+    kept = books(world, decided, NODE)
+    return {(r.key, r.resource_class): r.verdict for r in compare(world, kept, promise_of(world, NODE), NODE)}
+
+
+def only(world):
+    """The one verdict that all rows share."""
+    (verdict,) = set(verdicts(world).values())
+    return verdict
+
+
+TABLE = {
+    "promised, held, recorded equal": (
+        snapshot(nova=state(instance()), libvirt=host(domain()), placement=view(A_HELD)),
+        Verdict.AGREED,
+    ),
+    "promised, held, not recorded": (
+        snapshot(nova=state(instance()), libvirt=host(domain())),
+        Verdict.ALLOCATION_MISSING,
+    ),
+    "promised, not held, recorded": (
+        snapshot(nova=state(instance()), placement=view(A_HELD)),
+        Verdict.GUEST_MISSING,
+    ),
+    "the same while a task is set": (
+        snapshot(nova=state(instance(task_state="spawning")), placement=view(A_HELD)),
+        Verdict.SETTLING,
+    ),
+    "the same for what comes in": (
+        snapshot(
+            nova=state(
+                instance(task_state="resize_prep", new_flavor=FLAVOR_A, host="cmp2", node="x"),
+                migrations=(migration(**INCOMING),),
+            ),
+            placement=view(A_HELD),
+        ),
+        Verdict.SETTLING,
+    ),
+    "promised alone": (snapshot(nova=state(instance())), Verdict.GUEST_MISSING),
+    "held and recorded": (snapshot(libvirt=host(domain()), placement=view(A_HELD)), Verdict.GUEST_UNKNOWN),
+    "held alone": (snapshot(libvirt=host(domain())), Verdict.GUEST_UNKNOWN),
+    "s45 recorded, its migration in progress": (
+        snapshot(
+            nova=state(migrations=(migration(),)),
+            placement=view(allocations(uuid("migration-1"), VCPU=1)),
+        ),
+        Verdict.SETTLING,
+    ),
+    "recorded by a migration that is confirmed": (
+        snapshot(
+            nova=state(instance(host="cmp2", node="x"), migrations=(migration(status="confirmed"),)),
+            placement=view(allocations(uuid("migration-1"), VCPU=1)),
+        ),
+        Verdict.ALLOCATION_STALE_MOVE,
+    ),
+    "s46 recorded, deleted": (
+        snapshot(nova=state(instance(deleted=True, vm_state="deleted")), placement=view(A_HELD)),
+        Verdict.ALLOCATION_LEAKED,
+    ),
+    "s47 recorded, deleted and hidden": (
+        snapshot(nova=state(instance(deleted=True, hidden=True)), placement=view(A_HELD)),
+        Verdict.SETTLING,
+    ),
+    "s48 recorded, no row": (snapshot(placement=view(A_HELD)), Verdict.CONSUMER_UNKNOWN),
+    "s49 recorded, no host yet": (
+        snapshot(nova=state(instance(host=None, node=None, vm_state="building")), placement=view(A_HELD)),
+        Verdict.SETTLING,
+    ),
+    "s50 recorded, ours, not counted, task set": (
+        snapshot(nova=state(instance(vm_state="shelved_offloaded", task_state="unshelving")), placement=view(A_HELD)),
+        Verdict.SETTLING,
+    ),
+    "s52 recorded, lives elsewhere": (
+        snapshot(nova=state(instance(host="cmp2", node="x")), placement=view(A_HELD)),
+        Verdict.ALLOCATION_STALE_MOVE,
+    ),
+    "s52 recorded, lives elsewhere, on its way": (
+        snapshot(nova=state(instance(host="cmp2", node="x"), migrations=(migration(),)), placement=view(A_HELD)),
+        Verdict.SETTLING,
+    ),
+    "shelved-offloaded, allocation left": (
+        snapshot(nova=state(instance(host=None, node=None, vm_state="shelved_offloaded")), placement=view(A_HELD)),
+        Verdict.ALLOCATION_STALE_MOVE,
+    ),
+    "a soft-deleted instance is a living one": (
+        snapshot(nova=state(instance(vm_state="soft-delete")), libvirt=host(domain()), placement=view(A_HELD)),
+        Verdict.AGREED,
+    ),
+    "a row that does not parse makes its consumer unknown": (
+        snapshot(
+            nova=state(instance(flavor=None, problem="flavor is NULL")), libvirt=host(domain()), placement=view(A_HELD)
+        ),
+        Verdict.UNKNOWN,
+    ),
+    "without a cloud libvirt is the promise": (
+        snapshot(nova=state(kind=StateKind.NONE), libvirt=host(domain()), placement=view(A_HELD)),
+        Verdict.AGREED,
+    ),
+}
+# Of a guest without metadata nothing is known of its disk, so here it is not recorded either.
+TABLE["without a cloud libvirt is the promise"] = (
+    snapshot(
+        nova=state(kind=StateKind.NONE),
+        libvirt=host(domain()),
+        placement=view(allocations(I1, VCPU=1, MEMORY_MB=128)),
+    ),
+    Verdict.AGREED,
+)
+
+
+@pytest.mark.parametrize(("world", "expected"), TABLE.values(), ids=TABLE.keys())
+def test_the_table(world, expected):
+    assert only(world) is expected
+
+
+def test_one_class_that_differs():
+    world = snapshot(
+        nova=state(instance()),
+        libvirt=host(domain()),
+        placement=view(allocations(I1, VCPU=3, MEMORY_MB=128, DISK_GB=1)),
+    )
+    assert verdicts(world)[I1, "VCPU"] is Verdict.ALLOCATION_DIFFERS
+    assert verdicts(world)[I1, "MEMORY_MB"] is Verdict.AGREED
+
+
+def test_a_volume_backed_instance_with_recorded_disk_differs():
+    world = snapshot(nova=state(instance(boots_from_volume=True)), libvirt=host(domain()), placement=view(A_HELD))
+    assert verdicts(world)[I1, "DISK_GB"] is Verdict.ALLOCATION_DIFFERS
+
+
+def test_a_class_that_nobody_decides_is_not_compared():
+    world = snapshot(
+        nova=state(instance()),
+        libvirt=host(domain()),
+        placement=view(allocations(I1, VCPU=1, MEMORY_MB=128, DISK_GB=1, VGPU=1)),
+    )
+    assert verdicts(world)[I1, "VGPU"] is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize("lost", [STATE, LIBVIRT, PLACEMENT])
+def test_what_was_not_read_accuses_nobody(lost):
+    """Each accusation needs every book that it rests on."""
+    world = snapshot(
+        nova=state(instance(), instance("leaked", deleted=True)),
+        libvirt=host(domain()),
+        placement=view(A_HELD, allocations(uuid("leaked"), VCPU=1)),
+        lost=[lost],
+    )
+    allowed = {Verdict.AGREED, Verdict.UNKNOWN, Verdict.SETTLING}
+    if lost == LIBVIRT:  # a leak needs Placement and the database alone
+        allowed.add(Verdict.ALLOCATION_LEAKED)
+    assert set(verdicts(world).values()) <= allowed
+
+
+def test_a_guest_of_a_moving_instance_is_no_stranger():
+    world = snapshot(
+        nova=state(
+            instance(host="cmp2", node="x", task_state="migrating", flavor=FLAVOR_B),
+            migrations=(migration(kind="live-migration", status="completed"),),
+        ),
+        libvirt=host(domain()),
+        placement=view(),
+    )
+    # The migration is over, the guest still defined here: that is worth a word.
+    assert only(world) is Verdict.GUEST_UNKNOWN
+    during = snapshot(
+        nova=state(
+            instance(host="cmp2", node="x", task_state=None),
+            migrations=(migration(kind="live-migration", status="post-migrating"),),
+        ),
+        libvirt=host(domain()),
+        placement=view(),
+    )
+    assert only(during) is Verdict.SETTLING
+
+
+def test_volumes_of_the_host_itself_are_unmanaged():
+    from tests.rigs.facts import group, volume
+
+    world = snapshot(lvm=group(10, volume("by-hand", 3)))
+    assert verdicts(world, lvm_settings()) == {("vg0/by-hand", "DISK_GB"): Verdict.UNMANAGED}
