@@ -1,0 +1,401 @@
+"""Rows of nova's database: what each column means, and that a broken row spoils nothing but itself."""
+
+import datetime
+import json
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.errors import SourceInconsistent
+from agent.model.nova import Flavor, StateKind
+from agent.sources.nova_documents import context_id_from_document, flavor_from_primitive, flavors_from_document
+from agent.sources.nova_rows import CellRows, migration_from_row, state_from_rows
+
+ONE = "11111111-1111-4111-8111-111111111111"
+TWO = "22222222-2222-4222-8222-222222222222"
+NOW = "2026-11-21 10:58:05"
+
+# Spec reconcile 10, worked example 1: the flavor as a conductor of nova 34 sent it.
+SMALL = {
+    "nova_object.name": "Flavor",
+    "nova_object.namespace": "nova",
+    "nova_object.version": "1.2",
+    "nova_object.data": {
+        "id": 1,
+        "name": "m1.small",
+        "memory_mb": 2048,
+        "vcpus": 1,
+        "root_gb": 20,
+        "ephemeral_gb": 0,
+        "flavorid": "2",
+        "swap": 512,
+        "rxtx_factor": 1.0,
+        "vcpu_weight": 0,
+        "disabled": False,
+        "is_public": True,
+        "extra_specs": {"hw:cpu_policy": "dedicated"},
+        "description": None,
+    },
+}
+SMALL_FLAVOR = Flavor(
+    id=1,
+    name="m1.small",
+    vcpus=1,
+    memory_mib=2048,
+    root_gib=20,
+    ephemeral_gib=0,
+    swap_mib=512,
+    extra_specs=(("hw:cpu_policy", "dedicated"),),
+)
+CONTEXT = {
+    "nova_object.name": "MigrationContext",
+    "nova_object.namespace": "nova",
+    "nova_object.version": "1.2",
+    "nova_object.data": {"instance_uuid": ONE, "migration_id": 4, "old_numa_topology": None},
+}
+
+
+def flavor_text(current=SMALL, old=None, new=None):
+    return json.dumps({"cur": current, "old": old, "new": new})
+
+
+def changed(**fields):
+    return {**SMALL, "nova_object.data": {**SMALL["nova_object.data"], **fields}}
+
+
+def instance_row(**changes):
+    return {
+        "id": 1,
+        "uuid": ONE,
+        "display_name": "web",
+        "project_id": "p1",
+        "user_id": "u1",
+        "host": "cmp1",
+        "node": "cmp1.example.org",
+        "vm_state": "active",
+        "task_state": None,
+        "deleted": 0,
+        "hidden": 0,
+        "instance_type_id": 1,
+        "image_ref": "i1",
+        "deleted_at": None,
+        "updated_at": NOW,
+        "extra_id": 1,
+        "extra_deleted": 0,
+        "flavor": flavor_text(),
+        "migration_context": None,
+        **changes,
+    }
+
+
+def migration_row(**changes):
+    return {
+        "id": 1,
+        "uuid": "b045bb9d-8320-4dbb-a193-e2d8cc2a5740",
+        "instance_uuid": ONE,
+        "migration_type": "resize",
+        "status": "finished",
+        "source_compute": "cmp1",
+        "source_node": "cmp1.example.org",
+        "dest_compute": "cmp2",
+        "dest_node": "cmp2.example.org",
+        "old_instance_type_id": 1,
+        "new_instance_type_id": 2,
+        "created_at": NOW,
+        "updated_at": None,
+        "deleted": 0,
+        **changes,
+    }
+
+
+def node_row(**changes):
+    return {"id": 1, "uuid": TWO, "host": "cmp1", "hypervisor_hostname": "cmp1.example.org", "deleted": 0, **changes}
+
+
+def service_row(**changes):
+    return {"id": 1, "version": 74, "disabled": 0, "forced_down": None, "last_seen_up": NOW, **changes}
+
+
+def state(**groups):
+    return state_from_rows("cmp1", CellRows(now=NOW, **groups))
+
+
+def one_instance(**groups):
+    [instance] = state(**{"instances": (instance_row(),), **groups}).instances
+    return instance
+
+
+def test_an_empty_cell_is_an_empty_state():
+    empty = state()
+
+    assert (empty.kind, empty.host, empty.instances, empty.unreadable) == (StateKind.SQL, "cmp1", (), ())
+    assert empty.now == datetime.datetime(2026, 11, 21, 10, 58, 5)  # noqa: DTZ001
+
+
+def test_the_flavor_comes_from_the_document():
+    instance = one_instance()
+
+    assert instance.flavor == SMALL_FLAVOR
+    assert (instance.old_flavor, instance.new_flavor, instance.problem) == (None, None, None)
+
+
+def test_old_and_new_flavor_are_kept_apart():
+    text = flavor_text(old=changed(vcpus=2), new=changed(vcpus=3))
+    instance = one_instance(instances=(instance_row(flavor=text),))
+
+    assert [f.vcpus for f in (instance.flavor, instance.old_flavor, instance.new_flavor)] == [1, 2, 3]
+
+
+def test_a_newer_minor_version_with_unknown_fields_is_read():
+    newer = {**changed(burst_credits={"a": [1]}), "nova_object.version": "1.9", "nova_object.changes": ["vcpus"]}
+
+    assert flavor_from_primitive(newer, "here") == SMALL_FLAVOR
+
+
+def test_an_absent_extra_specs_means_none():
+    fields = {key: value for key, value in SMALL["nova_object.data"].items() if key != "extra_specs"}
+
+    assert flavor_from_primitive({**SMALL, "nova_object.data": fields}, "here").extra_specs == ()
+
+
+@pytest.mark.parametrize(
+    ("primitive", "named"),
+    [
+        (None, "None"),
+        ({**SMALL, "nova_object.version": "2.0"}, "2.0"),
+        ({**SMALL, "nova_object.name": "Instance"}, "Instance"),
+        ({**SMALL, "nova_object.data": None}, "nova_object.data"),
+        (changed(vcpus=None), "vcpus is NULL"),
+        (changed(vcpus=-1), "vcpus"),
+        (changed(memory_mb="2048"), "memory_mb"),
+        (changed(root_gb=True), "root_gb"),
+        (changed(swap=1.5), "swap"),
+        (changed(extra_specs={"a": 1}), "extra_specs"),
+        (changed(extra_specs=[]), "extra_specs"),
+    ],
+)
+def test_a_flavor_that_is_none_is_named(primitive, named):
+    with pytest.raises(SourceInconsistent, match=named):
+        flavor_from_primitive(primitive, "here")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"flavor": None},
+        {"flavor": ""},
+        {"flavor": b"{}"},
+        {"flavor": "{"},
+        {"flavor": "[1]"},
+        {"flavor": "[" * 100_000},
+        {"flavor": '{"cur": ' + "9" * 5000 + "}"},
+        {"flavor": "{}"},
+        {"extra_id": None},
+        {"migration_context": "null"},
+        {"migration_context": json.dumps({**CONTEXT, "nova_object.version": "2.0"})},
+        {"host": 5},
+        {"deleted": "yes"},
+        {"updated_at": "yesterday"},
+    ],
+)
+def test_a_broken_row_makes_its_instance_unknown_and_no_other(changes):
+    groups = {"instances": (instance_row(**changes), instance_row(uuid=TWO, id=2))}
+    broken, whole = state(**groups).instances
+
+    assert (broken.uuid, broken.flavor) == (ONE, None)
+    assert ONE in broken.problem
+    assert (whole.flavor, whole.problem) == (SMALL_FLAVOR, None)
+    assert state(**groups).unreadable == (broken.problem,)
+
+
+def test_a_complaint_names_the_column():
+    instance = one_instance(instances=(instance_row(flavor=None),))
+
+    assert instance.problem == f"instance_extra of instance {ONE}: flavor is NULL"
+
+
+def test_an_instance_without_uuid_is_listed():
+    assert state(instances=(instance_row(uuid=None),)).unreadable == ("instances id 1: uuid is None",)
+
+
+def test_the_live_extra_row_counts():
+    stale = instance_row(extra_id=9, extra_deleted=9, flavor=flavor_text(changed(vcpus=64)))
+
+    assert one_instance(instances=(stale, instance_row())).flavor == SMALL_FLAVOR
+    assert one_instance(instances=(instance_row(), stale)).flavor == SMALL_FLAVOR
+
+
+def test_a_migration_context_gives_its_migration():
+    assert one_instance(instances=(instance_row(migration_context=json.dumps(CONTEXT)),)).migration_context_id == 4
+
+
+def test_a_migration_context_of_an_old_row_names_no_migration():
+    old = {**CONTEXT, "nova_object.version": "1.0", "nova_object.data": {"instance_uuid": ONE}}
+
+    assert context_id_from_document(json.dumps(old), "here") is None
+
+
+@pytest.mark.parametrize(
+    ("disks", "image_ref", "volume"),
+    [
+        ((("volume", 0),), "i1", True),
+        ((("local", 0),), "", False),
+        (((None, 0),), "", False),
+        ((), "", True),
+        ((), None, True),
+        ((), "i1", False),
+        ((("volume", 7),), "i1", False),  # detached: the deleted row does not count
+        ((("volume", 7), ("local", 0)), "", False),
+    ],
+)
+def test_what_an_instance_boots_from(disks, image_ref, volume):
+    rows = tuple(
+        {"id": number, "instance_uuid": ONE, "deleted": deleted, "boot_index": 0, "destination_type": destination}
+        for number, (destination, deleted) in enumerate(disks)
+    )
+
+    assert one_instance(instances=(instance_row(image_ref=image_ref),), boot_disks=rows).boots_from_volume is volume
+
+
+def test_a_deleted_instance_booted_from_its_deleted_disk():
+    disk = {"id": 3, "instance_uuid": ONE, "deleted": 3, "boot_index": 0, "destination_type": "volume"}
+
+    assert one_instance(instances=(instance_row(deleted=1),), boot_disks=(disk,)).boots_from_volume
+
+
+@pytest.mark.parametrize(
+    ("migration_type", "old", "new", "kind"),
+    [
+        ("evacuation", 1, 2, "evacuation"),
+        (None, 1, 2, "resize"),
+        (None, 1, 1, "migration"),
+        (None, None, None, "migration"),
+    ],
+)
+def test_the_kind_of_a_migration(migration_type, old, new, kind):
+    row = migration_row(migration_type=migration_type, old_instance_type_id=old, new_instance_type_id=new)
+
+    assert migration_from_row(row).kind == kind
+
+
+@pytest.mark.parametrize("changes", [{"status": None}, {"id": None}, {"updated_at": "0000-00-00 00:00:00"}])
+def test_a_broken_migration_makes_its_instance_unknown(changes):
+    result = state(instances=(instance_row(),), migrations=(migration_row(**changes),))
+
+    assert result.migrations == ()
+    assert result.instances[0].flavor is None
+    assert len(result.unreadable) == 1
+    assert "migrations id" in result.unreadable[0]
+
+
+def test_a_broken_finished_evacuation_is_only_listed():
+    result = state(instances=(instance_row(),), finished_evacuations=(migration_row(status=None),))
+
+    assert result.instances[0].flavor == SMALL_FLAVOR
+    assert len(result.unreadable) == 1
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        {"nodes": (node_row(uuid=None),)},
+        {"nodes": (node_row(hypervisor_hostname=None),)},
+        {"nodes": (node_row(vcpus="many"),)},
+        {"services": (service_row(id=None),)},
+        {"services": (service_row(), service_row(id=2))},
+    ],
+)
+def test_what_identity_rests_on_must_be_whole(groups):
+    with pytest.raises(SourceInconsistent, match=r"compute_nodes|services"):
+        state(**groups)
+
+
+def test_a_service_without_flags_is_neither_disabled_nor_down():
+    service = state(services=(service_row(disabled=None),)).service
+
+    assert (service.disabled, service.forced_down, service.version) == (False, False, 74)
+
+
+def test_times_with_a_zone_become_utc():
+    # The form of the versioned objects ("2026-11-21T10:58:05Z"), and one hour east of it.
+    for text in ("2026-11-21T10:58:05Z", "2026-11-21T11:58:05+01:00"):
+        assert migration_from_row(migration_row(created_at=text)).created_at == datetime.datetime(  # noqa: DTZ001
+            2026, 11, 21, 10, 58, 5
+        )
+
+
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+TIMES = st.datetimes() | st.datetimes(timezones=st.timezones())
+CELLS = ANY_JSON | st.binary(max_size=8) | TIMES | st.integers(min_value=10**5000)
+
+
+def bent(row):
+    """That row with any of its columns bent or gone."""
+    return st.dictionaries(st.sampled_from(sorted(row)), CELLS, max_size=4).map(lambda changes: {**row, **changes})
+
+
+def groups_of(row):
+    return st.lists(bent(row), max_size=3).map(tuple)
+
+
+DISK = {"id": 1, "instance_uuid": ONE, "deleted": 0, "boot_index": 0, "destination_type": "local"}
+ANY_ROWS = st.builds(
+    CellRows,
+    now=CELLS,
+    services=groups_of(service_row()),
+    nodes=groups_of(node_row()),
+    instances=groups_of(instance_row()),
+    boot_disks=groups_of(DISK),
+    migrations=groups_of(migration_row()),
+    finished_evacuations=groups_of(migration_row()),
+)
+
+
+@given(ANY_ROWS)
+def test_law_nothing_but_source_inconsistent_escapes(rows):
+    try:
+        result = state_from_rows("cmp1", rows)
+    except SourceInconsistent:
+        return
+    for instance in result.instances:
+        assert (instance.flavor is None) == (instance.problem is not None)
+        assert instance.problem is None or instance.problem in result.unreadable
+
+
+@given(st.text() | st.from_regex(r'\{"(cur|nova_object\.name|nova_object\.data)": .{0,9}\}') | ANY_JSON.map(json.dumps))
+def test_law_documents_parse_or_are_named(text):
+    for parse in (flavors_from_document, context_id_from_document):
+        with pytest.raises(SourceInconsistent, match="here"):
+            parse(text, "here")
+
+
+@given(
+    st.fixed_dictionaries({name: st.integers(0, 2**40) for name in ("vcpus", "memory_mb", "root_gb", "ephemeral_gb")}),
+    st.dictionaries(st.text(), st.text(), max_size=4),
+)
+def test_law_every_good_flavor_is_read_as_it_is(sizes, specs):
+    flavor = flavor_from_primitive(changed(**sizes, extra_specs=specs), "here")
+
+    read = {"vcpus": flavor.vcpus, "memory_mb": flavor.memory_mib}
+    assert {**read, "root_gb": flavor.root_gib, "ephemeral_gb": flavor.ephemeral_gib} == sizes
+    assert dict(flavor.extra_specs) == specs
+
+
+@given(st.lists(st.integers(1, 50), unique=True, max_size=8), st.randoms(use_true_random=False))
+def test_law_the_order_and_repetition_of_rows_change_nothing(numbers, shuffler: random.Random):
+    instances = [instance_row(id=n, uuid=f"00000000-0000-4000-8000-{n:012d}") for n in numbers]
+    migrations = [migration_row(id=n) for n in numbers]
+    nodes = [node_row(id=n) for n in numbers]
+    plain = state(instances=tuple(instances), migrations=tuple(migrations), nodes=tuple(nodes))
+    for rows in (instances, migrations):
+        rows.extend(list(rows))
+    for rows in (instances, migrations, nodes):
+        shuffler.shuffle(rows)
+
+    assert state(instances=tuple(instances), migrations=tuple(migrations), nodes=tuple(nodes)) == plain

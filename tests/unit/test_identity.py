@@ -1,0 +1,230 @@
+"""Whose provider is ours: files, then the host's own record; never a new one while the cloud knows the host."""
+
+import multiprocessing
+import stat
+import uuid
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.errors import ConfigError
+from agent.identity import ComputeIdFiles, identity_from_state
+from agent.model.nova import ComputeNode, NovaState, Service, StateKind
+
+ONE = "11111111-1111-4111-8111-111111111111"
+TWO = "22222222-2222-4222-8222-222222222222"
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Files in two configuration folders, nova's state path and ours; all folders are there, all empty."""
+    folders = [tmp_path / name for name in ("etc-nova", "etc-stocktake", "lib-nova", "lib-stocktake")]
+    for folder in folders:
+        folder.mkdir()
+    return ComputeIdFiles((folders[0], folders[1]), folders[2], folders[3])
+
+
+def every_path(files):
+    return [*(folder / "compute_id" for folder in (*files.config_dirs, files.nova_state_path, files.state_dir))]
+
+
+def test_no_file_gives_no_identity(files):
+    assert files.find() is None
+
+
+def test_folders_that_do_not_exist_give_no_identity(tmp_path):
+    assert ComputeIdFiles((tmp_path / "a",), None, tmp_path / "b").find() is None
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_a_file_anywhere_is_found(files, place):
+    path = every_path(files)[place]
+    path.write_text(ONE)
+    identity = files.find()
+
+    assert (identity.uuid, identity.origin) == (ONE, str(path))
+
+
+def test_the_first_of_equal_files_is_named(files):
+    for path in every_path(files)[1:]:
+        path.write_text(f"  {ONE.upper()}\n")
+    identity = files.find()
+
+    assert (identity.uuid, identity.origin) == (ONE, str(every_path(files)[1]))
+
+
+def test_two_files_that_differ_are_both_named(files):
+    first, last = every_path(files)[0], every_path(files)[3]
+    first.write_text(ONE)
+    last.write_text(TWO)
+
+    with pytest.raises(ConfigError) as caught:
+        files.find()
+    assert all(part in str(caught.value) for part in (str(first), str(last), ONE, TWO))
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"no uuid", ONE.encode() + b"\nxyz", b"\xff\xfe", ONE[:-1].encode()])
+def test_garbage_is_named_and_never_taken_for_missing(files, content):
+    every_path(files)[0].write_text(ONE)
+    path = every_path(files)[3]
+    path.write_bytes(content)
+
+    with pytest.raises(ConfigError, match="lib-stocktake/compute_id"):
+        files.find()
+
+
+def test_a_folder_in_the_place_of_the_file_is_named(files):
+    every_path(files)[2].mkdir()
+
+    with pytest.raises(ConfigError, match="lib-nova/compute_id"):
+        files.find()
+
+
+def test_a_new_identity_is_on_disk_and_found_again(files):
+    created = files.create()
+    path = every_path(files)[3]
+
+    assert uuid.UUID(created.uuid).version == 4
+    assert path.read_text().strip() == created.uuid
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+    assert files.find().uuid == created.uuid
+    assert [each.name for each in files.state_dir.iterdir()] == ["compute_id"]
+
+
+def test_the_state_folder_is_made_where_it_is_missing(tmp_path):
+    files = ComputeIdFiles((), None, tmp_path / "new" / "state")
+
+    assert files.create().uuid == files.find().uuid
+
+
+def test_an_existing_file_is_never_overwritten(files):
+    path = every_path(files)[3]
+    path.write_text(ONE)
+
+    assert files.create().uuid == ONE
+    assert path.read_text() == ONE
+
+
+def test_an_existing_file_with_garbage_is_neither_overwritten_nor_used(files):
+    path = every_path(files)[3]
+    path.write_text("garbage")
+
+    with pytest.raises(ConfigError, match="garbage"):
+        files.create()
+    assert path.read_text() == "garbage"
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    files = ComputeIdFiles((), None, tmp_path / "file" / "state")
+
+    with pytest.raises(ConfigError, match="file/state/compute_id"):
+        files.create()
+
+
+def _create(files, start, answers):
+    start.wait()
+    answers.put(files.create().uuid)
+
+
+def test_processes_that_create_at_once_agree(files):
+    context = multiprocessing.get_context("fork")
+    start, answers = context.Event(), context.Queue()
+    workers = [context.Process(target=_create, args=(files, start, answers)) for _ in range(8)]
+    for worker in workers:
+        worker.start()
+    start.set()
+    uuids = {answers.get(timeout=20) for _ in workers}
+    for worker in workers:
+        worker.join(20)
+
+    assert uuids == {files.find().uuid}
+
+
+def node(number, host="cmp1", hostname="cmp1.example.org", *, node_uuid=ONE, deleted=False):
+    return ComputeNode(id=number, uuid=node_uuid, host=host, hypervisor_hostname=hostname, deleted=deleted)
+
+
+SERVICE = Service(id=7, version=74, disabled=False, forced_down=False, last_seen_up=None, created_at=None)
+
+
+def state(*nodes, service=SERVICE, kind=StateKind.SQL):
+    return NovaState(kind=kind, host="cmp1", nodes=nodes, service=service)
+
+
+def test_the_host_s_own_record_is_the_identity():
+    identity = identity_from_state(state(node(3, node_uuid=ONE.upper())), "cmp1.example.org")
+
+    assert (identity.uuid, identity.origin) == (ONE, "compute_nodes id 3")
+
+
+def test_a_record_without_service_is_the_identity_too():
+    assert identity_from_state(state(node(3), service=None), "cmp1.example.org").uuid == ONE
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [(), (node(1, hostname="old.example.org"),), (node(1, deleted=True),), (node(1, host="cmp2"),)],
+)
+def test_a_service_without_record_is_a_lost_identity(nodes):
+    with pytest.raises(ConfigError) as caught:
+        identity_from_state(state(*nodes), "cmp1.example.org")
+    message = str(caught.value)
+
+    assert all(part in message for part in ("cmp1.example.org", "id 7", "compute_id"))
+    assert ("old.example.org" in message) == any(each.hypervisor_hostname == "old.example.org" for each in nodes)
+
+
+@pytest.mark.parametrize("nodes", [(), (node(1, hostname="old.example.org"),), (node(1, deleted=True),)])
+def test_a_host_that_the_cloud_does_not_know_may_have_a_new_identity(nodes):
+    assert identity_from_state(state(*nodes, service=None), "cmp1.example.org") is None
+
+
+def test_without_a_cloud_a_new_identity_may_be_made():
+    assert identity_from_state(state(service=None, kind=StateKind.NONE), "cmp1.example.org") is None
+
+
+def test_a_record_without_a_uuid_is_refused():
+    with pytest.raises(ConfigError, match="compute_nodes id 3"):
+        identity_from_state(state(node(3, node_uuid="none")), "cmp1.example.org")
+
+
+def test_two_live_records_of_one_node_are_refused():
+    with pytest.raises(ConfigError, match="1, 2"):
+        identity_from_state(state(node(1), node(2, node_uuid=TWO)), "cmp1.example.org")
+
+
+NODES = st.builds(
+    node,
+    st.integers(1, 99),
+    st.sampled_from(["cmp1", "cmp2"]),
+    st.sampled_from(["a", "b", "c"]),
+    node_uuid=st.uuids().map(str),
+    deleted=st.booleans(),
+)
+
+
+@given(st.lists(NODES, max_size=6), st.sampled_from([None, SERVICE]), st.sampled_from(["a", "b"]))
+def test_law_an_identity_is_always_the_record_of_this_host_and_node(nodes, service, hostname):
+    ours = [
+        each.uuid for each in nodes if (each.host, each.hypervisor_hostname, each.deleted) == ("cmp1", hostname, False)
+    ]
+    try:
+        identity = identity_from_state(state(*nodes, service=service), hostname)
+    except ConfigError:
+        assert len(ours) > 1 or (not ours and service is not None)
+        return
+    assert ([] if identity is None else [identity.uuid]) == ours
+    assert identity is not None or service is None
+
+
+@given(st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\r"), max_size=60))
+def test_law_a_file_is_a_uuid_or_a_configuration_error(tmp_path_factory, text):
+    folder = tmp_path_factory.mktemp("law")
+    (folder / "compute_id").write_text(text, encoding="utf-8")
+    try:
+        identity = ComputeIdFiles((), None, folder).find()
+    except ConfigError:
+        return
+    assert identity.uuid == str(uuid.UUID(text[:40].strip()))
