@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agent.errors import SourceInconsistent
+from agent.model.cpuset import parse_cpu_list
 from agent.model.host import Cell, Disk, Domain, DomainState, NovaMetadataFlavor, PagePool
 from agent.model.units import KIB, MIB
 
@@ -22,9 +23,6 @@ _SOURCE = "libvirt"
 # nova has written 1.0 and 1.1; the elements that are read here are the same in both.
 _NOVA_NAMESPACE = re.compile(r"\{http://openstack\.org/xmlns/libvirt/nova/[0-9.]+\}instance")
 _WHOLE = re.compile(r"[0-9]{1,18}")
-_CPU_RANGE = re.compile(r"(\^?)([0-9]{1,6})(?:-([0-9]{1,6}))?")
-# Above any kernel's NR_CPUS (8192); keeps "0-999999" from becoming a million integers.
-_CPU_LIMIT = 1 << 16
 # virScaleInteger: case does not matter; nothing after the number means the element's default, KiB for memory.
 _UNITS: dict[str, int] = {"b": 1, "bytes": 1}
 for _power, _letter in enumerate("kmgtpe", start=1):
@@ -100,25 +98,6 @@ def parse_capabilities(xml: str) -> HostTopology:
     )
 
 
-def parse_cpu_set(text: str, where: str) -> frozenset[int]:
-    """CPU ids of libvirt's list syntax: ``0-3,^2,7``. Raises SourceInconsistent naming ``where``."""
-    cpus: set[int] = set()
-    for item in text.split(","):
-        match = _CPU_RANGE.fullmatch(item.strip())
-        if match is None:
-            raise _odd(where, f"CPU list {text!r}")
-        first = int(match[2])
-        last = first if match[3] is None else int(match[3])
-        if first > last or last >= _CPU_LIMIT:
-            raise _odd(where, f"CPU list {text!r}")
-        ids = range(first, last + 1)
-        if match[1]:
-            cpus.difference_update(ids)
-        else:
-            cpus.update(ids)
-    return frozenset(cpus)
-
-
 def _document(xml: str, root_tag: str, where: str) -> ET.Element:
     if "<!DOCTYPE" in xml:
         raise _odd(where, "a document type declaration, which libvirt never writes")
@@ -188,7 +167,10 @@ def _current_vcpus(root: ET.Element, where: str) -> int:
 def _pinned_cpus(root: ET.Element, where: str) -> tuple[int, ...]:
     pinned: set[int] = set()
     for pin in root.iterfind("./cputune/vcpupin"):
-        pinned |= parse_cpu_set(pin.get("cpuset") or "", f"{where}: <vcpupin>")
+        try:
+            pinned.update(parse_cpu_list(pin.get("cpuset") or ""))
+        except ValueError as error:
+            raise _odd(where, f"<vcpupin>: {error}") from error
     return tuple(sorted(pinned))
 
 

@@ -124,7 +124,7 @@ class TestPrivateLibvirtd:
             source, reasons, listener = watch(daemon.uri)
             seen(reasons, CONNECTED)
             daemon.kill()
-            seen(reasons, DISCONNECTED)
+            until(lambda: DISCONNECTED in reasons, 2.0, "noticed at once, and not by asking now and then")
             until(lambda: source.state is not LinkState.UP, LONG_S, "not up")
             daemon.start()
             seen(reasons, CONNECTED, times=2)
