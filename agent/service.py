@@ -45,11 +45,12 @@ class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service h
 
     def start(self) -> None:
         """Start all threads and ask for the first audit. Opens nothing: a dead libvirt does not block it."""
-        self._queue.request_now("start-up")
         self._worker.start()
+        # Before the first audit opens a connection: libvirt's event loop must be registered by then.
         for source in self._events:
             source.start(self._queue.request)
         self._interval.start(self._current.get().interval_s)
+        self._queue.request_now("start-up")
 
     def stop(self) -> None:
         """End all threads: the running audit at its next safe point. Returns when they have ended."""

@@ -1,0 +1,248 @@
+"""The daemon's process: arguments, configuration, wiring, and either one audit or the loop around them.
+
+The order is the point. Signal handlers come first, since a SIGHUP during the imports
+would kill; then eventlet is shut out and oslo.service's backend chosen, which cannot
+be undone once anything of oslo has been imported; so all other imports are inside.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import os
+import queue
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NoReturn
+
+from agent.errors import AgentError, AuditCancelled, ConfigError
+from agent.exit_codes import BAD_ARGUMENTS, BUG, CLEAN, CONFIGURATION, exit_code
+from agent.inbox import Inbox, install_handlers
+
+if TYPE_CHECKING:
+    from agent.cmd.wiring import Wired
+    from agent.config.load import Loaded
+    from agent.model.audit import Publish
+    from agent.worker import Configured
+
+PROGRAM = "stocktake-agent"
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """End with 127 where argparse would with 2, which means partial here."""
+        self.exit(BAD_ARGUMENTS, f"{self.format_usage()}{PROGRAM}: {message}\n")
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """Arguments; ends the process on bad ones, and after --help and --version."""
+    parser = _Parser(
+        prog=PROGRAM, allow_abbrev=False, description="Audit this host and keep its resource providers true."
+    )
+    parser.add_argument(
+        "--config-file",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="configuration file; several are merged, later ones win (default: /etc/stocktake/stocktake.conf)",
+    )
+    parser.add_argument(
+        "--config-dir",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="folder of *.conf files, read after the files, in order of their names",
+    )
+    parser.add_argument("--once", action="store_true", help="one audit, written as the role allows, then exit")
+    parser.add_argument(
+        "--no-publish", action="store_true", help="write nothing to Placement: every audit is a dry run"
+    )
+    parser.add_argument("--version", action="version", version=version())
+    return parser.parse_args(argv)
+
+
+def version() -> str:
+    """The installed version; a source tree that is not installed has none."""
+    try:
+        return importlib.metadata.version("stocktake")
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown: not installed"
+
+
+def choose_backend() -> None:
+    """Shut eventlet out, then select oslo.service's threading backend; before anything else of oslo."""
+    sys.modules["eventlet"] = None  # type: ignore[assignment]  # an import of it fails from now on
+    from oslo_service import backend
+
+    backend.init_backend(backend.BackendType.THREADING)
+
+
+def run(argv: Sequence[str], inbox: Inbox) -> int:
+    """The whole process; gives its exit code."""
+    arguments = parse(argv)
+    choose_backend()
+    from agent.model.audit import Publish
+
+    publish = Publish.NEVER if arguments.no_publish else Publish.BY_ROLE
+    try:
+        loaded, wired = start_up(arguments, publish)
+        return (audit_once if arguments.once else serve)(loaded, wired, publish, inbox)
+    except ConfigError as error:
+        complain(error)
+        return CONFIGURATION
+
+
+def start_up(arguments: argparse.Namespace, publish: Publish) -> tuple[Loaded, Wired]:
+    """Configuration, logging, parts. Raises ConfigError."""
+    from agent.cmd import wiring
+    from agent.config.build import require
+    from agent.config.load import load
+    from agent.telemetry.logs import setup_logging
+
+    loaded = load(arguments.config_file, arguments.config_dir)
+    require(loaded)
+    setup_logging(loaded)
+    wiring.prepare_state_dir(loaded, publish)
+    return loaded, wiring.wire(loaded)
+
+
+def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
+    """Audit until told to stop."""
+    from agent.assembly import Outside, assemble
+    from agent.audit import run_audit
+    from agent.cmd.wiring import configured_from
+    from agent.config.build import agent_options_from, notices
+    from agent.notifier import notifier
+    from agent.telemetry.reports import write_report
+
+    options = agent_options_from(loaded)
+    _announce(loaded, notices(loaded))
+    outside = Outside(
+        audit=run_audit,
+        events=(wired.events(),) if options.event_driven else (),
+        reload=_reloader(loaded, wired, publish),
+        save=lambda report: write_report(options.run_dir, report),
+        misses=lambda: wired.misses,
+        close=wired.close,
+        graceful_s=options.graceful_shutdown_timeout_s,
+    )
+    return assemble(configured_from(loaded, wired.parts, publish), outside, inbox, notifier()).run()
+
+
+def audit_once(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
+    """One audit that reads everything; the exit code says how it ended. Raises ConfigError."""
+    from agent.audit import run_audit
+    from agent.cmd.wiring import configured_from
+    from agent.config.build import agent_options_from
+    from agent.model.audit import AuditMemory, AuditRequest, Depth
+    from agent.publisher import ReportDesk
+    from agent.telemetry.reports import write_report
+    from agent.worker import crash_report
+
+    configured = configured_from(loaded, wired.parts, publish)
+    run_dir = agent_options_from(loaded).run_dir
+    desk = ReportDesk(lambda report: write_report(run_dir, report), told=lambda _status: None)
+    request = AuditRequest(reasons=("once",), publish=publish, depth=Depth.FULL)
+    with wired:
+        try:
+            report = run_audit(
+                request, configured.settings, wired.parts, AuditMemory(), lambda: stop_asked(inbox)
+            ).report
+        except AuditCancelled:
+            return CLEAN
+        except ConfigError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the boundary where a bug becomes an exit code
+            if not isinstance(error, AgentError):
+                desk.bug("audit", error)
+            report = crash_report(request, configured.settings, AuditMemory(), error, wired.parts.clock.now())
+        desk.publish(report, configured)
+    return exit_code(report)
+
+
+def stop_asked(inbox: Inbox) -> bool:
+    """Whether TERM or INT has come; other signals mean nothing to a single audit."""
+    while True:
+        try:
+            message = inbox.get_nowait()
+        except queue.Empty:
+            return False
+        if message in {signal.SIGTERM, signal.SIGINT}:
+            # Put back, since every later question must get the same answer.
+            inbox.put(message)
+            return True
+
+
+def complain(error: ConfigError) -> None:
+    """One line on stderr for each problem."""
+    for problem in error.problems:
+        sys.stderr.write(f"{PROGRAM}: {problem}\n")
+
+
+def main() -> NoReturn:
+    """Entry point of the console script."""
+    inbox: Inbox = queue.SimpleQueue()
+    install_handlers(inbox)
+    try:
+        code = run(sys.argv[1:], inbox)
+    except Exception:  # noqa: BLE001 - the last boundary: a bug ends with 1 and says where
+        traceback.print_exc()
+        code = BUG
+    leave(code)
+
+
+def leave(code: int) -> NoReturn:
+    """End now: the interpreter would wait for idle threads, and for ever for one that hangs in libvirt."""
+    import logging
+
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            code = code or BUG
+    os._exit(code)
+
+
+def _announce(loaded: Loaded, notices: tuple[str, ...]) -> None:
+    from oslo_log import log as logging
+
+    from agent.telemetry import events
+
+    log = logging.getLogger(__name__)
+    fields = {
+        "version": version(),
+        "pid": os.getpid(),
+        "role": loaded.value("agent", "role"),
+        "host": loaded.value("DEFAULT", "host"),
+        "files": (*loaded.files, *loaded.nova_files),
+    }
+    log.info(events.STARTING, extra=fields)
+    for notice in notices:
+        log.warning(events.CONFIGURATION_NOTICE, extra={"notice": notice})
+
+
+def _reloader(loaded: Loaded, wired: Wired, publish: Publish) -> Callable[[], Configured]:
+    """What a SIGHUP reads: the files anew, checked as a whole; options that need a restart are named."""
+    from oslo_log import log as logging
+
+    from agent.cmd.wiring import configured_from
+    from agent.config.reload import needs_restart, reload
+    from agent.telemetry import events
+    from agent.telemetry.logs import setup_logging
+
+    log = logging.getLogger(__name__)
+    running = [loaded]
+
+    def read_again() -> Configured:
+        fresh = reload(running[0])
+        configured = configured_from(fresh, wired.parts, publish)
+        setup_logging(fresh)
+        for option in needs_restart(running[0], fresh):
+            log.warning(events.RESTART_NEEDED, extra={"option": option})
+        running[0] = fresh
+        return configured
+
+    return read_again

@@ -1,0 +1,193 @@
+"""Make the parts of an audit from a configuration, by hand and in one place. The daemon and the commands use it.
+
+Nothing is asked here: no connection is opened and no file written before the first
+audit, so an unreachable libvirt or Placement is that audit's to report. Only a
+configuration that cannot work raises.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from agent.audit_queue import Pacing
+from agent.config import build
+from agent.config.load import Loaded
+from agent.config.state_choice import state_options_from
+from agent.config.values import StateKind
+from agent.errors import ConfigError
+from agent.identity import ComputeIdFiles
+from agent.lock import FileLock
+from agent.model.audit import Publish
+from agent.model.settings import Role, Settings
+from agent.parts import Parts
+from agent.placement.access import client_from_conf
+from agent.placement.client import PlacementClient
+from agent.placement.reader import TreeReader
+from agent.placement.writer import TreeWriter
+from agent.sources.base import StateSource, StorageSource
+from agent.sources.filesystem import FileSystems
+from agent.sources.libvirt_events import Backoff, LibvirtEvents
+from agent.sources.libvirt_host import HostPlace, LibvirtHost
+from agent.sources.lvm import Lvm
+from agent.sources.nova_none import NoState
+from agent.sources.reader_thread import ReaderThread
+from agent.telemetry.history import FindingsFile
+from agent.telemetry.logs import audit_context
+from agent.worker import Configured
+
+LOCK_FILE = "lock"
+
+
+class SystemClock:
+    """The Clock of a process that runs."""
+
+    def now(self) -> str:
+        """ISO 8601 UTC with milliseconds and a Z."""
+        return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+    def monotonic(self) -> float:
+        """Seconds that never go back."""
+        return time.monotonic()
+
+    def wait(self, seconds: float) -> None:
+        """Let that time pass."""
+        time.sleep(seconds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wired:
+    """The parts, and what is needed to watch and to close them. Use it as a context manager, or call ``close``."""
+
+    parts: Parts
+    host: LibvirtHost
+    libvirt_uri: str
+    readers: tuple[ReaderThread, ...]
+    resources: contextlib.ExitStack
+
+    @property
+    def misses(self) -> int:
+        """Reads of libvirt in a row that gave no answer in time."""
+        return self.readers[0].misses
+
+    def events(self) -> LibvirtEvents:
+        """The event source of the same libvirt; start it before the first read."""
+        return LibvirtEvents(self.libvirt_uri, self.host, Backoff())
+
+    def close(self) -> None:
+        """Close connections and end the readers' threads; takes a second at most where libvirt hangs."""
+        self.resources.close()
+
+    def __enter__(self) -> Wired:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def wire(loaded: Loaded) -> Wired:
+    """All parts. Raises ConfigError."""
+    settings = build.settings_from(loaded)
+    uri = build.libvirt_options_from(loaded).uri
+    resources = contextlib.ExitStack()
+    readers = tuple(ReaderThread(name) for name in ("libvirt", "libvirt-capabilities", "filesystem"))
+    for reader in readers:
+        resources.callback(reader.stop)
+    host = LibvirtHost(HostPlace(uri=uri, host=settings.host), readers[0], readers[1])
+    resources.callback(host.close)
+    parts = _parts(loaded, settings, host, readers[2], resources)
+    return Wired(parts=parts, host=host, libvirt_uri=uri, readers=readers, resources=resources)
+
+
+def build_parts(loaded: Loaded) -> tuple[Parts, contextlib.ExitStack]:
+    """The parts and what closes them, for a command that needs no more. Raises ConfigError."""
+    wired = wire(loaded)
+    return wired.parts, wired.resources
+
+
+def configured_from(loaded: Loaded, parts: Parts, publish: Publish) -> Configured:
+    """What the worker uses from now on. Raises ConfigError."""
+    options = build.agent_options_from(loaded)
+    return Configured(
+        settings=build.settings_from(loaded),
+        parts=parts,
+        publish=publish,
+        pacing=Pacing(settle_s=options.event_settle_s, cap_s=options.event_cap_s),
+        interval_s=options.interval_s,
+        summary_interval_s=options.summary_interval_s,
+    )
+
+
+def prepare_state_dir(loaded: Loaded, publish: Publish) -> None:
+    """Make the state directory where this run may write. Raises ConfigError where that cannot be."""
+    if publish is Publish.NEVER or build.settings_from(loaded).role is Role.OBSERVER:
+        return
+    path = build.agent_options_from(loaded).state_dir
+    try:
+        os.makedirs(path, mode=0o750, exist_ok=True)
+        if not os.access(path, os.W_OK | os.X_OK):
+            raise PermissionError(None, "not writable", path)
+    except OSError as error:
+        raise ConfigError(f"{loaded.quote('agent', 'state_dir')}: cannot be used: {error.strerror}") from error
+
+
+def _parts(
+    loaded: Loaded, settings: Settings, host: LibvirtHost, disk_reader: ReaderThread, resources: contextlib.ExitStack
+) -> Parts:
+    client = client_from_conf(loaded.conf)
+    state_dir = build.agent_options_from(loaded).state_dir
+    return Parts(
+        state=_state(loaded, resources),
+        host=host,
+        storage=_storage(loaded, settings, disk_reader),
+        reader=TreeReader(client),
+        reporter=TreeWriter(client),
+        identity_files=_identity_files(loaded),
+        history=FindingsFile(state_dir),
+        lock=FileLock(os.path.join(state_dir, LOCK_FILE)),
+        clock=SystemClock(),
+        request_scope=lambda audit_id: _scope(client, audit_id),
+    )
+
+
+@contextlib.contextmanager
+def _scope(client: PlacementClient, audit_id: str) -> Iterator[None]:
+    """Lines of the log and requests to Placement bear the audit's id."""
+    with audit_context(audit_id), client.global_request_id(f"req-{audit_id}"):
+        yield
+
+
+def _state(loaded: Loaded, resources: contextlib.ExitStack) -> StateSource:
+    options = state_options_from(loaded)
+    if options.kind is StateKind.NONE or options.connection is None:
+        return NoState()
+    # SQLAlchemy is 20 MiB that a host without a database need not carry.
+    from agent.sources.nova_sql import NovaSql
+
+    source = NovaSql(options.connection)
+    resources.callback(source.close)
+    return source
+
+
+def _storage(loaded: Loaded, settings: Settings, disk_reader: ReaderThread) -> tuple[StorageSource, ...]:
+    lvm = build.lvm_options_from(loaded)
+    # A frozen dataclass has a read-only name, which mypy takes for less than the protocol's.
+    groups = (cast(StorageSource, Lvm(lvm.groups, lvm.deadline_s)),) if lvm.groups else ()
+    if settings.disk_group is not None:
+        return groups
+    return (*groups, FileSystems((settings.instances_path,), disk_reader))
+
+
+def _identity_files(loaded: Loaded) -> ComputeIdFiles:
+    paths = build.identity_paths_from(loaded)
+    return ComputeIdFiles(
+        config_dirs=tuple(map(Path, paths.config_dirs)),
+        nova_state_path=Path(paths.nova_state_path) if paths.nova_state_path else None,
+        state_dir=Path(paths.state_dir),
+    )
