@@ -9,6 +9,7 @@ same objects. Pure.
 from __future__ import annotations
 
 import datetime
+import functools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -89,12 +90,21 @@ class Cells:
 
 def flavors_from_document(text: str, where: str) -> tuple[Flavor, Flavor | None, Flavor | None]:
     """Current, old and new flavor of ``instance_extra.flavor``. Raises SourceInconsistent, naming ``where``."""
-    document = _json_object(text, where)
-    current = flavor_from_primitive(document.get("cur"), f"{where} 'cur'")
+    try:
+        return _flavors(text)
+    except SourceInconsistent as error:
+        raise SourceInconsistent(SOURCE, f"{where}{error.message}") from error
+
+
+# Many instances share a few documents, and they stay the same between audits:
+# 8 of 34 ms at 1,000 instances. Equal flavors become one value in memory, too.
+@functools.lru_cache(maxsize=1024)
+def _flavors(text: str) -> tuple[Flavor, Flavor | None, Flavor | None]:
+    document = _json_object(text, "")
+    current = flavor_from_primitive(document.get("cur"), " 'cur'")
     # nova writes null for none, and takes anything empty for none.
     old, new = (
-        flavor_from_primitive(document[name], f"{where} {name!r}") if document.get(name) else None
-        for name in ("old", "new")
+        flavor_from_primitive(document[name], f" {name!r}") if document.get(name) else None for name in ("old", "new")
     )
     return current, old, new
 
