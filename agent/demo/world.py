@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,7 +53,6 @@ class World:
 
 def build(folder: Path, lifetime: Lifetime, tell: Callable[[str], None]) -> World:
     """The world before any agent has looked at it; ``tell`` gets a line for each part. Cleans up after a failure."""
-    os.umask(0o077)
     tell("Placement on SQLite, in a process of its own")
     placement = start_placement(folder / "placement", lifetime=lifetime)
     groups: tuple[DemoGroup, ...] = ()
@@ -111,6 +109,7 @@ def _configure(world: World, host: HostCast) -> None:
         f"""# What this compute host's nova-compute was configured with.
 [DEFAULT]
 host = {host.name}
+state_path = {folder}
 cpu_allocation_ratio = {host.cpu_ratio}
 [libvirt]
 connection_uri = test://{folder}/node.xml

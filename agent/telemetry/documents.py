@@ -112,7 +112,12 @@ def ledger_rows(report: AuditReport) -> list[Document]:
 
 def inventory_rows(report: AuditReport) -> list[Document]:
     """What we want, with ``used`` and ``free`` from what Placement recorded; ``recorded_*`` is what it holds now."""
-    return [_inventory_row(row) for row in report.inventory]
+    return inventory_documents(report.inventory)
+
+
+def inventory_documents(rows: Iterable[InventoryRow]) -> list[Document]:
+    """Inventory rows of wherever they were read."""
+    return [_inventory_row(row) for row in rows]
 
 
 def trait_rows(report: AuditReport) -> list[Document]:

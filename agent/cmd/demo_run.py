@@ -1,0 +1,121 @@
+"""Run the demo: build the world, let the agent audit it as its daemon would, gather what was seen.
+
+The agent's own wiring and run_audit do the work; the demo only plays the cloud
+around them. The first audit of the first host comes before anything is scheduled
+there: Placement can allocate only from an inventory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+from collections.abc import Callable, Iterator
+
+from agent.audit import run_audit
+from agent.cmd.wiring import Wired, wire
+from agent.config.build import require, settings_from
+from agent.config.load import load
+from agent.demo import cast, world
+from agent.demo.cast import HOSTS, HostCast
+from agent.demo.outcome import DemoRun, HostRun
+from agent.demo.recorded_group import RecordedGroup
+from agent.demo.stories import Seen, stories
+from agent.demo.world import World
+from agent.model.audit import AuditMemory, AuditRequest, Depth
+from agent.model.report import AuditReport, InventoryRow
+from agent.model.settings import Settings
+from agent.parts import Parts
+from agent.sources.base import StorageSource, ViewRequest
+from agent.sources.lvm import Lvm
+from agent.stages.rows import inventory_rows
+
+
+def run(built: World, tell: Callable[[str], None]) -> DemoRun:
+    """Audit both hosts until their findings are confirmed, then look at what Placement holds."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_lvm_sees(built))
+        agents = {host.name: stack.enter_context(_agent(built, host)) for host in HOSTS}
+        first, second = (agents[host.name] for host in HOSTS)
+        tell(f"agent on {cast.FIRST.name}: first audit, inventory to Placement")
+        first.audit()
+        world.schedule_first_host(built)
+        for host in HOSTS:
+            tell(f"agent on {host.name}: two more audits, so that findings are confirmed")
+            agents[host.name].audit()
+            agents[host.name].audit()
+        runs = tuple(HostRun(name=h.name, report=agents[h.name].last(), holds=agents[h.name].holds(h)) for h in HOSTS)
+        seen = Seen(
+            first=first.last(),
+            second=second.last(),
+            first_holds=runs[0].holds,
+            second_holds=runs[1].holds,
+            offered_for_asked=world.candidates(built, cast.ASKED_VCPUS),
+            offered_for_max_unit=world.candidates(built, cast.FIRST.cpus),
+        )
+    return DemoRun(stories=stories(seen), hosts=runs, simulated=_simulated(built, seen.first))
+
+
+class _Agent:
+    """The agent of one host: its parts, and its memory from one audit to the next."""
+
+    def __init__(self, settings: Settings, parts: Parts) -> None:
+        self._settings = settings
+        self._parts = parts
+        self._memory = AuditMemory()
+        self._last: AuditReport | None = None
+
+    def audit(self) -> None:
+        """One audit, published by role."""
+        request = AuditRequest(reasons=("demo",), depth=Depth.FULL)
+        result = run_audit(request, self._settings, self._parts, self._memory, lambda: False)
+        self._memory, self._last = result.memory, result.report
+
+    def last(self) -> AuditReport:
+        """The last report."""
+        if self._last is None:
+            raise AssertionError("no audit was run")
+        return self._last
+
+    def holds(self, host: HostCast) -> tuple[InventoryRow, ...]:
+        """What Placement holds for this host now, read anew."""
+        self._parts.reader.forget()
+        wanted = ViewRequest(root_uuid=host.root_uuid, root_name=host.name, fresh_allocations=True, consumer_reads=0)
+        rows = inventory_rows(self._parts.reader.view(wanted), None)
+        return tuple(dataclasses.replace(row, wanted=row.recorded) for row in rows)
+
+
+@contextlib.contextmanager
+def _agent(built: World, host: HostCast) -> Iterator[_Agent]:
+    loaded = load([str(built.config_file(host))])
+    require(loaded)
+    with wire(loaded) as wired:
+        yield _Agent(settings_from(loaded), _parts(built, host, wired))
+
+
+def _parts(built: World, host: HostCast, wired: Wired) -> Parts:
+    """The wired parts; where the volume group is a recorded report, its runner answers in the place of lvm2."""
+    recorded = [g for g in built.groups if isinstance(g, RecordedGroup) and g.name == host.group]
+    if not recorded:
+        return wired.parts
+    lvm: StorageSource = Lvm((host.group,), 10.0, recorded[0].runner)  # type: ignore[assignment]
+    return dataclasses.replace(wired.parts, storage=(lvm,))
+
+
+@contextlib.contextmanager
+def _lvm_sees(built: World) -> Iterator[None]:
+    """lvm2 sees the demo's devices alone, as long as this lasts."""
+    before = os.environ.get("LVM_SYSTEM_DIR")
+    os.environ["LVM_SYSTEM_DIR"] = str(built.lvm_folder)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["LVM_SYSTEM_DIR"]
+        else:
+            os.environ["LVM_SYSTEM_DIR"] = before
+
+
+def _simulated(built: World, report: AuditReport) -> tuple[str, ...]:
+    recorded = (f"volume group {g.name}: {g.told}" for g in built.groups if isinstance(g, RecordedGroup))
+    return (*report.simulated, *recorded)

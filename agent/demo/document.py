@@ -1,0 +1,117 @@
+"""The demo's JSON document (design 2.2) and its text for people. Pure."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+
+from agent.demo.outcome import DemoRun, HostRun
+from agent.demo.stories import Story
+from agent.model.report import InventoryRow, LedgerRow
+from agent.telemetry.documents import (
+    SCHEMA_VERSION,
+    Document,
+    audit_document,
+    inventory_documents,
+    ledger_rows,
+)
+
+WIDTH = 118
+
+
+def demo_document(ran: DemoRun) -> Document:
+    """``audit``, ``ledger`` and ``inventory`` are the first host's; ``inventory`` is what Placement holds now."""
+    hosts = {run.name: _host(run) for run in ran.hosts}
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "stories": [_story(story) for story in ran.stories],
+        **_host(ran.hosts[0]),
+        "hosts": hosts,
+        "simulated": list(ran.simulated),
+    }
+
+
+def _host(run: HostRun) -> Document:
+    return {
+        "audit": audit_document(run.report),
+        "ledger": ledger_rows(run.report),
+        "inventory": inventory_documents(run.holds),
+    }
+
+
+def _story(story: Story) -> Document:
+    return {
+        "number": story.number,
+        "title": story.title,
+        "shown": story.shown,
+        "evidence": list(story.evidence),
+        "ask": story.ask,
+    }
+
+
+def demo_text(ran: DemoRun) -> str:
+    """Hosts with their ledger, findings and inventory, then story by story."""
+    parts = [_host_text(run) for run in ran.hosts]
+    parts.extend(_story_text(story) for story in ran.stories)
+    if ran.simulated:
+        parts.append("Simulated here: " + "; ".join(ran.simulated))
+    shown = sum(story.shown for story in ran.stories)
+    parts.append(f"{shown} of {len(ran.stories)} stories shown")
+    return "\n\n".join(parts) + "\n"
+
+
+def _host_text(run: HostRun) -> str:
+    report = run.report
+    lines = [
+        f"=== {run.name}: provider {report.provider_uuid}, outcome {report.outcome.value} ===",
+        "",
+        "Ledger",
+        *_table(_LEDGER_HEAD, (_ledger_cells(row) for row in report.ledger)),
+        "",
+        f"Findings ({len(report.findings)})",
+        *(
+            f"  {s.finding.severity.value:<7} {s.finding.code:<31} {s.finding.consumer_uuid or s.finding.subject}"
+            for s in report.findings
+        ),
+        "",
+        "What Placement holds now",
+        *_table(_INVENTORY_HEAD, (_inventory_cells(row) for row in run.holds)),
+    ]
+    return "\n".join(lines)
+
+
+_LEDGER_HEAD = ("consumer", "name", "cause", "class", "promised", "held", "recorded", "verdict")
+_INVENTORY_HEAD = ("class", "total", "reserved", "max_unit", "ratio", "used", "free")
+
+
+def _ledger_cells(row: LedgerRow) -> tuple[str, ...]:
+    amounts = ("-" if amount is None else str(amount) for amount in (row.promised, row.held, row.recorded))
+    name = "" if row.consumer_name == row.consumer_key else row.consumer_name
+    return (row.consumer_key, name, row.cause, row.resource_class, *amounts, row.verdict.value)
+
+
+def _inventory_cells(row: InventoryRow) -> tuple[str, ...]:
+    held = row.recorded
+    if held is None:
+        return ()
+    used, free = ("unknown" if value is None else f"{value:g}" for value in (row.used, row.free))
+    numbers = (held.total, held.reserved, held.max_unit)
+    return (held.resource_class, *map(str, numbers), f"{held.allocation_ratio:g}", used, free)
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+    cells = [head, *rows]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+    return ["  " + line for line in (lines[0], "  ".join("-" * width for width in widths), *lines[1:])]
+
+
+def _story_text(story: Story) -> str:
+    mark = "shown" if story.shown else "NOT SHOWN"
+    lines = [f"--- Story {story.number} ({mark}): {story.title}"]
+    for sentence in story.evidence:
+        lines.extend(
+            textwrap.wrap(sentence, WIDTH, initial_indent="  * ", subsequent_indent="    ", break_on_hyphens=False)
+        )
+    lines.append(f"    ask it yourself (demo --keep): {story.ask}")
+    return "\n".join(lines)

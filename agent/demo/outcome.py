@@ -1,0 +1,26 @@
+"""What a run of the demo ends with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent.demo.stories import Story
+from agent.model.report import AuditReport, InventoryRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostRun:
+    """One host's last report, and what Placement holds for it after the run."""
+
+    name: str
+    report: AuditReport
+    holds: tuple[InventoryRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoRun:
+    """Everything that the demo prints. ``simulated`` says what was not real."""
+
+    stories: tuple[Story, ...]
+    hosts: tuple[HostRun, ...]
+    simulated: tuple[str, ...]
