@@ -64,17 +64,17 @@ class Book:
 
 def open_book(files: Sequence[ConfigFile], options: Iterable[tuple[str, cfg.Opt]]) -> Book:
     """A book of parsed files. The environment is not a source: a value stands in a file or is the default."""
-    conf = cfg.ConfigOpts()
-    conf(
-        args=[],
-        project="stocktake",
-        default_config_files=[file.path for file in files],
-        default_config_dirs=[],
-        use_env=False,
-    )
+    conf = empty_conf(*(file.path for file in files))
     book = Book(conf, tuple(files))
     book.register(options)
     return book
+
+
+def empty_conf(*paths: str) -> cfg.ConfigOpts:
+    """A ConfigOpts without options that reads these files and nothing else."""
+    conf = cfg.ConfigOpts()
+    conf(args=[], project="stocktake", default_config_files=list(paths), default_config_dirs=[], use_env=False)
+    return conf
 
 
 def value_of(conf: cfg.ConfigOpts, group: str, name: str) -> Any:  # noqa: ANN401 - as above

@@ -12,8 +12,12 @@ GROUPS = (default, agent, compute, libvirt, lvm, placement, state)
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
-    """(group, options) as the sample shows them (entry point ``oslo.config.opts``)."""
-    return [(m.GROUP, placement.sample_opts() if m is placement else list(m.OPTS)) for m in GROUPS]
+    """(group, options) as the sample shows them (entry point ``oslo.config.opts``).
+
+    With oslo.log's, less the one that we would refuse: what the sample shows can be set.
+    """
+    own = [(m.GROUP, placement.sample_opts() if m is placement else list(m.OPTS)) for m in GROUPS]
+    return [*own, ("DEFAULT", logging_opts())]
 
 
 def logging_opts() -> list[cfg.Opt]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from agent.config.book import in_oslo, set_override
+from agent.config.book import empty_conf, in_oslo, set_override
 from agent.config.build import require
 from agent.config.load import Key, Loaded, load
 
@@ -18,14 +18,12 @@ from agent.config.load import Key, Loaded, load
 def reload(running: Loaded) -> Loaded:
     """What is in force after SIGHUP: mutable options as the files now say, the others as they run.
 
-    Raises ConfigError where the files, or the two together, are not good: keep
-    ``running`` then. ``running`` itself is left as it is.
+    Raises ConfigError where the files are not good: keep ``running`` then, which is
+    left as it is in any case.
     """
     fresh = load(running.config_files, running.config_dirs)
     require(fresh)
-    pinned = _pin(running, fresh)
-    require(pinned)
-    return pinned
+    return _mixed(running, fresh)
 
 
 def needs_restart(running: Loaded, reloaded: Loaded) -> tuple[str, ...]:
@@ -33,25 +31,25 @@ def needs_restart(running: Loaded, reloaded: Loaded) -> tuple[str, ...]:
     return tuple(sorted(f"[{group}] {name}" for group, name in _changed(running, reloaded)))
 
 
-def _immutable(loaded: Loaded) -> dict[Key, object]:
-    return {(group, opt.dest): opt for group, opt in loaded.options if not opt.mutable}
+def _changed(running: Loaded, reloaded: Loaded) -> set[Key]:
+    runs = {(group, opt.dest): running.value(group, opt.dest) for group, opt in running.options if not opt.mutable}
+    mutable = {(group, opt.dest) for group, opt in reloaded.options if opt.mutable}
+    said = {key: value for key, value in reloaded.configured.items() if key not in mutable}
+    return {key for key in runs.keys() | said.keys() if runs.get(key) != said.get(key)}
 
 
-def _changed(running: Loaded, reloaded: Loaded) -> list[Key]:
-    keys = _immutable(running).keys() | _immutable(reloaded).keys()
-    known = {(group, opt.dest) for group, opt in running.options}
-    return [key for key in keys if (running.value(*key) if key in known else None) != reloaded.configured.get(key)]
+def _mixed(running: Loaded, fresh: Loaded) -> Loaded:
+    """The options that run, each with its new value where it is mutable.
 
-
-def _pin(running: Loaded, fresh: Loaded) -> Loaded:
-    """``fresh`` with every option that needs a restart as it runs, options of another auth plugin included."""
-    options = list(fresh.options)
+    A ConfigOpts without files, because the options of two auth plugins cannot stand
+    in one: ``endpoint`` of admin_token and of none are different options.
+    """
+    conf = empty_conf()
+    origins: dict[Key, str] = {}
     for group, opt in running.options:
-        if opt.mutable:
-            continue
-        if fresh.conf.register_opt(opt, group=in_oslo(group)):
-            options.append((group, opt))
-        set_override(fresh.conf, group, opt.dest, running.value(group, opt.dest))
-    pinned = {key: running.origin(*key) for key in _immutable(running)}
-    origins = {key: path for key, path in (dict(fresh.origins) | pinned).items() if path != "default"}
-    return dataclasses.replace(fresh, options=tuple(options), origins=origins, nova=running.nova)
+        source = fresh if opt.mutable else running
+        conf.register_opt(opt, group=in_oslo(group))
+        set_override(conf, group, opt.dest, source.value(group, opt.dest))
+        if (origin := source.origins.get((group, opt.dest))) is not None:
+            origins[group, opt.dest] = origin
+    return dataclasses.replace(running, conf=conf, origins=origins, configured=fresh.configured)

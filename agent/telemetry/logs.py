@@ -13,7 +13,7 @@ import json
 import logging as stdlib
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from oslo_config import cfg
 from oslo_log import formatters
@@ -42,14 +42,18 @@ def audit_context(audit_id: str) -> Iterator[None]:
 
 
 class AuditIdFilter(stdlib.Filter):
-    """Puts the current audit's id on a record, as a field that the JSON format shows. Belongs on a handler."""
+    """Puts the current audit's id on a record, as a field that the JSON format shows. Belongs on a handler.
+
+    It also drops oslo.log's ``project`` and ``version``, which say "unknown" in every line.
+    """
 
     def filter(self, record: stdlib.LogRecord) -> bool:
         """Let every record through."""
-        audit_id = getattr(record, "audit_id", None) or _audit_id.get()
-        if audit_id:
+        names = {name for name in getattr(record, "extra_keys", ()) if not _is_noise(name, getattr(record, name))}
+        if audit_id := getattr(record, "audit_id", None) or _audit_id.get():
             record.audit_id = audit_id
-            record.extra_keys = sorted({*getattr(record, "extra_keys", ()), "audit_id"})
+            names.add("audit_id")
+        record.extra_keys = sorted(names)
         return True
 
 
@@ -114,6 +118,7 @@ def _apply(conf: cfg.ConfigOpts, loaded: Loaded) -> None:
     try:
         logging.setup(conf, PRODUCT)
     except (OSError, RuntimeError, TypeError, ValueError, logging.LogConfigError) as error:
+        _close(handler for handler in root.handlers if handler not in before)
         root.handlers[:] = before
         root.setLevel(level)
         sys.excepthook = hook
@@ -124,9 +129,16 @@ def _apply(conf: cfg.ConfigOpts, loaded: Loaded) -> None:
         if type(handler.formatter) is formatters.ContextFormatter:
             handler.setFormatter(FieldsFormatter(project=PRODUCT, datefmt=conf.log_date_format, config=conf))
     # setup() takes the old handlers off and leaves their files open.
-    for handler in before:
-        if handler not in root.handlers:
-            handler.close()
+    _close(handler for handler in before if handler not in root.handlers)
+
+
+def _close(handlers: Iterable[stdlib.Handler]) -> None:
+    for handler in tuple(handlers):
+        handler.close()
+
+
+def _is_noise(name: str, value: object) -> bool:
+    return name in ("project", "version") and value == "unknown"
 
 
 def _field(value: object) -> str:

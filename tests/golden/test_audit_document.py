@@ -1,0 +1,13 @@
+"""The document of one small report, as text to be reviewed: keys, order, spelling of values."""
+
+import json
+import pathlib
+
+from agent.telemetry.documents import report_document
+from tests.rigs.reports import REPORT
+
+GOLDEN = pathlib.Path(__file__).parent / "report_document.json"
+
+
+def test_the_document_is_the_reviewed_one():
+    assert json.dumps(report_document(REPORT), indent=1) + "\n" == GOLDEN.read_text()

@@ -1,0 +1,31 @@
+"""The sample is generated: this fails when an option changed and the sample did not.
+
+To make it anew: oslo-config-generator --config-file etc/stocktake/generator.conf
+"""
+
+import re
+
+from agent.config.load import load
+from tests.rigs.configs import write
+from tests.rigs.sample_config import ROOT, generate
+
+SAMPLE = ROOT / "etc/stocktake/stocktake.conf.sample"
+
+
+def test_the_sample_is_current(tmp_path):
+    assert SAMPLE.read_text() == generate(tmp_path)
+
+
+def test_everything_that_the_sample_shows_can_be_set(tmp_path):
+    text = re.sub(r"^#(\w+ =(?! <).*)$", r"\1", SAMPLE.read_text(), flags=re.MULTILINE)
+    text = text.replace("nova_conf = /etc/nova/nova.conf", "nova_conf =")
+    loaded = load([write(tmp_path, "stocktake.conf", text)])
+    shown = {(row.group, row.option) for row in loaded.rows() if row.origin != "default"}
+    assert len(shown) == len(re.findall(r"^\w+ =", text, flags=re.MULTILINE))
+    assert ("agent", "event_settle") in shown
+
+
+def test_no_option_is_missing_from_the_sample(tmp_path):
+    loaded = load([write(tmp_path, "stocktake.conf", "[agent]\nnova_conf =\n")])
+    named = set(re.findall(r"^#(\w+) =", SAMPLE.read_text(), flags=re.MULTILINE))
+    assert {opt.dest for _, opt in loaded.options} <= named

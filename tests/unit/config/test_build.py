@@ -1,0 +1,240 @@
+import pytest
+
+from agent.config.build import (
+    agent_options_from,
+    check,
+    libvirt_options_from,
+    lvm_options_from,
+    notices,
+    require,
+    settings_from,
+)
+from agent.config.load import load
+from agent.config.state_choice import state_options_from
+from agent.config.values import StateKind, StateOptions
+from agent.errors import ConfigError
+from agent.model.settings import RatioPolicy, Role, UnmanagedPolicy
+from tests.rigs.configs import ALONE, NOVA_CONF, load_beside_nova, load_ours
+
+PLACEMENT = "[placement]\nauth_type = none\nendpoint_override = http://127.0.0.1:1\n"
+
+
+def loaded_with(tmp_path, text):
+    return load_ours(tmp_path, ALONE + text)
+
+
+def problems_of(tmp_path, text):
+    return [problem.removeprefix(f"{tmp_path}/stocktake.conf: ") for problem in check(loaded_with(tmp_path, text))]
+
+
+def test_the_defaults_are_those_of_the_reference(tmp_path):
+    settings = settings_from(loaded_with(tmp_path, ""))
+    assert settings.role is Role.OWNER
+    assert settings.takeover is False
+    assert settings.cpu_ratio == RatioPolicy(configured=None, initial=4.0)
+    assert settings.memory_ratio == RatioPolicy(configured=None, initial=1.0)
+    assert settings.disk_ratio == RatioPolicy(configured=None, initial=1.0)
+    assert (settings.reserved_host_cpus, settings.reserved_host_memory_mib, settings.reserved_host_disk_mib) == (
+        0,
+        512,
+        0,
+    )
+    assert (settings.cpu_shared_set, settings.cpu_dedicated_set, settings.vcpu_pin_set) == (None, None, None)
+    assert (settings.images_type, settings.volume_groups) == ("qcow2", ())
+    assert settings.foreign_volumes is settings.unknown_guests is UnmanagedPolicy.RESERVE
+    assert (settings.confirm_audits, settings.full_read_every, settings.consumer_reads) == (2, 10, 20)
+
+
+def test_a_ratio_of_zero_is_unset(tmp_path):
+    settings = settings_from(
+        loaded_with(tmp_path, "[DEFAULT]\nram_allocation_ratio = 0.0\ndisk_allocation_ratio=1.5\n")
+    )
+    assert settings.memory_ratio == RatioPolicy(configured=None, initial=1.0)
+    assert settings.disk_ratio == RatioPolicy(configured=1.5, initial=1.0)
+
+
+@pytest.mark.parametrize(("written", "seconds"), [("0", 60.0), ("7", 7.0), ("-1", None)])
+def test_the_interval_keeps_novas_meaning(tmp_path, written, seconds):
+    options = agent_options_from(loaded_with(tmp_path, f"[DEFAULT]\nupdate_resources_interval = {written}\n"))
+    assert options.interval_s == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "uri"),
+    [
+        ("", "qemu:///system"),
+        ("virt_type = qemu", "qemu:///system"),
+        ("virt_type = lxc", "lxc:///system"),
+        ("connection_uri = test:///default", "test:///default"),
+    ],
+)
+def test_the_uri_is_that_of_the_kind_of_guests_unless_set(tmp_path, text, uri):
+    assert libvirt_options_from(loaded_with(tmp_path, f"[libvirt]\n{text}\n")).uri == uri
+
+
+@pytest.mark.parametrize(
+    ("text", "groups"),
+    [
+        ("", ()),
+        ("[libvirt]\nimages_volume_group = guests\n", ()),
+        ("[libvirt]\nimages_type = lvm\nimages_volume_group = guests\n", ("guests",)),
+        ("[libvirt]\nimages_type = lvm\nimages_volume_group = guests\n[lvm]\nvolume_groups = a\n", ("a", "guests")),
+        ("[lvm]\nvolume_groups = b,a\n", ("a", "b")),
+    ],
+)
+def test_the_group_of_the_guests_is_always_audited(tmp_path, text, groups):
+    loaded = loaded_with(tmp_path, text)
+    assert lvm_options_from(loaded).groups == settings_from(loaded).volume_groups == groups
+
+
+@pytest.mark.parametrize("name", ["-a", "a b", "..", ".", "a/b", "ü", "x" * 128])
+def test_a_name_that_lvm_cannot_have_given_is_refused(tmp_path, name):
+    (problem,) = problems_of(tmp_path, f"[lvm]\nvolume_groups = good,{name}\n")
+    assert problem == f"[lvm] volume_groups = good,{name}: {name!r} is not a name of a volume group"
+
+
+@pytest.mark.parametrize("name", ["vg-0", "_x", "a+b.c", "x" * 127])
+def test_a_name_that_lvm_allows_is_taken(tmp_path, name):
+    assert problems_of(tmp_path, f"[lvm]\nvolume_groups = {name}\n") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[compute]\ncpu_shared_set = 3-1\n", "[compute] cpu_shared_set = 3-1: '3-1' runs backwards"),
+        (
+            "[compute]\ncpu_dedicated_set = 0-1,^0-1\n",
+            "[compute] cpu_dedicated_set = 0-1,^0-1: no CPU is left in this list",
+        ),
+        ("[DEFAULT]\nvcpu_pin_set = x\n", "[DEFAULT] vcpu_pin_set = x: 'x' is not a CPU number or range"),
+        (
+            "[compute]\ncpu_shared_set = 0-3\ncpu_dedicated_set = 2-9\n",
+            "[compute] cpu_dedicated_set = 2-9 and DIR: [compute] cpu_shared_set = 0-3: CPUs 2-3 are in both",
+        ),
+        (
+            "[DEFAULT]\nreserved_host_cpus = 1\n[compute]\ncpu_shared_set = 0-3\n",
+            "[DEFAULT] reserved_host_cpus = 1: cannot stand beside DIR: [compute] cpu_shared_set = 0-3",
+        ),
+        (
+            "[DEFAULT]\nreserved_host_cpus = 1\n[compute]\ncpu_dedicated_set = 0-3\n",
+            "[DEFAULT] reserved_host_cpus = 1: cannot stand beside DIR: [compute] cpu_dedicated_set = 0-3",
+        ),
+        (
+            "[DEFAULT]\nvcpu_pin_set = 1\n[compute]\ncpu_dedicated_set = 0\n",
+            "[DEFAULT] vcpu_pin_set = 1: cannot stand beside DIR: [compute] cpu_dedicated_set = 0",
+        ),
+        (
+            "[libvirt]\nimages_type = lvm\n",
+            "[libvirt] images_type = lvm: needs [libvirt] images_volume_group, which is not set",
+        ),
+        (
+            "[libvirt]\nfile_backed_memory = 1024\n[DEFAULT]\nram_allocation_ratio = 1.5\n",
+            "[DEFAULT] ram_allocation_ratio = 1.5: must be 1.0 with DIR: [libvirt] file_backed_memory = 1024",
+        ),
+        ("[agent]\nrole = companion\n", "[agent] role = companion: this role is not built yet; set owner or observer"),
+        ("[agent]\nstate_dir = here\n", "[agent] state_dir = here: must be an absolute path"),
+        ("[DEFAULT]\ninstances_path = here\n", "[DEFAULT] instances_path = here: must be an absolute path"),
+        ("[agent]\nevent_settle = 2\n", "[agent] event_cap = 1.0: must not be below event_settle, which is 2.0"),
+    ],
+)
+def test_what_cannot_work_is_refused_with_file_option_and_value(tmp_path, text, problem):
+    (found,) = check(loaded_with(tmp_path, text))
+    path = f"{tmp_path}/stocktake.conf"
+    default = "default" if "event_cap" in problem else path
+    assert found == f"{default}: {problem.replace('DIR', path)}"
+
+
+def test_reserved_cpus_may_stand_beside_a_shared_set_under_vcpu_pin_set(tmp_path):
+    text = "[DEFAULT]\nvcpu_pin_set = 0-7\nreserved_host_cpus = 1\n[compute]\ncpu_shared_set = 0-3\n"
+    assert problems_of(tmp_path, text) == []
+
+
+def test_ceph_pools_are_refused_and_not_mistaken_for_a_file_system(tmp_path):
+    (problem,) = problems_of(tmp_path, "[libvirt]\nimages_type = rbd\n")
+    assert problem.startswith("[libvirt] images_type = rbd: Ceph pools are not measured yet")
+
+
+def test_a_deprecated_option_is_noticed(tmp_path):
+    (notice,) = notices(loaded_with(tmp_path, "[DEFAULT]\nvcpu_pin_set = 0-7\n"))
+    assert notice.startswith(f"{tmp_path}/stocktake.conf: [DEFAULT] vcpu_pin_set = 0-7: deprecated")
+    assert notices(loaded_with(tmp_path, "")) == ()
+
+
+def test_all_problems_are_told_at_once(tmp_path):
+    text = "[agent]\nrole = companion\nrun_dir = x\n[libvirt]\nimages_type = lvm\n[lvm]\nvolume_groups = -\n"
+    loaded = loaded_with(tmp_path, text)
+    assert len(check(loaded)) == 4
+    with pytest.raises(ConfigError) as caught:
+        require(loaded)
+    assert caught.value.problems == check(loaded)
+
+
+def test_no_configuration_at_all_says_what_to_set(tmp_path, monkeypatch):
+    monkeypatch.setattr("agent.config.files.DEFAULT_FILE", f"{tmp_path}/stocktake.conf")
+    monkeypatch.setattr("agent.config.files.DEFAULT_DIR", f"{tmp_path}/stocktake.conf.d")
+    monkeypatch.setattr("agent.config.agent.OPTS", [_without_nova(opt) for opt in _agent_opts()])
+    auth, state = check(load())
+    assert auth.startswith("[placement] auth_type is not set")
+    assert state.startswith("[state] source is not set")
+    for word in ("sql", "conductor", "none", f"{tmp_path}/stocktake.conf", f"{tmp_path}/stocktake.conf.d"):
+        assert word in state
+
+
+def _agent_opts():
+    from agent.config import agent
+
+    return agent.OPTS
+
+
+def _without_nova(opt):
+    from oslo_config import cfg
+
+    return cfg.ListOpt("nova_conf", default=[]) if opt.dest == "nova_conf" else opt
+
+
+def test_a_plugins_required_option_is_asked_for(tmp_path):
+    text = ALONE.replace("auth_type = none", "auth_type = password")
+    (problem,) = check(load_ours(tmp_path, text))
+    path = f"{tmp_path}/stocktake.conf"
+    assert problem == f"[placement] auth_url is not set: {path}: [placement] auth_type = password needs it"
+
+
+CELL = "mysql+pymysql://r:hunter2@db/nova_cell1"
+NOVA_WITH_DATABASE = NOVA_CONF + f"[database]\nconnection = {CELL}\n"
+NOVA_DATABASE_ALONE = NOVA_WITH_DATABASE.replace("transport_url = rabbit://nova:hunter2@192.0.2.5:5672/\n", "")
+
+
+@pytest.mark.parametrize(
+    ("ours", "nova", "taken"),
+    [
+        (
+            "[state]\nconnection = sqlite:////cell\n",
+            NOVA_CONF,
+            StateOptions(kind=StateKind.SQL, connection="sqlite:////cell"),
+        ),
+        ("", NOVA_DATABASE_ALONE, StateOptions(kind=StateKind.SQL, connection=CELL)),
+        ("[state]\nsource = sql\n", NOVA_WITH_DATABASE, StateOptions(kind=StateKind.SQL, connection=CELL)),
+        ("[state]\nsource = none\n", NOVA_WITH_DATABASE, StateOptions(kind=StateKind.NONE)),
+        ("[state]\nsource = none\nconnection = x://\n", NOVA_CONF, StateOptions(kind=StateKind.NONE)),
+    ],
+)
+def test_the_state_source_is_chosen_by_the_rule(tmp_path, ours, nova, taken):
+    options = state_options_from(load_beside_nova(tmp_path, ours, nova))
+    assert options == taken
+    assert "hunter2" not in repr(options)
+
+
+@pytest.mark.parametrize(
+    ("ours", "nova", "said"),
+    [
+        ("", NOVA_CONF, "nova.conf: [DEFAULT] transport_url is set, and the state source conductor is not built yet"),
+        ("", NOVA_WITH_DATABASE, "set [state] source = sql or none"),
+        ("[state]\nsource = conductor\n", NOVA_CONF, "[state] source = conductor: the state source conductor is not"),
+        ("[state]\nsource = sql\n", NOVA_CONF, "[state] source = sql: needs [state] connection, which is not set"),
+    ],
+)
+def test_a_state_source_that_cannot_be_is_refused(tmp_path, ours, nova, said):
+    with pytest.raises(ConfigError) as caught:
+        state_options_from(load_beside_nova(tmp_path, ours, nova))
+    assert said in str(caught.value)
+    assert "hunter2" not in str(caught.value)

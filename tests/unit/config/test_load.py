@@ -1,0 +1,171 @@
+import socket
+
+import pytest
+
+from agent.config.load import load
+from agent.errors import ConfigError
+from tests.rigs.configs import ALONE, load_ours, write
+
+
+def problems_of(*arguments):
+    with pytest.raises(ConfigError) as caught:
+        load(*arguments)
+    return caught.value.problems
+
+
+def test_values_have_their_file_as_origin_and_the_rest_is_default(tmp_path):
+    loaded = load_ours(tmp_path, ALONE + "[DEFAULT]\nreserved_host_disk_mb = 1025\n")
+    assert loaded.value("DEFAULT", "reserved_host_disk_mb") == 1025
+    assert loaded.origin("DEFAULT", "reserved_host_disk_mb") == str(tmp_path / "stocktake.conf")
+    assert loaded.value("DEFAULT", "reserved_host_memory_mb") == 512
+    assert loaded.origin("DEFAULT", "reserved_host_memory_mb") == "default"
+
+
+def test_host_is_the_machines_name_unless_set(tmp_path):
+    assert load_ours(tmp_path, ALONE).value("DEFAULT", "host") == socket.gethostname()
+    assert load_ours(tmp_path, ALONE + "[DEFAULT]\nhost = other\n").value("DEFAULT", "host") == "other"
+
+
+def test_later_files_win_and_a_folder_comes_after_the_files(tmp_path):
+    folder = tmp_path / "conf.d"
+    folder.mkdir()
+    first = write(tmp_path, "a.conf", ALONE + "[lvm]\ndeadline = 1\n[DEFAULT]\nhost = first\n")
+    second = write(tmp_path, "b.conf", "[DEFAULT]\nhost = second\nreserved_host_disk_mb = 2\n")
+    write(folder, "10.conf", "[DEFAULT]\nreserved_host_disk_mb = 10\n")
+    last = write(folder, "20.conf", "[DEFAULT]\nreserved_host_disk_mb = 20\n")
+    write(folder, "30.ignored", "[nonsense")
+    loaded = load([first, second], [str(folder)])
+    assert loaded.value("DEFAULT", "host") == "second"
+    assert loaded.value("DEFAULT", "reserved_host_disk_mb") == 20
+    assert loaded.origin("DEFAULT", "reserved_host_disk_mb") == last
+    assert loaded.value("lvm", "deadline") == 1.0
+
+
+def test_groups_match_in_any_case_as_in_oslo_config(tmp_path):
+    loaded = load_ours(tmp_path, ALONE + "[Libvirt]\nvirt_type = lxc\n")
+    assert loaded.value("libvirt", "virt_type") == "lxc"
+    assert loaded.origin("libvirt", "virt_type") == str(tmp_path / "stocktake.conf")
+
+
+def test_the_environment_is_no_source(tmp_path, monkeypatch):
+    monkeypatch.setenv("OS_DEFAULT__HOST", "from-environment")
+    assert load_ours(tmp_path, ALONE).value("DEFAULT", "host") == socket.gethostname()
+
+
+def test_a_named_file_that_is_missing_is_named(tmp_path):
+    path = str(tmp_path / "nowhere.conf")
+    assert problems_of([path]) == (f"{path}: there is no such file",)
+    assert problems_of([], [path]) == (f"{path}: there is no such folder",)
+
+
+def test_a_line_that_cannot_be_parsed_is_named_and_not_shown(tmp_path):
+    path = write(tmp_path, "bad.conf", "[placement]\npassword hunter2\n")
+    (problem,) = problems_of([path])
+    assert problem.startswith(f"{path}: line 2 cannot be parsed")
+    assert "hunter2" not in problem
+
+
+def test_bytes_that_are_no_text_are_named(tmp_path):
+    path = tmp_path / "bad.conf"
+    path.write_bytes(b"[agent]\nrole = \xff\xfe\n")
+    (problem,) = problems_of([str(path)])
+    assert problem.startswith(f"{path}: not UTF-8 text")
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
+    path = tmp_path / "folder.conf"
+    path.mkdir()
+    assert problems_of([str(path)]) == (f"{path}: cannot be read: Is a directory",)
+
+
+def test_every_malformed_value_is_reported_at_once_with_file_option_and_value(tmp_path):
+    path = write(
+        tmp_path,
+        "stocktake.conf",
+        ALONE
+        + "[DEFAULT]\nreserved_host_memory_mb = plenty\ncpu_allocation_ratio = -1\ndebug = perhaps\n"
+        + "[agent]\nrole = king\nconfirm_audits = 0\nevent_cap = nan\n[lvm]\ndeadline = inf\n",
+    )
+    found = problems_of([path])
+    expected = {
+        "[DEFAULT] reserved_host_memory_mb = plenty",
+        "[DEFAULT] cpu_allocation_ratio = -1",
+        "[DEFAULT] debug = perhaps",
+        "[agent] role = king",
+        "[agent] confirm_audits = 0",
+        "[agent] event_cap = nan",
+        "[lvm] deadline = inf",
+    }
+    assert {": ".join(problem.split(": ")[1:2]) for problem in found} == expected
+    assert all(problem.startswith(f"{path}: ") for problem in found)
+
+
+def test_a_malformed_secret_is_masked(tmp_path):
+    path = write(tmp_path, "stocktake.conf", ALONE + "[state]\nconnection = sqlite:///hunter2$nothing\n")
+    assert problems_of([path]) == (f"{path}: [state] connection = ***: not a valid value",)
+
+
+def test_an_auth_plugin_that_does_not_exist_is_named(tmp_path):
+    path = write(tmp_path, "stocktake.conf", "[agent]\nnova_conf=\n[placement]\nauth_type = noauth\nusername = me\n")
+    (problem,) = problems_of([path])
+    assert problem.startswith(f"{path}: [placement] auth_type = noauth: no such auth plugin; there are ")
+    assert "admin_token" in problem
+
+
+def test_the_auth_section_brings_the_plugins_options(tmp_path):
+    text = "[agent]\nnova_conf=\n[placement]\nauth_section = cloud\n[cloud]\nauth_type = http_basic\npassword = p\n"
+    loaded = load_ours(tmp_path, text)
+    assert loaded.value("cloud", "auth_type") == "http_basic"
+    assert loaded.value("cloud", "password") == "p"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[agent]\nrol = owner\n", "unknown option [agent] rol: the nearest is role"),
+        ("[agent]\nhost = x\n", "unknown option [agent] host: it belongs to [DEFAULT]"),
+        ("[DEFAULT]\ncpu_shared_set = 1\n", "unknown option [DEFAULT] cpu_shared_set: it belongs to [compute]"),
+        ("[lvmm]\nvolume_groups = a\n", "unknown group [lvmm]: the nearest is [lvm]"),
+        ("[xyzzy]\nvirt_type = kvm\n", "unknown group [xyzzy]: its option virt_type belongs to [libvirt]"),
+        ("[default]\nhost = x\n", "unknown group [default]: the nearest is [DEFAULT]"),
+        ("[placement]\nauth-url = x\n", "unknown option [placement] auth-url: the nearest is auth_url"),
+        ("[DEFAULT]\nzzz = 1\n", "unknown option [DEFAULT] zzz"),
+        ("[DEFAULT]\nstate_path = /x\n", "unknown option [DEFAULT] state_path: ours is [agent] state_dir"),
+        ("[database]\nconnection = x\n", "unknown option [database] connection: the cell database is [state]"),
+        ("[DEFAULT]\ntransport_url = rabbit://\n", "set [state] source = sql or none"),
+        ("[DEFAULT]\nconfig_file = /x\n", "unknown option [DEFAULT] config_file"),
+    ],
+)
+def test_what_nobody_reads_is_named_with_the_nearest_name(tmp_path, text, said):
+    alone = ALONE.replace("auth_type = none", "auth_type = password\nauth_url = http://k")
+    path = write(tmp_path, "stocktake.conf", alone + text)
+    (problem,) = problems_of([path])
+    assert problem.startswith(f"{path}: unknown ")
+    assert said in problem
+
+
+def test_an_empty_unknown_group_is_named_too(tmp_path):
+    path = write(tmp_path, "stocktake.conf", ALONE + "[heall]\n")
+    (problem,) = problems_of([path])
+    assert problem.startswith(f"{path}: unknown group [heall]")
+
+
+def test_rows_show_every_value_and_no_secret(tmp_path):
+    text = ALONE.replace("auth_type = none", "auth_type = password\npassword = hunter2\nauth_url = http://k")
+    loaded = load_ours(tmp_path, text + "[state]\nconnection = mysql+pymysql://u:hunter2@db/cell\n")
+    rows = {(row.group, row.option): row for row in loaded.rows()}
+    assert len(rows) == len(loaded.options)
+    assert rows["placement", "password"].value == "***"
+    assert rows["state", "connection"].value == "***"
+    assert rows["placement", "valid_interfaces"].value == "internal,public"
+    assert rows["agent", "event_driven"].value == "true"
+    assert rows["compute", "cpu_shared_set"].value == ""
+    assert "hunter2" not in str(loaded.rows()) + repr(loaded)
+
+
+def test_no_global_configuration_is_touched(tmp_path):
+    from oslo_config import cfg
+
+    before = set(cfg.CONF)
+    load_ours(tmp_path, ALONE)
+    assert set(cfg.CONF) == before

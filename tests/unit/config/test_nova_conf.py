@@ -1,0 +1,141 @@
+"""nova.conf under our files: what is taken, what never is."""
+
+import pytest
+
+from agent.config.build import check, identity_paths_from, settings_from
+from agent.config.load import load
+from agent.errors import ConfigError
+from tests.rigs.configs import ALONE, NOVA_CONF, load_beside_nova, load_ours, write
+
+ASKED = "[state]\nsource = none\n"
+
+
+def test_on_a_compute_host_ours_is_almost_empty(tmp_path):
+    loaded = load_beside_nova(tmp_path, ASKED)
+    settings = settings_from(loaded)
+    assert check(loaded) == ()
+    assert settings.host == "compute-17"
+    assert settings.reserved_host_memory_mib == 4096
+    assert settings.cpu_ratio.configured == 4.0
+    assert settings.cpu_shared_set == tuple(range(4, 48))
+    assert settings.disk_group == "guests"
+    assert settings.volume_groups == ("guests",)
+    assert loaded.value("placement", "auth_url") == "http://192.0.2.5/identity"
+    assert loaded.value("placement", "project_domain_name") == "Default"
+    assert loaded.origin("placement", "auth_url") == str(tmp_path / "nova.conf")
+
+
+def test_ours_wins_option_by_option(tmp_path):
+    loaded = load_beside_nova(
+        tmp_path, ASKED + "[DEFAULT]\nreserved_host_memory_mb = 1\n[placement]\nusername = stocktake\n"
+    )
+    assert loaded.value("DEFAULT", "reserved_host_memory_mb") == 1
+    assert loaded.value("placement", "username") == "stocktake"
+    assert loaded.origin("placement", "username") == str(tmp_path / "stocktake.conf")
+    assert loaded.value("placement", "project_name") == "service"
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("debug", False), ("log_file", None), ("graceful_shutdown_timeout", 60), ("use_json", False)]
+)
+def test_what_is_about_novas_own_service_is_never_taken(tmp_path, option, value):
+    nova = NOVA_CONF.replace("[DEFAULT]\n", "[DEFAULT]\nuse_json = true\n")
+    loaded = load_beside_nova(tmp_path, ASKED, nova)
+    assert loaded.value("DEFAULT", option) == value
+    assert loaded.origin("DEFAULT", option) == "default"
+
+
+def test_groups_of_our_own_are_never_taken(tmp_path):
+    nova = (
+        NOVA_CONF + "consumer_reads = 99\n[agent]\nrole = observer\n[lvm]\nvolume_groups = x\n[state]\nsource = sql\n"
+    )
+    loaded = load_beside_nova(tmp_path, ASKED, nova)
+    assert loaded.value("placement", "consumer_reads") == 20
+    assert loaded.value("agent", "role") == "owner"
+    assert loaded.value("lvm", "volume_groups") == []
+    assert loaded.value("state", "source") == "none"
+
+
+def test_instances_path_follows_novas_state_path(tmp_path):
+    loaded = load_beside_nova(tmp_path, ASKED)
+    assert settings_from(loaded).instances_path == "/srv/nova/instances"
+    assert loaded.origin("DEFAULT", "instances_path") == str(tmp_path / "nova.conf")
+    own = load_beside_nova(tmp_path, ASKED + "[DEFAULT]\ninstances_path = /mine\n")
+    assert settings_from(own).instances_path == "/mine"
+    set_by_nova = NOVA_CONF.replace("[DEFAULT]\n", "[DEFAULT]\ninstances_path = ${state_path}/guests\n")
+    assert settings_from(load_beside_nova(tmp_path, ASKED, set_by_nova)).instances_path == "/srv/nova/guests"
+    without = NOVA_CONF.replace("state_path = /srv/nova\n", "").replace("lock_path = $state_path/locks\n", "")
+    assert settings_from(load_beside_nova(tmp_path, ASKED, without)).instances_path == "/var/lib/nova/instances"
+
+
+def test_references_to_options_that_are_not_ours_hold(tmp_path):
+    nova = NOVA_CONF.replace("host = compute-17", "host = node-$my_ip").replace(
+        "auth_url = http://192.0.2.5/identity", "auth_url = $glance.api_servers/identity"
+    )
+    loaded = load_beside_nova(tmp_path, ASKED, nova)
+    assert loaded.value("DEFAULT", "host") == "node-192.0.2.17"
+    assert loaded.value("placement", "auth_url") == "http://192.0.2.5:9292/identity"
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [("pla$$cement", "pla$cement"), (r"pla\$cement", "pla$cement"), ("$$host", "$host"), ("a%sb", "a%sb")],
+)
+def test_a_password_with_a_dollar_survives(tmp_path, written, meant):
+    nova = NOVA_CONF.replace("pla$$cement", written)
+    assert load_beside_nova(tmp_path, ASKED, nova).value("placement", "password") == meant
+
+
+def test_a_literal_backslash_before_a_dollar_survives(tmp_path):
+    # In the file \\$ is a backslash and an escaped dollar.
+    nova = NOVA_CONF.replace("pla$$cement", r"a\\$host")
+    assert load_beside_nova(tmp_path, ASKED, nova).value("placement", "password") == r"a\$host"
+
+
+def test_a_reference_that_leads_nowhere_is_named(tmp_path):
+    nova = NOVA_CONF.replace("host = compute-17", "host = $hostname_of_nobody")
+    with pytest.raises(ConfigError) as caught:
+        load_beside_nova(tmp_path, ASKED, nova)
+    (problem,) = caught.value.problems
+    assert problem.startswith(f"{tmp_path}/nova.conf: [DEFAULT] host = $hostname_of_nobody: ")
+
+
+def test_a_malformed_value_of_nova_is_named_with_novas_file(tmp_path):
+    nova = NOVA_CONF.replace("reserved_host_memory_mb = 4096", "reserved_host_memory_mb = 4G")
+    with pytest.raises(ConfigError) as caught:
+        load_beside_nova(tmp_path, ASKED, nova)
+    (problem,) = caught.value.problems
+    assert problem.startswith(f"{tmp_path}/nova.conf: [DEFAULT] reserved_host_memory_mb = 4G: ")
+    loaded = load_beside_nova(tmp_path, ASKED + "[DEFAULT]\nreserved_host_memory_mb = 1\n", nova)
+    assert loaded.value("DEFAULT", "reserved_host_memory_mb") == 1
+
+
+def test_several_files_of_nova_later_ones_win(tmp_path):
+    # Debian splits nova-compute's own options off into a second file.
+    first = write(tmp_path, "nova.conf", NOVA_CONF)
+    second = write(tmp_path, "nova-compute.conf", "[libvirt]\nvirt_type = lxc\n")
+    loaded = load_ours(tmp_path, f"[agent]\nnova_conf = {first},{second}\n{ASKED}")
+    assert loaded.value("libvirt", "virt_type") == "lxc"
+    assert loaded.origin("libvirt", "virt_type") == second
+    assert loaded.nova_files == (first, second)
+
+
+def test_a_nova_conf_that_is_named_must_exist(tmp_path):
+    path = write(tmp_path, "stocktake.conf", f"[agent]\nnova_conf = {tmp_path}/absent.conf\n")
+    with pytest.raises(ConfigError) as caught:
+        load([path])
+    assert caught.value.problems == (f"{path}: [agent] nova_conf = {tmp_path}/absent.conf: there is no such file",)
+
+
+def test_identity_is_looked_for_where_the_files_lie(tmp_path):
+    folder = tmp_path / "nova"
+    folder.mkdir()
+    nova = write(folder, "nova.conf", NOVA_CONF)
+    paths = identity_paths_from(load_ours(tmp_path, f"[agent]\nnova_conf = {nova}\nstate_dir = /s\n{ASKED}"))
+    assert (paths.config_dirs, paths.nova_state_path, paths.state_dir) == (
+        (str(tmp_path), str(folder)),
+        "/srv/nova",
+        "/s",
+    )
+    alone = identity_paths_from(load_ours(tmp_path, ALONE))
+    assert (alone.config_dirs, alone.nova_state_path) == ((str(tmp_path),), None)

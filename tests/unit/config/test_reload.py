@@ -1,0 +1,89 @@
+import pytest
+
+from agent.config.build import agent_options_from, settings_from
+from agent.config.reload import needs_restart, reload
+from agent.errors import ConfigError
+from tests.rigs.configs import ALONE, load_ours, write
+
+
+def test_mutable_options_change_and_the_others_keep_what_runs(tmp_path):
+    running = load_ours(tmp_path, ALONE + "[DEFAULT]\nupdate_resources_interval = 5\nhost = a\n")
+    write(tmp_path, "stocktake.conf", ALONE + "[DEFAULT]\nupdate_resources_interval = 9\nhost = b\ndebug = true\n")
+    reloaded = reload(running)
+    assert agent_options_from(reloaded).interval_s == 9.0
+    assert reloaded.value("DEFAULT", "debug") is True
+    assert settings_from(reloaded).host == "a"
+    assert needs_restart(running, reloaded) == ("[DEFAULT] host",)
+    assert agent_options_from(running).interval_s == 5.0
+
+
+def test_what_waits_for_a_restart_is_named_at_every_reload_until_the_file_says_the_old_again(tmp_path):
+    running = load_ours(tmp_path, ALONE + "[lvm]\ndeadline = 5\n")
+    write(tmp_path, "stocktake.conf", ALONE + "[lvm]\ndeadline = 6\n")
+    once = reload(running)
+    twice = reload(once)
+    assert needs_restart(once, twice) == ("[lvm] deadline",)
+    assert twice.value("lvm", "deadline") == 5.0
+    write(tmp_path, "stocktake.conf", ALONE + "[lvm]\ndeadline = 5\n")
+    assert needs_restart(twice, reload(twice)) == ()
+
+
+def test_nothing_changed_needs_nothing(tmp_path):
+    running = load_ours(tmp_path, ALONE)
+    assert needs_restart(running, reload(running)) == ()
+
+
+@pytest.mark.parametrize(
+    "bad",
+    ["[DEFAULT]\nupdate_resources_interval = soon\n", "[agent]\nrole = companion\n", "[agent]\nrol = x\n", "[broken\n"],
+)
+def test_a_bad_file_is_refused_and_what_runs_is_untouched(tmp_path, bad):
+    running = load_ours(tmp_path, ALONE + "[DEFAULT]\nupdate_resources_interval = 5\n")
+    before = running.rows()
+    write(tmp_path, "stocktake.conf", ALONE + bad)
+    with pytest.raises(ConfigError):
+        reload(running)
+    assert running.rows() == before
+
+
+def test_a_removed_option_goes_back_to_its_default(tmp_path):
+    running = load_ours(tmp_path, ALONE + "[agent]\nconfirm_audits = 5\n")
+    write(tmp_path, "stocktake.conf", ALONE)
+    assert settings_from(reload(running)).confirm_audits == 2
+
+
+def test_the_credentials_that_run_stay_whole_when_the_plugin_changes(tmp_path):
+    token = ALONE.replace("auth_type = none", "auth_type = admin_token\ntoken = a$$b\nendpoint = http://p")
+    running = load_ours(tmp_path, token)
+    write(tmp_path, "stocktake.conf", ALONE)
+    reloaded = reload(running)
+    assert reloaded.value("placement", "auth_type") == "admin_token"
+    assert reloaded.value("placement", "token") == "a$b"
+    assert set(needs_restart(running, reloaded)) == {
+        "[placement] auth_type",
+        "[placement] endpoint",
+        "[placement] token",
+    }
+
+
+def test_a_file_that_went_away_is_refused(tmp_path):
+    running = load_ours(tmp_path, ALONE)
+    (tmp_path / "stocktake.conf").unlink()
+    with pytest.raises(ConfigError, match="there is no such file"):
+        reload(running)
+
+
+def test_options_that_belong_together_change_together_or_not_at_all(tmp_path):
+    running = load_ours(tmp_path, ALONE + "[libvirt]\nimages_type = lvm\nimages_volume_group = guests\n")
+    write(tmp_path, "stocktake.conf", ALONE)
+    reloaded = reload(running)
+    assert settings_from(reloaded).disk_group == "guests"
+    assert needs_restart(running, reloaded) == ("[libvirt] images_type", "[libvirt] images_volume_group")
+
+
+def test_origins_after_a_reload_are_those_of_the_values_in_force(tmp_path):
+    running = load_ours(tmp_path, ALONE + "[DEFAULT]\nhost = a\n")
+    path = write(tmp_path, "stocktake.conf", ALONE + "[agent]\nconfirm_audits = 4\n")
+    reloaded = reload(running)
+    assert (reloaded.value("DEFAULT", "host"), reloaded.origin("DEFAULT", "host")) == ("a", path)
+    assert reloaded.origin("agent", "confirm_audits") == path

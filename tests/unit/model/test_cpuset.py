@@ -1,0 +1,56 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.model.cpuset import HIGHEST_CPU, parse_cpu_list, render_cpu_list
+
+CPUS = st.sets(st.integers(0, HIGHEST_CPU), min_size=1, max_size=60) | st.sets(st.integers(0, 40), min_size=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "cpus"),
+    [
+        ("1-4,^3,6", (1, 2, 4, 6)),  # scenario 81
+        ("^3,1-4", (1, 2, 4)),
+        ("4-12,^8,15", (4, 5, 6, 7, 9, 10, 11, 12, 15)),
+        ("0-7,^2-4", (0, 1, 5, 6, 7)),
+        (" 3 , 1 - 2 ,, 2,", (1, 2, 3)),
+        ("0", (0,)),
+    ],
+)
+def test_a_cpu_list_names_these_cpus(text, cpus):
+    assert parse_cpu_list(text) == cpus
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["3-1", "0-1,^0-1", "", ",", "a", "1-b", "-3", "3-", "1-2-3", "^", "1.5", "+1", "1_0", "٣", "0-99999999999", "^1"],
+)
+def test_what_is_no_cpu_list_is_refused(text):
+    with pytest.raises(ValueError, match=r"."):
+        parse_cpu_list(text)
+
+
+@given(CPUS)
+def test_a_rendered_set_parses_to_itself(cpus):
+    assert parse_cpu_list(render_cpu_list(cpus)) == tuple(sorted(cpus))
+
+
+@given(CPUS, CPUS)
+def test_exclusion_is_the_difference_of_sets(chosen, excluded):
+    text = f"^{render_cpu_list(excluded).replace(',', ',^')},{render_cpu_list(chosen)}"
+    if chosen - excluded:
+        assert set(parse_cpu_list(text)) == chosen - excluded
+    else:
+        with pytest.raises(ValueError, match="no CPU is left"):
+            parse_cpu_list(text)
+
+
+@given(st.text(alphabet="0123456789-,^ ax", max_size=12))
+def test_any_text_is_a_set_or_a_value_error(text):
+    try:
+        cpus = parse_cpu_list(text)
+    except ValueError:
+        return
+    assert cpus
+    assert cpus == tuple(sorted(set(cpus)))

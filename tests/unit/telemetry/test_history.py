@@ -1,0 +1,94 @@
+import json
+import logging
+import os
+import stat
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agent.errors import SourceUnavailable
+from agent.model.finding import History, Sighting
+from agent.telemetry.history import FindingsFile
+
+SEEN = Sighting(
+    id="5f0f",
+    code="volume-foreign",
+    first_seen_at="2026-11-21T10:00:00.000Z",
+    last_seen_at="2026-11-21T10:01:00.000Z",
+    times=2,
+    evidence_digest="aa",
+)
+HISTORY = History(sightings=(SEEN,))
+
+SIGHTINGS = st.builds(
+    Sighting,
+    id=st.uuids().map(str),
+    code=st.text(max_size=9),
+    first_seen_at=st.text(max_size=9),
+    last_seen_at=st.text(max_size=9),
+    times=st.integers(1),
+    evidence_digest=st.text(max_size=9),
+)
+
+
+def test_what_was_saved_is_loaded_by_the_next_process(tmp_path):
+    FindingsFile(str(tmp_path / "state")).save(HISTORY)
+    assert FindingsFile(str(tmp_path / "state")).load() == HISTORY
+
+
+def test_the_file_is_for_root_and_its_group(tmp_path):
+    FindingsFile(str(tmp_path)).save(HISTORY)
+    assert stat.S_IMODE(os.stat(tmp_path / "findings.json").st_mode) == 0o640
+    assert json.loads((tmp_path / "findings.json").read_text())["schema_version"] == 1
+
+
+def test_no_file_is_an_empty_history_without_a_warning(tmp_path, caplog):
+    assert FindingsFile(str(tmp_path)).load() == History()
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "[" * 9999,
+        '{"schema_version": 2, "sightings": []}',
+        '{"schema_version": 1}',
+        '{"schema_version": 1, "sightings": [1]}',
+        '{"schema_version": 1, "sightings": [{"id": "x"}]}',
+        json.dumps({"schema_version": 1, "sightings": [{**dict.fromkeys(SEEN.__slots__, "x"), "times": True}]}),
+    ],
+)
+def test_an_unreadable_file_is_empty_warned_of_once_and_kept_aside_at_the_next_save(tmp_path, caplog, text):
+    path = tmp_path / "findings.json"
+    path.write_text(text)
+    store = FindingsFile(str(tmp_path))
+    with caplog.at_level(logging.WARNING):
+        assert store.load() == store.load() == History()
+    assert len(caplog.records) == 1
+    assert path.read_text() == text, "reading changes nothing"
+    store.save(HISTORY)
+    assert store.load() == HISTORY
+    assert (tmp_path / "findings.json.bad").read_text() == text
+
+
+def test_bytes_that_are_no_text_are_an_empty_history(tmp_path):
+    (tmp_path / "findings.json").write_bytes(b"\xff\xfe")
+    assert FindingsFile(str(tmp_path)).load() == History()
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SourceUnavailable, match=f"{tmp_path}/file/findings.json cannot be written"):
+        FindingsFile(str(tmp_path / "file")).save(HISTORY)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
+@given(st.lists(SIGHTINGS, max_size=4, unique_by=lambda sighting: sighting.id))
+def test_any_history_comes_back_by_id(tmp_path, sightings):
+    store = FindingsFile(str(tmp_path))
+    store.save(History(sightings=tuple(sightings)))
+    assert store.load() == History(sightings=tuple(sorted(sightings, key=lambda sighting: sighting.id)))

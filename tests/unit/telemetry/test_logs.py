@@ -1,0 +1,170 @@
+"""Logging as the daemon and the commands set it up, with real handlers; the root logger is put back after each test."""
+
+import io
+import json
+import logging as stdlib
+import re
+import sys
+import threading
+
+import pytest
+from oslo_log import log as logging
+
+from agent.errors import ConfigError
+from agent.telemetry.logs import audit_context, setup_command_logging, setup_logging
+from tests.rigs.configs import ALONE, load_ours
+
+LOG = logging.getLogger("agent.test_logs")
+
+
+@pytest.fixture(autouse=True)
+def root_logger():
+    root = stdlib.getLogger()
+    handlers, level, hook = list(root.handlers), root.level, sys.excepthook
+    yield root
+    for handler in set(root.handlers) - set(handlers):
+        handler.close()
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    sys.excepthook = hook
+
+
+def configured(tmp_path, text=""):
+    return load_ours(tmp_path, f"{ALONE}[DEFAULT]\nlog_file = {tmp_path}/log\n{text}")
+
+
+def lines(tmp_path):
+    return (tmp_path / "log").read_text().splitlines()
+
+
+def test_a_text_line_shows_the_audit_and_the_fields(tmp_path):
+    setup_logging(configured(tmp_path))
+    with audit_context("0b5f"):
+        LOG.info("placement written", extra={"writes": 2, "what": ("a b", "c"), "times": [], "why": None})
+    (line,) = lines(tmp_path)
+    assert line.endswith('[-] [audit 0b5f] placement written times=- what="a b",c why=None writes=2')
+    assert re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} \d+ INFO agent\.test_logs ", line)
+
+
+def test_a_json_line_has_the_audit_and_the_fields_as_values(tmp_path):
+    setup_logging(configured(tmp_path, "use_json = true\n"))
+    with audit_context("0b5f"):
+        LOG.info("placement written", extra={"writes": 2})
+        stdlib.getLogger("some.library").warning("slow")
+    mine, theirs = map(json.loads, lines(tmp_path))
+    assert (mine["message"], mine["levelname"]) == ("placement written", "INFO")
+    assert mine["extra"] == {"writes": 2, "audit_id": "0b5f"}
+    assert theirs["extra"] == {"audit_id": "0b5f"}
+
+
+def test_no_audit_no_id_and_an_id_that_is_given_holds(tmp_path):
+    setup_logging(configured(tmp_path))
+    LOG.info("agent started")
+    LOG.info("audit done", extra={"audit_id": "ffff"})
+    first, second = lines(tmp_path)
+    assert first.endswith("[-] agent started")
+    assert second.endswith("[-] [audit ffff] audit done")
+
+
+def test_the_id_ends_with_the_block_and_stays_in_its_thread(tmp_path):
+    setup_logging(configured(tmp_path))
+    with audit_context("0b5f"):
+        other = threading.Thread(target=LOG.info, args=("from a reader",))
+        other.start()
+        other.join()
+    LOG.info("after")
+    assert all("[audit" not in line for line in lines(tmp_path))
+
+
+def test_words_in_the_text_and_percent_signs_in_fields_are_safe(tmp_path):
+    setup_logging(configured(tmp_path))
+    LOG.info("name=%(node)s used=%(used)sMB", {"node": "n%d", "used": 3}, extra={"error": '100%s of "it"\nnext'})
+    (line,) = lines(tmp_path)
+    assert line.endswith('name=n%d used=3MB error="100%s of \\"it\\"\\nnext"')
+
+
+def test_every_handler_shows_the_same_line_once(tmp_path, root_logger):
+    setup_logging(configured(tmp_path, "use_stderr = true\n"))
+    second = io.StringIO()
+    (stream,) = (h for h in root_logger.handlers if type(h) is stdlib.StreamHandler)
+    stream.setStream(second)
+    with audit_context("0b5f"):
+        LOG.info("audit done", extra={"writes": 0})
+    assert second.getvalue().splitlines() == lines(tmp_path)
+    assert lines(tmp_path)[0].count("[audit 0b5f]") == lines(tmp_path)[0].count("writes=0") == 1
+
+
+def test_debug_is_applied_by_setting_up_again_and_log_files_are_opened_anew(tmp_path, root_logger):
+    setup_logging(configured(tmp_path))
+    LOG.debug("unseen")
+    first = list(root_logger.handlers)
+    (tmp_path / "log").rename(tmp_path / "log.1")
+    setup_logging(configured(tmp_path, "debug = true\n"))
+    LOG.debug("seen")
+    assert [" seen" in line for line in lines(tmp_path)] == [True]
+    assert not set(first) & set(root_logger.handlers)
+    assert all(handler.stream is None or handler.stream.closed for handler in first)
+
+
+def test_libraries_stay_quiet_even_with_debug(tmp_path):
+    setup_logging(configured(tmp_path, "debug = true\n"))
+    stdlib.getLogger("keystoneauth.session").debug("X-Auth-Token: hunter2")
+    stdlib.getLogger("urllib3.connectionpool").debug("GET")
+    assert lines(tmp_path) == []
+
+
+def test_without_a_file_lines_go_to_stderr_and_never_to_stdout(tmp_path, capsys):
+    setup_logging(load_ours(tmp_path, ALONE))
+    LOG.info("agent started")
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "agent started" in captured.err
+
+
+def test_a_command_says_warnings_on_stderr_alone(tmp_path, capsys):
+    setup_command_logging(configured(tmp_path))
+    LOG.info("audit done")
+    LOG.warning("careful")
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "careful" in captured.err
+    assert "audit done" not in captured.err
+    assert not (tmp_path / "log").exists()
+
+
+def test_a_command_with_debug_says_everything(tmp_path, capsys):
+    setup_command_logging(configured(tmp_path, "debug = true\n"))
+    LOG.debug("detail")
+    assert "detail" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "log_file = /nowhere/at/all\n",
+        "log_file = DIR/other\ndefault_log_levels = agent=LOUD\n",
+        "log_config_append = /nowhere/logging.conf\n",
+    ],
+)
+def test_logging_that_cannot_be_set_up_is_a_configuration_error_and_the_old_goes_on(tmp_path, root_logger, text):
+    setup_logging(configured(tmp_path))
+    before = list(root_logger.handlers)
+    bad = load_ours(tmp_path, f"{ALONE}[DEFAULT]\n{text.replace('DIR', str(tmp_path))}")
+    with pytest.raises(ConfigError, match="logging cannot be set up as configured"):
+        setup_logging(bad)
+    assert root_logger.handlers == before
+    LOG.info("still here")
+    assert lines(tmp_path)[-1].endswith("still here")
+
+
+def test_a_logging_file_of_the_operators_is_followed(tmp_path, root_logger):
+    (tmp_path / "logging.conf").write_text(
+        "[loggers]\nkeys=root\n[handlers]\nkeys=file\n[formatters]\nkeys=context\n"
+        "[logger_root]\nlevel=INFO\nhandlers=file\n"
+        f"[handler_file]\nclass=FileHandler\nargs=('{tmp_path}/log',)\nformatter=context\n"
+        "[formatter_context]\nclass=oslo_log.formatters.ContextFormatter\n"
+    )
+    setup_logging(load_ours(tmp_path, f"{ALONE}[DEFAULT]\nlog_config_append = {tmp_path}/logging.conf\n"))
+    with audit_context("0b5f"):
+        LOG.info("audit done", extra={"writes": 0})
+    assert lines(tmp_path)[0].endswith("[audit 0b5f] audit done writes=0")

@@ -1,0 +1,77 @@
+import json
+import os
+import stat
+import threading
+
+import pytest
+
+from agent.errors import SourceInconsistent, SourceUnavailable
+from agent.telemetry.reports import read_report, report_path, write_report
+from tests.rigs.reports import REPORT, report_with
+
+
+def test_what_was_written_is_read_back(tmp_path):
+    run_dir = str(tmp_path / "run")
+    write_report(run_dir, REPORT)
+    document = read_report(run_dir)
+    assert document["audit"]["audit_id"] == REPORT.audit_id
+    assert len(document["ledger"]) == len(REPORT.ledger)
+
+
+def test_the_file_is_readable_for_all_and_nothing_else_is_left(tmp_path):
+    old = os.umask(0o077)
+    try:
+        write_report(str(tmp_path), REPORT)
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE(os.stat(report_path(str(tmp_path))).st_mode) == 0o644
+    assert os.listdir(tmp_path) == ["report.json"]
+
+
+def test_a_reader_never_sees_half_a_report(tmp_path):
+    run_dir = str(tmp_path)
+    write_report(run_dir, report_with(0))
+    stop = threading.Event()
+
+    def replace():
+        number = 0
+        while not stop.is_set():
+            number += 1
+            write_report(run_dir, report_with(number))
+
+    writer = threading.Thread(target=replace)
+    writer.start()
+    try:
+        for _ in range(200):
+            document = read_report(run_dir)
+            assert document["audit"]["placement"]["requests"] == len(document["traits"])
+    finally:
+        stop.set()
+        writer.join()
+
+
+def test_no_report_yet_is_said_with_the_path(tmp_path):
+    with pytest.raises(SourceUnavailable, match=f"{tmp_path}/report.json does not exist"):
+        read_report(str(tmp_path))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"schema_version": 2}', '{"schema_version": 1}', "[" * 9999])
+def test_what_is_no_report_is_named(tmp_path, text):
+    (tmp_path / "report.json").write_text(text)
+    with pytest.raises(SourceInconsistent, match=f"{tmp_path}/report.json: "):
+        read_report(str(tmp_path))
+
+
+def test_bytes_that_are_no_text_are_no_report(tmp_path):
+    (tmp_path / "report.json").write_bytes(b"\xff\xfe")
+    with pytest.raises(SourceInconsistent, match="not a JSON document"):
+        read_report(str(tmp_path))
+
+
+def test_a_folder_that_cannot_be_written_is_named_and_the_last_report_stays(tmp_path):
+    write_report(str(tmp_path), REPORT)
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(SourceUnavailable, match=f"{blocked}/report.json cannot be written"):
+        write_report(str(blocked), REPORT)
+    assert json.loads((tmp_path / "report.json").read_text())["schema_version"] == 1
