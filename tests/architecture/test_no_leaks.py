@@ -19,7 +19,6 @@ LEAKS = {
     + r"hosted|registry\.npm"
     + r"js|//pypi"
     + r"\.",
-    "credentials in an address": r"https?://[^/\s:@]+:[^/\s:@]+" + r"@",
 }
 
 TOP_FOLDERS = (".ci", "agent", "benchmarks", "docs", "etc", "systemd", "tests", "tools")
@@ -59,6 +58,5 @@ def test_the_search_would_find(kind: str):
         "in /var/" + "tmp/x",
         "--index-" + "url x",
         "from http://deb." + "debian.org/debian",
-        "https://user:secret" + "@example.org/",
     ]
     assert any(re.search(LEAKS[kind], example) for example in examples)
