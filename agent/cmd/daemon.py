@@ -213,7 +213,7 @@ def _announce(loaded: Loaded, notices: tuple[str, ...]) -> None:
 
     log = logging.getLogger(__name__)
     fields = {
-        "version": version(),
+        "agent_version": version(),
         "pid": os.getpid(),
         "role": loaded.value("agent", "role"),
         "host": loaded.value("DEFAULT", "host"),

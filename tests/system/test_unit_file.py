@@ -1,0 +1,78 @@
+"""The unit as systemd reads it, without a running systemd."""
+
+import configparser
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+from agent.config.default import OPTS
+from agent.runner import READY_AFTER_S
+
+ROOT = pathlib.Path(__file__).parents[2]
+UNIT = ROOT / "systemd" / "stocktake-agent.service"
+NEEDS_ANALYZE = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
+
+
+def analyze(*arguments: str) -> subprocess.CompletedProcess:
+    return subprocess.run(["systemd-analyze", *arguments], capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.fixture
+def unit(tmp_path) -> pathlib.Path:
+    """The unit with a program that exists here, as verify wants one."""
+    stub = tmp_path / "stocktake-agent"
+    stub.write_text("#!/bin/sh\n")
+    stub.chmod(0o755)
+    copy = tmp_path / UNIT.name
+    copy.write_text(UNIT.read_text().replace("/usr/bin/stocktake-agent", str(stub)))
+    return copy
+
+
+@pytest.fixture
+def service() -> configparser.SectionProxy:
+    parser = configparser.ConfigParser(strict=True, interpolation=None)
+    parser.optionxform = str
+    parser.read_string(UNIT.read_text())
+    return parser["Service"]
+
+
+@NEEDS_ANALYZE
+def test_systemd_understands_every_line(unit):
+    answer = analyze("verify", "--recursive-errors=no", str(unit))
+    # A value that it does not understand is only said to be ignored: any word about our unit is a failure.
+    assert [line for line in (answer.stdout + answer.stderr).splitlines() if UNIT.name in line] == []
+    assert answer.returncode == 0
+
+
+@NEEDS_ANALYZE
+def test_a_line_that_systemd_does_not_understand_would_be_seen(unit):
+    unit.write_text(unit.read_text().replace("WatchdogSec=60", "WatchdogSec=often"))
+    answer = analyze("verify", "--recursive-errors=no", str(unit))
+    assert f"{UNIT.name}:" in answer.stdout + answer.stderr
+
+
+@NEEDS_ANALYZE
+def test_the_sandbox_is_tight(unit):
+    answer = analyze("security", "--offline=true", "--threshold=30", str(unit))
+    assert answer.returncode == 0, answer.stdout[-300:] + answer.stderr
+
+
+def test_times_fit_each_other(service):
+    (graceful,) = (opt.default for opt in OPTS if opt.dest == "graceful_shutdown_timeout")
+    assert int(service["TimeoutStopSec"]) > graceful
+    assert int(service["TimeoutStartSec"]) > READY_AFTER_S
+    assert int(service["WatchdogSec"]) >= 10
+
+
+def test_libvirt_is_not_required_and_a_bad_configuration_is_not_retried(service):
+    text = UNIT.read_text()
+    assert "Requires=" not in text
+    assert "BindsTo=" not in text
+    assert (service["Type"], service["RestartPreventExitStatus"]) == ("notify", "78")
+
+
+@pytest.mark.parametrize("option", ["PrivateDevices", "PrivateUsers", "ProtectClock", "DeviceAllow", "DynamicUser"])
+def test_nothing_hides_block_devices_from_lvm(service, option):
+    assert option not in service
