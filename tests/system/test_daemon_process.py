@@ -1,0 +1,255 @@
+"""The whole daemon as a process, on libvirt's test driver and a real Placement: arguments, start, reload, end."""
+
+import json
+import pathlib
+import queue
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from agent.cmd.daemon import stop_asked
+from agent.demo.placement import TOKEN, start_placement
+from tests.rigs.placement import running
+from tests.rigs.wait import until
+
+ROOT = pathlib.Path(__file__).parents[2]
+PROGRAM = "import sys; from agent.cmd.daemon import main; main()"
+CONF = """
+[DEFAULT]
+host = tiny
+instances_path = {folder}
+update_resources_interval = {interval}
+use_json = true
+{extra}
+[agent]
+state_dir = {folder}/state
+run_dir = {folder}/run
+nova_conf =
+[libvirt]
+connection_uri = {uri}
+[state]
+source = none
+[placement]
+auth_type = admin_token
+endpoint = {url}
+token = {token}
+"""
+NOBODY = "http://127.0.0.1:9"
+
+
+@pytest.fixture(scope="module")
+def placement(tmp_path_factory):
+    with running(tmp_path_factory.mktemp("placement")) as rest:
+        yield rest
+
+
+class Agent:
+    """One configuration file and the processes that use it."""
+
+    def __init__(self, folder: pathlib.Path):
+        self.folder = folder
+        self.conf = folder / "stocktake.conf"
+        self.log = folder / "log"
+        self.process: subprocess.Popen | None = None
+        self.configure()
+
+    def configure(self, url: str = NOBODY, interval: int = -1, uri: str = "test:///default", extra: str = "") -> None:
+        new = self.conf.with_suffix(".new")
+        new.write_text(CONF.format(folder=self.folder, url=url, interval=interval, uri=uri, token=TOKEN, extra=extra))
+        new.rename(self.conf)
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-c", PROGRAM, *arguments]
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess:
+        return subprocess.run(
+            self.command(*arguments), capture_output=True, text=True, timeout=60, check=False, cwd=ROOT
+        )
+
+    def once(self, *arguments: str) -> subprocess.CompletedProcess:
+        return self.run("--config-file", str(self.conf), "--once", *arguments)
+
+    def start(self, *arguments: str) -> None:
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                self.command("--config-file", str(self.conf), *arguments), stdout=log, stderr=log, cwd=ROOT
+            )
+
+    def records(self, event: str) -> list[dict]:
+        lines = (line for line in self.log.read_text().splitlines() if line.startswith("{"))
+        return [record for record in map(json.loads, lines) if record["message"] == event]
+
+    def until_logged(self, event: str, count: int = 1) -> list[dict]:
+        def enough():
+            found = self.records(event)
+            return found if len(found) >= count else None
+
+        return until(enough, 15, f"{count} × {event!r} in {self.log.read_text()}")
+
+    def report(self) -> dict:
+        path = self.folder / "run" / "report.json"
+        return until(lambda: path.exists() and json.loads(path.read_text())["audit"], 15, "a report")
+
+    def close(self) -> None:
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+
+@pytest.fixture
+def agent(tmp_path):
+    agent = Agent(tmp_path)
+    yield agent
+    agent.close()
+
+
+@pytest.mark.parametrize("arguments", [["--bogus"], ["extra"], ["--config-file"], ["--onc"]])
+def test_bad_arguments_end_with_127(agent, arguments):
+    answer = agent.run(*arguments)
+    assert answer.returncode == 127
+    assert "stocktake-agent: " in answer.stderr
+
+
+@pytest.mark.parametrize("once", [[], ["--once"]])
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        ("[placement]", "[plaecment]", "plaecment"),
+        ("update_resources_interval = -1", "update_resources_interval = often", "often"),
+        ("source = none", "", "[state] source"),
+        ("auth_type = admin_token", "", "auth_type"),
+        ("use_json = true", "colour = blue", "colour"),
+    ],
+)
+def test_a_bad_configuration_ends_with_78_and_a_line_for_each_problem(agent, old, new, named, once):
+    agent.conf.write_text(agent.conf.read_text().replace(old, new))
+    answer = agent.run("--config-file", str(agent.conf), *once)
+    assert answer.returncode == 78
+    assert named in answer.stderr
+    assert all(line.startswith("stocktake-agent: ") for line in answer.stderr.splitlines())
+    assert answer.stdout == ""
+    assert not (agent.folder / "run" / "report.json").exists()
+
+
+def test_a_state_directory_that_cannot_be_made_ends_with_78(agent):
+    (agent.folder / "state").write_text("a file")
+    answer = agent.once()
+    assert answer.returncode == 78
+    assert "state_dir" in answer.stderr
+    assert "Traceback" not in answer.stderr
+
+
+def test_once_with_placement_down_is_partial_and_writes_a_report(agent):
+    answer = agent.once()
+    assert answer.returncode == 2
+    assert agent.report()["outcome"] == "partial"
+    assert "Traceback" not in answer.stderr
+    assert answer.stdout == ""
+
+
+def test_once_publishes_and_a_second_run_writes_nothing(agent, placement):
+    agent.configure(url=placement.server.url)
+    first = agent.once()
+    assert first.returncode in (0, 3), first.stderr
+    root = agent.report()["provider_uuid"]
+    assert placement.inventories(root)["VCPU"]["total"] == 16
+    generation = placement.generation(root)
+    with placement.watched() as sent:
+        agent.once()
+    assert {line.split()[0] for line in sent} == {"GET"}
+    assert agent.report()["provider_uuid"] == root
+    assert placement.generation(root) == generation
+    placement.delete_provider(root)
+
+
+def test_no_publish_leaves_placement_as_it_is(agent, placement):
+    agent.configure(url=placement.server.url)
+    with placement.watched() as sent:
+        assert agent.once("--no-publish").returncode in (0, 3)
+    assert {line.split()[0] for line in sent} == {"GET"}
+    assert not (agent.folder / "state" / "compute_id").exists()
+
+
+def test_the_daemon_runs_on_without_placement_and_publishes_by_itself_when_it_is_back(agent):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    agent.configure(url=f"http://127.0.0.1:{port}")
+    agent.start()
+    agent.until_logged("source lost")
+    server = start_placement(agent.folder / "placement", port=port)
+    try:
+        agent.until_logged("placement written")
+        agent.until_logged("source back")
+    finally:
+        server.stop()
+    agent.process.send_signal(signal.SIGTERM)
+    assert agent.process.wait(5) == 0
+
+
+def test_the_daemon_runs_on_without_libvirt_and_says_so(agent):
+    agent.configure(uri="qemu+unix:///system?socket=/nonexistent/socket")
+    agent.start()
+    lost = agent.until_logged("source lost", 2)
+    assert {record["extra"]["source"] for record in lost} == {"placement", "libvirt"}
+    assert agent.process.poll() is None
+    agent.process.send_signal(signal.SIGTERM)
+    assert agent.process.wait(5) == 0
+    assert "Traceback" not in agent.log.read_text()
+
+
+def test_hup_changes_the_interval_in_the_same_process_and_names_what_needs_a_restart(agent):
+    agent.start()
+    agent.until_logged("outcome changed")
+    agent.configure(interval=1, uri="test:///other", extra="debug = true")
+    agent.process.send_signal(signal.SIGHUP)
+    agent.until_logged("configuration reloaded")
+    (named,) = agent.records("option needs a restart")
+    assert named["extra"]["option"] == "[libvirt] connection_uri"
+    done = agent.until_logged("audit done", 3)
+    assert any("interval" in record["extra"]["reasons"] for record in done)
+    assert {record["process"] for record in done} == {agent.process.pid}
+
+
+def test_hup_with_a_bad_file_keeps_the_old_settings(agent):
+    agent.start()
+    agent.until_logged("outcome changed")
+    agent.configure(extra="colour = blue")
+    agent.process.send_signal(signal.SIGHUP)
+    refused = agent.until_logged("reload refused, old configuration kept")[0]
+    assert "colour" in json.dumps(refused["extra"]["problems"])
+    agent.process.send_signal(signal.SIGTERM)
+    assert agent.process.wait(5) == 0
+
+
+def test_nothing_of_the_daemon_is_forked_and_no_file_of_eventlet_is_mapped(agent):
+    agent.start()
+    agent.until_logged("outcome changed")
+    pid = agent.process.pid
+    assert pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text() == ""
+    mapped = pathlib.Path(f"/proc/{pid}/maps").read_text()
+    assert "eventlet" not in mapped
+    assert "greenlet" not in mapped
+
+
+def test_a_stop_is_asked_once_and_stays_asked():
+    inbox = queue.SimpleQueue()
+    assert not stop_asked(inbox)
+    inbox.put(signal.SIGHUP)
+    assert not stop_asked(inbox)
+    inbox.put(signal.SIGTERM)
+    assert stop_asked(inbox)
+    assert stop_asked(inbox)
+
+
+def test_no_secret_is_logged(agent):
+    agent.conf.write_text(agent.conf.read_text().replace(f"token = {TOKEN}", "token = opensesame"))
+    agent.conf.write_text(agent.conf.read_text().replace("use_json = true", "use_json = true\ndebug = true"))
+    agent.start()
+    agent.until_logged("audit done", 2)
+    agent.process.send_signal(signal.SIGUSR2)
+    agent.until_logged("thread dump")
+    assert "opensesame" not in agent.log.read_text()
