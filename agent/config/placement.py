@@ -11,8 +11,15 @@ from oslo_config import cfg
 
 GROUP = "placement"
 
-# service_type and valid_interfaces are nova's; keystoneauth's own time-out is none, and a call without one can hang.
-DEFAULTS = {"service_type": "placement", "valid_interfaces": ["internal", "public"], "timeout": 10}
+# service_type and valid_interfaces are nova's. keystoneauth's own time-out is none, and a call without one can hang;
+# its retries are none either. They hold for GET alone: the client never lets a write be sent twice.
+DEFAULTS = {
+    "service_type": "placement",
+    "valid_interfaces": ["internal", "public"],
+    "timeout": 10,
+    "connect_retries": 2,
+    "status_code_retries": 2,
+}
 
 FROM_NOVA = [
     *loading.get_auth_common_conf_options(),

@@ -169,3 +169,12 @@ def test_no_global_configuration_is_touched(tmp_path):
     before = set(cfg.CONF)
     load_ours(tmp_path, ALONE)
     assert set(cfg.CONF) == before
+
+
+def test_a_loaded_configuration_makes_a_client_with_bounded_calls(tmp_path):
+    from agent.placement.access import client_from_conf
+
+    loaded = load_ours(tmp_path, ALONE)
+    client_from_conf(loaded.conf)
+    assert loaded.value("placement", "timeout") == 10
+    assert loaded.value("placement", "connect_retries") == loaded.value("placement", "status_code_retries") == 2

@@ -31,6 +31,11 @@ def test_what_is_no_cpu_list_is_refused(text):
         parse_cpu_list(text)
 
 
+@pytest.mark.parametrize(("cpus", "text"), [((6, 1, 2, 4, 3), "1-4,6"), ((0,), "0"), ((), ""), ((2, 3), "2-3")])
+def test_a_set_is_rendered_as_short_as_it_can_be(cpus, text):
+    assert render_cpu_list(cpus) == text
+
+
 @given(CPUS)
 def test_a_rendered_set_parses_to_itself(cpus):
     assert parse_cpu_list(render_cpu_list(cpus)) == tuple(sorted(cpus))

@@ -78,7 +78,14 @@ INVENTORY = [
     "used",
     "free",
 ]
-TRAIT = ["provider", "provider_uuid", "trait", "wanted", "recorded", "owner"]
+TRAIT = [
+    "provider",
+    "provider_uuid",
+    "trait",
+    "wanted",
+    "recorded",
+    "owner",
+]
 
 
 def test_every_stable_key_is_there():
