@@ -31,4 +31,9 @@ _BY_OUTCOME = {
 
 def exit_code(report: AuditReport) -> int:
     """The exit code that this report is due."""
-    return _BY_OUTCOME[report.outcome]
+    return code_of(report.outcome)
+
+
+def code_of(outcome: Outcome) -> int:
+    """The exit code of an audit that ended so."""
+    return _BY_OUTCOME[outcome]

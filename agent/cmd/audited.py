@@ -1,0 +1,53 @@
+"""One audit in a command's own process: the daemon's pipeline, reading everything, writing only when asked to.
+
+The findings' history is read and left alone unless the audit publishes. What
+could not be read goes to stderr, one line a source, so that stdout is the answer alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from agent.audit import run_audit
+from agent.cmd import wiring
+from agent.cmd.ending import say
+from agent.config.book import set_override
+from agent.config.build import require, settings_from
+from agent.config.load import Loaded, load
+from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish
+from agent.model.report import AuditReport, Outcome
+from agent.telemetry.explain import unread
+from agent.telemetry.logs import setup_command_logging
+
+
+def loaded_for(options: argparse.Namespace) -> Loaded:
+    """The configuration that the global options name, with logging on stderr. Raises ConfigError."""
+    loaded = load(options.config_file, options.config_dir)
+    if options.debug:
+        set_override(loaded.conf, "DEFAULT", "debug", True)  # noqa: FBT003 - an option's value
+    setup_command_logging(loaded)
+    return loaded
+
+
+def audited(options: argparse.Namespace, command: str, publish: Publish = Publish.NEVER) -> AuditReport:
+    """The report of one audit. Raises ConfigError."""
+    loaded = loaded_for(options)
+    require(loaded)
+    wiring.prepare_state_dir(loaded, publish)
+    request = AuditRequest(reasons=(f"command: {command}",), publish=publish, depth=Depth.FULL)
+    with wiring.wire(loaded) as wired:
+        report = run_audit(request, settings_from(loaded), wired.parts, AuditMemory(), lambda: False).report
+    _tell(report)
+    return report
+
+
+def is_readable(report: AuditReport) -> bool:
+    """Whether so much could be read that there is a document (else exit 75)."""
+    return report.outcome is not Outcome.UNREADABLE
+
+
+def _tell(report: AuditReport) -> None:
+    for line in unread(report):
+        say(f"could not be read: {line}")
+    if report.error is not None:
+        say(report.error)

@@ -1,0 +1,46 @@
+"""``stocktake audit``: one audit, one row a finding; with --publish it also writes, as the daemon would."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+from agent.cmd.commands.base import DocumentCommand, terminal_width
+
+
+class Audit(DocumentCommand):
+    """One audit: what could be read, the findings, and what would be written."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Arguments of the command."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "--publish", action="store_true", help="write to Placement what the role allows (the daemon's own step)"
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Exit codes of design 2.2; no document where nothing could be read."""
+        from agent.cmd.audited import audited, is_readable
+        from agent.exit_codes import exit_code
+        from agent.model.audit import Publish
+        from agent.telemetry.documents import Document, audit_document
+
+        publish = Publish.BY_ROLE if parsed_args.publish else Publish.NEVER
+        report = audited(self.app.options, "audit", publish)
+        if is_readable(report):
+            document: Document = audit_document(report)
+            self.answer(parsed_args.format, tuple(_lines(document)), document)
+        return exit_code(report)
+
+
+def _lines(document: dict[str, object]) -> Iterator[str]:
+    from agent.telemetry.audit_text import finding_table, head_lines, plan_lines
+
+    findings = document["findings"]
+    yield from head_lines(document)
+    if isinstance(findings, list):
+        yield from finding_table(findings, terminal_width())
+    plan = document["plan"]
+    if isinstance(plan, dict):
+        yield from plan_lines(plan)

@@ -1,0 +1,50 @@
+"""``stocktake config check``: every problem of the configuration at once, one line each; nothing is contacted."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from agent.cmd.commands.base import JSON, DocumentCommand
+
+if TYPE_CHECKING:
+    from agent.config.load import Loaded
+
+
+class ConfigCheck(DocumentCommand):
+    """Say whether the configuration is right, and what is wrong with it."""
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """0, or 78 with a line on stderr for each problem."""
+        from agent.cmd.ending import say
+        from agent.config.build import notices
+        from agent.exit_codes import CLEAN, CONFIGURATION
+        from agent.telemetry.documents import SCHEMA_VERSION
+
+        loaded, problems = _checked(self.app.options)
+        told = notices(loaded) if loaded else ()
+        files = (*loaded.files, *loaded.nova_files) if loaded else ()
+        for line in (*problems, *told):
+            say(line)
+        document = {
+            "schema_version": SCHEMA_VERSION,
+            "ok": not problems,
+            "files": list(files),
+            "problems": list(problems),
+            "notices": list(told),
+        }
+        if not problems or parsed_args.format == JSON:
+            self.answer(parsed_args.format, (f"the configuration is right: {', '.join(files)}",), document)
+        return CONFIGURATION if problems else CLEAN
+
+
+def _checked(options: argparse.Namespace) -> tuple[Loaded | None, tuple[str, ...]]:
+    from agent.config.build import check
+    from agent.config.load import load
+    from agent.errors import ConfigError
+
+    try:
+        loaded = load(options.config_file, options.config_dir)
+    except ConfigError as error:
+        return None, error.problems
+    return loaded, check(loaded)

@@ -1,0 +1,52 @@
+"""``stocktake explain RC|CONSUMER``: where a number comes from, or all that is known of one consumer."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from agent.cmd.commands.base import DocumentCommand
+
+if TYPE_CHECKING:
+    from agent.model.report import AuditReport
+    from agent.telemetry.explain import Explanation
+
+
+class Explain(DocumentCommand):
+    """The arithmetic behind one resource class or one consumer, in words, with sources."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Arguments of the command."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "what",
+            metavar="RC|CONSUMER",
+            help="a resource class (VCPU, MEMORY_MB, DISK_GB), or the uuid of an instance, migration or guest,"
+            " or a volume as GROUP/NAME",
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Exit codes of design 2.2; 127 for a class or consumer that nobody knows."""
+        from agent.cmd.audited import audited, is_readable
+        from agent.exit_codes import exit_code
+        from agent.telemetry.explain_json import document
+        from agent.telemetry.explain_text import lines
+
+        report = audited(self.app.options, "explain")
+        if not is_readable(report):
+            return exit_code(report)
+        explanation = _explained(report, parsed_args.what)
+        if explanation is not None:
+            self.answer(parsed_args.format, lines(explanation), document(explanation))
+        return exit_code(report)
+
+
+def _explained(report: AuditReport, what: str) -> Explanation | None:
+    """None where a source that may know the consumer could not be read."""
+    from agent.cmd.known import require_class, require_consumer
+    from agent.telemetry.explain import explain_class, explain_consumer, is_class_name
+
+    if is_class_name(what, report):
+        return explain_class(report, require_class(report, what))
+    return explain_consumer(report, what) if require_consumer(report, what) else None

@@ -1,0 +1,93 @@
+"""``stocktake inventory``: what we want per provider and class; with --diff beside what Placement holds."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from agent.cmd.commands.base import ListCommand, Listing
+
+if TYPE_CHECKING:
+    from agent.telemetry.documents import Document
+
+_FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
+_WANTED = ("provider", "provider_uuid", "resource_class", *_FIELDS, "used", "free")
+
+
+class Inventory(ListCommand):
+    """The inventory that we want, with what is used and free; free may be negative."""
+
+    COLUMNS = (*_WANTED, *(f"recorded_{field}" for field in _FIELDS), "differs")
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Arguments of the command."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "--diff",
+            action="store_true",
+            help="beside it what Placement holds (recorded_*), and what differs: field names,"
+            " absent (Placement has no such class), unwanted (we have none), unknown (Placement was not read)",
+        )
+        return parser
+
+    def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing | None, int]:
+        """Rows of what we want; with --diff of what Placement holds too."""
+        from agent.cmd.audited import audited, is_readable
+        from agent.exit_codes import exit_code
+        from agent.telemetry.documents import inventory_rows
+
+        report = audited(self.app.options, "inventory")
+        if not is_readable(report):
+            return None, exit_code(report)
+        found = [{**row, "differs": _differs(row)} for row in inventory_rows(report)]
+        listing = _diff(found) if parsed_args.diff else _wanted(found)
+        return listing, exit_code(report)
+
+
+def _wanted(found: list[Document]) -> Listing:
+    rows = [row for row in found if row["total"] is not None]
+    people = ("provider", "class", "total", "reserved", "max_unit", "step_size", "ratio", "used", "free")
+    foot = () if rows else ("no inventory can be told",)
+    return Listing(_WANTED, _picked(rows, _WANTED), people, tuple(_people(row) for row in rows), foot)
+
+
+def _diff(found: list[Document]) -> Listing:
+    people = ("provider", "class", "total", "reserved", "min_unit", "max_unit", "step_size", "ratio", "differs")
+    rows = tuple((row["provider"], row["resource_class"], *_changes(row), row["differs"] or "-") for row in found)
+    same = not any(row["differs"] for row in found)
+    foot = ("nothing differs",) if same else ("written as: recorded -> wanted",)
+    return Listing(Inventory.COLUMNS, _picked(found, Inventory.COLUMNS), people, rows, foot)
+
+
+def _picked(rows: list[Document], columns: tuple[str, ...]) -> tuple[tuple[Any, ...], ...]:
+    return tuple(tuple(row[name] for name in columns) for row in rows)
+
+
+def _people(row: Document) -> tuple[str, ...]:
+    from agent.telemetry.wording import amount, number
+
+    name = row["resource_class"]
+    total, reserved, used, free = (amount(name, row[field]) for field in ("total", "reserved", "used", "free"))
+    units = (number(row[field]) for field in ("max_unit", "step_size", "allocation_ratio"))
+    return (row["provider"], name, total, reserved, *units, used, free)
+
+
+def _changes(row: Document) -> list[str]:
+    return [_change(row[f"recorded_{field}"], row[field]) for field in _FIELDS]
+
+
+def _change(recorded: float | None, wanted: float | None) -> str:
+    from agent.telemetry.wording import number
+
+    there, here = ("none" if value is None else number(value) for value in (recorded, wanted))
+    return here if there == here else f"{there} -> {here}"
+
+
+def _differs(row: Document) -> str:
+    if row["used"] is None:
+        return "unknown"
+    if row["total"] is None:
+        return "unwanted"
+    if row["recorded_total"] is None:
+        return "absent"
+    return ",".join(field for field in _FIELDS if row[field] != row[f"recorded_{field}"])

@@ -1,0 +1,41 @@
+"""``stocktake status``: what the daemon found last, read from its report file: it works while all else is down."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+from typing import TYPE_CHECKING
+
+from agent.cmd.commands.base import DocumentCommand
+
+if TYPE_CHECKING:
+    from agent.model.report import Outcome
+
+
+class Status(DocumentCommand):
+    """What the daemon found last: age, sources, findings, free per class."""
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """The code of the last audit, at least 2 where the report is old. Raises AgentError: there is none (75)."""
+        from agent.cmd.ending import say
+        from agent.config.build import agent_options_from
+        from agent.config.load import load
+        from agent.telemetry.reports import read_report, report_path
+        from agent.telemetry.status import last_report, stale_line, status_document, status_lines
+
+        options = agent_options_from(load(self.app.options.config_file, self.app.options.config_dir))
+        now = datetime.datetime.now(datetime.UTC).isoformat()
+        path = report_path(options.run_dir)
+        last = last_report(read_report(options.run_dir), path, now, options.interval_s)
+        if last.is_stale:
+            say(stale_line(last))
+        self.answer(parsed_args.format, status_lines(last), status_document(last))
+        return _code(last.outcome, stale=last.is_stale)
+
+
+def _code(outcome: Outcome, *, stale: bool) -> int:
+    from agent.exit_codes import BUG, PARTIAL, REFUSED, TEMPORARY, code_of
+
+    code = code_of(outcome)
+    # A daemon that went silent is a source that could not be read.
+    return PARTIAL if stale and code not in (BUG, REFUSED, TEMPORARY) else code

@@ -1,0 +1,46 @@
+"""``stocktake traits``: the traits of our providers, wanted beside recorded; with --diff only those that differ."""
+
+from __future__ import annotations
+
+import argparse
+
+from agent.cmd.commands.base import ListCommand, Listing
+
+
+class Traits(ListCommand):
+    """The traits of our providers: which we want, which Placement has, and whose they are."""
+
+    COLUMNS = ("provider", "provider_uuid", "trait", "wanted", "recorded", "owner")
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Arguments of the command."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("--diff", action="store_true", help="only traits that we would add or take away")
+        return parser
+
+    def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing | None, int]:
+        """Rows of the report; a difference is no difference where Placement could not be read."""
+        from agent.cmd.audited import audited, is_readable
+        from agent.exit_codes import exit_code
+        from agent.model.snapshot import PLACEMENT
+        from agent.telemetry.documents import trait_rows
+
+        report = audited(self.app.options, "traits")
+        if not is_readable(report):
+            return None, exit_code(report)
+        known = any(source.name == PLACEMENT and source.ok for source in report.sources)
+        shown = [
+            row for row in trait_rows(report) if not parsed_args.diff or (known and row["wanted"] != row["recorded"])
+        ]
+        rows = tuple(tuple(row[name] for name in self.COLUMNS) for row in shown)
+        people = tuple((row["provider"], row["trait"], _word(row, known), row["owner"]) for row in shown)
+        foot = () if shown else ("nothing differs" if known else "what Placement has could not be read",)
+        return Listing(self.COLUMNS, rows, ("provider", "trait", "state", "owner"), people, foot), exit_code(report)
+
+
+def _word(row: dict[str, object], known: bool) -> str:  # noqa: FBT001 - a word for two truths
+    if not known:
+        return "wanted, not known whether recorded"
+    if row["wanted"]:
+        return "wanted and recorded" if row["recorded"] else "wanted, not recorded: to add"
+    return "recorded, not wanted: to take away"

@@ -1,0 +1,80 @@
+"""Every command of ``stocktake``: name, where it is, and what ``--help`` says. A new one is a file and a line here.
+
+No entry points: cliff would scan every installed distribution to find ours, and
+to print help it would import and build every command. Modules are imported when
+their command runs.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from cliff.command import Command
+from cliff.commandmanager import CommandManager
+
+PACKAGE = "agent.cmd.commands"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What cliff calls an entry point. ``target`` is ``module:Class`` below agent.cmd.commands."""
+
+    name: str
+    target: str
+    summary: str
+
+    @property
+    def value(self) -> str:
+        """Where it is, for messages."""
+        return f"{PACKAGE}.{self.target}"
+
+    def load(self) -> type[Command]:
+        """The command's class."""
+        module, _, name = self.target.partition(":")
+        found: type[Command] = getattr(importlib.import_module(f"{PACKAGE}.{module}"), name)
+        return found
+
+
+COMMANDS = (
+    Entry("audit", "audit:Audit", "one audit, one row a finding; --publish also writes the inventory"),
+    Entry("config check", "config_check:ConfigCheck", "say whether the configuration is right, and what is wrong"),
+    Entry("config show", "config_show:ConfigShow", "every value in force, and the file that it came from"),
+    Entry("demo", "demo:Demo", "build a small world with five stories in it, and run the agent on it"),
+    Entry("explain", "explain:Explain", "the arithmetic behind one resource class or one consumer, in words"),
+    Entry("inventory", "inventory:Inventory", "the inventory that we want; --diff: beside what Placement holds"),
+    Entry("ledger", "ledger:Ledger", "who holds what: promised, held, recorded, verdict"),
+    Entry("status", "status:Status", "what the daemon found last"),
+    Entry("traits", "traits:Traits", "the traits of our providers; --diff: only what differs"),
+)
+# What cliff brings along.
+BUILT_IN = (("complete", "print what bash needs to complete this command"), ("help", "the help of one command"))
+
+
+class Commands(CommandManager):
+    """cliff's manager over the explicit list."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        for entry in COMMANDS:
+            self.commands[entry.name] = entry  # type: ignore[assignment]  # it asks for name, value and load() alone
+
+
+def summaries() -> str:
+    """The commands for ``--help``, one line each."""
+    rows = sorted([(entry.name, entry.summary) for entry in COMMANDS] + list(BUILT_IN))
+    width = max(len(name) for name, _ in rows)
+    return "".join(f"  {name:<{width}}  {summary}\n" for name, summary in rows)
+
+
+def nearest(words: Iterable[str]) -> str | None:
+    """The command whose name is nearest to these words, or None."""
+    names = [entry.name for entry in COMMANDS] + [name for name, _ in BUILT_IN]
+    typed = list(words)
+    for text in (" ".join(typed[:2]), *typed[:1]):
+        found = difflib.get_close_matches(text, names, n=1)
+        if found:
+            return found[0]
+    return None

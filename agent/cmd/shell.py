@@ -1,0 +1,117 @@
+"""The operators' command ``stocktake``: a cliff application over an explicit list of commands.
+
+eventlet is shut out before anything of oslo can be imported. Errors leave the
+application as exceptions and become exit codes in ``ending``, because cliff itself
+would log them and end with 1 or 2, which mean something else here. Nothing heavy
+is imported before a command runs: ``--help`` must answer at once.
+"""
+
+from __future__ import annotations
+
+import sys
+
+sys.modules["eventlet"] = None  # type: ignore[assignment]  # an import of it fails from now on
+
+import argparse  # noqa: E402 - after eventlet is shut out
+from collections.abc import Sequence  # noqa: E402
+from typing import Any  # noqa: E402
+
+from cliff.app import App  # noqa: E402
+
+from agent.cmd.ending import PROGRAM, ended  # noqa: E402
+from agent.cmd.registry import Commands, nearest, summaries  # noqa: E402
+from agent.cmd.usage import UsageError  # noqa: E402
+from agent.exit_codes import BAD_ARGUMENTS, CLEAN  # noqa: E402
+
+DESCRIPTION = "Audit this host: what the cloud promised, what the host holds, what Placement recorded."
+
+
+class VersionAction(argparse.Action):
+    """``--version``, looked up only when asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print it and end."""
+        import importlib.metadata
+
+        parser.exit(CLEAN, f"{PROGRAM} {importlib.metadata.version('stocktake')}\n")
+
+
+class Shell(App):
+    """Global options, help, and the one command that was asked for."""
+
+    NAME = PROGRAM
+
+    def __init__(self) -> None:
+        super().__init__(DESCRIPTION, None, Commands(), deferred_help=True)
+
+    def build_option_parser(
+        self,
+        description: str | None,
+        version: str | None,  # noqa: ARG002 - cliff's signature
+        argparse_kwargs: dict[str, Any] | None = None,  # noqa: ARG002
+    ) -> argparse.ArgumentParser:
+        """The options that stand before, or after, every command."""
+        parser = argparse.ArgumentParser(prog=PROGRAM, description=description, add_help=False, allow_abbrev=False)
+        parser.usage = f"{PROGRAM} [--config-file FILE] [--config-dir DIR] [--debug] COMMAND ..."
+        parser.add_argument("-h", "--help", action="store_true", dest="help", help="this text, or a command's own")
+        parser.add_argument("--version", action=VersionAction, nargs=0, help="print the version")
+        parser.add_argument(
+            "--config-file",
+            action="append",
+            default=[],
+            metavar="FILE",
+            help="configuration file; several are merged, later ones win (default: /etc/stocktake/stocktake.conf)",
+        )
+        parser.add_argument(
+            "--config-dir",
+            action="append",
+            default=[],
+            metavar="DIR",
+            help="folder of *.conf files, read after the files, in order of their names",
+        )
+        parser.add_argument("--debug", action="store_true", help="log everything to stderr, with tracebacks")
+        return parser
+
+    def run(self, argv: list[str]) -> int:
+        """The exit code. Raises UsageError, ConfigError and whatever else a command raises."""
+        self.options, words = self.parser.parse_known_args(argv)
+        if not words:
+            return self._help()
+        return self.run_subcommand(words)
+
+    def run_subcommand(self, argv: list[str]) -> int:
+        """Find the command, parse its own arguments, run it."""
+        try:
+            factory, name, arguments = self.command_manager.find_command(argv)
+        except ValueError:
+            raise UsageError(_unknown(argv)) from None
+        # Without a name cliff looks for no plug-ins of the command, which costs a scan of every distribution.
+        command = factory(self, self.options)
+        parser = command.get_parser(f"{PROGRAM} {name}")
+        return int(command.run(parser.parse_args(["--help"] if self.options.help else arguments)))
+
+    def _help(self) -> int:
+        asked = bool(self.options.help)
+        out = sys.stdout if asked else sys.stderr
+        self.parser.print_help(out)
+        out.write(f"\ncommands:\n{summaries()}\n{PROGRAM} help COMMAND says more of one\n")
+        return CLEAN if asked else BAD_ARGUMENTS
+
+
+def _unknown(words: Sequence[str]) -> str:
+    shown = " ".join(words)
+    if words[0].startswith("-"):
+        return f"unknown option {words[0]}; {PROGRAM} --help lists them"
+    near = nearest(words)
+    hint = f": did you mean {near}?" if near else ""
+    return f"unknown command {shown}{hint} ({PROGRAM} --help lists them)"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point of the console script; gives the exit code of design 2.2."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    return ended(lambda: Shell().run(words), debug="--debug" in words)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

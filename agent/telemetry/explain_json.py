@@ -1,0 +1,82 @@
+"""Write an explanation as one JSON document (design 2.2): the numbers, and the same text that people get. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from agent.model.report import AuditReport, EvacuationNote
+from agent.telemetry.documents import (
+    SCHEMA_VERSION,
+    Document,
+    finding_document,
+    inventory_rows,
+    ledger_rows,
+)
+from agent.telemetry.explain import Book, ClassExplanation, ConsumerExplanation, Explanation
+from agent.telemetry.explain_text import lines
+from agent.telemetry.wording import MEANINGS, unit_of
+
+
+def document(explanation: Explanation) -> Document:
+    """The document; ``subject`` says which kind it is."""
+    match explanation:
+        case ClassExplanation():
+            body = _of_class(explanation)
+        case ConsumerExplanation():
+            body = _of_consumer(explanation)
+    return {"schema_version": SCHEMA_VERSION, **body, **_audit(explanation.scope), "text": list(lines(explanation))}
+
+
+def _audit(scope: AuditReport) -> Document:
+    return {
+        "audit_id": scope.audit_id,
+        "host": scope.host,
+        "node": scope.node,
+        "provider_uuid": scope.provider_uuid,
+        "started_at": scope.started_at,
+        "outcome": scope.outcome.value,
+        "sources": [dataclasses.asdict(source) for source in scope.sources],
+        "findings": [finding_document(seen) for seen in scope.findings],
+    }
+
+
+def _of_class(explanation: ClassExplanation) -> Document:
+    scope = explanation.scope
+    return {
+        "subject": "class",
+        "resource_class": explanation.resource_class,
+        "unit": unit_of(explanation.resource_class),
+        "books": {book.name: _book(book) for book in explanation.books},
+        "evacuations": [
+            {**_evacuation(e.note), "amount": e.amount, "contributes": 0, "recorded": e.recorded}
+            for e in explanation.evacuations
+        ],
+        "inventory": _inventories(scope),
+        "consumers": ledger_rows(scope),
+        "held_back": [dataclasses.asdict(held) for held in scope.plan.held_back],
+    }
+
+
+def _inventories(scope: AuditReport) -> list[Document]:
+    shown = [row.wanted or row.recorded for row in scope.inventory]
+    rows = zip(inventory_rows(scope), shown, strict=True)
+    return [{**row, "capacity": inventory.capacity if inventory else None} for row, inventory in rows]
+
+
+def _book(book: Book) -> Document:
+    parts = [{"amount": p.amount, "reason": p.reason, "consumers": list(p.consumers)} for p in book.parts]
+    return {"amount": book.amount, "parts": parts, "problems": list(book.problems)}
+
+
+def _evacuation(note: EvacuationNote) -> Document:
+    return dataclasses.asdict(note)
+
+
+def _of_consumer(explanation: ConsumerExplanation) -> Document:
+    rows = zip(ledger_rows(explanation.scope), explanation.scope.ledger, strict=True)
+    return {
+        "subject": "consumer",
+        "consumer": explanation.consumer,
+        "rows": [{**shown, "verdict_means": MEANINGS[row.verdict]} for shown, row in rows],
+        "evacuations": [{**_evacuation(note), "contributes": 0} for note in explanation.evacuations],
+    }

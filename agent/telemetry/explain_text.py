@@ -1,0 +1,213 @@
+"""Write an explanation for people: one line a thought, every number with its unit and what it is made of. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agent.model.finding import SeenFinding
+from agent.model.placement import Inventory
+from agent.model.report import AuditReport, EvacuationNote, InventoryRow, LedgerRow
+from agent.telemetry.explain import (
+    Book,
+    ClassExplanation,
+    ConsumerExplanation,
+    Evacuated,
+    Explanation,
+    Part,
+    unread,
+)
+from agent.telemetry.wording import MEANINGS, amount, number
+
+# More uuids than this in one line hide the sum; each has a line of its own further down.
+_NAMED = 3
+_PLURALS = {"instance": "instances"}
+
+
+def lines(explanation: Explanation) -> tuple[str, ...]:
+    """The whole text, without line ends."""
+    match explanation:
+        case ClassExplanation():
+            return tuple(_of_class(explanation))
+        case ConsumerExplanation():
+            return tuple(_of_consumer(explanation))
+
+
+def book_line(resource_class: str, book: Book) -> str:
+    """``VCPU recorded 24 = 16 (4 instances) + 8 (1 allocation-stale-move: UUID)``."""
+    if book.amount is None:
+        return f"{resource_class} {book.name} unknown ({'; '.join(book.problems)})"
+    least = " at least" if book.problems else ""
+    unread_text = f" ({'; '.join(book.problems)})" if book.problems else ""
+    terms = " + ".join(_part(part) for part in book.parts)
+    made_of = f" = {terms}" if terms else ""
+    return f"{resource_class} {book.name}{least} {_with_unit(resource_class, book.amount)}{made_of}{unread_text}"
+
+
+def _with_unit(resource_class: str, value: int) -> str:
+    # "VCPU recorded 24 VCPU" would say it twice.
+    text = amount(resource_class, value)
+    return number(value) if text.endswith(f" {resource_class}") else text
+
+
+def _part(part: Part) -> str:
+    count = len(part.consumers)
+    noun = _PLURALS.get(part.reason, part.reason) if count > 1 else part.reason
+    return f"{part.amount} ({count} {noun}{_names(part)})"
+
+
+def _names(part: Part) -> str:
+    if part.reason == "instance":
+        return ""
+    more = f" and {len(part.consumers) - _NAMED} more" if len(part.consumers) > _NAMED else ""
+    return f": {', '.join(part.consumers[:_NAMED])}{more}"
+
+
+def _of_class(explanation: ClassExplanation) -> Iterator[str]:
+    scope, name = explanation.scope, explanation.resource_class
+    yield _head(name, scope)
+    yield from (f"not read: {line}" for line in unread(scope))
+    yield ""
+    yield from (book_line(name, book) for book in explanation.books)
+    yield from (evacuation_line(name, evacuated) for evacuated in explanation.evacuations)
+    if not scope.inventory:
+        yield f"no inventory of {name}: this host offers none"
+    for row in scope.inventory:
+        yield ""
+        yield from _capacity(name, row)
+    yield from (f"  kept as Placement has it: {held.why}" for held in scope.plan.held_back)
+    yield from _titled("consumers:", (_row(row) for row in scope.ledger))
+    yield from _titled("findings:", (line for seen in scope.findings for line in finding_lines(seen)))
+
+
+def _head(subject: str, scope: AuditReport) -> str:
+    return f"{subject} on {scope.node or scope.host}, audit of {scope.started_at}"
+
+
+def _titled(title: str, found: Iterator[str]) -> Iterator[str]:
+    listed = list(found)
+    if listed:
+        yield ""
+        yield title
+        yield from (f"  {line}" for line in listed)
+
+
+def evacuation_line(resource_class: str, evacuated: Evacuated) -> str:
+    """``evacuation UUID of instance UUID (8 VCPU) to HOST is done: contributes 0``."""
+    size = "" if evacuated.amount is None else f" ({amount(resource_class, evacuated.amount)})"
+    still = (
+        f", yet Placement still records {amount(resource_class, evacuated.recorded)} for it here"
+        if evacuated.recorded
+        else ""
+    )
+    return f"{_evacuation(evacuated.note, size)}: contributes 0{still}"
+
+
+def _evacuation(note: EvacuationNote, size: str) -> str:
+    return (
+        f"evacuation {note.migration_uuid} of instance {note.instance_uuid}{size} to {note.dest_host} is {note.status}"
+    )
+
+
+def _capacity(name: str, row: InventoryRow) -> Iterator[str]:
+    yield f"provider {row.provider} ({row.provider_uuid})"
+    shown = row.wanted or row.recorded
+    if shown is None:
+        return
+    if row.wanted is None:
+        yield f"  we want no {name} here; Placement holds:"
+    yield f"  total {amount(name, shown.total)}"
+    yield f"  reserved {amount(name, shown.reserved)}{_terms(row, shown)}"
+    yield (
+        f"  capacity {amount(name, shown.capacity)} = "
+        f"({shown.total} total - {shown.reserved} reserved) x {number(shown.allocation_ratio)} ratio"
+    )
+    yield f"  {_free(name, row, shown)}"
+    yield (
+        f"  max_unit {amount(name, shown.max_unit)}: the largest single request is max_unit, no ratio raises it"
+        f" (min_unit {shown.min_unit}, step_size {shown.step_size})"
+    )
+    if row.wanted is not None:
+        yield f"  {_held_by_placement(row.wanted, row)}"
+
+
+def _terms(row: InventoryRow, shown: Inventory) -> str:
+    if not row.terms:
+        return ""
+    terms = " + ".join(f"{value} ({name})" for name, value in row.terms)
+    over = sum(value for _, value in row.terms) - shown.reserved
+    return f" = {terms}" + (f" - {over} (no room: reserved ends at the total)" if over > 0 else "")
+
+
+def _free(name: str, row: InventoryRow, shown: Inventory) -> str:
+    if row.free is None or row.used is None:
+        return "free unknown: what is recorded could not be read"
+    verdict = "; negative: more is recorded than this host can give" if row.free < 0 else ""
+    return f"free {amount(name, row.free)} = {number(shown.capacity)} capacity - {row.used} recorded{verdict}"
+
+
+def _held_by_placement(wanted: Inventory, row: InventoryRow) -> str:
+    if row.recorded == wanted:
+        return "Placement holds the same"
+    if row.recorded is None:
+        # used is None exactly where Placement could not be read.
+        return "Placement could not be read" if row.used is None else "Placement holds nothing of this class yet"
+    fields = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
+    differing = ((field, getattr(row.recorded, field), getattr(wanted, field)) for field in fields)
+    return "Placement holds " + ", ".join(
+        f"{field} {number(there)} (we want {number(here)})" for field, there, here in differing if there != here
+    )
+
+
+def _row(row: LedgerRow) -> str:
+    said = ", ".join(
+        f"{book} {_with_unit(row.resource_class, value)}"
+        for book, value in (("promised", row.promised), ("held", row.held), ("recorded", row.recorded))
+        if value is not None
+    )
+    size = "" if row.size_bytes is None else f", {row.size_bytes} bytes"
+    return f"{_who(row)}: {said}{size}: {row.cause}, {row.verdict.value} [{row.source}]"
+
+
+def _who(row: LedgerRow) -> str:
+    name = f" ({row.consumer_name})" if row.consumer_name and row.consumer_name != row.consumer_key else ""
+    return f"{row.consumer_key}{name}"
+
+
+def finding_lines(seen: SeenFinding) -> Iterator[str]:
+    """Four lines: what, expected, actual, remedy."""
+    finding = seen.finding
+    sure = "confirmed" if seen.confirmed else "not confirmed yet"
+    yield f"{finding.code} ({finding.severity.value}, {sure}, first seen {seen.first_seen_at})"
+    yield f"  expected: {finding.expected}"
+    yield f"  actual: {finding.actual}"
+    yield f"  remedy: {finding.remedy}"
+
+
+def _of_consumer(explanation: ConsumerExplanation) -> Iterator[str]:
+    scope = explanation.scope
+    yield _head(f"consumer {explanation.consumer}", scope)
+    yield from (f"not read: {line}" for line in unread(scope))
+    yield ""
+    for row in scope.ledger[:1]:
+        name = f", named {row.consumer_name}" if row.consumer_name else ""
+        yield f"it is known as: {row.consumer_kind}{name}"
+    if not scope.ledger:
+        yield "it holds nothing here, in none of the three books"
+    for row in scope.ledger:
+        yield ""
+        yield from _consumer_row(row)
+    yield from _titled("moves:", (f"{_evacuation(note, '')}: contributes 0 here" for note in explanation.evacuations))
+    yield from _titled("findings:", (line for seen in scope.findings for line in finding_lines(seen)))
+
+
+def _consumer_row(row: LedgerRow) -> Iterator[str]:
+    yield f"{row.resource_class} on provider {row.provider} ({row.provider_uuid})"
+    for book in ("promised", "held", "recorded"):
+        value = getattr(row, book)
+        said = "not mentioned" if value is None else amount(row.resource_class, value)
+        yield f"  {book}: {said}"
+    if row.size_bytes is not None:
+        yield f"  exactly: {row.size_bytes} bytes"
+    yield f"  cause: {row.cause}"
+    yield f"  verdict: {row.verdict.value}: {MEANINGS[row.verdict]}"
+    yield f"  read from: {row.source}"
