@@ -12,6 +12,8 @@ import socket
 from collections.abc import MutableMapping
 from dataclasses import dataclass
 
+SEND_S = 1.0
+
 
 @dataclass(frozen=True, slots=True)
 class Notifier:
@@ -28,7 +30,9 @@ class Notifier:
         address = "\0" + self.address[1:] if self.address.startswith("@") else self.address
         message = "\n".join(line.replace("\n", " ") for line in assignments).encode()
         try:
-            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK) as out:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as out:
+                # A full buffer must neither lose READY nor stop the main thread.
+                out.settimeout(SEND_S)
                 out.sendto(message, address)
         except OSError:
             return

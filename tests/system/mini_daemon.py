@@ -2,7 +2,8 @@
 
 Run as ``python mini_daemon.py FILE``. Keys, all optional: ``audit_s`` and ``deaf``
 (an audit that long, which does not ask whether to stop), ``error`` (raised by an
-audit: crash, config, exit), ``interval_s``, ``start_error``, ``graceful_s``, ``misses``.
+audit: crash, config, exit), ``interval_s``, ``start_error``, ``graceful_s``,
+``misses``, ``ready_after_s``, ``term_before_start``.
 """
 
 # ruff: noqa: E402 (eventlet is shut out, and signals are caught, before anything else)
@@ -30,6 +31,7 @@ from oslo_service import backend
 
 backend.init_backend(backend.BackendType.THREADING)
 
+from agent import runner as runner_module
 from agent.assembly import Outside, assemble
 from agent.audit_queue import Pacing
 from agent.errors import AuditCancelled, ConfigError
@@ -114,6 +116,7 @@ class Events:
 
 
 def main() -> int:
+    runner_module.READY_AFTER_S = read_options().get("ready_after_s", runner_module.READY_AFTER_S)
     logging.basicConfig(level=logging.INFO, stream=sys.stderr)
     outside = Outside(
         audit=audit,

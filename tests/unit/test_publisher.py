@@ -1,0 +1,58 @@
+"""What happens with a report when things around it fail."""
+
+import logging
+
+import pytest
+
+from agent.errors import SourceUnavailable
+from agent.model.report import AuditReport, Outcome, SourceStatus
+from agent.publisher import ReportDesk, status_line
+from agent.telemetry import events
+
+REPORT = AuditReport(
+    audit_id="a", host="h", node=None, provider_uuid=None, role="owner", reasons=(), duration_ms=0,
+    started_at="2026-01-01T00:00:00.000Z", outcome=Outcome.PARTIAL,
+    sources=(SourceStatus(name="libvirt", ok=False, age_s=None, duration_ms=0, error="refused"),),
+)  # fmt: skip
+
+
+class Configured:
+    summary_interval_s = 3600.0
+
+
+def test_a_report_file_that_cannot_be_written_is_told_once_per_change_and_ends_nothing(caplog):
+    problems = ["full", "full", "gone", None, "gone"]
+    told = []
+
+    def save(_report):
+        if problem := problems[len(told)]:
+            raise SourceUnavailable("report", problem)
+
+    desk = ReportDesk(save, told.append)
+    for _ in problems:
+        desk.publish(REPORT, Configured())
+    warned = [record.error for record in caplog.records if record.msg == events.REPORT_UNPUBLISHED]
+    assert warned == ["report: full", "report: gone", "report: gone"]
+    assert len(told) == len(problems)
+
+
+def test_the_same_bug_is_told_with_growing_gaps_and_another_at_once(caplog):
+    desk = ReportDesk(lambda _report: None, lambda _status: None)
+
+    def crash(divisor):
+        try:
+            _ = 1 / divisor
+        except (ZeroDivisionError, TypeError) as error:
+            desk.bug("audit", error)
+
+    for _ in range(8):
+        crash(0)
+    crash(None)
+    told = [(record.exc_info[0], record.times) for record in caplog.records if record.levelno == logging.ERROR]
+    assert told == [*((ZeroDivisionError, times) for times in (1, 2, 4, 8)), (TypeError, 1)]
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+def test_the_status_line_says_how_it_went_and_what_is_unread(outcome):
+    line = status_line(AuditReport(**{name: getattr(REPORT, name) for name in REPORT.__slots__} | {"outcome": outcome}))
+    assert line == f"audit of 2026-01-01T00:00:00.000Z: {outcome.value}, 0 findings, unread: libvirt"
