@@ -222,5 +222,6 @@ def _of_living_instance(known: _Known, instance: Instance, migration: Migration 
         return Verdict.ALLOCATION_STALE_MOVE
     if instance.host is None:
         return Verdict.SETTLING  # scheduled, not yet started: being built
-    here = known.state is not None and (instance.host, instance.node) == (known.state.host, known.node)
+    # Our host under another node's name has not moved: nobody knows what that is (reconcile 6).
+    here = known.state is not None and instance.host == known.state.host
     return Verdict.UNKNOWN if here else Verdict.ALLOCATION_STALE_MOVE

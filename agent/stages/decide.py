@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 from agent.findings import BUILTIN as RULES
@@ -19,7 +20,7 @@ from agent.stages.desired import desired
 from agent.stages.diff import diff
 from agent.stages.guests import guests_of
 from agent.stages.ledger import books, promise_of
-from agent.stages.rival import Rival, judged, rival_of
+from agent.stages.rival import Rival, judged, rival_of, without_foreign_ratios
 from agent.stages.volumes import owners
 
 
@@ -50,7 +51,8 @@ def decide(snapshot: Snapshot, settings: Settings, subject: Subject, written: Wr
     kept = books(snapshot, settings, subject.node)
     state = promise_of(snapshot, subject.node)
     rows = compare(snapshot, kept, state, subject.node)
-    tree = desired(snapshot, settings, kept, subject.root_uuid, subject.node) if subject.root_uuid else None
+    ours = _with_our_ratios(snapshot, written)
+    tree = desired(ours, settings, kept, subject.root_uuid, subject.node) if subject.root_uuid else None
     view = snapshot.placement.value
     root = view.root if view else None
     judgement = judged(written, root, tree.providers[0]) if tree and view else written
@@ -77,6 +79,16 @@ def decide(snapshot: Snapshot, settings: Settings, subject: Subject, written: Wr
         rival=rival,
         written=judgement,
     )
+
+
+def _with_our_ratios(snapshot: Snapshot, written: WrittenProvider | None) -> Snapshot:
+    view = snapshot.placement.value
+    if view is None or view.root is None or written is None:
+        return snapshot
+    root = without_foreign_ratios(view.root, written)
+    providers = tuple(root if p.uuid == root.uuid else p for p in view.providers)
+    read = dataclasses.replace(snapshot.placement, value=dataclasses.replace(view, providers=providers))
+    return dataclasses.replace(snapshot, placement=read)
 
 
 def _plan(tree: DesiredTree | None, view: PlacementView | None, rival: Rival | None) -> Plan:

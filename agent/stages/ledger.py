@@ -30,15 +30,24 @@ def books(snapshot: Snapshot, settings: Settings, node: str | None) -> Books:
     taken = occupied(state, node, recorded_consumers) if state and node else NOTHING
     promised = Ledger.of(c for r in BUILTIN for c in r.promised(taken.occupancies, settings))
     held = _held(snapshot, settings)
+    recorded = _recorded(snapshot.placement.value)
     return Books(
         promised=promised,
         held=held,
-        recorded=_recorded(snapshot.placement.value),
-        unmanaged=Ledger.of(c for c in held.claims if c.cause in UNMANAGED_CAUSES),
+        recorded=recorded,
+        unmanaged=_unmanaged(held, recorded),
         occupied=taken,
         state_known=state is not None and node is not None,
         host_known=snapshot.host.ok,
         recorded_known=snapshot.placement.ok,
+    )
+
+
+def _unmanaged(held: Ledger, recorded: Ledger) -> Ledger:
+    """What the cloud does not count: a guest that Placement still records is counted there already (design 3.3)."""
+    counted = {(c.consumer.key, c.resource_class) for c in recorded.claims}
+    return Ledger.of(
+        c for c in held.claims if c.cause in UNMANAGED_CAUSES and (c.consumer.key, c.resource_class) not in counted
     )
 
 

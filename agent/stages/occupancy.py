@@ -163,7 +163,8 @@ def _same_host(instance: Instance, migration: Migration, flavor: Flavor, recorde
     extra_cause = Cause.RESIZE_HERE if still_old else Cause.REVERT_HOLD
     own_holder, extra_holder = (source, dest) if still_old else (dest, source)
     found = [_occupancy(instance, flavor, Cause.INSTANCE, own_holder, moving=True)]
-    if other is not None:
+    # A move that keeps the flavor needs no second room on the host where it already is.
+    if other is not None and other != flavor:
         found.append(_occupancy(instance, other, extra_cause, extra_holder, moving=True))
     return found
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterable
+from fractions import Fraction
 
 from agent.model.books import ReserveTerms
 from agent.model.claim import UNMANAGED_CAUSES, Cause, Claim
@@ -54,7 +55,8 @@ def _is_reserved(claim: Claim, settings: Settings) -> bool:
 def _reserve(claims: list[Claim], inventory: Inventory) -> int:
     if any(claim.size_bytes is not None for claim in claims):
         return bytes_to_gib_ceil(sum(claim.size_bytes or 0 for claim in claims))
-    return math.ceil(sum(claim.amount for claim in claims) / inventory.allocation_ratio)
+    # The ratio as it is written: 21 / 1.4 is 15, but a little more in binary floating point.
+    return math.ceil(sum(claim.amount for claim in claims) / Fraction(str(inventory.allocation_ratio)))
 
 
 def _split(claims: list[Claim], inventory: Inventory, amount: int) -> list[tuple[str, int]]:

@@ -58,10 +58,12 @@ def _is_alive(state: NovaState | None, settings: Settings) -> bool:
     # A state source that did not answer proves nothing: then the service counts as alive.
     if state is None:
         return True
+    # forced_down is an operator's word about the API; a process that reports itself still writes.
     service = state.service
-    if service is None or service.forced_down or service.last_seen_up is None or state.now is None:
+    seen = (service.last_seen_up or service.created_at) if service else None
+    if seen is None or state.now is None:
         return False
-    return state.now - service.last_seen_up <= datetime.timedelta(seconds=settings.service_down_time_s)
+    return state.now - seen <= datetime.timedelta(seconds=settings.service_down_time_s)
 
 
 def _overwriter(root: Provider, written: WrittenProvider | None) -> Rival | None:
@@ -83,6 +85,27 @@ def _shown(inventory: Inventory | None) -> str:
         f"{inventory.resource_class} total={inventory.total} reserved={inventory.reserved} "
         f"max_unit={inventory.max_unit} ratio={inventory.allocation_ratio}"
     )
+
+
+def without_foreign_ratios(root: Provider, written: WrittenProvider | None) -> Provider:
+    """The root as it is to be read for ratios: a record that somebody wrote over as a whole has our ratio.
+
+    A ratio that an operator sets alone is kept (hypervisor-audit 4.2). One that came with another total,
+    and so most likely is only the default of who wrote it, is no decision about ratios.
+    """
+    ours = {i.resource_class: i for i in (written.inventories if written else ())}
+    read = tuple(_with_our_ratio(i, ours.get(i.resource_class)) for i in root.inventories)
+    return dataclasses.replace(root, inventories=read)
+
+
+def _with_our_ratio(observed: Inventory, mine: Inventory | None) -> Inventory:
+    if mine is None or _size(observed) == _size(mine):
+        return observed
+    return dataclasses.replace(observed, allocation_ratio=mine.allocation_ratio)
+
+
+def _size(inventory: Inventory) -> tuple[int, int, int, int]:
+    return inventory.total, inventory.min_unit, inventory.max_unit, inventory.step_size
 
 
 def judged(written: WrittenProvider | None, root: Provider | None, wanted: DesiredProvider) -> WrittenProvider | None:

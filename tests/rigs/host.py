@@ -1,0 +1,230 @@
+"""One compute host to run the installed agent on: configuration files, a cell database, and the daemon as a process.
+
+Everything around it is real and is passed in by URL: Placement (tests/rigs/placement),
+libvirt (test driver file, a private libvirtd, qemu:///system), a database.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy
+
+from agent.demo import cell
+from agent.demo.placement import TOKEN
+from agent.model.nova import ComputeNode, Instance
+from tests.rigs import facts
+from tests.rigs.wait import until
+
+Options = Mapping[str, Mapping[str, object]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """A process that has ended."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def document(self) -> Any:
+        """What it printed as JSON."""
+        return json.loads(self.stdout)
+
+
+@dataclass(slots=True, kw_only=True)
+class AgentHost:
+    """A host named ``name`` whose agent is configured by one file; ``provider_uuid`` is in its ``compute_id`` file."""
+
+    folder: Path
+    name: str
+    placement_url: str
+    libvirt_uri: str
+    provider_uuid: str = ""
+    options: dict[str, dict[str, object]] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def config_file(self) -> Path:
+        """Written anew by ``configure``."""
+        return self.folder / "stocktake.conf"
+
+    @property
+    def cell_path(self) -> Path:
+        """The SQLite cell database; made by ``make_cell``."""
+        return self.folder / "cell.sqlite"
+
+    @property
+    def report_file(self) -> Path:
+        """What the daemon writes after each audit."""
+        return self.folder / "run" / "report.json"
+
+    def report(self) -> dict[str, Any]:
+        """The last report of the daemon, {} before the first."""
+        try:
+            return dict(json.loads(self.report_file.read_text()))
+        except FileNotFoundError:
+            return {}
+
+    def configure(self, changes: Options | None = None) -> None:
+        """Write the file: defaults below, then ``options``, then ``changes`` (an option of None is left out)."""
+        for name in ("state", "run", "instances"):
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
+        (self.folder / "nova.conf").touch()
+        merged: dict[str, dict[str, object]] = self._defaults()
+        for layer in (self.options, changes or {}):
+            for group, options in layer.items():
+                merged.setdefault(group, {}).update(options)
+        lines = []
+        for group, options in merged.items():
+            lines.append(f"[{group}]")
+            lines.extend(f"{option} = {value}" for option, value in options.items() if value is not None)
+        self.config_file.write_text("\n".join(lines) + "\n")
+        if self.provider_uuid:
+            (self.folder / "compute_id").write_text(self.provider_uuid + "\n")
+
+    def _defaults(self) -> dict[str, dict[str, object]]:
+        return {
+            "DEFAULT": {"host": self.name, "instances_path": self.folder / "instances"},
+            "agent": {
+                "nova_conf": self.folder / "nova.conf",
+                "state_dir": self.folder / "state",
+                "run_dir": self.folder / "run",
+            },
+            "libvirt": {"connection_uri": self.libvirt_uri},
+            "state": {"source": "sql", "connection": f"sqlite:///{self.cell_path}"},
+            "placement": {"auth_type": "admin_token", "token": TOKEN, "endpoint_override": self.placement_url},
+        }
+
+    def make_cell(self, *instances: Instance) -> sqlalchemy.Engine:
+        """A cell with this host's compute node record and these instances; the caller disposes of the engine."""
+        engine = sqlalchemy.create_engine(f"sqlite:///{self.cell_path}")
+        with engine.begin() as connection:
+            cell.create_tables(connection)  # type: ignore[arg-type]
+            if self.provider_uuid:
+                cell.add_compute_node(connection, self.node_row())
+            for instance in instances:
+                cell.add_instance(connection, instance)
+        return engine
+
+    def node_row(self, number: int = 1) -> ComputeNode:
+        """Our compute node record."""
+        return ComputeNode(
+            id=number, uuid=self.provider_uuid, host=self.name, hypervisor_hostname=self.name, deleted=False
+        )
+
+    def instance(self, name: str, **changes: Any) -> Instance:
+        """An active instance of this host; ``name`` gives its uuid."""
+        return facts.instance(name, **{"host": self.name, "node": self.name, **changes})
+
+    def agent(self, *arguments: str, timeout_s: float = 60) -> Ended:
+        """The daemon's program run to its end."""
+        return self._run("stocktake-agent", *arguments, timeout_s=timeout_s)
+
+    def stocktake(self, *arguments: str, timeout_s: float = 60) -> Ended:
+        """The operators' command."""
+        return self._run("stocktake", *arguments, timeout_s=timeout_s)
+
+    def _run(self, program: str, *arguments: str, timeout_s: float) -> Ended:
+        done = subprocess.run(
+            self.command(program, *arguments),
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            env=self.environ(),
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+        return Ended(code=done.returncode, stdout=done.stdout, stderr=done.stderr)
+
+    def command(self, program: str, *arguments: str) -> list[str]:
+        """The argv of one of our installed programs with this host's configuration."""
+        return [str(Path(sys.executable).parent / program), "--config-file", str(self.config_file), *arguments]
+
+    def environ(self) -> dict[str, str]:
+        """The environment of our programs."""
+        return {**os.environ, **self.environment}
+
+    @contextlib.contextmanager
+    def daemon(self, *arguments: str) -> Iterator[Daemon]:
+        """The daemon for a block; killed at its end if it still runs."""
+        before = self.report()
+        log = self.folder / f"daemon-{datetime.datetime.now(datetime.UTC):%H%M%S%f}.log"
+        with log.open("wb") as out:
+            process = subprocess.Popen(
+                self.command("stocktake-agent", *arguments),
+                stdout=out,
+                stderr=out,
+                stdin=subprocess.DEVNULL,
+                env=self.environ(),
+            )
+        started = Daemon(host=self, process=process, log=log, before=before)
+        try:
+            yield started
+        finally:
+            if process.poll() is None:
+                process.kill()
+            process.wait(10)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Daemon:
+    """A running daemon."""
+
+    host: AgentHost
+    process: subprocess.Popen[bytes]
+    log: Path
+    before: dict[str, Any]
+
+    def text(self) -> str:
+        """Its log so far."""
+        return self.log.read_text(errors="replace")
+
+    def records(self) -> list[dict[str, Any]]:
+        """Its log so far where it is JSON, one record a line."""
+        return [json.loads(line) for line in self.text().splitlines() if line.startswith("{")]
+
+    def send(self, number: signal.Signals) -> None:
+        """A signal to it."""
+        self.process.send_signal(number)
+
+    def ended(self, timeout_s: float = 10) -> int:
+        """Its exit code once it has ended."""
+        return self.process.wait(timeout_s)
+
+    def first_audit(self, timeout_s: float = 30) -> dict[str, Any]:
+        """The report of its first audit; before that it may not even have its signal handlers."""
+        return self.audit_after(self.before, timeout_s)
+
+    def audit_after(self, before: Mapping[str, Any], timeout_s: float = 30) -> dict[str, Any]:
+        """A report of a later audit than ``before``."""
+
+        def later() -> dict[str, Any]:
+            now = self.host.report()
+            return now if now and (not before or now["audit"]["audit_id"] != before["audit"]["audit_id"]) else {}
+
+        return until(self._alive(later), timeout_s, "a further audit")
+
+    def audit_now(self, timeout_s: float = 30) -> dict[str, Any]:
+        """Ask for an audit by USR1 and wait for its report."""
+        before = self.host.report()
+        self.send(signal.SIGUSR1)
+        return self.audit_after(before, timeout_s)
+
+    def _alive(self, look: Any) -> Any:
+        def looked() -> Any:
+            assert self.process.poll() is None, f"the daemon has ended with {self.process.returncode}\n{self.text()}"
+            return look()
+
+        return looked
