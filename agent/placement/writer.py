@@ -9,6 +9,7 @@ so they are ensured before their first use, once per process.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from urllib.parse import quote
 
@@ -34,6 +35,7 @@ from agent.placement import wire
 from agent.placement.client import MINIMUM, PlacementClient
 
 CUSTOM = "CUSTOM_"
+UNKNOWN_NAME = re.compile(r"No such (resource class|trait) \S*CUSTOM_")
 
 
 class TreeWriter:
@@ -79,11 +81,14 @@ class TreeWriter:
         try:
             return self._replace(write, generation)
         except PlacementRejected as error:
-            # Somebody may have deleted a custom name that we made: the next audit ensures all of them again.
-            self._ensured = frozenset()
-            if error.status != 404:
+            if error.status == 404:
+                raise _again("the provider was deleted since it was read", error) from error
+            if not UNKNOWN_NAME.search(error.message):
                 raise
-            raise _again("the provider was deleted since it was read", error) from error
+            # Somebody deleted a custom name, or two threads of the server refreshed its cache of names at
+            # once (attribute_cache.py; seen with 16 writers): the next round ensures all of them again.
+            self._ensured = frozenset()
+            raise _again("a custom name is not known yet", error) from error
 
     def _replace(self, write: PutInventories | PutTraits | PutAggregates, generation: int) -> int:
         """PUT the whole set; the generation after it."""

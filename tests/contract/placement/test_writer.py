@@ -108,7 +108,7 @@ def test_custom_names_are_ensured_once_per_process(rest, client):
     ]
 
 
-def test_a_custom_trait_that_somebody_deleted_is_made_again_in_the_next_audit(rest, client):
+def test_a_custom_trait_that_somebody_deleted_is_made_again_in_the_next_round(rest, client):
     trait = f"CUSTOM_T{new_uuid().replace('-', '').upper()}"
     uuid = rest.make_provider()
     writer = TreeWriter(client)
@@ -116,10 +116,17 @@ def test_a_custom_trait_that_somebody_deleted_is_made_again_in_the_next_audit(re
     rest.set_traits(uuid)
     rest.done("DELETE", f"/traits/{trait}")
     again = Plan(writes=(PutTraits(provider_uuid=uuid, traits=(trait,)),), generations=((uuid, 2),))
-    with pytest.raises(PlacementRejected):
+    with pytest.raises(GenerationConflict, match="not known yet"):
         writer.apply(again, never)
     writer.apply(again, never)
     assert rest.traits(uuid) == {trait}
+
+
+def test_a_standard_trait_that_does_not_exist_is_rejected_for_good(rest, writer):
+    uuid = rest.make_provider()
+    plan = Plan(writes=(PutTraits(provider_uuid=uuid, traits=("HW_CPU_IMAGINED",)),), generations=((uuid, 0),))
+    with pytest.raises(PlacementRejected, match="HW_CPU_IMAGINED"):
+        writer.apply(plan, never)
 
 
 def test_empty_sets_clear(rest, writer):
