@@ -8,6 +8,7 @@ from agent.findings.base import Rule, World
 from agent.model.claim import Cause, Claim, Consumer, Origin
 from agent.model.finding import Finding
 from agent.model.placement import ROOT
+from agent.model.settings import UnmanagedPolicy
 from agent.model.units import bytes_to_gib_ceil
 from agent.stages.volumes import OwnedVolume, OwnerKind
 
@@ -16,6 +17,8 @@ _CAUSES = {OwnerKind.FOREIGN: Cause.FOREIGN_VOLUME, OwnerKind.ORPHANED: Cause.VO
 
 def volume_findings(world: World, rule: Rule, kind: OwnerKind, *, expected: str) -> Iterable[Finding]:
     """Findings of every audited group; only those of the group that DISK_GB counts change DISK_GB."""
+    if world.settings.foreign_volumes is UnmanagedPolicy.IGNORE:
+        return
     for owned in world.owned:
         if owned.kind is not kind or not owned.bytes_taken:
             continue

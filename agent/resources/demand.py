@@ -24,13 +24,15 @@ def demand(flavor: Flavor, *, boots_from_volume: bool) -> dict[str, int]:
 
 def _cpus(vcpus: int, specs: dict[str, str]) -> dict[str, int]:
     policy = specs.get("hw:cpu_policy", "")
+    # An isolated emulator thread takes one more dedicated CPU (hw:emulator_threads_policy).
+    extra = 1 if specs.get("hw:emulator_threads_policy") == "isolate" else 0
     if policy == "dedicated":
-        # An isolated emulator thread takes one more dedicated CPU (hw:emulator_threads_policy).
-        extra = 1 if specs.get("hw:emulator_threads_policy") == "isolate" else 0
         return {"PCPU": vcpus + extra}
     if policy == "mixed":
-        dedicated = _mask_size(specs.get("hw:cpu_dedicated_mask", ""), vcpus)
-        return {"PCPU": dedicated, "VCPU": vcpus - dedicated}
+        # Without a mask of its own the real-time CPUs are the dedicated ones.
+        mask = specs.get("hw:cpu_dedicated_mask") or specs.get("hw:cpu_realtime_mask", "")
+        dedicated = _mask_size(mask, vcpus)
+        return {"PCPU": dedicated + extra, "VCPU": vcpus - dedicated}
     return {"VCPU": vcpus}
 
 
@@ -48,6 +50,6 @@ def _mask_size(mask: str, vcpus: int) -> int:
 def _overrides(specs: dict[str, str]) -> dict[str, int]:
     found = {}
     for key, value in specs.items():
-        if key.startswith(_OVERRIDE) and value.isdigit():
+        if key.startswith(_OVERRIDE) and value.isdecimal():
             found[key.removeprefix(_OVERRIDE)] = int(value)
     return found

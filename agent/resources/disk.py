@@ -14,6 +14,7 @@ from agent.model.occupancy import Occupancy
 from agent.model.placement import ROOT, Inventory, ProviderKey
 from agent.model.settings import Settings
 from agent.model.snapshot import FILESYSTEM, LVM, Snapshot
+from agent.model.storage import FileSystem
 from agent.model.units import bytes_to_gib_ceil, bytes_to_gib_floor, mib_to_gib_ceil
 from agent.resources.base import on_root, promised_of, ratio, whole
 from agent.stages.guests import guests_of
@@ -42,6 +43,8 @@ class Disk:
             return "[libvirt] images_type = rbd: the cluster's size is not read by this version"
         if settings.disk_group and snapshot.fresh(LVM) and snapshot.group(settings.disk_group) is None:
             return f"volume group {settings.disk_group} is not in lvm2's report"
+        if not settings.disk_group and snapshot.fresh(FILESYSTEM) and _filesystem(snapshot, settings) is None:
+            return f"{settings.instances_path} was not measured"
         return None
 
     def inventory(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[ProviderKey, Inventory], ...]:
@@ -66,7 +69,12 @@ def _size_bytes(snapshot: Snapshot, settings: Settings) -> int:
     if settings.disk_group:
         group = snapshot.group(settings.disk_group)
         return group.size_bytes if group else 0
-    return next((fs.size_bytes for fs in snapshot.filesystems if fs.path == settings.instances_path), 0)
+    filesystem = _filesystem(snapshot, settings)
+    return filesystem.size_bytes if filesystem else 0
+
+
+def _filesystem(snapshot: Snapshot, settings: Settings) -> FileSystem | None:
+    return next((fs for fs in snapshot.filesystems if fs.path == settings.instances_path), None)
 
 
 def _guest_claims(owned: Iterable[OwnedVolume], snapshot: Snapshot) -> tuple[Claim, ...]:

@@ -9,13 +9,17 @@ from collections.abc import Iterable
 from typing import Any
 
 from agent.errors import SourceUnavailable
+from agent.model.audit import WrittenProvider
+from agent.model.books import DesiredProvider
+from agent.model.finding import Finding
 from agent.model.host import Cpu, Domain, DomainState, HostFacts
 from agent.model.nova import ComputeNode, Flavor, Instance, Migration, NovaState, Service, StateKind
-from agent.model.placement import Allocation, Inventory, PlacementView, Provider
+from agent.model.placement import Allocation, ConsumerRecord, Inventory, PlacementView, Provider
 from agent.model.settings import RatioPolicy, Role, Settings, UnmanagedPolicy
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, LVM, PLACEMENT, STATE, Reading, Snapshot
 from agent.model.storage import FileSystem, StorageFacts, Volume, VolumeGroup
 from agent.model.units import GIB, MIB
+from agent.stages.decide import Decision, Subject, decide
 
 HOST, NODE = "cmp1", "cmp1.example.org"
 ROOT_UUID = "00000000-0000-4000-8000-00000000c001"
@@ -262,3 +266,67 @@ def snapshot(
     return Snapshot(
         placement=made[PLACEMENT], nova=made[STATE], host=made[LIBVIRT], storage=(made[LVM], made[FILESYSTEM])
     )
+
+
+def without(world: Snapshot, *lost: str) -> Snapshot:
+    """The same world, but those sources could not be read."""
+    return dataclasses.replace(
+        world,
+        placement=failed(PLACEMENT) if PLACEMENT in lost else world.placement,
+        nova=failed(STATE) if STATE in lost else world.nova,
+        host=failed(LIBVIRT) if LIBVIRT in lost else world.host,
+        storage=tuple(failed(r.source) if r.source in lost else r for r in world.storage),
+    )
+
+
+def consumer(name: str, **places: dict[str, int]) -> ConsumerRecord:
+    """All that a consumer holds: ``here`` is our root, any other name a provider of that name's uuid."""
+    held = [
+        Allocation(
+            consumer_uuid=uuid(name),
+            consumer_generation=1,
+            provider_uuid=ROOT_UUID if place == "here" else uuid(place),
+            resource_class=resource_class,
+            amount=amount,
+        )
+        for place, amounts in places.items()
+        for resource_class, amount in sorted(amounts.items())
+    ]
+    return ConsumerRecord(consumer_uuid=uuid(name), generation=1, project_id="p", user_id="u", allocations=tuple(held))
+
+
+def decided(world: Snapshot, chosen: Settings | None = None, written: WrittenProvider | None = None) -> Decision:
+    """The decision on that world, for our root and node."""
+    return decide(world, chosen or settings(), Subject(root_uuid=ROOT_UUID, node=NODE), written)
+
+
+def findings(world: Snapshot, code: str, chosen: Settings | None = None) -> tuple[Finding, ...]:
+    """Those findings of that code that follow from the world."""
+    return tuple(f for f in decided(world, chosen).findings if f.code == code)
+
+
+def proof(finding: Finding) -> list[tuple[str, str, int]]:
+    """The evidence in short: (system that says so, class, amount)."""
+    return sorted((claim.source.system, claim.resource_class, claim.amount) for claim in finding.evidence)
+
+
+def wanted_root(decision: Decision) -> DesiredProvider:
+    """The root provider as that decision wants it."""
+    if decision.tree is None:
+        raise AssertionError("there is no tree")
+    return decision.tree.providers[0]
+
+
+def reserves(decision: Decision) -> dict[str, int]:
+    """``reserved`` by class, as wanted."""
+    return {i.resource_class: i.reserved for i in wanted_root(decision).inventories}
+
+
+def settled_world(**changes: Any) -> dict[str, Any]:
+    """Instance i1 of flavor A, promised, held and recorded alike: a world without findings."""
+    plain: dict[str, Any] = {
+        "nova": state(instance()),
+        "libvirt": host(domain()),
+        "placement": view(allocations(uuid("i1"), VCPU=1, MEMORY_MB=128, DISK_GB=1)),
+    }
+    return {**plain, **changes}

@@ -1,0 +1,80 @@
+"""Which CPUs are VCPU and which PCPU: spec/scenarios rows 76 to 79, and who counts as pinned."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from agent.model.host import Cpu
+from agent.resources import cpus
+from tests.rigs.facts import domain, host, settings
+
+HALF_ONLINE = host(cpus=2)
+HALF_ONLINE = dataclasses.replace(
+    HALF_ONLINE, cpus=(*HALF_ONLINE.cpus, Cpu(id=2, online=False), Cpu(id=3, online=False))
+)
+FOUR = host(cpus=4)
+
+SETS = {
+    "s76 none: the online ones": (HALF_ONLINE, {}, {0, 1}, set()),
+    "shared alone": (FOUR, {"cpu_shared_set": (0, 2)}, {0, 2}, set()),
+    "dedicated alone offers no VCPU": (FOUR, {"cpu_dedicated_set": (1, 2, 3)}, set(), {1, 2, 3}),
+    "both": (FOUR, {"cpu_shared_set": (0,), "cpu_dedicated_set": (1, 2)}, {0}, {1, 2}),
+    "vcpu_pin_set goes first": (FOUR, {"vcpu_pin_set": (3,), "cpu_shared_set": (0, 1)}, {3}, set()),
+}
+
+
+@pytest.mark.parametrize(("facts", "options", "shared", "dedicated"), SETS.values(), ids=SETS.keys())
+def test_sets(facts, options, shared, dedicated):
+    chosen = settings(**options)
+    assert cpus.shared_cpus(facts, chosen) == shared
+    assert cpus.dedicated_cpus(chosen) == dedicated
+
+
+OBSTACLES = {
+    "s77 shared, one offline": (HALF_ONLINE, {"cpu_shared_set": (0, 1, 2)}, "[compute] cpu_shared_set", "2"),
+    "shared, one that does not exist": (FOUR, {"cpu_shared_set": (3, 4, 5)}, "[compute] cpu_shared_set", "4, 5"),
+    "pin set": (HALF_ONLINE, {"vcpu_pin_set": (3,)}, "vcpu_pin_set", "3"),
+    "s79 dedicated, offline": (HALF_ONLINE, {"cpu_dedicated_set": (2, 3)}, "[compute] cpu_dedicated_set", "2, 3"),
+    "power management wakes only what is there": (
+        HALF_ONLINE,
+        {"cpu_dedicated_set": (3, 4), "cpu_power_management": True},
+        "[compute] cpu_dedicated_set",
+        "4",
+    ),
+}
+
+
+@pytest.mark.parametrize(("facts", "options", "option", "missing"), OBSTACLES.values(), ids=OBSTACLES.keys())
+def test_an_obstacle_names_the_option_and_the_cpus(facts, options, option, missing):
+    assert cpus.obstacle(facts, settings(**options)) == f"{option} names CPUs that are not online: {missing}"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"cpu_shared_set": (0, 1)},
+        {"cpu_dedicated_set": (0, 1)},
+        {"cpu_dedicated_set": (2, 3), "cpu_power_management": True},
+    ],
+    ids=["none", "shared", "dedicated", "s78 dedicated and offline, with power management"],
+)
+def test_nothing_stands_in_the_way(options):
+    assert cpus.obstacle(HALF_ONLINE, settings(**options)) is None
+
+
+@pytest.mark.parametrize(
+    ("pinned", "dedicated", "expected"),
+    [
+        ((2, 3), (2, 3), True),
+        ((2,), (2, 3), True),
+        ((1, 2), (2, 3), False),
+        ((), (2, 3), False),
+        ((2,), None, False),
+    ],
+    ids=["all", "some", "one outside", "floating", "no dedicated set"],
+)
+def test_a_pinned_guest_runs_on_dedicated_cpus_only(pinned, dedicated, expected):
+    assert cpus.is_pinned(domain(pinned_cpus=pinned), settings(cpu_dedicated_set=dedicated)) is expected

@@ -1,0 +1,67 @@
+"""What a flavor asks of Placement, as nova's scheduler translates it (spec/placement 9)."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from agent.resources.demand import demand
+from tests.rigs.facts import FLAVOR_B
+
+FOUR = dataclasses.replace(FLAVOR_B, vcpus=4)
+DEDICATED = ("hw:cpu_policy", "dedicated")
+MIXED = ("hw:cpu_policy", "mixed")
+ISOLATE = ("hw:emulator_threads_policy", "isolate")
+
+
+def cpus_of(*specs):
+    wanted = demand(dataclasses.replace(FOUR, extra_specs=specs), boots_from_volume=False)
+    return {name: amount for name, amount in wanted.items() if "CPU" in name}
+
+
+CPUS = {
+    "floating": ((), {"VCPU": 4}),
+    "shared by name": ((("hw:cpu_policy", "shared"),), {"VCPU": 4}),
+    "dedicated": ((DEDICATED,), {"PCPU": 4}),
+    "dedicated, emulator apart": ((DEDICATED, ISOLATE), {"PCPU": 5}),
+    "floating, emulator apart": ((ISOLATE,), {"VCPU": 4}),
+    "mixed": ((MIXED, ("hw:cpu_dedicated_mask", "0-1")), {"PCPU": 2, "VCPU": 2}),
+    "mixed, all but one": ((MIXED, ("hw:cpu_dedicated_mask", "^0")), {"PCPU": 3, "VCPU": 1}),
+    "mixed, emulator apart": ((MIXED, ISOLATE, ("hw:cpu_dedicated_mask", "3")), {"PCPU": 2, "VCPU": 3}),
+    "mixed by the real-time mask": ((MIXED, ("hw:cpu_realtime_mask", "^0-1")), {"PCPU": 2, "VCPU": 2}),
+    "mixed, mask beyond the guest": ((MIXED, ("hw:cpu_dedicated_mask", "3-9")), {"PCPU": 1, "VCPU": 3}),
+    "mixed, mask that is no mask": ((MIXED, ("hw:cpu_dedicated_mask", "a-b")), {"VCPU": 4}),
+    "overridden": ((("resources:VCPU", "1"),), {"VCPU": 1}),
+    "taken away": ((("resources:VCPU", "0"),), {}),
+    "a digit that is no number": ((("resources:VCPU", "\u00b2"),), {"VCPU": 4}),
+    "a numbered group is not the root's": ((("resources1:VCPU", "1"),), {"VCPU": 4}),
+}
+
+
+@pytest.mark.parametrize(("specs", "expected"), CPUS.values(), ids=CPUS.keys())
+def test_cpus(specs, expected):
+    assert cpus_of(*specs) == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "boots_from_volume", "disk"),
+    [
+        ({}, False, 5),
+        ({}, True, None),
+        ({"ephemeral_gib": 10}, True, 10),
+        ({"swap_mib": 1}, False, 6),
+        ({"swap_mib": 1024}, False, 6),
+        ({"swap_mib": 1025}, False, 7),
+        ({"root_gib": 0}, False, None),
+    ],
+    ids=["root", "root on a volume", "ephemeral stays local", "1 MiB swap", "1 GiB swap", "a little more", "no disk"],
+)
+def test_disk_in_whole_gib(changes, boots_from_volume, disk):
+    wanted = demand(dataclasses.replace(FLAVOR_B, **changes), boots_from_volume=boots_from_volume)
+    assert wanted.get("DISK_GB") == disk
+
+
+def test_a_custom_class_is_asked_for_by_name():
+    flavor = dataclasses.replace(FLAVOR_B, extra_specs=(("resources:CUSTOM_GOLD", "3"), ("trait:CUSTOM_T", "required")))
+    assert demand(flavor, boots_from_volume=False) == {"CUSTOM_GOLD": 3, "DISK_GB": 5, "MEMORY_MB": 256, "VCPU": 2}

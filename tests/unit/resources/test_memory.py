@@ -1,0 +1,91 @@
+"""MEMORY_MB: facts in, claims and inventory out. Numbers in ids are rows of spec/scenarios."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from agent.model.host import DomainState
+from agent.model.placement import ROOT, Inventory
+from agent.model.settings import RatioPolicy
+from agent.model.snapshot import LIBVIRT
+from agent.resources.memory import Memory
+from agent.stages.occupancy import occupied
+from tests.rigs.facts import (
+    FLAVOR_B,
+    NODE,
+    domain,
+    host,
+    instance,
+    inventory,
+    root,
+    settings,
+    snapshot,
+    state,
+    uuid,
+    view,
+)
+
+
+def memory(total, **changes):
+    plain = Inventory(resource_class="MEMORY_MB", total=total, max_unit=total)
+    return ((ROOT, dataclasses.replace(plain, **changes)),)
+
+
+INVENTORY = {
+    "s93 with the reference's reserve": (
+        snapshot(libvirt=host(memory_mib=1024)),
+        {"reserved_host_memory_mib": 512},
+        memory(1024, reserved=512),
+    ),
+    "s2 all of it reserved": (snapshot(), {"reserved_host_memory_mib": 512}, memory(512, reserved=512)),
+    # Placement answers 400 to a reserve above the total.
+    "s3 more reserved than there is": (
+        snapshot(libvirt=host(memory_mib=1024)),
+        {"reserved_host_memory_mib": 2048},
+        memory(1024, reserved=1024),
+    ),
+    "s74 what is used of it is not asked": (
+        snapshot(libvirt=host(memory_mib=15814, memory_used_mib=5574)),
+        {},
+        memory(15814),
+    ),
+    "s75 file-backed": (snapshot(), {"file_backed_memory_mib": 1048576}, memory(1048576)),
+    "s94 nothing to offer": (snapshot(libvirt=host(memory_mib=0)), {}, ()),
+    "s97 a ratio set through the API stays": (
+        snapshot(placement=view(provider=root(inventory("MEMORY_MB", 512, allocation_ratio=1.7)))),
+        {},
+        memory(512, allocation_ratio=1.7),
+    ),
+    "s98 a new provider": (
+        snapshot(placement=view(providers=())),
+        {"memory_ratio": RatioPolicy(configured=None, initial=1.6)},
+        memory(512, allocation_ratio=1.6),
+    ),
+}
+
+
+@pytest.mark.parametrize(("world", "options", "expected"), INVENTORY.values(), ids=INVENTORY.keys())
+def test_inventory(world, options, expected):
+    assert Memory().inventory(world, settings(**options)) == expected
+
+
+def test_held_by_every_defined_guest_running_or_not():
+    world = snapshot(libvirt=host(domain("i1"), domain("i2", memory_mib=256, state=DomainState.SHUTOFF)))
+    assert {(c.consumer.key, c.amount) for c in Memory().held(world, settings())} == {
+        (uuid("i1"), 128),
+        (uuid("i2"), 256),
+    }
+
+
+def test_promised_is_the_flavor_s_not_the_guest_s():
+    taken = occupied(state(instance(flavor=FLAVOR_B)), NODE, frozenset()).occupancies
+    (claim,) = Memory().promised(taken, settings())
+    assert (claim.consumer.key, claim.resource_class, claim.amount) == (uuid("i1"), "MEMORY_MB", 256)
+
+
+def test_rests_on_libvirt_and_nothing_stands_in_the_way():
+    assert Memory().needs(settings()) == {LIBVIRT}
+    assert Memory().obstacle(snapshot(), settings()) is None
+    assert Memory().held(snapshot(lost=[LIBVIRT]), settings()) == ()

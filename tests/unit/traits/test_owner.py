@@ -1,0 +1,49 @@
+"""Whose provider it is: spec/scenarios row 115, with our trait in the place of OWNER_NOVA."""
+
+from __future__ import annotations
+
+from agent.model.plan import PutTraits
+from agent.model.snapshot import FILESYSTEM, LIBVIRT, LVM, STATE
+from agent.traits.base import Wish
+from agent.traits.owner import OwnerTraits
+from tests.rigs.facts import ROOT_UUID, decided, root, service, settings, snapshot, state, view
+
+
+def traits_put(world, chosen=None):
+    """Every trait set that the plan would write."""
+    return [write.traits for write in decided(world, chosen).plan.writes if isinstance(write, PutTraits)]
+
+
+def test_s115_every_root_says_what_it_is_and_whose():
+    assert OwnerTraits().wish(snapshot(), settings()) == Wish(
+        wanted=frozenset({"COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE"}), unwanted=frozenset({"OWNER_NOVA"})
+    )
+
+
+def test_it_rests_on_nothing():
+    lost = snapshot(lost=[STATE, LIBVIRT, LVM, FILESYSTEM])
+    assert OwnerTraits().wish(lost, settings()) == OwnerTraits().wish(snapshot(), settings())
+
+
+def test_a_new_root_gets_both():
+    assert traits_put(snapshot(placement=view(providers=()))) == [("COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE")]
+
+
+def test_s110_a_trait_that_somebody_took_is_back_after_the_next_audit():
+    taken = view(provider=root(traits=frozenset({"CUSTOM_OWNER_STOCKTAKE"})))
+    assert traits_put(snapshot(placement=taken)) == [("COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE")]
+
+
+def test_s109_the_operator_s_own_trait_stays_for_ever():
+    ours = frozenset({"COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE", "CUSTOM_X", "HW_CPU_X86_AVX2"})
+    assert traits_put(snapshot(placement=view(provider=root(traits=ours)))) == []
+    without_node = view(provider=root(traits=ours - {"COMPUTE_NODE"}))
+    assert traits_put(snapshot(placement=without_node)) == [tuple(sorted(ours))]
+
+
+def test_owner_nova_goes_with_a_takeover_and_only_with_it():
+    novas = view(provider=root(traits=frozenset({"COMPUTE_NODE", "OWNER_NOVA", "CUSTOM_X"})))
+    world = snapshot(placement=novas, nova=state(service=service()))
+    assert traits_put(world) == []
+    assert traits_put(world, settings(takeover=True)) == [("COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE", "CUSTOM_X")]
+    assert decided(world, settings(takeover=True)).plan.generations == ((ROOT_UUID, 7),)

@@ -1,0 +1,54 @@
+"""COMPUTE_STATUS_DISABLED follows the service row: spec/scenarios row 73."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.model.nova import StateKind
+from agent.model.plan import PutTraits
+from agent.model.snapshot import STATE
+from agent.traits.base import Wish
+from agent.traits.service_status import ServiceStatusTrait
+from tests.rigs.facts import decided, root, service, settings, snapshot, state, view
+
+DISABLED = frozenset({"COMPUTE_STATUS_DISABLED"})
+OURS = frozenset({"COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE"})
+
+WISHES = {
+    "s73 disabled": (snapshot(nova=state(service=service(disabled=True))), Wish(wanted=DISABLED)),
+    "s73 enabled": (snapshot(nova=state(service=service())), Wish(unwanted=DISABLED)),
+    "s73 no row": (snapshot(nova=state()), Wish()),
+    "not read": (snapshot(nova=state(service=service(disabled=True)), lost=[STATE]), Wish()),
+    "no cloud": (snapshot(nova=state(kind=StateKind.NONE)), Wish()),
+    "forced down is not disabled": (snapshot(nova=state(service=service(forced_down=True))), Wish(unwanted=DISABLED)),
+}
+
+
+@pytest.mark.parametrize(("world", "expected"), WISHES.values(), ids=WISHES.keys())
+def test_wish(world, expected):
+    assert ServiceStatusTrait().wish(world, settings()) == expected
+
+
+PUTS = {
+    "s73 disabled: added": (True, OURS, [tuple(sorted(OURS | DISABLED))]),
+    "disabled, there already": (True, OURS | DISABLED, []),
+    # As s108: what the agent decides is decided against an operator's hand too.
+    "s73 s108 enabled: removed, whoever set it": (False, OURS | DISABLED, [tuple(sorted(OURS))]),
+    "s109 enabled: the operator's own stays": (
+        False,
+        OURS | DISABLED | {"CUSTOM_X"},
+        [tuple(sorted(OURS | {"CUSTOM_X"}))],
+    ),
+}
+
+
+@pytest.mark.parametrize(("disabled", "before", "expected"), PUTS.values(), ids=PUTS.keys())
+def test_what_is_written(disabled, before, expected):
+    world = snapshot(nova=state(service=service(disabled=disabled)), placement=view(provider=root(traits=before)))
+    assert [w.traits for w in decided(world).plan.writes if isinstance(w, PutTraits)] == expected
+
+
+@pytest.mark.parametrize("before", [OURS, OURS | DISABLED], ids=["absent", "present"])
+def test_while_the_state_is_not_known_it_stays_as_it_is(before):
+    world = snapshot(placement=view(provider=root(traits=before)), lost=[STATE])
+    assert [w for w in decided(world).plan.writes if isinstance(w, PutTraits)] == []
