@@ -68,13 +68,13 @@ class Wired:
     parts: Parts
     host: LibvirtHost
     libvirt_uri: str
-    readers: tuple[ReaderThread, ...]
+    libvirt_reader: ReaderThread
     resources: contextlib.ExitStack
 
     @property
     def misses(self) -> int:
         """Reads of libvirt in a row that gave no answer in time."""
-        return self.readers[0].misses
+        return self.libvirt_reader.misses
 
     def events(self) -> LibvirtEvents:
         """The event source of the same libvirt; start it before the first read."""
@@ -96,19 +96,13 @@ def wire(loaded: Loaded) -> Wired:
     settings = build.settings_from(loaded)
     uri = build.libvirt_options_from(loaded).uri
     resources = contextlib.ExitStack()
-    readers = tuple(ReaderThread(name) for name in ("libvirt", "libvirt-capabilities", "filesystem"))
-    for reader in readers:
+    libvirt, capabilities, disk = map(ReaderThread, ("libvirt", "libvirt-capabilities", "filesystem"))
+    for reader in (libvirt, capabilities, disk):
         resources.callback(reader.stop)
-    host = LibvirtHost(HostPlace(uri=uri, host=settings.host), readers[0], readers[1])
+    host = LibvirtHost(HostPlace(uri=uri, host=settings.host), libvirt, capabilities)
     resources.callback(host.close)
-    parts = _parts(loaded, settings, host, readers[2], resources)
-    return Wired(parts=parts, host=host, libvirt_uri=uri, readers=readers, resources=resources)
-
-
-def build_parts(loaded: Loaded) -> tuple[Parts, contextlib.ExitStack]:
-    """The parts and what closes them, for a command that needs no more. Raises ConfigError."""
-    wired = wire(loaded)
-    return wired.parts, wired.resources
+    parts = _parts(loaded, settings, host, disk, resources)
+    return Wired(parts=parts, host=host, libvirt_uri=uri, libvirt_reader=libvirt, resources=resources)
 
 
 def configured_from(loaded: Loaded, parts: Parts, publish: Publish) -> Configured:
