@@ -97,5 +97,7 @@ def _wait_for_port(folder: Path, process: subprocess.Popen[bytes]) -> int:
         pause.wait(0.01)
     process.kill()
     process.wait(STOP_TIMEOUT_S)
+    if process.stdin is not None:
+        process.stdin.close()
     last = (folder / "placement.log").read_text(errors="replace").strip().splitlines()[-3:]
     raise PlacementUnavailable(f"the server did not start in {folder}: {' / '.join(last) or 'it wrote nothing'}")

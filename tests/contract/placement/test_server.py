@@ -1,0 +1,72 @@
+"""The server that the demo and the tests run: it starts, says where it is, and ends when it should."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import requests
+
+from agent.demo.placement import Lifetime, start_placement
+from agent.errors import PlacementUnavailable
+from tests.rigs.wait import until
+
+ROOT = Path(__file__).parents[3]
+# A parent that starts a server, prints the server's pid and dies without a word.
+PARENT = """
+import os, pathlib, sys
+from agent.demo.placement import Lifetime, start_placement
+server = start_placement(pathlib.Path(sys.argv[1]), lifetime=Lifetime[sys.argv[2]])
+print(server.pid, server.url, flush=True)
+os.kill(os.getpid(), 9)
+"""
+
+
+def alive(pid: int) -> bool:
+    """Whether that process runs; one that ended and waits to be reaped does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def parent_that_dies(folder: Path, lifetime: Lifetime) -> tuple[int, str]:
+    command = [sys.executable, "-c", PARENT, str(folder), lifetime.name]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False).stdout
+    pid, url = said.split()
+    return int(pid), url
+
+
+def test_it_answers_when_started_logs_requests_and_ends_when_stopped(tmp_path):
+    server = start_placement(tmp_path)
+    try:
+        assert requests.get(server.url + "/", timeout=10).json()["versions"][0]["id"] == "v1.0"
+        assert server.access_log.read_text() == "GET / 200 - -\n"
+        assert (tmp_path / "placement.conf").stat().st_mode & 0o077 == 0
+    finally:
+        server.stop()
+    assert not alive(server.pid)
+    assert server.process.returncode == 0
+    server.stop()
+
+
+def test_it_ends_when_the_process_that_started_it_dies(tmp_path):
+    pid, _ = parent_that_dies(tmp_path, Lifetime.WITH_US)
+    until(lambda: not alive(pid), 20, f"the server {pid} ends with its parent")
+
+
+def test_a_kept_one_outlives_it_and_keeps_its_world(tmp_path):
+    pid, url = parent_that_dies(tmp_path, Lifetime.KEPT)
+    try:
+        assert requests.get(url + "/", timeout=10).ok
+    finally:
+        os.kill(pid, signal.SIGTERM)
+    until(lambda: not alive(pid), 20, f"the server {pid} ends at SIGTERM")
+    assert (tmp_path / "placement.sqlite").exists()
+
+
+def test_a_server_that_cannot_start_says_why(tmp_path):
+    with pytest.raises(PlacementUnavailable, match="did not start"):
+        start_placement(tmp_path, connection="sqlite:////nowhere/at/all/placement.sqlite")
