@@ -135,7 +135,7 @@ class MariaDbCell:
             self._engine = self._create_engine()
         with self._connected(self._engine) as connection:
             connection.exec_driver_sql(statement_limit(self._left_s(), is_mariadb=_is_mariadb(connection)))
-            connection.exec_driver_sql("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
+            connection.exec_driver_sql("START TRANSACTION READ ONLY")
             yield connection
 
     def close(self) -> None:
@@ -158,6 +158,7 @@ class MariaDbCell:
             pool_recycle=RECYCLE_S,
             pool_size=1,
             max_overflow=0,
+            # At this level, and no lower one, the first SELECT fixes the moment that all the others see.
             connect_args={"init_command": "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"},
         )
         event.listen(engine, "do_connect", self._limit_connecting)

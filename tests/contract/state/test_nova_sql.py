@@ -77,8 +77,10 @@ def test_without_consumers_nothing_of_other_hosts_is_read(filled, source):
 def test_a_migration_without_status_is_not_in_progress(filled, source):
     with filled.begin() as connection:
         cell.set_columns(connection, "migrations", {"id": 1}, status=None)
+    state = read(source)
 
-    assert [each.id for each in read(source).migrations] == [2, 3, 4]
+    assert [each.id for each in state.migrations] == [2, 3, 4]
+    assert state.unreadable == ()
 
 
 def test_a_deleted_migration_is_not_in_progress(filled, source):

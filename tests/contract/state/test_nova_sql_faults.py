@@ -17,7 +17,6 @@ from agent.sources.nova_engine import PING_S, statement_limit
 from agent.sources.nova_sql import NovaSql
 from tests.rigs.cell_worlds import HOST, world
 from tests.rigs.mariadb import PASSWORD, MariaDb, available, free_port
-from tests.rigs.wait import until
 
 NOBODY = frozenset()
 # What a loaded machine of two cores needs beyond the deadline itself.
@@ -165,18 +164,39 @@ def test_a_connection_killed_in_the_middle_is_tried_again_at_once(server, source
     assert replace(again, now=None) == replace(good, now=None)
 
 
-def test_a_statement_that_takes_too_long_is_ended_by_the_server_too(server, source):
+def test_a_locked_table(server, source):
     read(source)
     engine = sqlalchemy.create_engine(server.url("cell"))
     with engine.connect() as locker:
         locker.exec_driver_sql("LOCK TABLES migrations WRITE")
         refusal(source, 0.5)
-        waiting = "SELECT COUNT(*) FROM information_schema.processlist WHERE db = 'cell' AND info LIKE '%%migrations%%'"
-        until(lambda: server.execute(waiting.replace("%%", "%") + " AND id <> CONNECTION_ID()")[0][0] == 0, 5, "ended")
         locker.exec_driver_sql("UNLOCK TABLES")
     engine.dispose()
 
     assert read(source).service == world().expected.service
+
+
+def test_the_server_too_ends_what_takes_too_long(source):
+    read(source)
+    with source._database.snapshot(Deadline.after(3)) as connection:
+        limit_s = connection.exec_driver_sql("SELECT @@SESSION.max_statement_time").scalar()
+
+    assert 0 < float(limit_s) <= 3
+
+
+def test_a_read_sees_one_moment_whatever_the_server_s_default(server):
+    server.execute("SET GLOBAL TRANSACTION ISOLATION LEVEL READ COMMITTED")
+    source = NovaSql(server.url("cell"))
+    count = "SELECT COUNT(*) FROM instances"
+    try:
+        with source._database.snapshot(Deadline.after(20)) as connection:
+            before = connection.exec_driver_sql(count).scalar()
+            server.execute("INSERT INTO cell.instances (id, uuid, deleted) VALUES (5000, 'another', 5000)")
+            assert connection.exec_driver_sql(count).scalar() == before
+    finally:
+        server.execute("DELETE FROM cell.instances WHERE id = 5000")
+        server.execute("SET GLOBAL TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        source.close()
 
 
 def test_a_wrong_password(server):
