@@ -33,7 +33,9 @@ class VersionAction(argparse.Action):
         """Print it and end."""
         import importlib.metadata
 
-        parser.exit(CLEAN, f"{PROGRAM} {importlib.metadata.version('stocktake')}\n")
+        # parser.exit would write to stderr.
+        sys.stdout.write(f"{PROGRAM} {importlib.metadata.version('stocktake')}\n")
+        parser.exit(CLEAN)
 
 
 class Shell(App):

@@ -1,0 +1,127 @@
+"""One small host with something to say, and the operators' command run against it as a process.
+
+Two guests of 4 vCPUs, an instance of 8 vCPUs that was evacuated to another host and
+is still recorded here, a deleted instance that is still recorded, and a guest that
+the cloud does not know. Real Placement, libvirt's test driver, an SQLite cell.
+"""
+
+import dataclasses
+import datetime
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from agent.demo import cell
+from agent.model.nova import Flavor, Migration
+from tests.rigs.domains import domain_xml, node_xml
+from tests.rigs.host import AgentHost, Ended
+from tests.rigs.placement import Rest, new_uuid
+from tests.rigs.source_tree import ROOT
+
+NOW = datetime.datetime(2026, 11, 21, 10, 0, 0)  # noqa: DTZ001 - nova's columns have no zone
+SMALL = Flavor(id=1, name="small", vcpus=4, memory_mib=1024, root_gib=0, ephemeral_gib=0, swap_mib=0)
+LARGE = dataclasses.replace(SMALL, id=2, name="large", vcpus=8, memory_mib=2048)
+CPUS = 16
+MEMORY_MIB = 32768
+
+
+def stocktake(*arguments: object, **environment: str) -> Ended:
+    """The command in a process of its own, not on a terminal."""
+    done = subprocess.run(
+        [sys.executable, "-m", "agent.cmd.shell", *map(str, arguments)],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return Ended(code=done.returncode, stdout=done.stdout, stderr=done.stderr)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SmallHost:
+    """The host and the uuids that a test asks about."""
+
+    agent: AgentHost
+    running: tuple[str, str]
+    evacuated: str
+    evacuation: str
+    leaked: str
+    stranger: str
+
+    def run(self, *arguments: object, **environment: str) -> Ended:
+        """``stocktake`` with this host's configuration."""
+        return stocktake("--config-file", self.agent.config_file, *arguments, **environment)
+
+    def json(self, *arguments: object) -> tuple[int, Any]:
+        """Exit code, and stdout parsed: anything but one JSON value fails here."""
+        ended = self.run(*arguments, "-f", "json")
+        return ended.code, json.loads(ended.stdout)
+
+
+def small_host(folder: Path, rest: Rest) -> SmallHost:
+    """Build it; the root provider and its allocations are as a scheduler and an older agent left them."""
+    name = f"host-{new_uuid()[:8]}"
+    stranger = new_uuid()
+    node = folder / "node.xml"
+    agent = AgentHost(
+        folder=folder,
+        name=name,
+        placement_url=rest.server.url,
+        libvirt_uri=f"test://{node}",
+        provider_uuid=rest.make_provider(name),
+        options={"DEFAULT": {"cpu_allocation_ratio": "4.0", "reserved_host_memory_mb": "512"}},
+    )
+    agent.configure()
+    running = [agent.instance(f"web-{number}-{name}", flavor=SMALL, flavor_id=1) for number in (1, 2)]
+    moved = agent.instance(f"moved-{name}", flavor=LARGE, flavor_id=2, host="other", node="other")
+    gone = agent.instance(f"gone-{name}", flavor=SMALL, flavor_id=1, deleted=True, deleted_at=NOW)
+    evacuation = _evacuation(agent.name, moved.uuid)
+    engine = agent.make_cell(*running, moved, gone)
+    with engine.begin() as connection:
+        cell.add_migration(connection, evacuation)
+    engine.dispose()
+    guests = [domain_xml(i.name, domain_uuid=i.uuid, vcpus=SMALL.vcpus, memory_mib=SMALL.memory_mib) for i in running]
+    guests.append(domain_xml("by-hand", domain_uuid=stranger, vcpus=2, memory_mib=256))
+    node.write_text(node_xml(cpus=CPUS, memory_mib=MEMORY_MIB, domains=guests))
+    _schedule(rest, agent.provider_uuid, {i.uuid: i.flavor for i in (*running, moved, gone) if i.flavor})
+    return SmallHost(
+        agent=agent,
+        running=(running[0].uuid, running[1].uuid),
+        evacuated=moved.uuid,
+        evacuation=str(evacuation.uuid),
+        leaked=gone.uuid,
+        stranger=stranger,
+    )
+
+
+def _evacuation(host: str, instance_uuid: str) -> Migration:
+    return Migration(
+        id=1,
+        uuid=new_uuid(),
+        instance_uuid=instance_uuid,
+        kind="evacuation",
+        status="done",
+        source_host=host,
+        source_node=host,
+        dest_host="other",
+        dest_node="other",
+        old_type_id=2,
+        new_type_id=2,
+        created_at=NOW,
+        updated_at=NOW,
+    )
+
+
+def _schedule(rest: Rest, provider: str, flavors: dict[str, Flavor]) -> None:
+    offered = {"VCPU": (CPUS, 4.0), "MEMORY_MB": (MEMORY_MIB, 1.0)}
+    rest.set_inventories(
+        provider, {name: {"total": total, "allocation_ratio": ratio} for name, (total, ratio) in offered.items()}
+    )
+    for consumer, flavor in flavors.items():
+        rest.allocate({provider: {"VCPU": flavor.vcpus, "MEMORY_MB": flavor.memory_mib}}, consumer)

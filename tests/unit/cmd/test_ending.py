@@ -1,0 +1,60 @@
+"""Every way a command can end, as an exit code and as lines on stderr."""
+
+import pytest
+
+from agent.cmd.ending import ended
+from agent.cmd.usage import UsageError
+from agent.errors import (
+    ConfigError,
+    LockHeld,
+    PlacementDenied,
+    PlacementRejected,
+    SourceInconsistent,
+    SourceUnavailable,
+)
+
+
+def run(error):
+    def raising():
+        raise error
+
+    return raising
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (UsageError("unknown command x"), 127, "stocktake: unknown command x"),
+        (ConfigError("a.conf: [x] y = 1: no"), 78, "stocktake: a.conf: [x] y = 1: no"),
+        (SourceUnavailable("report", "there is none"), 75, "stocktake: report: there is none"),
+        (SourceInconsistent("report", "garbage"), 75, "stocktake: report: garbage"),
+        (PlacementDenied("who are you", status=401), 75, "stocktake: placement: who are you (HTTP 401)"),
+        (LockHeld("/run/lock", "pid 7 (x)"), 75, "stocktake: /run/lock is held by pid 7 (x)"),
+        (PlacementRejected("malformed", status=400), 1, "stocktake: placement: malformed (HTTP 400)"),
+        (SystemExit(2), 127, ""),
+        (SystemExit(0), 0, ""),
+        (SystemExit(None), 0, ""),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+)
+def test_error_becomes_code_and_line(error, code, line, capsys):
+    assert ended(run(error), debug=False) == code
+    out, err = capsys.readouterr()
+    assert (out, err.strip()) == ("", line)
+
+
+def test_each_problem_of_a_configuration_has_its_line(capsys):
+    assert ended(run(ConfigError("one", "two")), debug=False) == 78
+    assert capsys.readouterr().err.splitlines() == ["stocktake: one", "stocktake: two"]
+
+
+def test_a_bug_is_one_line_and_a_traceback_with_debug(capsys):
+    assert ended(run(KeyError("x")), debug=False) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("stocktake: this is a bug: KeyError: 'x' (at test_ending.py:")
+    assert ended(run(KeyError("x")), debug=True) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_the_code_of_a_command_passes_through():
+    assert [ended(lambda code=code: code, debug=False) for code in (0, 2, 3, 5, 75)] == [0, 2, 3, 5, 75]

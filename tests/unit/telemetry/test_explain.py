@@ -1,0 +1,409 @@
+"""What explain says, as text that an operator reads: story 1 and story 5 of the design, by hand."""
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.model.claim import Cause, Claim, Consumer, Origin
+from agent.model.finding import Finding, SeenFinding, Severity
+from agent.model.placement import ROOT, Inventory
+from agent.model.plan import HeldBack, Plan
+from agent.model.report import (
+    AuditReport,
+    EvacuationNote,
+    InventoryRow,
+    LedgerRow,
+    Outcome,
+    SourceStatus,
+    Verdict,
+)
+from agent.telemetry.explain import (
+    canonical,
+    explain_class,
+    explain_consumer,
+    is_class_name,
+    known_classes,
+    totals,
+    unread,
+)
+from agent.telemetry.explain_json import document
+from agent.telemetry.explain_text import lines
+
+PROVIDER = "00000000-0000-4000-8000-00000000c001"
+GUESTS = tuple(f"11111111-0000-4000-8000-00000000000{n}" for n in range(1, 5))
+MOVED = "22222222-0000-4000-8000-000000000001"
+MIGRATION = "33333333-0000-4000-8000-000000000001"
+NODE = "cmp1.example.org"
+
+
+def row(key, books, verdict=Verdict.AGREED, cause="instance", resource_class="VCPU", **changes):
+    promised, held, recorded = books
+    plain = LedgerRow(
+        consumer_uuid=key,
+        consumer_key=key,
+        consumer_name="",
+        consumer_kind="instance",
+        cause=cause,
+        provider=NODE,
+        provider_uuid=PROVIDER,
+        resource_class=resource_class,
+        promised=promised,
+        held=held,
+        recorded=recorded,
+        verdict=verdict,
+        source=f"nova instances {key}",
+    )
+    return dataclasses.replace(plain, **changes)
+
+
+def source(name, error=None):
+    return SourceStatus(name=name, ok=error is None, age_s=0.0 if error is None else None, duration_ms=1.0, error=error)
+
+
+def report(**changes):
+    plain = AuditReport(
+        audit_id="a1",
+        host="cmp1",
+        node=NODE,
+        provider_uuid=PROVIDER,
+        role="owner",
+        reasons=("test",),
+        started_at="2026-11-21T10:00:00.000Z",
+        duration_ms=20.0,
+        outcome=Outcome.FINDINGS,
+        sources=tuple(source(name) for name in ("placement", "state", "libvirt", "lvm")),
+    )
+    return dataclasses.replace(plain, **changes)
+
+
+VCPU = Inventory(resource_class="VCPU", total=48, max_unit=48, allocation_ratio=4.0)
+STALE = SeenFinding(
+    finding=Finding(
+        code="allocation-stale-move",
+        severity=Severity.ERROR,
+        remedy="take this host's part away",
+        expected="no allocation here: it lives on cmp2",
+        actual="Placement records 8 VCPU on this host",
+        provider_uuid=PROVIDER,
+        consumer_uuid=MOVED,
+        evidence=(
+            Claim(
+                consumer=Consumer(key=MOVED, kind="instance", uuid=MOVED),
+                cause=Cause.RECORDED_ONLY,
+                resource_class="VCPU",
+                amount=8,
+                provider_key=ROOT,
+                source=Origin("placement", "allocations", MOVED),
+            ),
+        ),
+    ),
+    confirmed=True,
+    first_seen_at="2026-11-21T09:59:00.000Z",
+)
+STORY_1 = report(
+    ledger=(
+        *(row(guest, (4, 4, 4), consumer_name=f"web-{n}") for n, guest in enumerate(GUESTS, start=1)),
+        row(
+            MOVED,
+            (None, None, 8),
+            Verdict.ALLOCATION_STALE_MOVE,
+            "recorded-only",
+            consumer_name="moved",
+            source=f"placement allocations {MOVED}",
+        ),
+    ),
+    inventory=(InventoryRow(provider=NODE, provider_uuid=PROVIDER, wanted=VCPU, recorded=VCPU, used=24),),
+    findings=(STALE,),
+    evacuations=(
+        EvacuationNote(
+            instance_uuid=MOVED,
+            migration_uuid=MIGRATION,
+            status="done",
+            vcpus=8,
+            memory_mib=8192,
+            dest_host="cmp2",
+        ),
+    ),
+)
+
+STORY_1_TEXT = f"""\
+VCPU on cmp1.example.org, audit of 2026-11-21T10:00:00.000Z
+
+VCPU recorded 24 = 16 (4 instances) + 8 (1 allocation-stale-move: {MOVED})
+VCPU promised 16 = 16 (4 instances)
+VCPU held 16 = 16 (4 instances)
+evacuation {MIGRATION} of instance {MOVED} (8 VCPU) to cmp2 is done: contributes 0, \
+yet Placement still records 8 VCPU for it here
+
+provider cmp1.example.org ({PROVIDER})
+  total 48 VCPU
+  reserved 0 VCPU
+  capacity 192 VCPU = (48 total - 0 reserved) x 4 ratio
+  free 168 VCPU = 192 capacity - 24 recorded
+  max_unit 48 VCPU: the largest single request is max_unit, no ratio raises it (min_unit 1, step_size 1)
+  Placement holds the same
+
+consumers:
+  {GUESTS[0]} (web-1): promised 4, held 4, recorded 4: instance, agreed [nova instances {GUESTS[0]}]
+  {GUESTS[1]} (web-2): promised 4, held 4, recorded 4: instance, agreed [nova instances {GUESTS[1]}]
+  {GUESTS[2]} (web-3): promised 4, held 4, recorded 4: instance, agreed [nova instances {GUESTS[2]}]
+  {GUESTS[3]} (web-4): promised 4, held 4, recorded 4: instance, agreed [nova instances {GUESTS[3]}]
+  {MOVED} (moved): recorded 8: recorded-only, allocation-stale-move [placement allocations {MOVED}]
+
+findings:
+  allocation-stale-move (error, confirmed, first seen 2026-11-21T09:59:00.000Z)
+    expected: no allocation here: it lives on cmp2
+    actual: Placement records 8 VCPU on this host
+    remedy: take this host's part away
+""".splitlines()
+
+STORY_1_CONSUMER = f"""\
+consumer {MOVED} on cmp1.example.org, audit of 2026-11-21T10:00:00.000Z
+
+it is known as: instance, named moved
+
+VCPU on provider cmp1.example.org ({PROVIDER})
+  promised: not mentioned
+  held: not mentioned
+  recorded: 8 VCPU
+  cause: recorded-only
+  verdict: allocation-stale-move: it lives elsewhere or its move is over, and Placement still counts it here
+  read from: placement allocations {MOVED}
+
+moves:
+  evacuation {MIGRATION} of instance {MOVED} to cmp2 is done: contributes 0 here
+
+findings:
+  allocation-stale-move (error, confirmed, first seen 2026-11-21T09:59:00.000Z)
+    expected: no allocation here: it lives on cmp2
+    actual: Placement records 8 VCPU on this host
+    remedy: take this host's part away
+""".splitlines()
+
+
+def text_of(found):
+    return list(lines(found))
+
+
+def test_story_1_names_what_makes_up_the_number_and_the_evacuation_that_contributes_nothing():
+    assert text_of(explain_class(STORY_1, "VCPU")) == STORY_1_TEXT
+
+
+def test_story_1_of_the_evacuated_instance():
+    assert text_of(explain_consumer(STORY_1, MOVED)) == STORY_1_CONSUMER
+
+
+def test_an_evacuation_whose_allocation_is_gone_is_still_named():
+    clean = dataclasses.replace(STORY_1, ledger=STORY_1.ledger[:4])
+    said = text_of(explain_class(clean, "VCPU"))
+    assert f"evacuation {MIGRATION} of instance {MOVED} (8 VCPU) to cmp2 is done: contributes 0" in said
+    assert "it holds nothing here, in none of the three books" in text_of(explain_consumer(clean, MIGRATION))
+
+
+def test_memory_of_an_evacuation_is_in_mib_and_other_classes_have_no_amount():
+    assert f"evacuation {MIGRATION} of instance {MOVED} (8192 MiB) to cmp2 is done: contributes 0" in text_of(
+        explain_class(STORY_1, "MEMORY_MB")
+    )
+    assert f"evacuation {MIGRATION} of instance {MOVED} to cmp2 is done: contributes 0" in text_of(
+        explain_class(STORY_1, "DISK_GB")
+    )
+
+
+def capacity_text(**changes):
+    plain = {"provider": NODE, "provider_uuid": PROVIDER, "recorded": None, "used": 0, "wanted": None}
+    inventory = InventoryRow(**{**plain, **changes})
+    resource_class = (inventory.wanted or inventory.recorded).resource_class
+    said = text_of(explain_class(report(inventory=(inventory,)), resource_class))
+    return said[said.index(f"provider {NODE} ({PROVIDER})") + 1 :]
+
+
+def test_negative_free_is_said_and_computed():
+    # Story 5: 30 CPUs, ratio 1, 73 recorded.
+    wanted = Inventory(resource_class="VCPU", total=30, max_unit=30)
+    assert "  free -43 VCPU = 30 capacity - 73 recorded; negative: more is recorded than this host can give" in (
+        capacity_text(wanted=wanted, recorded=wanted, used=73)
+    )
+
+
+def test_reserved_is_taken_apart_with_what_found_no_room():
+    disk = Inventory(resource_class="DISK_GB", total=100, reserved=100, max_unit=100)
+    terms = (("reserved_host_disk_mb", 20), ("foreign-volume", 90))
+    made_of = "20 (reserved_host_disk_mb) + 90 (foreign-volume) - 10 (no room: reserved ends at the total)"
+    assert f"  reserved 100 GiB = {made_of}" in capacity_text(wanted=disk, recorded=disk, terms=terms)
+
+
+def test_what_placement_holds_is_set_beside_what_we_want():
+    there = dataclasses.replace(VCPU, reserved=2, allocation_ratio=1.5)
+    assert "  Placement holds reserved 2 (we want 0), allocation_ratio 1.5 (we want 4)" in (
+        capacity_text(wanted=VCPU, recorded=there)
+    )
+    assert "  Placement holds nothing of this class yet" in capacity_text(wanted=VCPU)
+    assert capacity_text(recorded=VCPU)[0] == "  we want no VCPU here; Placement holds:"
+
+
+def test_without_placement_recorded_and_free_are_unknown_and_not_zero():
+    found = explain_class(
+        report(
+            sources=(source("placement", "placement: refused (HTTP 503)"), source("state"), source("libvirt")),
+            ledger=(row(GUESTS[0], (4, 4, None), Verdict.UNKNOWN),),
+            inventory=(InventoryRow(provider=NODE, provider_uuid=PROVIDER, wanted=VCPU, recorded=None, used=None),),
+        ),
+        "VCPU",
+    )
+    said = text_of(found)
+    assert "not read: placement: refused (HTTP 503)" in said
+    assert "VCPU recorded unknown (placement: refused (HTTP 503))" in said
+    assert f"VCPU promised 4 = 4 (1 instance, unknown: {GUESTS[0]})" in said
+    assert "  free unknown: what is recorded could not be read" in said
+    assert "  Placement could not be read" in said
+    assert document(found)["books"]["recorded"]["amount"] is None
+
+
+def test_without_libvirt_an_empty_promise_is_unknown_too():
+    # No node's name, or no database: what is promised here cannot be told either.
+    found = explain_class(report(sources=(source("placement"), source("state"), source("libvirt", "down"))), "VCPU")
+    assert [book.amount for book in found.books] == [0, None, None]
+    kept = dataclasses.replace(found.scope, ledger=(row(GUESTS[0], (4, None, 4)),))
+    assert [book.amount for book in explain_class(kept, "VCPU").books] == [4, 4, None]
+
+
+def test_disk_held_is_a_lower_bound_while_lvm_is_not_read():
+    sources = (source("placement"), source("state"), source("libvirt"), source("lvm", "vgs: timed out"))
+    rows = (row(GUESTS[0], (20, 20, 20), resource_class="DISK_GB"),)
+    said = text_of(explain_class(report(sources=sources, ledger=rows), "DISK_GB"))
+    assert "DISK_GB held at least 20 GiB = 20 (1 instance) (lvm: vgs: timed out)" in said
+    assert "DISK_GB promised 20 GiB = 20 (1 instance)" in said
+
+
+def test_a_volume_is_explained_by_its_name_with_its_bytes():
+    volume = row(
+        "vg0/scratch",
+        (None, 8, None),
+        Verdict.UNMANAGED,
+        "foreign-volume",
+        resource_class="DISK_GB",
+        consumer_uuid=None,
+        consumer_kind="volume",
+        size_bytes=8_053_063_680,
+    )
+    found = report(ledger=(volume,))
+    assert not is_class_name("vg0/scratch", found)
+    assert "  exactly: 8053063680 bytes" in text_of(explain_consumer(found, "vg0/scratch"))
+    assert "DISK_GB held 8 GiB = 8 (1 foreign-volume: vg0/scratch)" in text_of(explain_class(found, "DISK_GB"))
+
+
+def test_many_leaked_consumers_are_counted_and_the_first_named():
+    leaked = [f"44444444-0000-4000-8000-00000000000{n}" for n in range(5)]
+    rows = tuple(row(key, (None, None, 2), Verdict.ALLOCATION_LEAKED, "recorded-only") for key in leaked)
+    said = text_of(explain_class(report(ledger=rows), "VCPU"))
+    assert f"VCPU recorded 10 = 10 (5 allocation-leaked: {leaked[0]}, {leaked[1]}, {leaked[2]} and 2 more)" in said
+    assert sum(line.startswith("  44444444") for line in said) == 5
+
+
+def test_a_held_back_class_says_why():
+    plan = Plan(
+        held_back=(
+            HeldBack(provider_uuid=PROVIDER, what="VCPU", why="libvirt could not be read"),
+            HeldBack(provider_uuid=PROVIDER, what="DISK_GB", why="lvm could not be read"),
+        )
+    )
+    said = text_of(explain_class(dataclasses.replace(STORY_1, plan=plan), "VCPU"))
+    assert "  kept as Placement has it: libvirt could not be read" in said
+    assert not any("lvm" in line for line in said)
+
+
+def test_document_of_a_class_has_the_numbers_and_the_text():
+    found = document(explain_class(STORY_1, "VCPU"))
+    assert (found["schema_version"], found["subject"], found["unit"]) == (1, "class", "VCPU")
+    assert {name: book["amount"] for name, book in found["books"].items()} == {
+        "recorded": 24,
+        "promised": 16,
+        "held": 16,
+    }
+    assert found["books"]["recorded"]["parts"][1] == {
+        "amount": 8,
+        "reason": "allocation-stale-move",
+        "consumers": [MOVED],
+    }
+    assert found["evacuations"][0]["migration_uuid"] == MIGRATION
+    assert (found["evacuations"][0]["amount"], found["evacuations"][0]["contributes"]) == (8, 0)
+    assert (found["inventory"][0]["capacity"], found["inventory"][0]["free"]) == (192.0, 168.0)
+    assert [consumer["consumer_uuid"] for consumer in found["consumers"]] == [*GUESTS, MOVED]
+    assert found["text"] == STORY_1_TEXT
+
+
+def test_document_of_a_consumer_says_what_the_verdict_means():
+    found = document(explain_consumer(STORY_1, MOVED.upper()))
+    assert (found["subject"], found["consumer"]) == ("consumer", MOVED)
+    assert found["rows"][0]["verdict"] == "allocation-stale-move"
+    assert "lives elsewhere" in found["rows"][0]["verdict_means"]
+    assert [finding["code"] for finding in found["findings"]] == ["allocation-stale-move"]
+
+
+@pytest.mark.parametrize("unknown", ["VCPUS", "vcpu", "CUSTOM_NOBODY"])
+def test_unknown_class_is_refused(unknown):
+    with pytest.raises(LookupError):
+        explain_class(STORY_1, unknown)
+    assert is_class_name(unknown, STORY_1)
+
+
+def test_unknown_consumer_is_refused():
+    with pytest.raises(LookupError):
+        explain_consumer(STORY_1, "99999999-0000-4000-8000-000000000000")
+
+
+def test_a_standard_class_that_the_host_lacks_is_known_and_empty():
+    assert "no inventory of VGPU: this host offers none" in text_of(explain_class(STORY_1, "VGPU"))
+
+
+def test_a_custom_class_is_known_once_the_report_mentions_it():
+    custom = dataclasses.replace(VCPU, resource_class="CUSTOM_LICENCE")
+    known = report(
+        inventory=(InventoryRow(provider=NODE, provider_uuid=PROVIDER, wanted=None, recorded=custom, used=0),)
+    )
+    assert "CUSTOM_LICENCE" in known_classes(known)
+
+
+def test_a_uuid_is_a_consumer_in_any_spelling():
+    bare = MOVED.replace("-", "")
+    assert canonical(bare) == MOVED
+    assert not is_class_name(bare, STORY_1)
+    assert explain_consumer(STORY_1, bare).consumer == MOVED
+
+
+def test_unread_names_each_source_once():
+    found = report(
+        sources=(source("lvm", "vg0: not reported"), source("placement", "placement: refused"), source("state"))
+    )
+    assert unread(found) == ("lvm: vg0: not reported", "placement: refused")
+
+
+amounts = st.none() | st.integers(min_value=0, max_value=1000)
+rows = st.lists(
+    st.builds(
+        lambda key, books, verdict, cause: row(str(key), books, verdict, cause),
+        st.uuids(),
+        st.tuples(amounts, amounts, amounts),
+        st.sampled_from(Verdict),
+        st.sampled_from([cause.value for cause in Cause]),
+    ),
+    max_size=12,
+)
+
+
+@given(rows)
+def test_law_parts_add_up_to_the_book_and_the_book_to_the_rows(found):
+    explained = explain_class(report(ledger=tuple(found)), "VCPU")
+    for book in explained.books:
+        there = [getattr(r, book.name) for r in found if getattr(r, book.name) is not None]
+        assert book.amount == sum(part.amount for part in book.parts) == sum(there)
+        assert sum(len(part.consumers) for part in book.parts) == len(there)
+
+
+@given(rows, st.randoms())
+def test_law_order_of_rows_changes_no_sum_line(found, random):
+    shuffled = list(found)
+    random.shuffle(shuffled)
+    assert totals(report(ledger=tuple(found)), "VCPU") == totals(report(ledger=tuple(shuffled)), "VCPU")

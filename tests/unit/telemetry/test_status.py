@@ -1,0 +1,76 @@
+"""What status says of a report file: its age, whether the daemon went silent, free, and files that are none."""
+
+import copy
+
+import pytest
+
+from agent.errors import SourceInconsistent
+from agent.telemetry.documents import report_document
+from agent.telemetry.status import last_report, status_document, status_lines
+from tests.rigs.reports import PROVIDER, REPORT
+
+AT = "2026-11-21T10:02:00+00:00"
+DOCUMENT = report_document(REPORT)
+
+
+def told(report=DOCUMENT, now=AT, interval_s=60.0):
+    return last_report(report, "/run/stocktake/report.json", now, interval_s)
+
+
+def test_age_is_counted_from_the_audit():
+    assert told().age_s == 120.0
+    assert status_lines(told())[0] == ("last report 120 s ago (one is due every 60 s), in /run/stocktake/report.json")
+
+
+def test_a_clock_that_went_back_gives_no_negative_age():
+    assert told(now="2026-11-21T09:00:00+00:00").age_s == 0.0
+
+
+@pytest.mark.parametrize(
+    ("now", "interval_s", "stale"),
+    [
+        ("2026-11-21T10:03:00+00:00", 60.0, False),
+        ("2026-11-21T10:03:01+00:00", 60.0, True),
+        ("2026-11-21T10:03:01+00:00", 600.0, False),
+        ("2026-11-28T10:00:00+00:00", None, False),
+    ],
+)
+def test_a_report_is_stale_after_three_intervals(now, interval_s, stale):
+    found = told(now=now, interval_s=interval_s)
+    assert found.is_stale is stale
+    assert status_document(found)["stale"] is stale
+    assert any("is stocktake-agent running?" in line for line in status_lines(found)) is stale
+
+
+def test_document_has_the_audits_keys_with_age_and_free():
+    found = status_document(told())
+    assert found["schema_version"] == 1
+    assert (found["outcome"], found["age_s"], found["interval_s"]) == ("findings", 120.0, 60.0)
+    assert [source["name"] for source in found["sources"]] == ["libvirt", "state"]
+    assert [finding["code"] for finding in found["findings"]] == ["volume-foreign"]
+    assert {row["resource_class"] for row in found["free"]} == {r["resource_class"] for r in DOCUMENT["inventory"]}
+
+
+def test_negative_free_is_said():
+    report = copy.deepcopy(DOCUMENT)
+    report["inventory"] = [{**report["inventory"][0], "resource_class": "VCPU", "free": -43.0, "used": 73}]
+    name = report["inventory"][0]["provider"]
+    assert (
+        f"  {name} VCPU: free -43 VCPU, used 73 VCPU (negative: more is recorded than this host can give)"
+        in status_lines(told(report))
+    )
+
+
+def test_a_finding_is_one_line():
+    (line,) = [line for line in status_lines(told()) if "volume-foreign" in line]
+    assert line == "  volume-foreign (warning, confirmed) guests/scratch: 8053063680 bytes"
+    assert PROVIDER not in line
+
+
+@pytest.mark.parametrize("key", ["outcome", "started_at", "sources", "findings", "plan", "placement"])
+@pytest.mark.parametrize("instead", [None, 7, "x"])
+def test_a_file_of_another_shape_is_inconsistent_and_no_bug(key, instead):
+    report = copy.deepcopy(DOCUMENT)
+    report["audit"][key] = instead
+    with pytest.raises(SourceInconsistent, match="not a report of this program"):
+        told(report)
