@@ -20,11 +20,11 @@ from agent.audit_queue import Pacing
 from agent.config import build
 from agent.config.load import Loaded
 from agent.config.state_choice import state_options_from
-from agent.config.values import StateKind
 from agent.errors import ConfigError
 from agent.identity import ComputeIdFiles
 from agent.lock import FileLock
 from agent.model.audit import Publish
+from agent.model.nova import StateKind
 from agent.model.settings import Role, Settings
 from agent.parts import Parts
 from agent.placement.access import client_from_conf

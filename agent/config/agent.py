@@ -40,7 +40,7 @@ OPTS = [
     cfg.StrOpt(
         "run_dir",
         default="/run/stocktake",
-        help="Folder for the last report and the write lock. Needs a restart.",
+        help="Folder for the last report, which status reads. Needs a restart.",
     ),
     cfg.BoolOpt(
         "event_driven",

@@ -8,8 +8,9 @@ database, and that host must not read a database by accident.
 from __future__ import annotations
 
 from agent.config.load import Loaded
-from agent.config.values import StateKind, StateOptions
+from agent.config.values import StateOptions
 from agent.errors import ConfigError
+from agent.model.nova import StateKind
 
 _NOT_BUILT = "the state source conductor is not built yet: set [state] source = sql or none"
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import enum
 from dataclasses import dataclass, field
+
+from agent.model.nova import StateKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,13 +34,6 @@ class LvmOptions:
 
     groups: tuple[str, ...]
     deadline_s: float
-
-
-class StateKind(enum.Enum):
-    """Which state source was taken (design 2.4)."""
-
-    SQL = "sql"
-    NONE = "none"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,7 +28,8 @@ PRODUCT = "stocktake"
 
 _audit_id: contextvars.ContextVar[str | None] = contextvars.ContextVar("audit_id", default=None)
 _BARE = re.compile(r"[^\s\"=]+\Z")
-_UNSHOWN = frozenset({"audit_id", "resource", "instance", "instance_uuid", "context"})
+# project and version are oslo.log's own additions to every line, and say nothing of ours.
+_UNSHOWN = frozenset({"audit_id", "resource", "instance", "instance_uuid", "context", "project", "version"})
 
 
 @contextlib.contextmanager

@@ -11,8 +11,9 @@ from agent.config.build import (
 )
 from agent.config.load import load
 from agent.config.state_choice import state_options_from
-from agent.config.values import StateKind, StateOptions
+from agent.config.values import StateOptions
 from agent.errors import ConfigError
+from agent.model.nova import StateKind
 from agent.model.settings import RatioPolicy, Role, UnmanagedPolicy
 from tests.rigs.configs import ALONE, NOVA_CONF, load_beside_nova, load_ours
 
