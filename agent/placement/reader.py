@@ -24,11 +24,10 @@ from agent.sources.base import ViewRequest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Known:
-    """One provider as last read in full. ``settled``: all its parts were of one generation."""
+    """One provider as last read in full."""
 
     provider: Provider
     allocations: tuple[Allocation, ...]
-    settled: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +108,7 @@ def _look(client: PlacementClient, last: _Look, request: ViewRequest) -> _Look:
     providers, fresh = [], True
     for provider in listed:
         before = known.get(provider.uuid)
-        if before is None or not before.settled or before.provider.generation != provider.generation:
+        if before is None or before.provider.generation != provider.generation:
             providers.append(_read(client, provider))
         elif request.fresh_allocations:
             providers.append(_read_allocations_again(client, provider, before))
@@ -144,9 +143,9 @@ class _Parts:
 def _read(client: PlacementClient, listed: Provider) -> _Known:
     """Everything of one provider; what is older than the newest part is read once more.
 
-    Where somebody writes faster than that, the lowest generation stands for all:
-    a write that rests on it can only succeed if nothing changed since, and
-    the next view reads the provider again.
+    Where somebody writes faster than that, the lowest generation stands for all.
+    It is out of date already, so a write that rests on it conflicts, and the next
+    view sees that the provider moved and reads it again.
     """
     parts = _Parts(
         inventories=_inventories(client, listed.uuid),
@@ -165,7 +164,6 @@ def _read(client: PlacementClient, listed: Provider) -> _Known:
             aggregates=parts.aggregates.aggregates,
         ),
         allocations=parts.allocations.allocations,
-        settled=len(set(parts.generations)) == 1,
     )
 
 

@@ -3,10 +3,13 @@
 Each owns one custom class and changes it once a second (later where the change
 before is not done yet) through our client, reader and writer: look, decide, PUT
 the whole inventory with everybody else's classes carried through, and after a
-conflict wait and look again, ``STOCKTAKE_WRITERS_ROUNDS`` times. On MariaDB, so
-that a 500 means a bug. ``STOCKTAKE_WRITERS_SECONDS`` says for how long.
+conflict wait and look again, ``STOCKTAKE_WRITERS_ROUNDS`` times. On MariaDB,
+where Placement now and then answers 500 for InnoDB's deadlock (1213, seen here):
+that is no answer, so it is a reason to look again as well, never to send again.
+``STOCKTAKE_WRITERS_SECONDS`` says for how long.
 """
 
+import itertools
 import multiprocessing
 import os
 import random
@@ -14,12 +17,13 @@ import statistics
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from agent.errors import GenerationConflict
+from agent.errors import GenerationConflict, PlacementUnavailable
 from agent.model.placement import Inventory, PlacementView
 from agent.model.plan import Plan, PutInventories
 from agent.placement.backoff import wait_s
@@ -74,14 +78,14 @@ def change(reader: TreeReader, writer: TreeWriter, root: str, wanted: tuple[str,
     for conflict in range(1, ROUNDS + 1):
         try:
             writer.apply(decide(reader.view(looking_at(root)), *wanted), lambda: False)
-        except GenerationConflict:
+        except (GenerationConflict, PlacementUnavailable):
             threading.Event().wait(wait_s(conflict, random.random()))
         else:
             return conflict
     return 0
 
 
-def write_for_a_while(folder: Path, url: str, root: str, name: str, begin: float, outcomes) -> None:
+def write_for_a_while(folder: Path, url: str, root: str, name: str, begin: float) -> Outcome:
     random.seed(name)
     client = client_of(folder, url)
     reader, writer = TreeReader(client), TreeWriter(client)
@@ -96,35 +100,21 @@ def write_for_a_while(folder: Path, url: str, root: str, name: str, begin: float
             attempts.append(rounds)
             took.append(time.monotonic() - started)
         pause.wait(max(0.0, started + 1.0 - time.monotonic()))
-    outcomes.put(Outcome(name, tried, last, tuple(attempts), tuple(took), client.requests))
+    return Outcome(name, tried, last, tuple(attempts), tuple(took), client.requests)
 
 
 def test_sixteen_writers_lose_nothing(servers, tmp_path):
     rest = servers[0]
     root = rest.make_provider()
     rest.set_inventories(root, {"VCPU": {"total": 64, "reserved": 2, "allocation_ratio": 4.0}})
-    processes = multiprocessing.get_context("fork")
-    outcomes = processes.Queue()
     begin = time.monotonic() + 1.0
-    writers = [
-        processes.Process(
-            target=write_for_a_while,
-            args=(
-                tmp_path,
-                servers[number % len(servers)].server.url,
-                root,
-                f"CUSTOM_WRITER_{number}",
-                begin,
-                outcomes,
-            ),
-        )
-        for number in range(WRITERS)
-    ]
-    for writer in writers:
-        writer.start()
-    said = [outcomes.get(timeout=SECONDS + 30) for _ in writers]
-    for writer in writers:
-        writer.join(30)
+    with ProcessPoolExecutor(WRITERS, mp_context=multiprocessing.get_context("fork")) as processes:
+        urls = itertools.cycle(server.server.url for server in servers)
+        writers = [
+            processes.submit(write_for_a_while, tmp_path, url, root, f"CUSTOM_WRITER_{number}", begin)
+            for number, url in zip(range(WRITERS), urls, strict=False)
+        ]
+        said = [writer.result() for writer in writers]
 
     tried = sum(outcome.tried for outcome in said)
     acknowledged = sum(len(outcome.attempts) for outcome in said)
