@@ -76,7 +76,12 @@ def amount_text(resource_class: str, amount: float | None) -> str:
     """An amount with its unit, "nothing" for None."""
     if amount is None:
         return "nothing"
-    return f"{amount:g} {_UNITS.get(resource_class, resource_class)}"
+    return f"{number_text(amount)} {_UNITS.get(resource_class, resource_class)}"
+
+
+def number_text(number: float) -> str:
+    """Every digit of a whole number (1 TiB is 1048576 MiB, not 1.04858e+06) and no float's tail (16.1 x 24 is 386.4)."""
+    return f"{number:.12g}"
 
 
 def recorded_text(rows: Iterable[Row]) -> str:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, World, amount_text
+from agent.findings.base import Rule, World, amount_text, number_text
+from agent.model.claim import UNMANAGED_CAUSES
 from agent.model.finding import Finding, Severity
 from agent.model.placement import ROOT, Inventory
 from agent.model.report import Verdict
@@ -49,9 +50,9 @@ def _finding(world: World, inventory: Inventory, rows: list[Row], used: int, ove
         resource_class=name,
         expected=f"at most {amount_text(name, inventory.capacity)} used: "
         f"({inventory.total} - {inventory.reserved}) x {inventory.allocation_ratio:g}",
-        actual=f"{amount_text(name, used)} used, free {free:g}{_leak_text(name, leaked)}"
+        actual=f"{amount_text(name, used)} used, free {number_text(free)}{_leak_text(name, leaked)}"
         f"{_overflow_text(name, overflow)}",
-        evidence=tuple(claim for row in rows if row.recorded for claim in row.claims),
+        evidence=tuple(claim for row in rows if row.recorded or _found_no_room(row, overflow) for claim in row.claims),
         facts=(
             ("capacity", inventory.capacity),
             ("used", used),
@@ -61,6 +62,10 @@ def _finding(world: World, inventory: Inventory, rows: list[Row], used: int, ove
         ),
         rests_on_recorded=True,
     )
+
+
+def _found_no_room(row: Row, overflow: int) -> bool:
+    return bool(overflow) and row.cause in UNMANAGED_CAUSES
 
 
 def _leak_text(name: str, leaked: list[Row]) -> str:

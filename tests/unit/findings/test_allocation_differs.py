@@ -1,0 +1,92 @@
+"""allocation-differs: fires for the class that differs, and for it alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.model.finding import Severity
+from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
+from tests.rigs.facts import (
+    FLAVOR_A,
+    FLAVOR_B,
+    INCOMING,
+    ROOT_UUID,
+    allocations,
+    domain,
+    findings,
+    host,
+    instance,
+    migration,
+    proof,
+    settled_world,
+    snapshot,
+    state,
+    uuid,
+    view,
+    without,
+)
+
+CODE = "allocation-differs"
+I1 = uuid("i1")
+THREE = view(allocations(I1, VCPU=3, MEMORY_MB=128, DISK_GB=1))
+WORLD = snapshot(**settled_world(placement=THREE))
+
+
+def test_it_names_consumer_class_and_both_amounts():
+    (found,) = findings(WORLD, CODE)
+    assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, "VCPU")
+    assert found.expected == f"1 VCPU for instance {I1}"
+    assert found.actual == "Placement records 3 VCPU"
+    assert proof(found) == [("libvirt", "VCPU", 1), ("nova", "VCPU", 1), ("placement", "VCPU", 3)]
+    assert found.severity is Severity.WARNING
+    assert found.rests_on_recorded
+    assert "heal_allocations" in found.remedy
+
+
+def test_one_finding_for_each_class_that_differs():
+    world = snapshot(**settled_world(placement=view(allocations(I1, VCPU=2, MEMORY_MB=129))))
+    assert {(f.resource_class, f.actual) for f in findings(world, CODE)} == {
+        ("DISK_GB", "Placement records nothing"),
+        ("MEMORY_MB", "Placement records 129 MiB of MEMORY_MB"),
+        ("VCPU", "Placement records 2 VCPU"),
+    }
+    assert len({f.id for f in findings(world, CODE)}) == 3
+
+
+def test_large_amounts_keep_their_digits():
+    world = snapshot(**settled_world(placement=view(allocations(I1, VCPU=1, MEMORY_MB=1048577, DISK_GB=1))))
+    (found,) = findings(world, CODE)
+    assert found.actual == "Placement records 1048577 MiB of MEMORY_MB"
+
+
+QUIET = {
+    "equal": snapshot(**settled_world()),
+    "a task is set": snapshot(**settled_world(placement=THREE, nova=state(instance(task_state="rebooting")))),
+    "being resized": snapshot(
+        **settled_world(
+            placement=THREE,
+            nova=state(
+                instance(host="cmp2", node="x", task_state="resize_prep", old_flavor=FLAVOR_A, new_flavor=FLAVOR_B),
+                migrations=(migration(**INCOMING),),
+            ),
+        )
+    ),
+    "nothing recorded is another finding's": snapshot(**settled_world(placement=view())),
+    "a class that no resource here decides": snapshot(
+        **settled_world(placement=view(allocations(I1, VCPU=1, MEMORY_MB=128, DISK_GB=1, VGPU=1)))
+    ),
+    "a row that does not parse": snapshot(
+        nova=state(instance(flavor=None, problem="flavor is NULL")), libvirt=host(domain()), placement=THREE
+    ),
+    "placement not read": without(WORLD, PLACEMENT),
+    "state not read": without(WORLD, STATE),
+}
+
+
+@pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
+def test_it_is_silent(world):
+    assert findings(world, CODE) == ()
+
+
+def test_it_needs_no_libvirt():
+    assert len(findings(without(WORLD, LIBVIRT), CODE)) == 1

@@ -1,0 +1,90 @@
+"""allocation-leaked: spec/scenarios rows 44 to 55; only what the cloud itself says is deleted."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.model.finding import Severity
+from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
+from tests.rigs.facts import (
+    NOW,
+    ROOT_UUID,
+    allocations,
+    domain,
+    findings,
+    host,
+    instance,
+    migration,
+    proof,
+    settled_world,
+    snapshot,
+    state,
+    uuid,
+    view,
+    without,
+)
+
+CODE = "allocation-leaked"
+I1 = uuid("i1")
+RECORDED = view(allocations(I1, VCPU=8, MEMORY_MB=8192))
+
+
+def deleted(**changes):
+    return instance(**{"deleted": True, "vm_state": "deleted", "deleted_at": NOW, **changes})
+
+
+def recorded_for(*instances, **changes):
+    return snapshot(nova=state(*instances, **changes), placement=RECORDED)
+
+
+WORLD = recorded_for(deleted())
+
+
+@pytest.mark.parametrize(
+    "world",
+    [WORLD, without(WORLD, LIBVIRT), recorded_for(deleted(host=None, node=None))],
+    ids=["s46", "s46 without libvirt", "s55 deleted while the host was down"],
+)
+def test_it_names_the_consumer_and_all_that_it_holds(world):
+    (found,) = findings(world, CODE)
+    assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
+    assert found.expected == f"no allocation: instance {I1} (i1) is deleted"
+    assert found.actual == "Placement records 8192 MiB of MEMORY_MB, 8 VCPU"
+    assert proof(found) == [("placement", "MEMORY_MB", 8192), ("placement", "VCPU", 8)]
+    assert found.facts == (("instance_deleted_at", "2026-11-21T12:00:00"),)
+    assert found.severity is Severity.ERROR
+    assert found.rests_on_recorded
+    assert "allocation delete CONSUMER" in found.remedy
+
+
+QUIET = {
+    "s44 counted here": snapshot(**settled_world()),
+    "s45 a migration's, in progress": snapshot(
+        nova=state(deleted(), migrations=(migration(),)),
+        placement=view(allocations(uuid("migration-1"), VCPU=1)),
+    ),
+    "s47 deleted and hidden": recorded_for(deleted(hidden=True)),
+    "s48 unknown": recorded_for(),
+    "s49 being built": recorded_for(instance(host=None, node=None, vm_state="building", task_state="scheduling")),
+    "s49 scheduled, no task yet": recorded_for(instance(host=None, node=None, vm_state="building")),
+    "s50 a task is set": recorded_for(instance(vm_state="shelved_offloaded", task_state="unshelving")),
+    "s52 lives elsewhere": recorded_for(instance(host="cmp2", node="x")),
+    "soft-deleted by its user": snapshot(**settled_world(nova=state(instance(vm_state="soft-delete")))),
+    "deleted, its guest is still running": snapshot(nova=state(deleted()), libvirt=host(domain()), placement=RECORDED),
+    "s54 nothing recorded": snapshot(nova=state(deleted())),
+    "s53 placement not read": without(WORLD, PLACEMENT),
+    "state not read": without(WORLD, STATE),
+}
+
+
+@pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
+def test_it_is_silent(world):
+    assert findings(world, CODE) == ()
+
+
+def test_one_finding_for_each_consumer():
+    world = snapshot(
+        nova=state(deleted(), instance("i2", deleted=True)),
+        placement=view(allocations(I1, VCPU=1), allocations(uuid("i2"), VCPU=1)),
+    )
+    assert {f.consumer_uuid for f in findings(world, CODE)} == {I1, uuid("i2")}

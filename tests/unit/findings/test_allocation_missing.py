@@ -1,0 +1,75 @@
+"""allocation-missing: here, counted, running, and the scheduler knows nothing of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.model.finding import Severity
+from agent.model.snapshot import PLACEMENT, STATE
+from tests.rigs.facts import (
+    ROOT_UUID,
+    allocations,
+    domain,
+    findings,
+    host,
+    instance,
+    migration,
+    proof,
+    settled_world,
+    snapshot,
+    state,
+    uuid,
+    view,
+    without,
+)
+
+CODE = "allocation-missing"
+I1 = uuid("i1")
+WORLD = snapshot(**settled_world(placement=view()))
+
+
+def test_it_says_what_should_be_recorded():
+    (found,) = findings(WORLD, CODE)
+    assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
+    assert found.expected == f"an allocation of 1 GiB of DISK_GB, 128 MiB of MEMORY_MB, 1 VCPU for instance {I1} (i1)"
+    assert found.actual == "Placement records nothing for this consumer here"
+    assert proof(found) == [
+        ("libvirt", "MEMORY_MB", 128),
+        ("libvirt", "VCPU", 1),
+        ("nova", "DISK_GB", 1),
+        ("nova", "MEMORY_MB", 128),
+        ("nova", "VCPU", 1),
+    ]
+    assert found.severity is Severity.ERROR
+    assert found.rests_on_recorded
+    assert "heal_allocations --instance CONSUMER" in found.remedy
+
+
+def test_another_consumer_s_allocation_does_not_hide_it():
+    world = snapshot(**settled_world(placement=view(allocations(uuid("i2"), VCPU=1))))
+    assert [f.consumer_uuid for f in findings(world, CODE)] == [I1]
+
+
+QUIET = {
+    "recorded": snapshot(**settled_world()),
+    "some of it recorded: that differs": snapshot(**settled_world(placement=view(allocations(I1, VCPU=1)))),
+    "being built": snapshot(
+        **settled_world(placement=view(), nova=state(instance(vm_state="building", task_state="spawning")))
+    ),
+    "a task is set": snapshot(**settled_world(placement=view(), nova=state(instance(task_state="rebuilding")))),
+    "moving away: its migration may hold it": snapshot(
+        **settled_world(
+            placement=view(),
+            nova=state(instance(task_state="migrating"), migrations=(migration(kind="live-migration"),)),
+        )
+    ),
+    "no guest either": snapshot(nova=state(instance())),
+    "a guest of nobody": snapshot(libvirt=host(domain())),
+    "placement not read": without(WORLD, PLACEMENT),
+    "state not read": without(WORLD, STATE),
+}
+
+
+@pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
+def test_it_is_silent(world):
+    assert findings(world, CODE) == ()

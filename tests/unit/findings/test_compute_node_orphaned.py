@@ -1,0 +1,57 @@
+"""compute-node-orphaned: story 4, a row of this host that no hypervisor reports."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.model.finding import Severity
+from agent.model.nova import StateKind
+from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
+from agent.stages.decide import Subject, decide
+from tests.rigs.facts import ROOT_UUID, findings, node, settings, snapshot, state, uuid, without
+
+CODE = "compute-node-orphaned"
+OLD = node(2, uuid=uuid("old"), hypervisor_hostname="old.example.org", vcpus=48, memory_mib=262144, local_gib=1000)
+WORLD = snapshot(nova=state(nodes=(node(), OLD)))
+
+
+@pytest.mark.parametrize("world", [WORLD, without(WORLD, PLACEMENT)], ids=["all read", "without placement"])
+def test_it_names_the_row_and_what_it_claims(world):
+    (found,) = findings(world, CODE)
+    assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (uuid("old"), None, None)
+    assert found.expected == "one compute node of host cmp1: cmp1.example.org"
+    assert found.actual == (
+        f"compute node old.example.org (uuid {uuid('old')}, id 2) has a row with 48 vCPUs, 262144 MiB, 1000 GiB"
+    )
+    assert found.facts == (("compute_node_id", 2), ("hypervisor_hostname", "old.example.org"))
+    assert found.severity is Severity.WARNING
+    assert not found.rests_on_recorded
+    assert "check that no instance is on it" in found.remedy
+
+
+def test_each_row_has_a_finding_of_its_own():
+    other = node(3, uuid=uuid("older"), hypervisor_hostname="older.example.org")
+    found = findings(snapshot(nova=state(nodes=(node(), OLD, other))), CODE)
+    assert {f.provider_uuid for f in found} == {uuid("old"), uuid("older")}
+    assert len({f.id for f in found}) == 2
+
+
+QUIET = {
+    "our own": snapshot(),
+    "deleted": snapshot(nova=state(nodes=(node(), node(2, uuid=uuid("old"), hypervisor_hostname="x", deleted=True)))),
+    "our identity under an older name": snapshot(nova=state(nodes=(node(hypervisor_hostname="old.example.org"),))),
+    "our name under another identity is a conflict, not an orphan": snapshot(nova=state(nodes=(node(uuid=uuid("x")),))),
+    "no cloud": snapshot(nova=state(kind=StateKind.NONE, nodes=())),
+    "state not read": without(WORLD, STATE),
+}
+
+
+@pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
+def test_it_is_silent(world):
+    assert findings(world, CODE) == ()
+
+
+def test_while_our_own_name_is_not_known_nothing_is_an_orphan():
+    blind = without(WORLD, LIBVIRT)
+    decision = decide(blind, settings(), Subject(root_uuid=ROOT_UUID, node=None), None)
+    assert [f for f in decision.findings if f.code == CODE] == []

@@ -1,0 +1,103 @@
+"""consumer-on-several-providers: story 3's zombies, told from shared storage and from moves."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from agent.model.finding import Severity
+from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
+from tests.rigs.facts import (
+    ROOT_UUID,
+    allocations,
+    consumer,
+    findings,
+    instance,
+    migration,
+    proof,
+    root,
+    settled_world,
+    snapshot,
+    state,
+    uuid,
+    view,
+    without,
+)
+
+CODE = "consumer-on-several-providers"
+I1 = uuid("i1")
+A = {"VCPU": 1, "MEMORY_MB": 128, "DISK_GB": 1}
+A_HERE = allocations(I1, **A)
+ZOMBIE = consumer("i1", here=A, cmp2={"VCPU": 1, "MEMORY_MB": 128})
+
+
+def recorded(*records, nova=None, **changes):
+    placement = view(A_HERE, consumers=records, **changes)
+    return snapshot(**settled_world(placement=placement, **({"nova": nova} if nova else {})))
+
+
+WORLD = recorded(ZOMBIE)
+
+
+@pytest.mark.parametrize("world", [WORLD, without(WORLD, LIBVIRT)], ids=["all read", "without libvirt"])
+def test_it_names_both_sides(world):
+    (found,) = findings(world, CODE)
+    assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
+    assert found.expected == f"consumer {I1} holds each class in one provider tree"
+    assert found.actual == (
+        "it holds 1 GiB of DISK_GB, 128 MiB of MEMORY_MB, 1 VCPU here and "
+        f"128 MiB of MEMORY_MB, 1 VCPU on {uuid('cmp2')}"
+    )
+    assert found.facts == (("other_providers", uuid("cmp2")),)
+    assert proof(found) == [
+        ("placement", "DISK_GB", 1),
+        ("placement", "MEMORY_MB", 128),
+        ("placement", "MEMORY_MB", 128),
+        ("placement", "VCPU", 1),
+        ("placement", "VCPU", 1),
+    ]
+    assert {claim.provider_key.name for claim in found.evidence} == {"", uuid("cmp2")}
+    assert found.severity is Severity.ERROR
+    assert found.rests_on_recorded
+    assert "allocation unset --provider PROVIDER CONSUMER" in found.remedy
+
+
+def test_every_other_provider_is_named():
+    (found,) = findings(recorded(consumer("i1", here=A, cmp2=A, cmp3=A)), CODE)
+    assert dict(found.facts)["other_providers"] == ", ".join(sorted([uuid("cmp2"), uuid("cmp3")]))
+
+
+def test_a_finished_migration_excuses_nobody():
+    nova = state(instance(), migrations=(migration(status="completed"),))
+    assert len(findings(recorded(ZOMBIE, nova=nova), CODE)) == 1
+
+
+CHILD = root(uuid=uuid("child"), name="child", parent_uuid=ROOT_UUID, traits=frozenset())
+QUIET = {
+    "all of it here": recorded(consumer("i1", here=A)),
+    "a sharing provider serves another class": recorded(
+        consumer("i1", here={"VCPU": 1, "MEMORY_MB": 128}, storage={"DISK_GB": 1})
+    ),
+    "a child of our own tree": recorded(consumer("i1", here=A, child={"VCPU": 1}), providers=(root(), CHILD)),
+    "a resize is under way": recorded(
+        ZOMBIE, nova=state(instance(task_state="resize_migrating"), migrations=(migration(),))
+    ),
+    "a resize waits for its confirmation": recorded(
+        ZOMBIE, nova=state(instance(vm_state="resized", host="cmp2"), migrations=(migration(status="finished"),))
+    ),
+    "an evacuation to here is under way": recorded(ZOMBIE, nova=state(instance(task_state="rebuilding"))),
+    "its record was not read": recorded(),
+    "placement not read": without(WORLD, PLACEMENT),
+    "state not read": without(WORLD, STATE),
+}
+
+
+@pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
+def test_it_is_silent(world):
+    assert findings(world, CODE) == ()
+
+
+def test_another_instance_s_migration_excuses_nobody():
+    nova = state(instance(), instance("i2", task_state="migrating"), migrations=(migration(1, "i2"),))
+    assert len(findings(recorded(dataclasses.replace(ZOMBIE), nova=nova), CODE)) == 1

@@ -1,0 +1,61 @@
+"""consumer-unknown: spec/scenarios row 48; reported and left alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.model.finding import Severity
+from agent.model.snapshot import PLACEMENT, STATE
+from tests.rigs.facts import (
+    ROOT_UUID,
+    allocations,
+    domain,
+    findings,
+    host,
+    instance,
+    migration,
+    proof,
+    settled_world,
+    snapshot,
+    state,
+    uuid,
+    view,
+    without,
+)
+
+CODE = "consumer-unknown"
+I1 = uuid("i1")
+RECORDED = view(allocations(I1, VCPU=2, DISK_GB=5))
+WORLD = snapshot(placement=RECORDED)
+
+
+def test_s48_it_names_the_consumer_and_what_it_holds():
+    (found,) = findings(WORLD, CODE)
+    assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
+    assert found.expected == "every consumer is an instance or a migration of this cell"
+    assert found.actual == f"Placement records 5 GiB of DISK_GB, 2 VCPU for {I1}, which has no row"
+    assert proof(found) == [("placement", "DISK_GB", 5), ("placement", "VCPU", 2)]
+    assert found.severity is Severity.WARNING
+    assert found.rests_on_recorded
+    assert "ask who made it" in found.remedy
+
+
+QUIET = {
+    "an instance of this host": snapshot(**settled_world()),
+    "deleted": snapshot(nova=state(instance(deleted=True)), placement=RECORDED),
+    "being built": snapshot(nova=state(instance(host=None, node=None)), placement=RECORDED),
+    "a migration": snapshot(
+        nova=state(migrations=(migration(),)), placement=view(allocations(uuid("migration-1"), VCPU=1))
+    ),
+    "a finished migration whose instance is gone": snapshot(
+        nova=state(migrations=(migration(status="done"),)), placement=view(allocations(uuid("migration-1"), VCPU=1))
+    ),
+    "a guest of that uuid runs here": snapshot(libvirt=host(domain()), placement=RECORDED),
+    "placement not read": without(WORLD, PLACEMENT),
+    "state not read": without(WORLD, STATE),
+}
+
+
+@pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
+def test_it_is_silent(world):
+    assert findings(world, CODE) == ()

@@ -1,0 +1,80 @@
+"""migration-finished-but-counted: story 1, the finished evacuation that is still in the number."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.model.finding import Severity
+from agent.model.snapshot import PLACEMENT, STATE
+from tests.rigs.facts import (
+    FLAVOR_B,
+    ROOT_UUID,
+    allocations,
+    decided,
+    domain,
+    findings,
+    host,
+    instance,
+    migration,
+    proof,
+    snapshot,
+    state,
+    uuid,
+    view,
+    without,
+)
+
+CODE = "migration-finished-but-counted"
+I1 = uuid("i1")
+RECORDED = view(allocations(I1, VCPU=8, MEMORY_MB=8192))
+DONE = migration(5, kind="evacuation", status="done")
+
+
+def evacuated(*finished, placement=RECORDED, nova=None, libvirt=None):
+    away = nova or instance(host="cmp2", node="x", flavor=FLAVOR_B)
+    return snapshot(nova=state(away, finished_evacuations=finished), placement=placement, libvirt=libvirt)
+
+
+WORLD = evacuated(DONE)
+
+
+@pytest.mark.parametrize("status", ["done", "completed"])
+def test_it_names_the_evacuation_and_what_is_still_recorded(status):
+    (found,) = findings(evacuated(migration(5, kind="evacuation", status=status)), CODE)
+    assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
+    assert found.expected == f"evacuation {uuid('migration-5')} to cmp2 is {status}: it contributes 0 here"
+    assert found.actual == f"Placement still records 8192 MiB of MEMORY_MB, 8 VCPU for instance {I1} on this host"
+    assert found.facts == (("migration_uuid", uuid("migration-5")), ("migration_status", status))
+    assert proof(found) == [("placement", "MEMORY_MB", 8192), ("placement", "VCPU", 8)]
+    assert found.severity is Severity.ERROR
+    assert found.rests_on_recorded
+    assert "allocation unset --provider PROVIDER CONSUMER" in found.remedy
+
+
+def test_it_contributes_nothing_to_what_is_promised():
+    assert decided(WORLD).books.promised.claims == ()
+
+
+def test_of_several_evacuations_of_one_instance_the_last_is_named():
+    world = evacuated(migration(7, kind="evacuation", status="completed"), DONE)
+    assert [dict(f.facts)["migration_uuid"] for f in findings(world, CODE)] == [uuid("migration-7")]
+
+
+QUIET = {
+    "nothing recorded here": evacuated(DONE, placement=view()),
+    "it came back to this host": evacuated(DONE, nova=instance(), libvirt=host(domain())),
+    "it is deleted: a leak, not a move": evacuated(DONE, nova=instance(host="cmp2", node="x", deleted=True)),
+    "it moves again": snapshot(
+        nova=state(instance(host="cmp2", node="x"), finished_evacuations=(DONE,), migrations=(migration(6),)),
+        placement=RECORDED,
+    ),
+    "no evacuation": evacuated(),
+    "another instance's": evacuated(migration(5, "i2", kind="evacuation", status="done")),
+    "placement not read": without(WORLD, PLACEMENT),
+    "state not read": without(WORLD, STATE),
+}
+
+
+@pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
+def test_it_is_silent(world):
+    assert findings(world, CODE) == ()

@@ -1,0 +1,151 @@
+"""over-capacity: story 5, free is negative, and how much of it is a leak."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.model.finding import Severity
+from agent.model.settings import RatioPolicy
+from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
+from tests.rigs.facts import (
+    ROOT_UUID,
+    allocations,
+    domain,
+    findings,
+    group,
+    host,
+    instance,
+    inventory,
+    lvm_settings,
+    proof,
+    root,
+    settings,
+    settled_world,
+    snapshot,
+    state,
+    uuid,
+    view,
+    volume,
+    without,
+)
+
+CODE = "over-capacity"
+ONE_TO_ONE = settings(cpu_ratio=RatioPolicy(configured=1.0, initial=1.0))
+GONE, AWAY = uuid("gone"), uuid("away")
+CROWD = {
+    "nova": state(instance(), instance("gone", deleted=True), instance("away", host="cmp2", node="x")),
+    "libvirt": host(domain()),
+    "placement": view(
+        allocations(uuid("i1"), VCPU=1, MEMORY_MB=128, DISK_GB=1),
+        allocations(GONE, VCPU=30),
+        allocations(AWAY, VCPU=16),
+    ),
+}
+WORLD = snapshot(**CROWD)
+
+
+def test_it_gives_the_arithmetic_and_names_the_leak():
+    (found,) = findings(WORLD, CODE, ONE_TO_ONE)
+    assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, None, "VCPU")
+    assert found.expected == "at most 4 VCPU used: (4 - 0) x 1"
+    assert found.actual.startswith(
+        "47 VCPU used, free -43; 46 VCPU of it by 2 consumers that should hold nothing here: "
+    )
+    assert f"{GONE} (30 VCPU, allocation-leaked)" in found.actual
+    assert f"{AWAY} (16 VCPU, allocation-stale-move)" in found.actual
+    assert found.facts == (
+        ("capacity", 4.0),
+        ("used", 47),
+        ("free", -43.0),
+        ("leaked_consumers", 2),
+        ("leaked_amount", 46),
+    )
+    assert proof(found) == [
+        ("libvirt", "VCPU", 1),
+        ("nova", "VCPU", 1),
+        ("placement", "VCPU", 1),
+        ("placement", "VCPU", 16),
+        ("placement", "VCPU", 30),
+    ]
+    assert found.severity is Severity.ERROR
+    assert found.rests_on_recorded
+    assert "leaked consumers away first" in found.remedy
+
+
+def test_over_commit_is_not_called_a_leak():
+    world = snapshot(**settled_world(placement=view(allocations(uuid("i1"), VCPU=1, MEMORY_MB=128, DISK_GB=7338))))
+    (found,) = findings(world, CODE)
+    assert found.resource_class == "DISK_GB"
+    assert found.actual == (
+        "7338 GiB of DISK_GB used, free -7332; no leaked consumer among them: the host is over-committed"
+    )
+    assert dict(found.facts)["leaked_consumers"] == 0
+
+
+def test_capacity_is_after_the_reserve_and_times_the_ratio():
+    full = snapshot(**settled_world(placement=view(allocations(uuid("i1"), VCPU=12))))
+    chosen = settings(reserved_host_cpus=1)
+    assert findings(full, CODE, chosen) == ()
+    over = snapshot(**settled_world(placement=view(allocations(uuid("i1"), VCPU=13))))
+    (found,) = findings(over, CODE, chosen)
+    assert found.expected == "at most 12 VCPU used: (4 - 1) x 4"
+    assert dict(found.facts)["free"] == -1.0
+
+
+def test_large_numbers_keep_their_digits():
+    world = snapshot(libvirt=host(memory_mib=1048576), placement=view(allocations(uuid("x"), MEMORY_MB=2097153)))
+    (found,) = findings(world, CODE)
+    assert found.expected == "at most 1048576 MiB of MEMORY_MB used: (1048576 - 0) x 1"
+    assert found.actual.startswith("2097153 MiB of MEMORY_MB used, free -1048577;")
+
+
+def test_unmanaged_use_that_finds_no_room_is_over_capacity_too():
+    (found,) = findings(
+        snapshot(lvm=group(6, volume("by-hand", 3.5))), CODE, lvm_settings(reserved_host_disk_mib=5 * 1024)
+    )
+    assert found.resource_class == "DISK_GB"
+    assert "3 GiB of DISK_GB of unmanaged use found no room in reserved" in found.actual
+    assert proof(found) == [("lvm", "DISK_GB", 4)]
+
+
+def test_a_frozen_class_is_measured_by_what_placement_holds():
+    four = view(allocations(uuid("i1"), VCPU=9), provider=root(inventory("VCPU", 2, allocation_ratio=4.0)))
+    world = snapshot(**settled_world(placement=four), lost=[LIBVIRT])
+    (found,) = findings(world, CODE)
+    assert found.expected == "at most 8 VCPU used: (2 - 0) x 4"
+
+
+QUIET = {
+    "all is well": snapshot(**settled_world()),
+    "exactly full": snapshot(**settled_world(placement=view(allocations(uuid("i1"), VCPU=16)))),
+    "a class that is not ours to measure": snapshot(placement=view(allocations(uuid("i1"), CUSTOM_X=99))),
+    "another provider's use": snapshot(
+        placement=view(
+            provider=None,
+            providers=(root(), root(uuid=uuid("child"), name="child", parent_uuid=ROOT_UUID)),
+            allocations=tuple(
+                # the same amounts, but on a child
+                type(a)(
+                    consumer_uuid=a.consumer_uuid,
+                    consumer_generation=1,
+                    provider_uuid=uuid("child"),
+                    resource_class=a.resource_class,
+                    amount=a.amount,
+                )
+                for a in allocations(uuid("i1"), VCPU=99)
+            ),
+        )
+    ),
+    "placement not read": without(WORLD, PLACEMENT),
+}
+
+
+@pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
+def test_it_is_silent(world):
+    assert findings(world, CODE) == ()
+
+
+def test_without_the_state_nobody_is_called_a_leak():
+    (found,) = findings(without(WORLD, STATE), CODE, ONE_TO_ONE)
+    assert dict(found.facts)["used"] == 47
+    assert dict(found.facts)["leaked_consumers"] == 0

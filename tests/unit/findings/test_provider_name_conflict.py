@@ -1,0 +1,34 @@
+"""provider-name-conflict: spec/scenarios row 139; nothing is written to either provider."""
+
+from __future__ import annotations
+
+from agent.model.finding import Severity
+from agent.model.plan import HeldBack
+from tests.rigs.facts import NODE, ROOT_UUID, decided, findings, root, snapshot, uuid, view
+
+CODE = "provider-name-conflict"
+HOLDER = root(uuid=uuid("other"))
+WORLD = snapshot(placement=view(providers=(), name_holder=HOLDER))
+
+
+def test_s139_it_names_both_uuids():
+    (found,) = findings(WORLD, CODE)
+    assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (uuid("other"), None, None)
+    assert found.expected == f"provider {NODE} has the uuid of this host, {ROOT_UUID}"
+    assert found.actual == f"it has the uuid {uuid('other')}"
+    assert found.severity is Severity.ERROR
+    assert "compute_id" in found.remedy
+
+
+def test_s139_nothing_is_written():
+    plan = decided(WORLD).plan
+    assert plan.writes == ()
+    assert plan.held_back == (
+        HeldBack(provider_uuid=ROOT_UUID, what="everything", why=f"provider {uuid('other')} holds the name {NODE}"),
+    )
+
+
+def test_it_is_silent_where_the_name_is_free():
+    free = snapshot(placement=view(providers=()))
+    assert findings(free, CODE) == ()
+    assert decided(free).plan.writes != ()

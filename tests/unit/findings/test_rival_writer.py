@@ -1,0 +1,86 @@
+"""rival-writer: somebody else owns the root, so it is not written (design 2.1)."""
+
+from __future__ import annotations
+
+import datetime
+
+import pytest
+
+from agent.model.audit import WrittenProvider
+from agent.model.finding import Severity
+from agent.model.snapshot import PLACEMENT
+from tests.rigs.facts import (
+    NOW,
+    ROOT_UUID,
+    decided,
+    findings,
+    inventory,
+    root,
+    service,
+    settings,
+    snapshot,
+    state,
+    view,
+    without,
+)
+
+CODE = "rival-writer"
+NOVAS = view(provider=root(traits=frozenset({"COMPUTE_NODE", "OWNER_NOVA"})))
+BOTH = view(provider=root(traits=frozenset({"COMPUTE_NODE", "OWNER_NOVA", "CUSTOM_OWNER_STOCKTAKE"})))
+ALIVE = state(service=service(last_seen_up=NOW - datetime.timedelta(seconds=59)))
+DEAD = state(service=service())
+
+TOLD = {
+    "nova-compute made it": (NOVAS, DEAD, settings(), "carries OWNER_NOVA and not CUSTOM_OWNER_STOCKTAKE", "companion"),
+    "nova-compute is alive": (
+        NOVAS,
+        ALIVE,
+        settings(takeover=True),
+        "is alive (service seen within 60 s)",
+        "stop nova-compute",
+    ),
+    "it came back after our takeover": (BOTH, ALIVE, settings(takeover=True), "is alive", "stop nova-compute"),
+}
+
+
+@pytest.mark.parametrize(("placement", "nova", "chosen", "why", "remedy"), TOLD.values(), ids=TOLD.keys())
+def test_it_says_who_and_what_to_do(placement, nova, chosen, why, remedy):
+    world = snapshot(placement=placement, nova=nova)
+    (found,) = findings(world, CODE, chosen)
+    assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, None, None)
+    assert found.expected == "this agent alone writes the root provider"
+    assert why in found.actual
+    assert remedy in found.remedy
+    assert found.severity is Severity.ERROR
+    assert decided(world, chosen).plan.writes == ()
+
+
+def test_a_second_writer_is_shown_with_both_versions():
+    mine, theirs = inventory("MEMORY_MB", 512), inventory("MEMORY_MB", 99)
+    written = WrittenProvider(provider_uuid=ROOT_UUID, inventories=(mine,), strikes=1)
+    decision = decided(snapshot(placement=view(provider=root(theirs))), written=written)
+    (found,) = [f for f in decision.findings if f.code == CODE]
+    assert "2 audits in a row" in found.actual
+    assert "MEMORY_MB total=512 reserved=0 max_unit=512 ratio=1.0 is now MEMORY_MB total=99" in found.actual
+    assert decision.plan.writes == ()
+
+
+QUIET = {
+    "ours": (view(), DEAD, settings()),
+    "ours, nova-compute's service row is fresh": (view(), ALIVE, settings()),
+    "a takeover that was asked for": (NOVAS, DEAD, settings(takeover=True)),
+    "ours, its trait left over": (BOTH, DEAD, settings()),
+    "not there yet": (view(providers=()), ALIVE, settings()),
+    "made by a script: nobody's trait": (view(provider=root(traits=frozenset())), DEAD, settings()),
+}
+
+
+@pytest.mark.parametrize(("placement", "nova", "chosen"), QUIET.values(), ids=QUIET.keys())
+def test_it_is_silent(placement, nova, chosen):
+    world = snapshot(placement=placement, nova=nova)
+    assert findings(world, CODE, chosen) == ()
+    assert decided(world, chosen).plan.writes != ()
+
+
+def test_placement_not_read_accuses_nobody():
+    assert findings(without(snapshot(placement=NOVAS, nova=ALIVE), PLACEMENT), CODE) == ()

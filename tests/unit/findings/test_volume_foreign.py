@@ -1,0 +1,105 @@
+"""volume-foreign: story 2, a volume made by hand where guests' disks live."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.model.finding import Severity
+from agent.model.host import Disk
+from agent.model.settings import UnmanagedPolicy
+from agent.model.snapshot import LIBVIRT, LVM, PLACEMENT, STATE
+from agent.model.storage import StorageFacts, Volume
+from agent.model.units import GIB
+from tests.rigs.facts import (
+    ROOT_UUID,
+    decided,
+    domain,
+    findings,
+    group,
+    host,
+    instance,
+    lvm_settings,
+    proof,
+    reserves,
+    settings,
+    snapshot,
+    state,
+    uuid,
+    volume,
+    without,
+)
+
+CODE = "volume-foreign"
+BY_HAND = volume("by-hand", 2.5)
+WORLD = snapshot(lvm=group(20, BY_HAND))
+
+
+@pytest.mark.parametrize("world", [WORLD, without(WORLD, PLACEMENT)], ids=["all read", "without placement"])
+def test_it_names_the_volume_and_its_exact_size(world):
+    (found,) = findings(world, CODE, lvm_settings())
+    assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, None, "DISK_GB")
+    assert found.subject == "vg0/by-hand"
+    assert found.actual == (
+        "volume vg0/by-hand takes 2684354560 bytes (counted in DISK_GB; [lvm] foreign_volumes = reserve)"
+    )
+    assert found.facts == (("volume", "vg0/by-hand"), ("size_bytes", 2684354560), ("counted_in_disk_gb", True))
+    assert proof(found) == [("lvm", "DISK_GB", 3)]
+    assert [claim.size_bytes for claim in found.evidence] == [2684354560]
+    assert found.severity is Severity.WARNING
+    assert not found.rests_on_recorded
+    assert "lvremove" in found.remedy
+
+
+@pytest.mark.parametrize(
+    ("policy", "told", "reserved"),
+    [(UnmanagedPolicy.RESERVE, 1, 3), (UnmanagedPolicy.REPORT, 1, 0), (UnmanagedPolicy.IGNORE, 0, 0)],
+    ids=["reserve", "report", "ignore"],
+)
+def test_the_policy_decides_who_hears_of_it(policy, told, reserved):
+    chosen = lvm_settings(foreign_volumes=policy)
+    assert len(findings(WORLD, CODE, chosen)) == told
+    assert reserves(decided(WORLD, chosen))["DISK_GB"] == reserved
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [settings(volume_groups=("vg1",)), lvm_settings(volume_groups=("vg0", "vg1"))],
+    ids=["guests' disks are files", "another group than the guests'"],
+)
+def test_in_another_group_it_is_only_reported(chosen):
+    groups = StorageFacts(
+        groups=(*group(20).groups, *group(9, name="vg1").groups), volumes=(volume("x", 1, in_group="vg1"),)
+    )
+    world = snapshot(lvm=groups)
+    (found,) = findings(world, CODE, chosen)
+    assert found.resource_class is None
+    assert dict(found.facts)["counted_in_disk_gb"] is False
+    assert "not counted in DISK_GB" in found.actual
+    assert reserves(decided(world, chosen))["DISK_GB"] == 0
+
+
+def thin(name, pool):
+    return Volume(group="vg0", name=name, uuid=name, size_bytes=9 * GIB, extent_bytes=0, pool=pool)
+
+
+USED = Disk(target="vda", kind="block", source="/dev/vg0/by-hand")
+QUIET = {
+    "an instance's": snapshot(nova=state(instance()), lvm=group(20, volume(f"{uuid('i1')}_disk", 1))),
+    "a guest uses it": snapshot(libvirt=host(domain("i1", disks=(USED,))), lvm=group(20, BY_HAND)),
+    "block storage's": snapshot(lvm=group(20, volume(f"volume-{uuid('c')}", 1))),
+    "block storage's pool": snapshot(lvm=group(20, volume("vg0-pool", 5), thin("x", "vg0-pool"))),
+    "an orphan": snapshot(lvm=group(20, volume(f"{uuid('i1')}_disk", 1))),
+    "takes nothing of its own": snapshot(lvm=group(20, thin("x", "vg0-pool"), volume("vg0-pool", 5))),
+    "an empty group": snapshot(lvm=group(20)),
+    "libvirt not read: it may be a guest's": without(WORLD, LIBVIRT),
+    "lvm not read": without(WORLD, LVM),
+}
+
+
+@pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
+def test_it_is_silent(world):
+    assert findings(world, CODE, lvm_settings()) == ()
+
+
+def test_a_name_that_is_no_instance_s_needs_no_state_source():
+    assert len(findings(without(WORLD, STATE), CODE, lvm_settings())) == 1

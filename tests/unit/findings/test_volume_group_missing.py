@@ -1,0 +1,72 @@
+"""volume-group-missing: lvm2 answered, and the group is not there, or not whole."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from agent.model.finding import Severity
+from agent.model.snapshot import LVM
+from agent.model.storage import StorageFacts
+from tests.rigs.facts import (
+    ROOT_UUID,
+    decided,
+    findings,
+    group,
+    inventory,
+    lvm_settings,
+    root,
+    settings,
+    snapshot,
+    view,
+    without,
+)
+
+CODE = "volume-group-missing"
+EMPTY = snapshot(lvm=StorageFacts())
+BROKEN = dataclasses.replace(group(20).groups[0], missing_pvs=2)
+
+
+def test_it_names_the_group_and_the_option():
+    (found,) = findings(EMPTY, CODE, lvm_settings())
+    assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, None, "DISK_GB")
+    assert found.subject == "vg0"
+    assert "[lvm] volume_groups" in found.expected
+    assert found.actual == "volume group vg0 is not in lvm2's report; what rests on it is frozen"
+    assert found.facts == (("volume_group", "vg0"),)
+    assert found.severity is Severity.ERROR
+    assert "vgs and pvs" in found.remedy
+
+
+def test_an_empty_report_takes_nothing_from_placement():
+    held = root(inventory("DISK_GB", 20, reserved=3))
+    world = snapshot(lvm=StorageFacts(), placement=view(provider=held))
+    plan = decided(world, lvm_settings()).plan
+    for write in plan.writes:
+        kept = [i for i in getattr(write, "inventories", ()) if i.resource_class == "DISK_GB"]
+        assert kept == [inventory("DISK_GB", 20, reserved=3)]
+    assert ("DISK_GB", "volume group vg0 is not in lvm2's report") in [(h.what, h.why) for h in plan.held_back]
+
+
+def test_a_group_that_lost_disks():
+    (found,) = findings(snapshot(lvm=StorageFacts(groups=(BROKEN,))), CODE, lvm_settings())
+    assert found.actual == "volume group vg0 misses 2 physical volumes"
+
+
+def test_a_group_that_is_only_audited_is_no_disk_gb():
+    (found,) = findings(EMPTY, CODE, settings(volume_groups=("vg1",)))
+    assert (found.subject, found.resource_class) == ("vg1", None)
+
+
+QUIET = {
+    "there": (snapshot(lvm=group(20)), lvm_settings()),
+    "no group configured": (EMPTY, settings()),
+    "a group beside the configured ones": (snapshot(lvm=StorageFacts(groups=(BROKEN,))), settings()),
+    "lvm2 did not answer: that is another finding's": (without(EMPTY, LVM), lvm_settings()),
+}
+
+
+@pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
+def test_it_is_silent(world, chosen):
+    assert findings(world, CODE, chosen) == ()
