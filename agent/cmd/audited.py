@@ -7,6 +7,7 @@ could not be read goes to stderr, one line a source, so that stdout is the answe
 from __future__ import annotations
 
 import argparse
+import logging
 
 from agent.audit import run_audit
 from agent.cmd import wiring
@@ -17,7 +18,11 @@ from agent.config.load import Loaded, load
 from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish
 from agent.model.report import AuditReport, Outcome
 from agent.telemetry.explain import unread
+from agent.telemetry.lines import audit_line, emit
 from agent.telemetry.logs import setup_command_logging
+
+# They announce each retry; what came of it is in the one line that we print.
+CHATTY = ("keystoneauth", "urllib3")
 
 
 def loaded_for(options: argparse.Namespace) -> Loaded:
@@ -26,6 +31,9 @@ def loaded_for(options: argparse.Namespace) -> Loaded:
     if options.debug:
         set_override(loaded.conf, "DEFAULT", "debug", True)  # noqa: FBT003 - an option's value
     setup_command_logging(loaded)
+    if not options.debug:
+        for name in CHATTY:
+            logging.getLogger(name).setLevel(logging.ERROR)
     return loaded
 
 
@@ -47,6 +55,7 @@ def is_readable(report: AuditReport) -> bool:
 
 
 def _tell(report: AuditReport) -> None:
+    emit((audit_line(report),))
     for line in unread(report):
         say(f"could not be read: {line}")
     if report.error is not None:

@@ -20,7 +20,7 @@ from agent.telemetry.wording import MEANINGS, amount, number
 
 # More uuids than this in one line hide the sum; each has a line of its own further down.
 _NAMED = 3
-_PLURALS = {"instance": "instances"}
+_PLURALS = {"instance": "instances", "instance, unknown": "instances, unknown"}
 
 
 def lines(explanation: Explanation) -> tuple[str, ...]:
@@ -56,7 +56,7 @@ def _part(part: Part) -> str:
 
 
 def _names(part: Part) -> str:
-    if part.reason == "instance":
+    if part.reason in _PLURALS:
         return ""
     more = f" and {len(part.consumers) - _NAMED} more" if len(part.consumers) > _NAMED else ""
     return f": {', '.join(part.consumers[:_NAMED])}{more}"

@@ -1,0 +1,385 @@
+"""Every command against a real Placement, a real libvirt (test driver) and a real cell: both forms, exit codes."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from tests.rigs.commands import CPUS, MEMORY_MIB, SmallHost, small_host, stocktake
+from tests.rigs.placement import Rest, running
+
+AUDIT_KEYS = [
+    "schema_version", "audit_id", "host", "node", "provider_uuid", "role", "reasons", "started_at", "duration_ms",
+    "outcome", "sources", "findings", "plan", "placement",
+]  # fmt: skip
+FINDING_KEYS = {
+    "id", "code", "severity", "confirmed", "provider_uuid", "consumer_uuid", "resource_class", "expected", "actual",
+    "evidence", "remedy", "first_seen_at",
+}  # fmt: skip
+LEDGER_KEYS = [
+    "consumer_uuid", "consumer_name", "consumer_kind", "cause", "provider", "resource_class", "promised", "held",
+    "recorded", "verdict", "source",
+]  # fmt: skip
+INVENTORY_KEYS = [
+    "provider", "provider_uuid", "resource_class", "total", "reserved", "min_unit", "max_unit", "step_size",
+    "allocation_ratio", "used", "free",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def rest(tmp_path_factory):
+    with running(tmp_path_factory.mktemp("placement")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory, rest: Rest) -> SmallHost:
+    """For commands that only look."""
+    return small_host(tmp_path_factory.mktemp("host"), rest)
+
+
+@pytest.fixture
+def own_host(tmp_path, rest: Rest) -> SmallHost:
+    """For tests that change it."""
+    return small_host(tmp_path, rest)
+
+
+def codes(document):
+    return sorted(finding["code"] for finding in document["findings"])
+
+
+EXPECTED_CODES = ["allocation-leaked", "allocation-stale-move", "guest-unknown", "migration-finished-but-counted"]
+
+
+def test_audit_document(host):
+    code, document = host.json("audit")
+    assert code == 3
+    assert list(document)[: len(AUDIT_KEYS)] == AUDIT_KEYS
+    assert codes(document) == EXPECTED_CODES
+    assert all(set(finding) >= FINDING_KEYS for finding in document["findings"])
+    assert (document["outcome"], document["node"], document["provider_uuid"]) == (
+        "findings",
+        host.agent.name,
+        host.agent.provider_uuid,
+    )
+    assert [(source["name"], source["ok"]) for source in document["sources"]] == [
+        (name, True) for name in ("placement", "state", "libvirt", "filesystem")
+    ]
+    assert all(set(s) == {"name", "ok", "age_s", "duration_ms", "error"} for s in document["sources"])
+    assert set(document["placement"]) == {"requests", "conflicts", "attempts"}
+    assert [write["kind"] for write in document["plan"]["writes"]] == ["put-inventories", "put-traits"]
+
+
+def test_audit_for_people_has_a_row_a_finding(host):
+    ended = host.run("audit")
+    assert (ended.code, ended.stderr) == (3, "")
+    assert ended.stdout.startswith(f"audit of {host.agent.name} at ")
+    assert "findings, 4 findings" in ended.stdout
+    for code in EXPECTED_CODES:
+        assert ended.stdout.count(f"| {code} ") == 1
+    for consumer in (host.evacuated, host.leaked, host.stranger):
+        assert f"| {consumer} |" in ended.stdout
+    assert "nothing written, 2 writes planned" in ended.stdout
+
+
+@pytest.mark.parametrize("columns", ["80", "132"])
+def test_audit_fits_the_terminal(host, columns):
+    table = [line for line in host.run("audit", COLUMNS=columns).stdout.splitlines() if line.startswith(("|", "+"))]
+    assert {len(line) for line in table} == {int(columns)}
+
+
+def test_looking_writes_nothing_and_keeps_no_history(own_host, rest):
+    before = rest.generation(own_host.agent.provider_uuid)
+    for command in (("audit",), ("ledger",), ("explain", "VCPU"), ("inventory", "--diff"), ("traits",)):
+        assert own_host.run(*command).code == 3
+    assert rest.generation(own_host.agent.provider_uuid) == before
+    assert list((own_host.agent.folder / "state").iterdir()) == []
+
+
+def test_audit_publish_writes_what_the_daemon_would(own_host, rest):
+    code, document = own_host.json("audit", "--publish")
+    assert (code, document["published"], document["writes_done"]) == (3, True, 2)
+    vcpu = rest.inventories(own_host.agent.provider_uuid)["VCPU"]
+    assert (vcpu["total"], vcpu["max_unit"], vcpu["allocation_ratio"]) == (CPUS, CPUS, 4.0)
+    assert rest.traits(own_host.agent.provider_uuid) == {"COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE"}
+    code, document = own_host.json("audit", "--publish")
+    assert (code, document["writes_done"], document["plan"]["writes"]) == (3, 0, [])
+    assert all(finding["confirmed"] for finding in document["findings"])
+    assert own_host.json("inventory", "--diff")[1][0]["differs"] == ""
+    assert "nothing differs" in own_host.run("inventory", "--diff").stdout
+    assert own_host.json("traits", "--diff") == (3, [])
+
+
+def test_an_observer_does_not_publish(own_host, rest):
+    own_host.agent.configure({"agent": {"role": "observer"}})
+    before = rest.generation(own_host.agent.provider_uuid)
+    code, document = own_host.json("audit", "--publish")
+    assert (code, document["role"], document["published"]) == (3, "observer", False)
+    assert rest.generation(own_host.agent.provider_uuid) == before
+
+
+def by_class(rows, resource_class):
+    return {row["consumer_uuid"]: row for row in rows if row["resource_class"] == resource_class}
+
+
+def test_ledger_rows(host):
+    code, rows = host.json("ledger")
+    assert code == 3
+    assert list(rows[0])[: len(LEDGER_KEYS)] == LEDGER_KEYS
+    vcpu = by_class(rows, "VCPU")
+    books = {uuid: (row["promised"], row["held"], row["recorded"], row["verdict"]) for uuid, row in vcpu.items()}
+    assert books == {
+        host.running[0]: (4, 4, 4, "agreed"),
+        host.running[1]: (4, 4, 4, "agreed"),
+        host.evacuated: (None, None, 8, "allocation-stale-move"),
+        host.leaked: (None, None, 4, "allocation-leaked"),
+        host.stranger: (None, 2, None, "guest-unknown"),
+    }
+
+
+def test_ledger_for_people_has_units_and_totals(host):
+    ended = host.run("ledger")
+    assert (ended.code, ended.stderr) == (3, "")
+    assert ended.stdout.splitlines()[-2:] == [
+        "total MEMORY_MB: promised 2048 MiB, held 2816 MiB, recorded 5120 MiB",
+        "total VCPU: promised 8 VCPU, held 10 VCPU, recorded 20 VCPU",
+    ]
+
+
+def test_ledger_of_one_class_and_of_one_consumer(host):
+    assert {row["resource_class"] for row in host.json("ledger", "--resource-class", "VCPU")[1]} == {"VCPU"}
+    rows = host.json("ledger", "--consumer", host.evacuated)[1]
+    assert [(row["consumer_uuid"], row["resource_class"]) for row in rows] == [
+        (host.evacuated, "MEMORY_MB"),
+        (host.evacuated, "VCPU"),
+    ]
+    both = host.json("ledger", "--consumer", host.evacuated, "--resource-class", "VCPU")[1]
+    assert [row["recorded"] for row in both] == [8]
+
+
+def test_ledger_in_cliffs_other_formats_keeps_uuids_whole(host):
+    ended = host.run("ledger", "-f", "csv", "--max-width", "40")
+    assert (ended.code, ended.stderr) == (3, "")
+    read = list(csv.DictReader(io.StringIO(ended.stdout)))
+    assert {row["consumer_uuid"] for row in read} >= {host.evacuated, host.leaked, host.stranger, *host.running}
+    value = host.run("ledger", "-f", "value", "-c", "consumer_uuid", "-c", "recorded", "--resource-class", "VCPU")
+    assert f"{host.evacuated} 8" in value.stdout.splitlines()
+    table = host.run("ledger", "-c", "resource_class", "-c", "recorded", "--sort-column", "recorded")
+    assert table.code == 3
+    assert "recorded 20 VCPU" in table.stdout
+
+
+def test_a_narrow_table_wraps_and_loses_nothing(host):
+    table = [
+        line for line in host.run("ledger", "--max-width", "80").stdout.splitlines() if line.startswith(("|", "+"))
+    ]
+    assert max(len(line) for line in table) <= 80
+    cells = "".join(line.split("|")[1].strip() for line in table if line.startswith("|"))
+    assert host.evacuated in cells
+
+
+def test_explain_class_for_people(host):
+    ended = host.run("explain", "VCPU")
+    assert (ended.code, ended.stderr) == (3, "")
+    said = ended.stdout.splitlines()
+    assert (
+        f"VCPU recorded 20 = 8 (2 instances) + 8 (1 allocation-stale-move: {host.evacuated})"
+        f" + 4 (1 allocation-leaked: {host.leaked})" in said
+    )
+    assert "VCPU promised 8 = 8 (2 instances)" in said
+    assert f"VCPU held 10 = 8 (2 instances) + 2 (1 guest-unknown: {host.stranger})" in said
+    assert (
+        f"evacuation {host.evacuation} of instance {host.evacuated} (8 VCPU) to other is done: contributes 0,"
+        " yet Placement still records 8 VCPU for it here" in said
+    )
+    # Two vCPUs of an unknown guest at ratio 4 are ⌈2 ÷ 4⌉ = 1 CPU; (16 - 1) x 4 - 20 = 40.
+    assert "  reserved 1 VCPU = 1 (foreign-guest)" in said
+    assert "  free 40 VCPU = 60 capacity - 20 recorded" in said
+
+
+def test_explain_class_document(host):
+    code, document = host.json("explain", "VCPU")
+    assert (code, document["schema_version"], document["resource_class"]) == (3, 1, "VCPU")
+    assert {name: book["amount"] for name, book in document["books"].items()} == {
+        "recorded": 20,
+        "promised": 8,
+        "held": 10,
+    }
+    assert [(e["migration_uuid"], e["contributes"]) for e in document["evacuations"]] == [(host.evacuation, 0)]
+    (inventory,) = document["inventory"]
+    assert (inventory["total"], inventory["free"], inventory["terms"]) == (
+        CPUS,
+        40.0,
+        [{"name": "foreign-guest", "amount": 1}],
+    )
+
+
+def test_explain_memory_has_the_operators_reserve_as_a_term_of_its_own(host):
+    code, document = host.json("explain", "MEMORY_MB")
+    assert code == 3
+    (inventory,) = document["inventory"]
+    assert inventory["total"] == MEMORY_MIB
+    assert inventory["terms"] == [
+        {"name": "reserved_host_memory_mb", "amount": 512},
+        {"name": "foreign-guest", "amount": 256},
+    ]
+
+
+def test_explain_consumer(host):
+    code, document = host.json("explain", host.evacuated)
+    assert (code, document["subject"], document["consumer"]) == (3, "consumer", host.evacuated)
+    assert {row["resource_class"]: row["recorded"] for row in document["rows"]} == {"VCPU": 8, "MEMORY_MB": 2048}
+    assert codes(document) == ["allocation-stale-move", "migration-finished-but-counted"]
+    ended = host.run("explain", host.evacuated)
+    assert ended.code == 3
+    assert "  verdict: allocation-stale-move: it lives elsewhere" in ended.stdout
+
+
+@pytest.mark.parametrize("command", [("explain",), ("ledger", "--resource-class")])
+def test_unknown_class_ends_with_127_and_the_nearest_name(host, command):
+    ended = host.run(*command, "VCPUS")
+    assert (ended.code, ended.stdout) == (127, "")
+    assert ended.stderr == "stocktake: unknown resource class VCPUS: did you mean VCPU?\n"
+
+
+@pytest.mark.parametrize("command", [("explain",), ("ledger", "--consumer")])
+def test_unknown_consumer_ends_with_127_and_says_where_was_looked(host, command):
+    stray = "99999999-0000-4000-8000-000000000000"
+    ended = host.run(*command, stray, "-f", "json")
+    assert (ended.code, ended.stdout) == (127, "")
+    assert ended.stderr.startswith(f"stocktake: consumer {stray} was not found in the allocations on {host.agent.name}")
+    assert "libvirt" in ended.stderr
+
+
+def test_inventory(host):
+    code, rows = host.json("inventory")
+    assert code == 3
+    assert [list(row) for row in rows] == [INVENTORY_KEYS] * 3
+    vcpu = next(row for row in rows if row["resource_class"] == "VCPU")
+    assert (vcpu["total"], vcpu["reserved"], vcpu["max_unit"], vcpu["used"], vcpu["free"]) == (16, 1, 16, 20, 40.0)
+    ended = host.run("inventory")
+    assert (ended.code, ended.stderr) == (3, "")
+    assert "32768 MiB" in ended.stdout
+
+
+def test_inventory_diff_is_desired_beside_recorded(host):
+    code, rows = host.json("inventory", "--diff")
+    assert code == 3
+    found = {row["resource_class"]: row for row in rows}
+    assert found["DISK_GB"]["differs"] == "absent"
+    assert found["DISK_GB"]["recorded_total"] is None
+    assert found["VCPU"]["differs"] == "reserved,max_unit"
+    assert (found["VCPU"]["reserved"], found["VCPU"]["recorded_reserved"]) == (1, 0)
+    ended = host.run("inventory", "--diff")
+    assert (ended.code, ended.stderr) == (3, "")
+    assert "2147483647 -> 16" in ended.stdout
+
+
+def test_traits(own_host, rest):
+    rest.set_traits(own_host.agent.provider_uuid, "CUSTOM_GOLD")
+    code, rows = own_host.json("traits")
+    assert code == 3
+    assert {(row["trait"], row["wanted"], row["recorded"], row["owner"]) for row in rows} == {
+        ("COMPUTE_NODE", True, False, "ours"),
+        ("CUSTOM_GOLD", True, True, "operator"),
+        ("CUSTOM_OWNER_STOCKTAKE", True, False, "ours"),
+    }
+    assert {row["trait"] for row in own_host.json("traits", "--diff")[1]} == {"COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE"}
+    ended = own_host.run("traits", "--diff")
+    assert (ended.code, ended.stderr) == (3, "")
+    assert "CUSTOM_GOLD" not in ended.stdout
+
+
+def test_status_reads_what_the_daemon_left(own_host):
+    ended = own_host.agent.agent("--once")
+    assert ended.code == 3, ended.stderr
+    code, document = own_host.json("status")
+    assert code == 3
+    assert codes(document) == EXPECTED_CODES
+    assert (document["stale"], document["interval_s"]) == (False, 60.0)
+    assert 0 <= document["age_s"] < 60
+    assert {row["resource_class"]: row["free"] for row in document["free"]}["VCPU"] == 40.0
+    ended = own_host.run("status")
+    assert (ended.code, ended.stderr) == (3, "")
+    assert f"  {own_host.agent.name} VCPU: free 40 VCPU, used 20 VCPU" in ended.stdout.splitlines()
+
+
+def test_status_of_a_silent_daemon_says_so(own_host):
+    assert own_host.agent.agent("--once").code == 3
+    report = json.loads(own_host.agent.report_file.read_text())
+    report["audit"]["started_at"] = "2026-01-01T00:00:00.000Z"
+    report["audit"]["outcome"] = "clean"
+    own_host.agent.report_file.write_text(json.dumps(report))
+    ended = own_host.run("status")
+    assert ended.code == 2
+    assert "more than 3 intervals of 60 s: is stocktake-agent running?" in ended.stderr
+    assert own_host.json("status")[1]["stale"] is True
+
+
+LOOKS = [("audit",), ("ledger",), ("explain", "VCPU"), ("inventory",), ("inventory", "--diff"), ("traits",)]
+
+
+@pytest.mark.parametrize("command", LOOKS)
+def test_without_placement_what_is_known_is_printed_and_the_code_is_2(own_host, command):
+    own_host.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:1"}})
+    ended = own_host.run(*command, "-f", "json")
+    assert ended.code == 2
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith("stocktake: could not be read: placement: ")
+    document = json.loads(ended.stdout)
+    if command == ("audit",):
+        assert document["outcome"] == "partial"
+        assert document["plan"]["writes"] == []
+    if command == ("ledger",):
+        assert {row["recorded"] for row in document} == {None}
+        assert by_class(document, "VCPU")[own_host.running[0]]["promised"] == 4
+    if command[0] == "explain":
+        assert document["books"]["recorded"]["amount"] is None
+        assert document["books"]["promised"]["amount"] == 8
+    if command == ("inventory", "--diff"):
+        assert {row["differs"] for row in document} == {"unknown"}
+
+
+def test_without_placement_a_consumer_that_it_may_know_is_not_called_unknown(own_host):
+    own_host.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:1"}})
+    stray = "99999999-0000-4000-8000-000000000000"
+    for command in (("explain", stray), ("ledger", "--consumer", stray)):
+        ended = own_host.run(*command)
+        assert ended.code == 2
+        assert "as far as these could be read" in ended.stderr
+
+
+def test_without_placement_and_libvirt_and_database_there_is_no_document(own_host):
+    own_host.agent.configure(
+        {
+            "placement": {"endpoint_override": "http://127.0.0.1:1"},
+            "libvirt": {"connection_uri": "test:///nowhere/node.xml"},
+            "state": {"connection": "sqlite:////nowhere/cell.sqlite"},
+        }
+    )
+    for command in LOOKS:
+        ended = own_host.run(*command, "-f", "json")
+        assert (ended.code, ended.stdout) == (75, "")
+        # libxml2 writes to stderr by itself when the test driver's file is missing.
+        said = [line for line in ended.stderr.splitlines() if not line.startswith("I/O warning")]
+        named = [line.removeprefix("stocktake: could not be read: ").partition(":")[0] for line in said]
+        assert named == ["placement", "state", "libvirt"]
+        assert "Traceback" not in ended.stderr
+
+
+def test_two_identities_are_a_configuration_error(own_host):
+    other = "12345678-0000-4000-8000-000000000000"
+    (own_host.agent.folder / "state" / "compute_id").write_text(other)
+    ended = own_host.run("audit", "-f", "json")
+    assert (ended.code, ended.stdout) == (78, "")
+    (line,) = ended.stderr.splitlines()
+    assert other in line
+    assert own_host.agent.provider_uuid in line
+
+
+def test_debug_logs_go_to_stderr_and_hold_no_secret(host):
+    ended = stocktake("--debug", "--config-file", host.agent.config_file, "audit", "-f", "json")
+    assert ended.code == 3
+    assert json.loads(ended.stdout)["outcome"] == "findings"
+    assert " DEBUG " in ended.stderr

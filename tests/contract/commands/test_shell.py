@@ -1,0 +1,208 @@
+"""The command line itself, as a process: help, arguments, configuration; nothing is contacted."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from agent.cmd.registry import COMMANDS, nearest
+from tests.rigs.commands import stocktake
+from tests.rigs.source_tree import ROOT
+
+RIGHT = """\
+[agent]
+nova_conf =
+state_dir = {folder}/state
+run_dir = {folder}/run
+[libvirt]
+connection_uri = test:///default
+[state]
+source = none
+[placement]
+auth_type = admin_token
+token = s3cret
+endpoint_override = http://127.0.0.1:1
+"""
+
+
+@pytest.fixture
+def config(tmp_path):
+    def write(text=RIGHT):
+        path = tmp_path / "stocktake.conf"
+        path.write_text(text.format(folder=tmp_path))
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("-h",), ("help",)])
+def test_help_names_every_command(arguments):
+    ended = stocktake(*arguments)
+    assert (ended.code, ended.stderr) == (0, "")
+    if arguments == ("help",):
+        assert "usage: stocktake" in ended.stdout
+        return
+    assert all(f"\n  {entry.name} " in ended.stdout for entry in COMMANDS)
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in COMMANDS])
+def test_each_command_has_help(name):
+    for arguments in ((*name.split(), "--help"), ("help", *name.split())):
+        ended = stocktake(*arguments)
+        assert (ended.code, ended.stderr) == (0, "")
+        assert ended.stdout.startswith(f"usage: stocktake {name} ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("ledgr",), "stocktake: unknown command ledgr: did you mean ledger?"),
+        (("config", "chek"), "stocktake: unknown command config chek: did you mean config check?"),
+        (("--nonsense",), "stocktake: unknown option --nonsense"),
+        (("ledger", "--nonsense"), "unrecognized arguments: --nonsense"),
+        (("explain",), "the following arguments are required: RC|CONSUMER"),
+        (("audit", "-f", "xml"), "invalid choice: 'xml'"),
+        (("audit", "--config-file"), "expected one argument"),
+        (("ledger", "-c", "nonsense"), "stocktake: no column nonsense; there are consumer_uuid,"),
+        (("ledger", "--sort-column", "nonsense"), "stocktake: no column nonsense"),
+        ((), "usage: stocktake"),
+    ],
+)
+def test_bad_arguments_end_with_127(arguments, said):
+    ended = stocktake(*arguments)
+    assert (ended.code, ended.stdout) == (127, "")
+    assert said in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_version_is_the_installed_one():
+    ended = stocktake("--version")
+    assert ended.code == 0
+    assert ended.stdout.startswith("stocktake ")
+    assert not ended.stdout.startswith("stocktake 0.0.0")
+
+
+def test_completion_knows_commands_and_options():
+    ended = stocktake("complete")
+    assert (ended.code, ended.stderr) == (0, "")
+    assert "cmds_config='check show'" in ended.stdout
+    assert "--resource-class" in ended.stdout
+    syntax = subprocess.run(["bash", "-n"], input=ended.stdout, text=True, capture_output=True, check=False)
+    assert (syntax.returncode, syntax.stderr) == (0, "")
+
+
+def test_config_check_of_a_right_file(config):
+    path = config()
+    ended = stocktake("--config-file", path, "config", "check")
+    assert (ended.code, ended.stdout) == (0, f"the configuration is right: {path}\n")
+    ended = stocktake("--config-file", path, "config", "check", "-f", "json")
+    assert (ended.code, ended.stderr) == (0, "")
+    assert ended.document == {
+        "schema_version": 1, "ok": True, "files": [str(path)], "problems": [], "notices": [],
+    }  # fmt: skip
+
+
+WRONG = RIGHT + "[lvm]\nvolume_grups = vg0\ndeadline = soon\n"
+
+
+@pytest.mark.parametrize("command", [("config", "check"), ("audit",), ("ledger",), ("explain", "VCPU"), ("status",)])
+def test_a_wrong_option_ends_with_78_and_names_file_and_option(config, command):
+    path = config(WRONG)
+    ended = stocktake("--config-file", path, *command)
+    assert (ended.code, ended.stdout) == (78, "")
+    unknown, malformed = ended.stderr.splitlines()
+    assert unknown == f"stocktake: {path}: unknown option [lvm] volume_grups: the nearest is volume_groups"
+    assert malformed.startswith(f"stocktake: {path}: [lvm] deadline = soon: ")
+
+
+def test_config_check_gives_its_problems_as_json_too(config):
+    ended = stocktake("--config-file", config(WRONG), "config", "check", "-f", "json")
+    assert ended.code == 78
+    assert ended.document["ok"] is False
+    assert len(ended.document["problems"]) == 2
+
+
+def test_a_named_file_must_exist(tmp_path):
+    ended = stocktake("--config-file", tmp_path / "none.conf", "audit")
+    assert (ended.code, ended.stdout) == (78, "")
+    assert ended.stderr == f"stocktake: {tmp_path}/none.conf: there is no such file\n"
+
+
+def test_several_files_later_ones_win_and_options_may_follow_the_command(config, tmp_path):
+    second = tmp_path / "second.conf"
+    second.write_text("[agent]\nrole = observer\n")
+    ended = stocktake("config", "show", "--config-file", config(), "--config-file", second, "-f", "json")
+    assert ended.code == 0
+    shown = {(row["group"], row["option"]): row for row in ended.document}
+    assert (shown["agent", "role"]["value"], shown["agent", "role"]["origin"]) == ("observer", str(second))
+    assert shown["placement", "token"]["value"] == "***"
+    assert "s3cret" not in ended.stdout + ended.stderr
+
+
+def test_a_folder_of_files_is_read(config, tmp_path):
+    folder = tmp_path / "conf.d"
+    folder.mkdir()
+    (folder / "role.conf").write_text("[agent]\nrole = observer\n")
+    ended = stocktake("--config-file", config(), "--config-dir", folder, "config", "show", "-f", "value")
+    assert f"agent role observer {folder}/role.conf" in ended.stdout.splitlines()
+
+
+def test_no_configuration_at_all_says_what_to_set(tmp_path):
+    empty = tmp_path / "empty.conf"
+    empty.write_text("[agent]\nnova_conf =\n")
+    ended = stocktake("--config-file", empty, "audit")
+    assert (ended.code, ended.stdout) == (78, "")
+    assert "[placement] auth_type is not set" in ended.stderr
+    assert "[state] source is not set" in ended.stderr
+
+
+def test_status_without_a_daemon_is_temporary(config, tmp_path):
+    ended = stocktake("--config-file", config(), "status")
+    assert (ended.code, ended.stdout) == (75, "")
+    assert ended.stderr == (
+        f"stocktake: report: {tmp_path}/run/report.json does not exist: no daemon has reported since boot\n"
+    )
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"schema_version": 99}', '{"schema_version": 1, "audit": {}}'])
+def test_status_of_an_unreadable_report_is_temporary(config, tmp_path, text):
+    path = config()
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "report.json").write_text(text)
+    ended = stocktake("--config-file", path, "status", "-f", "json")
+    assert (ended.code, ended.stdout) == (75, "")
+    assert ended.stderr.startswith(f"stocktake: report: {tmp_path}/run/report.json: ")
+
+
+def test_a_reader_that_goes_away_is_no_error(config):
+    command = [sys.executable, "-m", "agent.cmd.shell", "--config-file", str(config()), "config", "show", "-f", "json"]
+    reading, writing = os.pipe()
+    os.close(reading)
+    process = subprocess.Popen(command, cwd=ROOT, stdout=writing, stderr=subprocess.PIPE, text=True)
+    os.close(writing)
+    _, complaints = process.communicate(timeout=60)
+    assert (process.returncode, complaints) == (141, "")
+
+
+def test_help_loads_nothing_heavy():
+    program = (
+        "import sys\nfrom agent.cmd.shell import main\nmain(['--help'])\n"
+        "print('LOADED', *sorted(n for n, m in sys.modules.items() if m is not None))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.partition("LOADED")[2].split())
+    assert "cliff.app" in loaded
+    heavy = {"oslo_config", "oslo_log", "oslo_service", "libvirt", "sqlalchemy", "requests", "cmd2", "prettytable"}
+    assert loaded & {*heavy, "agent.audit", "agent.demo", "eventlet"} == set()
+
+
+def test_nearest_command():
+    assert nearest(["invntory"]) == "inventory"
+    assert nearest(["xyzzy"]) is None
+
+
+def test_every_command_of_the_registry_loads():
+    assert json.dumps([entry.load().__name__ for entry in COMMANDS])
+    assert [entry.name for entry in COMMANDS] == sorted(entry.name for entry in COMMANDS)
