@@ -84,16 +84,16 @@ def _how_to_end(built: World) -> str:
     from agent.demo.volume_group import VolumeGroupRig
 
     asks = [f"  stocktake --config-file {built.config_file(host)} explain VCPU" for host in HOSTS]
-    devices = [g for g in built.groups if isinstance(g, VolumeGroupRig)]
+    devices = [group.device for group in built.groups if isinstance(group, VolumeGroupRig) and group.device]
     lines = [
         f"Kept in {built.folder}. Placement is process {built.placement.pid} at {built.placement.url}. Ask it:",
         f"  export LVM_SYSTEM_DIR={built.lvm_folder}"
         if devices
-        else "  (the volume group was a recorded report: lvm fails)",
+        else "  (the volume groups were recorded reports: what rests on lvm cannot be read any more)",
         *asks,
-        "End it:",
-        f"  kill {built.placement.pid}",
-        *(f"  vgremove -f -y {group.name}; losetup --detach {group.device}" for group in devices),
+        "End it (the volume groups end with their files):",
+        f"  unset LVM_SYSTEM_DIR; kill {built.placement.pid}",
+        *(f"  losetup --detach {device}" for device in devices),
         f"  rm -r {built.folder}",
     ]
     return "\n".join(lines)
