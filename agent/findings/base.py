@@ -80,7 +80,7 @@ def amount_text(resource_class: str, amount: float | None) -> str:
 
 
 def number_text(number: float) -> str:
-    """Every digit of a whole number (1 TiB is 1048576 MiB, not 1.04858e+06) and no float's tail (16.1 x 24 is 386.4)."""
+    """Every digit of a whole number (1 TiB is 1048576 MiB, not 1.04858e+06), no float's tail (16.1 x 24 is 386.4)."""
     return f"{number:.12g}"
 
 

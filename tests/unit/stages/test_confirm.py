@@ -1,0 +1,110 @@
+"""Which findings are confirmed: two audits in a row, equal evidence, and *recorded* read afresh where it counts."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from agent.model.finding import Finding, History, Severity
+from agent.stages.confirm import confirm
+
+FIRST, SECOND, THIRD = "2026-11-21T12:00:00Z", "2026-11-21T12:01:00Z", "2026-11-21T12:02:00Z"
+PLAIN = Finding(code="volume-foreign", severity=Severity.WARNING, remedy="r", expected="e", actual="3 GiB")
+RECORDED = dataclasses.replace(PLAIN, code="allocation-leaked", consumer_uuid="c1", rests_on_recorded=True)
+CHANGED = {"actual": "4 GiB"}
+
+
+def look(history, *findings, now=FIRST, fresh=True, at=2):
+    return confirm(history, findings, now=now, confirm_audits=at, recorded_is_fresh=fresh)
+
+
+def after(*audits, at=2):
+    """The last of these audits; each is (findings, *recorded* was fresh)."""
+    history = History()
+    for number, (findings, fresh) in enumerate(audits):
+        told = look(history, *findings, now=(FIRST, SECOND, THIRD)[min(number, 2)], fresh=fresh, at=at)
+        history = told.history
+    return told
+
+
+def confirmed(told):
+    return [seen.confirmed for seen in told.findings]
+
+
+OTHER = dataclasses.replace(PLAIN, **CHANGED)
+RECORDED_CHANGED = dataclasses.replace(RECORDED, **CHANGED)
+COUNTING = {
+    "first sight": ([([PLAIN], True)], [False]),
+    "two in a row": ([([PLAIN], True)] * 2, [True]),
+    "and it stays so": ([([PLAIN], True)] * 5, [True]),
+    "gone in between": ([([PLAIN], True), ([], True), ([PLAIN], True)], [False]),
+    "other evidence begins anew": ([([PLAIN], True), ([OTHER], True)], [False]),
+    "other evidence, twice": ([([PLAIN], True), ([OTHER], True), ([OTHER], True)], [True]),
+    "a confirmed one with new evidence": ([([PLAIN], True)] * 2 + [([OTHER], True)], [False]),
+    "what rests on other books needs no fresh allocations": ([([PLAIN], False)] * 2, [True]),
+    "recorded, fresh both times": ([([RECORDED], True)] * 2, [True]),
+    "recorded, stale the second time": ([([RECORDED], True), ([RECORDED], False)], [False]),
+    "recorded, stale in between": ([([RECORDED], True), ([RECORDED], False), ([RECORDED], True)], [True]),
+    "recorded, confirmed, then stale": ([([RECORDED], True)] * 2 + [([RECORDED], False)], [True]),
+    "recorded, new evidence from a stale reading": (
+        [([RECORDED], True)] * 2 + [([RECORDED_CHANGED], False)],
+        [False],
+    ),
+    "recorded, new evidence once stale and once fresh": (
+        [([RECORDED], True), ([RECORDED_CHANGED], False), ([RECORDED_CHANGED], True)],
+        [False],
+    ),
+}
+
+
+@pytest.mark.parametrize(("audits", "expected"), COUNTING.values(), ids=COUNTING.keys())
+def test_counting(audits, expected):
+    assert confirmed(after(*audits)) == expected
+
+
+@pytest.mark.parametrize(("at", "expected"), [(1, [True]), (2, [True]), (3, [False])])
+def test_as_many_audits_as_the_operator_says(at, expected):
+    assert confirmed(after(([PLAIN], True), ([PLAIN], True), at=at)) == expected
+
+
+def test_a_new_one_from_a_stale_reading_is_held_back_and_asked_for():
+    told = look(History(), RECORDED, PLAIN, fresh=False)
+    assert [seen.finding.code for seen in told.findings] == ["volume-foreign"]
+    assert [sighting.code for sighting in told.history.sightings] == ["volume-foreign"]
+    assert told.recheck_recorded
+
+
+@pytest.mark.parametrize(("finding", "fresh"), [(RECORDED, True), (PLAIN, False)])
+def test_nothing_is_asked_for_when_nothing_was_held_back(finding, fresh):
+    assert not look(History(), finding, fresh=fresh).recheck_recorded
+
+
+def test_consumers_that_still_wait_are_named():
+    once = look(History(), RECORDED, PLAIN)
+    assert once.unconfirmed_recorded == ("c1",)
+    assert look(once.history, RECORDED, PLAIN).unconfirmed_recorded == ()
+
+
+def test_history_remembers_when_it_was_first_seen_and_forgets_what_is_gone():
+    told = after(([PLAIN, RECORDED], True), ([PLAIN], True))
+    (sighting,) = told.history.sightings
+    assert (sighting.id, sighting.first_seen_at, sighting.last_seen_at, sighting.times) == (PLAIN.id, FIRST, SECOND, 2)
+    assert [seen.first_seen_at for seen in told.findings] == [FIRST]
+
+
+def test_a_quiet_history_counts_no_further():
+    told = after(*[([PLAIN], True)] * 5)
+    assert [sighting.times for sighting in told.history.sightings] == [2]
+
+
+def test_findings_are_told_in_one_order():
+    findings = [
+        PLAIN,
+        RECORDED,
+        dataclasses.replace(PLAIN, subject="vg0/x"),
+        dataclasses.replace(PLAIN, subject="vg0/y"),
+    ]
+    forward, backward = look(History(), *findings), look(History(), *reversed(findings))
+    assert forward == backward
+    assert len({sighting.id for sighting in forward.history.sightings}) == 4

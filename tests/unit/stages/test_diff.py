@@ -1,0 +1,179 @@
+"""The writes that turn one tree into another, and what is left alone."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from agent.model.books import DesiredProvider, DesiredTree, FrozenClass
+from agent.model.placement import ROOT, ProviderKey
+from agent.model.plan import CreateProvider, DeleteProvider, HeldBack, PutInventories, PutTraits
+from agent.resources import OWNED_CLASSES
+from agent.stages.diff import diff
+from tests.rigs.facts import NODE, ROOT_UUID, allocations, inventory, root, uuid, view
+
+VCPU, MEMORY = inventory("VCPU", 4, allocation_ratio=4.0), inventory("MEMORY_MB", 512)
+OPERATORS = inventory("CUSTOM_X", 7)
+OURS = frozenset({"COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE"})
+
+
+def wanted(*inventories, **changes):
+    plain = DesiredProvider(
+        key=ROOT,
+        uuid=ROOT_UUID,
+        name=NODE,
+        parent_uuid=None,
+        inventories=inventories,
+        owned_classes=OWNED_CLASSES,
+        traits_wanted=OURS,
+        traits_unwanted=frozenset({"OWNER_NOVA"}),
+    )
+    return dataclasses.replace(plain, **changes)
+
+
+def tree(*providers, obsolete=()):
+    return DesiredTree(providers=providers, obsolete=obsolete)
+
+
+def held(*inventories, **changes):
+    return view(provider=root(*inventories, **changes))
+
+
+def put(*inventories):
+    return PutInventories(provider_uuid=ROOT_UUID, inventories=inventories)
+
+
+NOTHING = view(providers=())
+INVENTORIES = {
+    "s144 nothing changed": (wanted(MEMORY, VCPU), held(VCPU, MEMORY), []),
+    "one field differs": (wanted(VCPU), held(dataclasses.replace(VCPU, max_unit=99)), [put(VCPU)]),
+    "s145 reserved appeared in Placement": (wanted(VCPU), held(dataclasses.replace(VCPU, reserved=1)), [put(VCPU)]),
+    "a class is new": (wanted(MEMORY, VCPU), held(VCPU), [put(MEMORY, VCPU)]),
+    "a class of ours is to go": (wanted(VCPU), held(VCPU, inventory("PCPU", 2)), [put(VCPU)]),
+    "the operator's class is carried through": (
+        wanted(MEMORY, VCPU),
+        held(OPERATORS, VCPU),
+        [put(OPERATORS, MEMORY, VCPU)],
+    ),
+    "the operator's class alone is no reason": (wanted(VCPU), held(OPERATORS, VCPU), []),
+    "nothing to offer, nothing there": (wanted(), held(), []),
+}
+
+
+@pytest.mark.parametrize(("provider", "observed", "expected"), INVENTORIES.values(), ids=INVENTORIES.keys())
+def test_inventories(provider, observed, expected):
+    plan = diff(tree(provider), observed)
+    assert list(plan.writes) == expected
+    assert plan.generations == (((ROOT_UUID, 7),) if expected else ())
+
+
+def test_a_class_that_is_used_is_not_taken_away():
+    used = inventory("PCPU", 2)
+    observed = dataclasses.replace(held(used, VCPU), allocations=allocations(uuid("i1"), PCPU=1))
+    plan = diff(tree(wanted(MEMORY, VCPU)), observed)
+    assert plan.writes == (put(MEMORY, used, VCPU),)
+    assert plan.held_back == (HeldBack(provider_uuid=ROOT_UUID, what="PCPU", why="it is to go, but has allocations"),)
+
+
+def test_a_used_class_may_shrink():
+    """Placement accepts that with 200 (measured); over-capacity tells of it."""
+    observed = dataclasses.replace(held(VCPU), allocations=allocations(uuid("i1"), VCPU=16))
+    smaller = dataclasses.replace(VCPU, total=2, max_unit=2)
+    assert diff(tree(wanted(smaller)), observed).writes == (put(smaller),)
+
+
+def test_another_provider_s_use_keeps_nothing_here():
+    elsewhere = tuple(dataclasses.replace(a, provider_uuid=uuid("child")) for a in allocations(uuid("i1"), PCPU=1))
+    observed = dataclasses.replace(held(inventory("PCPU", 2), VCPU), allocations=elsewhere)
+    assert diff(tree(wanted(VCPU)), observed).writes == (put(VCPU),)
+
+
+def test_a_frozen_class_keeps_what_placement_holds():
+    lvm_down = FrozenClass(resource_class="DISK_GB", why="lvm could not be read")
+    disk = inventory("DISK_GB", 20, reserved=3)
+    plan = diff(tree(wanted(MEMORY, frozen=(lvm_down,))), held(disk))
+    assert plan.writes == (put(disk, MEMORY),)
+    assert plan.held_back == (HeldBack(provider_uuid=ROOT_UUID, what="DISK_GB", why="lvm could not be read"),)
+
+
+def test_a_frozen_class_that_placement_lacks_stays_absent():
+    frozen = FrozenClass(resource_class="DISK_GB", why="lvm could not be read")
+    assert diff(tree(wanted(VCPU, frozen=(frozen,))), held(VCPU)).writes == ()
+
+
+TRAITS = {
+    "as wanted": (OURS, None),
+    "one is missing": (frozenset({"COMPUTE_NODE"}), OURS),
+    "s109 the operator's stays": (OURS | {"CUSTOM_X"}, None),
+    "s109 carried through": (frozenset({"CUSTOM_X"}), OURS | {"CUSTOM_X"}),
+    "an unwanted one goes": (OURS | {"OWNER_NOVA", "CUSTOM_X"}, OURS | {"CUSTOM_X"}),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), TRAITS.values(), ids=TRAITS.keys())
+def test_traits(before, after):
+    plan = diff(tree(wanted(VCPU)), held(VCPU, traits=before))
+    expected = () if after is None else (PutTraits(provider_uuid=ROOT_UUID, traits=tuple(sorted(after))),)
+    assert plan.writes == expected
+
+
+def test_a_new_root_is_created_before_it_is_filled():
+    plan = diff(tree(wanted(MEMORY, VCPU)), NOTHING)
+    assert plan.writes == (
+        CreateProvider(provider_uuid=ROOT_UUID, name=NODE, parent_uuid=None),
+        put(MEMORY, VCPU),
+        PutTraits(provider_uuid=ROOT_UUID, traits=tuple(sorted(OURS))),
+    )
+    assert plan.generations == ()
+
+
+def test_a_root_without_a_name_is_not_created():
+    plan = diff(tree(wanted(VCPU, name="")), NOTHING)
+    assert plan.writes == ()
+    assert plan.held_back == (HeldBack(provider_uuid=ROOT_UUID, what="create", why="the node's name is not known"),)
+
+
+def child(name, parent=ROOT_UUID, **changes):
+    return wanted(
+        inventory("VGPU", 1),
+        key=ProviderKey("pci", name),
+        uuid=uuid(name),
+        name=name,
+        parent_uuid=parent,
+        owned_classes=frozenset({"VGPU"}),
+        **changes,
+    )
+
+
+def test_s157_parents_first_each_together_then_deletes_children_first():
+    before = (root(), *(root(uuid=uuid(n), name=n, parent_uuid=ROOT_UUID) for n in ("r", "s")))
+    observed = view(providers=before)
+    plan = diff(
+        tree(wanted(VCPU), child("p"), child("q", uuid("p")), obsolete=(uuid("s"), uuid("r"), uuid("gone"))), observed
+    )
+    assert [(type(w).__name__, w.provider_uuid) for w in plan.writes] == [
+        ("PutInventories", ROOT_UUID),
+        ("CreateProvider", uuid("p")),
+        ("PutInventories", uuid("p")),
+        ("PutTraits", uuid("p")),
+        ("CreateProvider", uuid("q")),
+        ("PutInventories", uuid("q")),
+        ("PutTraits", uuid("q")),
+        ("DeleteProvider", uuid("s")),
+        ("DeleteProvider", uuid("r")),
+    ]
+    assert plan.writes[-1] == DeleteProvider(provider_uuid=uuid("r"))
+    assert plan.generations == ((ROOT_UUID, 7),)
+
+
+def test_a_provider_of_the_tree_that_nobody_wants_or_gives_up_is_left_alone():
+    observed = view(providers=(root(VCPU), root(uuid=uuid("nova's"), name="x", parent_uuid=ROOT_UUID)))
+    assert diff(tree(wanted(VCPU)), observed).writes == ()
+
+
+def test_equal_plans_have_equal_digests_and_others_do_not():
+    one, same = (diff(tree(wanted(MEMORY, VCPU)), held(VCPU)) for _ in range(2))
+    other = diff(tree(wanted(dataclasses.replace(MEMORY, reserved=1), VCPU)), held(VCPU))
+    assert one.digest == same.digest
+    assert one.digest != other.digest

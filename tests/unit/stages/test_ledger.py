@@ -1,0 +1,190 @@
+"""The three books: who is in which, whose guests are foreign, and what the digest notices."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from agent.model.claim import Cause
+from agent.model.host import Disk, NovaMetadataFlavor
+from agent.model.nova import StateKind
+from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
+from agent.stages.ledger import books, digest, provider_key
+from tests.rigs.facts import (
+    FLAVOR_B,
+    INCOMING,
+    NODE,
+    ROOT_UUID,
+    allocations,
+    domain,
+    group,
+    host,
+    instance,
+    lvm_settings,
+    migration,
+    settings,
+    settled_world,
+    snapshot,
+    state,
+    uuid,
+    view,
+    volume,
+    without,
+)
+
+WORLD = snapshot(**settled_world())
+
+
+def written(world, chosen=None, node=NODE):
+    return books(world, chosen or settings(), node)
+
+
+def lines(ledger):
+    return {(c.consumer.key, c.cause, c.resource_class, c.amount) for c in ledger.claims}
+
+
+I1, S = uuid("i1"), uuid("stranger")
+
+
+def test_three_books_of_one_instance():
+    kept = written(WORLD)
+    amounts = {("DISK_GB", 1), ("MEMORY_MB", 128), ("VCPU", 1)}
+    assert lines(kept.promised) == {(I1, Cause.INSTANCE, name, amount) for name, amount in amounts}
+    assert lines(kept.held) == {(I1, Cause.INSTANCE, "MEMORY_MB", 128), (I1, Cause.INSTANCE, "VCPU", 1)}
+    assert lines(kept.recorded) == {(I1, Cause.RECORDED_ONLY, name, amount) for name, amount in amounts}
+    assert kept.unmanaged.claims == ()
+
+
+def test_every_claim_says_where_it_was_read():
+    kept = written(WORLD)
+    by_book = [{str(c.source) for c in ledger.claims} for ledger in (kept.promised, kept.held, kept.recorded)]
+    assert by_book == [
+        {f"nova instances {I1}"},
+        {f"libvirt domain {I1}"},
+        {f"placement allocations {I1}"},
+    ]
+
+
+FOREIGN = {
+    "no row": snapshot(libvirt=host(domain("stranger"))),
+    "deleted": snapshot(nova=state(instance("stranger", deleted=True)), libvirt=host(domain("stranger"))),
+    "lives elsewhere": snapshot(nova=state(instance("stranger", host="cmp2")), libvirt=host(domain("stranger"))),
+}
+
+
+@pytest.mark.parametrize("world", FOREIGN.values(), ids=FOREIGN.keys())
+def test_a_guest_that_the_cloud_does_not_expect_is_foreign(world):
+    kept = written(world)
+    expected = {(S, Cause.FOREIGN_GUEST, "MEMORY_MB", 128), (S, Cause.FOREIGN_GUEST, "VCPU", 1)}
+    assert lines(kept.held) == lines(kept.unmanaged) == expected
+
+
+NOT_FOREIGN = {
+    "an instance of this host": WORLD,
+    "of another node's name, but this host": snapshot(nova=state(instance(node="x")), libvirt=host(domain())),
+    "on its way": snapshot(
+        nova=state(instance(host="cmp2"), migrations=(migration(**INCOMING),)), libvirt=host(domain())
+    ),
+    "a row that does not parse": snapshot(
+        nova=state(instance(flavor=None, problem="flavor is NULL")), libvirt=host(domain())
+    ),
+    "state not read": without(WORLD, STATE),
+    "no cloud": snapshot(nova=state(kind=StateKind.NONE), libvirt=host(domain())),
+}
+
+
+@pytest.mark.parametrize("world", NOT_FOREIGN.values(), ids=NOT_FOREIGN.keys())
+def test_who_is_never_called_foreign(world):
+    kept = written(world)
+    assert {c.cause for c in kept.held.claims} == {Cause.INSTANCE}
+    assert kept.unmanaged.claims == ()
+
+
+def test_a_foreign_guest_brings_its_disk_along():
+    used = Disk(target="vda", kind="block", source="/dev/vg0/by-hand")
+    world = snapshot(libvirt=host(domain("stranger", disks=(used,))), lvm=group(20, volume("by-hand", 2.5)))
+    kept = written(world, lvm_settings())
+    assert (S, Cause.FOREIGN_GUEST, "DISK_GB", 3) in lines(kept.unmanaged)
+
+
+def test_a_foreign_guest_that_placement_records_is_counted_there():
+    world = snapshot(libvirt=host(domain("stranger")), placement=view(allocations(S, VCPU=1)))
+    kept = written(world)
+    assert (S, Cause.FOREIGN_GUEST, "VCPU", 1) in lines(kept.held)
+    assert lines(kept.unmanaged) == {(S, Cause.FOREIGN_GUEST, "MEMORY_MB", 128)}
+
+
+@pytest.mark.parametrize(
+    ("lost", "unknown"),
+    [(STATE, "state_known"), (LIBVIRT, "host_known"), (PLACEMENT, "recorded_known")],
+)
+def test_a_book_that_could_not_be_written_says_so(lost, unknown):
+    kept = written(without(WORLD, lost))
+    flags = {"state_known": True, "host_known": True, "recorded_known": True, unknown: False}
+    assert {name: getattr(kept, name) for name in flags} == flags
+    empty = {STATE: kept.promised, LIBVIRT: kept.held, PLACEMENT: kept.recorded}[lost]
+    assert empty.claims == ()
+
+
+def test_without_the_node_s_name_nothing_is_promised():
+    kept = written(WORLD, node=None)
+    assert kept.promised.claims == ()
+    assert not kept.state_known
+
+
+METADATA = NovaMetadataFlavor(name="m1", vcpus=2, memory_mib=256, root_gib=5, ephemeral_gib=1, swap_mib=512)
+
+
+def test_without_a_cloud_libvirt_is_the_promise():
+    guests = host(domain("i1"), domain("i2", nova_flavor=METADATA, managed_by_nova=True))
+    kept = written(snapshot(nova=state(kind=StateKind.NONE), libvirt=guests))
+    assert lines(kept.promised) == {
+        (I1, Cause.INSTANCE, "MEMORY_MB", 128),
+        (I1, Cause.INSTANCE, "VCPU", 1),
+        (uuid("i2"), Cause.INSTANCE, "DISK_GB", 7),
+        (uuid("i2"), Cause.INSTANCE, "MEMORY_MB", 256),
+        (uuid("i2"), Cause.INSTANCE, "VCPU", 2),
+    }
+
+
+def test_without_a_cloud_and_without_libvirt_nothing_is_known():
+    kept = written(snapshot(nova=state(kind=StateKind.NONE), libvirt=host(domain()), lost=[LIBVIRT]))
+    assert not kept.state_known
+    assert kept.promised.claims == ()
+
+
+NOTICED = {
+    "an instance came": {"nova": state(instance(), instance("i2"))},
+    "an instance went": {"nova": state()},
+    "an instance grew": {"nova": state(instance(flavor=FLAVOR_B))},
+    "a guest came": {"libvirt": host(domain(), domain("i2"))},
+    "a guest grew": {"libvirt": host(domain(vcpus=2))},
+    "a volume by hand": {"lvm": group(20, volume("x", 1))},
+}
+
+
+@pytest.mark.parametrize("changes", NOTICED.values(), ids=NOTICED.keys())
+def test_the_digest_notices(changes):
+    assert digest(written(snapshot(**settled_world(**changes)), lvm_settings())) != digest(
+        written(WORLD, lvm_settings())
+    )
+
+
+def test_the_digest_does_not_rest_on_what_is_recorded():
+    nova = state(instance(task_state="migrating"), migrations=(migration(kind="live-migration"),))
+    moved = snapshot(**settled_world(nova=nova))
+    held_by_move = snapshot(**settled_world(nova=nova, placement=view(allocations(uuid("migration-1"), VCPU=1))))
+    assert digest(written(moved)) == digest(written(held_by_move))
+    assert written(moved).promised != written(held_by_move).promised
+
+
+def test_providers_of_the_tree_are_told_apart():
+    assert provider_key(view(), ROOT_UUID) == ("root", "")
+    assert provider_key(view(), uuid("child")) == ("provider", uuid("child"))
+
+
+def test_what_is_recorded_on_a_child_is_the_child_s():
+    on_child = tuple(dataclasses.replace(a, provider_uuid=uuid("child")) for a in allocations(I1, VGPU=1))
+    kept = written(snapshot(placement=view(on_child)))
+    assert [c.provider_key for c in kept.recorded.claims] == [("provider", uuid("child"))]

@@ -1,0 +1,131 @@
+"""``reserved`` of one class: the formulas of design 3.4, as tables of literals."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from agent.model.books import ReserveTerms
+from agent.model.claim import Cause, Claim, Consumer, Origin
+from agent.model.placement import ROOT
+from agent.model.settings import UnmanagedPolicy
+from agent.model.units import GIB
+from agent.stages.reserve import not_below, raised
+from tests.rigs.facts import inventory, settings
+
+
+def guest(resource_class, amount):
+    return _claim(resource_class, amount, Cause.FOREIGN_GUEST)
+
+
+def made_by(cause, size_bytes):
+    return dataclasses.replace(_claim("DISK_GB", 99, cause), size_bytes=size_bytes)
+
+
+def _claim(resource_class, amount, cause):
+    return Claim(
+        consumer=Consumer(key="x", kind="domain"),
+        cause=cause,
+        resource_class=resource_class,
+        amount=amount,
+        provider_key=ROOT,
+        source=Origin("libvirt", "domain", "x"),
+    )
+
+
+def by_hand(size_bytes):
+    return made_by(Cause.FOREIGN_VOLUME, size_bytes)
+
+
+VCPU = inventory("VCPU", 48, allocation_ratio=4.0, reserved=2)
+DISK = inventory("DISK_GB", 20)
+
+AMOUNTS = {
+    "nothing unmanaged": (VCPU, [], 2),
+    "a guest of 8 at ratio 4 takes 2": (VCPU, [guest("VCPU", 8)], 4),
+    "rounded up": (VCPU, [guest("VCPU", 9)], 5),
+    "rounded once, over the sum: 1+1+1+1 at ratio 4 is 1": (VCPU, [guest("VCPU", 1)] * 4, 3),
+    "one more": (VCPU, [guest("VCPU", 1)] * 5, 4),
+    "a ratio below 1 takes more": (inventory("VCPU", 48, allocation_ratio=0.5), [guest("VCPU", 3)], 6),
+    # 21 / 1.4 in binary floating point is 15.000000000000002.
+    "15 times 1.4 is 21": (inventory("VCPU", 48, allocation_ratio=1.4), [guest("VCPU", 21)], 15),
+    "memory at 1.5": (inventory("MEMORY_MB", 8192, allocation_ratio=1.5), [guest("MEMORY_MB", 1024)], 683),
+    "dedicated CPUs at 1": (inventory("PCPU", 8), [guest("PCPU", 3)], 3),
+    "another class's": (VCPU, [guest("MEMORY_MB", 512), by_hand(GIB)], 2),
+    "an instance's is promised, not unmanaged": (VCPU, [_claim("VCPU", 8, Cause.INSTANCE)], 2),
+    "bytes": (DISK, [by_hand(3 * GIB)], 3),
+    "one byte more is one GiB more": (DISK, [by_hand(3 * GIB + 1)], 4),
+    "bytes are summed before they are rounded": (DISK, [by_hand(GIB // 2)] * 3, 2),
+    "bytes are physical: no ratio": (inventory("DISK_GB", 20, allocation_ratio=2.0), [by_hand(3 * GIB)], 3),
+    "every cause of bytes": (
+        DISK,
+        [
+            by_hand(GIB // 4),
+            made_by(Cause.VOLUME_ORPHANED, GIB // 4),
+            made_by(Cause.BLOCK_STORAGE, GIB // 4),
+            made_by(Cause.FOREIGN_GUEST, GIB // 4),
+        ],
+        1,
+    ),
+    "never above the total": (DISK, [by_hand(21 * GIB)], 20),
+}
+
+
+@pytest.mark.parametrize(("before", "claims", "expected"), AMOUNTS.values(), ids=AMOUNTS.keys())
+def test_amounts(before, claims, expected):
+    after, _ = raised(before, "own", claims, settings())
+    assert after == dataclasses.replace(before, reserved=expected)
+
+
+def test_what_finds_no_room_is_told():
+    _, terms = raised(dataclasses.replace(DISK, reserved=5), "own", [by_hand(18 * GIB)], settings())
+    assert terms == ReserveTerms(resource_class="DISK_GB", terms=(("own", 5), ("foreign-volume", 18)), overflow=3)
+
+
+def test_the_terms_say_what_each_cause_takes_and_add_up():
+    claims = [by_hand(GIB // 2), made_by(Cause.BLOCK_STORAGE, 2 * GIB), made_by(Cause.VOLUME_ORPHANED, GIB // 4)]
+    after, terms = raised(dataclasses.replace(DISK, reserved=2), "reserved_host_disk_mb", claims, settings())
+    assert terms.terms[0] == ("reserved_host_disk_mb", 2)
+    assert dict(terms.terms)["block-storage"] == 2
+    assert after.reserved == sum(amount for _, amount in terms.terms) == 5
+
+
+RESERVE, REPORT, IGNORE = UnmanagedPolicy.RESERVE, UnmanagedPolicy.REPORT, UnmanagedPolicy.IGNORE
+
+
+@pytest.mark.parametrize(
+    ("volumes", "guests", "expected"),
+    [(RESERVE, RESERVE, 6), (RESERVE, REPORT, 5), (REPORT, RESERVE, 1), (IGNORE, RESERVE, 1), (REPORT, IGNORE, 0)],
+)
+def test_each_policy_rules_its_own_causes(volumes, guests, expected):
+    claims = [
+        by_hand(GIB),
+        made_by(Cause.VOLUME_ORPHANED, 2 * GIB),
+        made_by(Cause.BLOCK_STORAGE, 2 * GIB),
+        made_by(Cause.FOREIGN_GUEST, GIB),
+    ]
+    after, _ = raised(DISK, "own", claims, settings(foreign_volumes=volumes, unknown_guests=guests))
+    assert after.reserved == expected
+
+
+TERMS = ReserveTerms(resource_class="DISK_GB", terms=(("own", 2),))
+DOUBT = {
+    "placement holds more: kept": (
+        2,
+        inventory("DISK_GB", 20, reserved=7),
+        7,
+        (("own", 2), ("kept-from-placement", 5)),
+    ),
+    "placement holds less: ours": (2, inventory("DISK_GB", 20, reserved=1), 2, (("own", 2),)),
+    "the same": (2, inventory("DISK_GB", 20, reserved=2), 2, (("own", 2),)),
+    "the class is new": (2, None, 2, (("own", 2),)),
+    "more than there is now": (2, inventory("DISK_GB", 99, reserved=50), 20, (("own", 2), ("kept-from-placement", 18))),
+}
+
+
+@pytest.mark.parametrize(("ours", "observed", "expected", "terms"), DOUBT.values(), ids=DOUBT.keys())
+def test_on_doubt_it_is_not_lowered(ours, observed, expected, terms):
+    after, said = not_below(dataclasses.replace(DISK, reserved=ours), TERMS, observed)
+    assert after.reserved == expected
+    assert said.terms == terms

@@ -1,0 +1,136 @@
+"""Who else writes our root: nova-compute by its trait and its heartbeat, any other by two strikes."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+
+import pytest
+
+from agent.model.audit import WrittenProvider
+from agent.model.books import DesiredProvider, FrozenClass
+from agent.model.placement import ROOT
+from agent.resources import OWNED_CLASSES
+from agent.stages.rival import judged, remembered, rival_of
+from tests.rigs.facts import NODE, NOW, ROOT_UUID, inventory, root, service, settings, state
+
+NOVA = frozenset({"COMPUTE_NODE", "OWNER_NOVA"})
+OURS = frozenset({"COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE"})
+
+
+def seen(seconds, **changes):
+    return state(service=service(last_seen_up=NOW - datetime.timedelta(seconds=seconds), **changes))
+
+
+ALIVE, DEAD = seen(5), seen(61)
+NEW = state(service=service(last_seen_up=None, created_at=NOW - datetime.timedelta(seconds=5)))
+NEVER = state(service=service(last_seen_up=None, created_at=NOW - datetime.timedelta(days=1)))
+
+# (traits, state, takeover) -> written or not
+GUARD = {
+    "ours": (OURS, ALIVE, False, True),
+    "nova's, dead": (NOVA, DEAD, False, False),
+    "nova's, dead, takeover": (NOVA, DEAD, True, True),
+    "nova's, alive, takeover": (NOVA, ALIVE, True, False),
+    "nova's, alive to the second": (NOVA, seen(60), True, False),
+    "nova's, no service row, takeover": (NOVA, state(), True, True),
+    "nova's, state not read, takeover": (NOVA, None, True, False),
+    "nova's, started five seconds ago": (NOVA, NEW, True, False),
+    "nova's, never reported for a day": (NOVA, NEVER, True, True),
+    "nova's, forced down and still reporting": (NOVA, seen(5, forced_down=True), True, False),
+    "nova's, forced down and silent": (NOVA, seen(61, forced_down=True), True, True),
+    "nova's, disabled is not dead": (NOVA, seen(5, disabled=True), True, False),
+    "both, nova-compute dead": (NOVA | OURS, DEAD, False, True),
+    "both, nova-compute alive": (NOVA | OURS, ALIVE, False, False),
+    "both, state not read": (NOVA | OURS, None, False, False),
+    "nobody's": (frozenset(), ALIVE, False, True),
+}
+
+
+@pytest.mark.parametrize(("traits", "known", "takeover", "may_write"), GUARD.values(), ids=GUARD.keys())
+def test_nova_compute(traits, known, takeover, may_write):
+    rival = rival_of(root(traits=traits), known, settings(takeover=takeover), None)
+    assert (rival is None) is may_write
+
+
+def test_a_root_that_does_not_exist_has_no_rival():
+    assert rival_of(None, None, settings(), written(strikes=2)) is None
+
+
+VCPU = inventory("VCPU", 4, allocation_ratio=4.0)
+MEMORY = inventory("MEMORY_MB", 512)
+
+
+def written(*inventories, strikes=0):
+    return WrittenProvider(provider_uuid=ROOT_UUID, inventories=inventories or (VCPU,), strikes=strikes)
+
+
+def wanted(*inventories, **changes):
+    plain = DesiredProvider(
+        key=ROOT,
+        uuid=ROOT_UUID,
+        name=NODE,
+        parent_uuid=None,
+        inventories=inventories or (VCPU,),
+        owned_classes=OWNED_CLASSES,
+    )
+    return dataclasses.replace(plain, **changes)
+
+
+BY_API = dataclasses.replace(VCPU, allocation_ratio=16.0)
+THEIRS = dataclasses.replace(VCPU, total=99)
+FROZEN = (FrozenClass(resource_class="VCPU", why="libvirt could not be read"),)
+# (what we wrote and its strikes, what is there, what is wanted now) -> strikes
+STRIKES = {
+    "as we left it": (0, (VCPU,), wanted(), 0),
+    "changed": (0, (THEIRS,), wanted(), 1),
+    "changed a second time": (1, (THEIRS,), wanted(), 2),
+    "changed, and then not": (1, (VCPU,), wanted(), 0),
+    "taken away": (0, (), wanted(), 1),
+    "a ratio set through the API is kept, and is no strike": (0, (BY_API,), wanted(BY_API), 0),
+    "changed to what is wanted now anyway": (1, (THEIRS,), wanted(THEIRS), 0),
+    "a class that is not ours": (0, (VCPU, inventory("CUSTOM_X", 1)), wanted(), 0),
+    "a class that is frozen proves nothing": (0, (THEIRS,), wanted(frozen=FROZEN), 0),
+    "two stay two": (2, (VCPU,), wanted(), 2),
+}
+
+
+@pytest.mark.parametrize(("before", "there", "now_wanted", "after"), STRIKES.values(), ids=STRIKES.keys())
+def test_strikes(before, there, now_wanted, after):
+    judgement = judged(written(strikes=before), root(*there), now_wanted)
+    assert judgement == written(strikes=after)
+
+
+def test_a_provider_deleted_from_outside_is_no_strike():
+    assert judged(written(strikes=1), None, wanted()) is None
+
+
+def test_what_was_never_written_cannot_be_changed():
+    assert judged(None, root(THEIRS), wanted()) is None
+
+
+@pytest.mark.parametrize(("strikes", "stopped"), [(0, False), (1, False), (2, True)])
+def test_two_strikes_stop_the_writing(strikes, stopped):
+    rival = rival_of(root(THEIRS, traits=OURS), state(), settings(), written(strikes=strikes))
+    assert (rival is not None) is stopped
+
+
+def test_the_rival_is_told_with_both_versions():
+    rival = rival_of(root(THEIRS, traits=OURS), state(), settings(), written(VCPU, MEMORY, strikes=2))
+    assert rival is not None
+    assert rival.why == (
+        "what we wrote was changed by somebody else in 2 audits in a row: "
+        "MEMORY_MB total=512 reserved=0 max_unit=512 ratio=1.0 is now absent; "
+        "VCPU total=4 reserved=0 max_unit=4 ratio=4.0 is now VCPU total=99 reserved=0 max_unit=4 ratio=4.0"
+    )
+
+
+def test_a_rival_that_paused_is_still_one():
+    rival = rival_of(root(VCPU, traits=OURS), state(), settings(), written(strikes=2))
+    assert rival is not None
+    assert rival.why.endswith("now equal again")
+
+
+def test_strikes_outlive_the_write_that_puts_it_right():
+    assert remembered(written(strikes=1), wanted(MEMORY)) == written(MEMORY, strikes=1)
+    assert remembered(None, wanted(MEMORY)) == written(MEMORY)

@@ -1,0 +1,255 @@
+"""Rows that the commands and the report print: spec/scenarios rows 1 to 4, 16, 74, 75 and 91 among them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from agent.model.host import DomainState
+from agent.model.report import EvacuationNote, HostSummary, Verdict
+from agent.model.snapshot import FILESYSTEM, LIBVIRT, PLACEMENT, STATE
+from agent.model.storage import StorageFacts, VolumeGroup
+from agent.stages.rows import evacuation_notes, inventory_rows, ledger_rows, summary, trait_rows
+from tests.rigs.facts import (
+    FLAVOR_A,
+    FLAVOR_B,
+    NODE,
+    ROOT_UUID,
+    allocations,
+    decided,
+    domain,
+    filesystem,
+    group,
+    host,
+    instance,
+    inventory,
+    lvm_settings,
+    migration,
+    root,
+    service,
+    settings,
+    settled_world,
+    snapshot,
+    state,
+    uuid,
+    view,
+    volume,
+    without,
+)
+
+I1 = uuid("i1")
+ROOT_IS = (ROOT_UUID, NODE)
+
+
+def ledger(world, chosen=None):
+    decision = decided(world, chosen)
+    return ledger_rows(decision.rows, world.placement.value, decision.tree, ROOT_IS)
+
+
+def test_one_row_for_each_consumer_and_class():
+    rows = ledger(snapshot(**settled_world()))
+    assert [(r.consumer_uuid, r.resource_class, r.promised, r.held, r.recorded, r.verdict) for r in rows] == [
+        (I1, "DISK_GB", 1, None, 1, Verdict.AGREED),
+        (I1, "MEMORY_MB", 128, 128, 128, Verdict.AGREED),
+        (I1, "VCPU", 1, 1, 1, Verdict.AGREED),
+    ]
+    assert {(r.consumer_kind, r.consumer_name, r.cause, r.provider, r.provider_uuid) for r in rows} == {
+        ("instance", "i1", "instance", NODE, ROOT_UUID)
+    }
+    assert rows[2].source == f"nova instances {I1}, libvirt domain {I1}, placement allocations {I1}"
+
+
+def test_the_operator_s_reserves_come_first():
+    chosen = lvm_settings(reserved_host_cpus=2, reserved_host_disk_mib=1025)
+    rows = ledger(snapshot(lvm=group(20, volume("x", 2.5))), chosen)
+    assert [(r.consumer_key, r.consumer_kind, r.cause, r.resource_class, r.held, r.verdict) for r in rows] == [
+        ("reserved_host_disk_mb", "host", "host-reserved", "DISK_GB", 2, Verdict.RESERVED),
+        ("reserved_host_cpus", "host", "host-reserved", "VCPU", 2, Verdict.RESERVED),
+        ("vg0/x", "volume", "foreign-volume", "DISK_GB", 3, Verdict.UNMANAGED),
+    ]
+    assert rows[0].source == "config [DEFAULT] reserved_host_disk_mb"
+    assert (rows[2].size_bytes, rows[2].consumer_uuid) == (2684354560, None)
+
+
+def test_a_same_host_resize_that_one_consumer_holds_has_two_causes():
+    nova = state(
+        instance(task_state="resize_prep", old_flavor=FLAVOR_A, new_flavor=FLAVOR_B),
+        migrations=(migration(dest_host="cmp1", dest_node=NODE),),
+    )
+    rows = ledger(snapshot(**settled_world(nova=nova)))
+    assert {(r.resource_class, r.promised, r.cause) for r in rows} == {
+        ("DISK_GB", 6, "instance+resize-here"),
+        ("MEMORY_MB", 384, "instance+resize-here"),
+        ("VCPU", 3, "instance+resize-here"),
+    }
+
+
+def test_a_child_provider_s_row_bears_its_name():
+    child = root(uuid=uuid("gpu"), name="gpu0", parent_uuid=ROOT_UUID)
+    on_child = tuple(dataclasses.replace(a, provider_uuid=uuid("gpu")) for a in allocations(I1, VGPU=1))
+    (row,) = ledger(snapshot(placement=view(on_child, providers=(root(), child))))
+    assert (row.provider, row.provider_uuid, row.resource_class, row.recorded) == ("gpu0", uuid("gpu"), "VGPU", 1)
+
+
+def inventories(world, chosen=None):
+    rows = inventory_rows(world.placement.value, decided(world, chosen).tree)
+    return {(r.wanted or r.recorded).resource_class: r for r in rows}
+
+
+def test_wanted_stands_beside_recorded_with_use_and_free():
+    held = root(inventory("CUSTOM_X", 7), inventory("PCPU", 2), inventory("VCPU", 9, allocation_ratio=2.0))
+    world = snapshot(placement=view(allocations(I1, VCPU=10), provider=held))
+    rows = inventories(world, settings(reserved_host_cpus=1))
+    vcpu = rows["VCPU"]
+    assert vcpu.wanted == inventory("VCPU", 4, reserved=1, allocation_ratio=2.0)
+    assert vcpu.recorded == inventory("VCPU", 9, allocation_ratio=2.0)
+    assert (vcpu.used, vcpu.free, vcpu.terms) == (10, -4.0, (("reserved_host_cpus", 1),))
+    assert (rows["PCPU"].wanted, rows["PCPU"].recorded) == (None, inventory("PCPU", 2))
+    assert rows["CUSTOM_X"].wanted == rows["CUSTOM_X"].recorded == inventory("CUSTOM_X", 7)
+    assert (rows["MEMORY_MB"].wanted, rows["MEMORY_MB"].recorded) == (inventory("MEMORY_MB", 512), None)
+
+
+def test_a_frozen_class_is_wanted_as_it_is():
+    held = inventory("VCPU", 9, allocation_ratio=2.0)
+    rows = inventories(snapshot(placement=view(provider=root(held)), lost=[LIBVIRT]))
+    assert rows["VCPU"].wanted == rows["VCPU"].recorded == held
+
+
+def test_without_placement_use_and_free_are_unknown_not_zero():
+    rows = inventories(snapshot(lost=[PLACEMENT]))
+    assert {(r.recorded, r.used, r.free) for r in rows.values()} == {(None, None, None)}
+    assert set(rows) == {"DISK_GB", "MEMORY_MB", "VCPU"}
+
+
+def test_traits_say_whose_they_are():
+    traits = frozenset({"COMPUTE_NODE", "CUSTOM_X", "COMPUTE_STATUS_DISABLED"})
+    world = snapshot(placement=view(provider=root(traits=traits)), nova=state(service=service()))
+    rows = trait_rows(world.placement.value, decided(world).tree)
+    assert {(r.trait, r.wanted, r.recorded, r.owner) for r in rows} == {
+        ("COMPUTE_NODE", True, True, "ours"),
+        ("COMPUTE_STATUS_DISABLED", False, True, "ours"),
+        ("CUSTOM_OWNER_STOCKTAKE", True, False, "ours"),
+        ("CUSTOM_X", True, True, "operator"),
+    }
+    assert {(r.provider, r.provider_uuid) for r in rows} == {(NODE, ROOT_UUID)}
+
+
+def test_finished_evacuations_are_noted_newest_first_of_each_instance():
+    old = migration(1, kind="evacuation", status="completed")
+    new = migration(2, kind="evacuation", status="done")
+    lost = migration(3, "i9", kind="evacuation", status="done", uuid=None, dest_host=None)
+    nova = state(instance(flavor=FLAVOR_B, host="cmp2"), finished_evacuations=(new, old, lost))
+    assert set(evacuation_notes(nova)) == {
+        EvacuationNote(
+            instance_uuid=I1,
+            migration_uuid=uuid("migration-2"),
+            status="done",
+            vcpus=2,
+            memory_mib=256,
+            dest_host="cmp2",
+        ),
+        EvacuationNote(
+            instance_uuid=uuid("i9"),
+            migration_uuid="3",
+            status="done",
+            vcpus=None,
+            memory_mib=None,
+            dest_host="unknown",
+        ),
+    }
+    assert evacuation_notes(None) == ()
+
+
+def summed(world, chosen=None):
+    chosen = chosen or settings()
+    decision = decided(world, chosen)
+    return summary(world, chosen, NODE, decision.rows, decision.tree)
+
+
+EMPTY = HostSummary(
+    node=NODE,
+    free_ram_mib=412,
+    free_disk_gib=6,
+    free_vcpus=4,
+    total_vcpus=4,
+    used_vcpus=0,
+    phys_ram_mib=512,
+    used_ram_mib=0,
+    phys_disk_gib=6,
+    used_disk_gib=0,
+)
+VG = StorageFacts(
+    groups=(VolumeGroup(name="vg0", uuid="u", size_bytes=1073741824, free_bytes=536870912, extent_bytes=4194304),)
+)
+SUMMARY = {
+    "s1 nothing": (snapshot(), settings(), {}),
+    "s2 reserves": (
+        snapshot(),
+        settings(reserved_host_cpus=1, reserved_host_memory_mib=512, reserved_host_disk_mib=1024),
+        {"used_vcpus": 1, "used_ram_mib": 512, "used_disk_gib": 1},
+    ),
+    "s4 one instance": (
+        snapshot(**settled_world(nova=state(instance(), instance("i2", vm_state="deleted")))),
+        settings(),
+        {"free_vcpus": 3, "used_vcpus": 1, "used_ram_mib": 128, "used_disk_gib": 1},
+    ),
+    "s12 half a GiB of reserve is truncated here": (
+        snapshot(),
+        settings(reserved_host_disk_mib=512),
+        {"used_disk_gib": 0},
+    ),
+    "s16 truncated": (snapshot(files=filesystem(99.7)), settings(), {"free_disk_gib": 99, "phys_disk_gib": 99}),
+    "s74 memory used": (
+        snapshot(libvirt=host(memory_mib=15814, memory_used_mib=5574)),
+        settings(),
+        {"free_ram_mib": 10240, "phys_ram_mib": 15814},
+    ),
+    "s75 file-backed": (
+        snapshot(),
+        settings(file_backed_memory_mib=1048576),
+        {"phys_ram_mib": 1048576},
+    ),
+    "s91 never below what the storage says is used": (
+        snapshot(lvm=VG),
+        lvm_settings(),
+        {"phys_disk_gib": 1, "free_disk_gib": 0, "used_disk_gib": 1},
+    ),
+    "a guest that is off takes no CPU time": (
+        snapshot(**settled_world(libvirt=host(domain(state=DomainState.SHUTOFF)))),
+        settings(),
+        {"free_vcpus": 4, "used_vcpus": 1, "used_ram_mib": 128, "used_disk_gib": 1},
+    ),
+    "dedicated CPUs are CPUs": (
+        snapshot(),
+        settings(cpu_shared_set=(0, 1), cpu_dedicated_set=(2,)),
+        {"free_vcpus": 3, "total_vcpus": 3},
+    ),
+    "meminfo not readable": (
+        snapshot(libvirt=dataclasses.replace(host(), memory_used_mib=None)),
+        settings(),
+        {"free_ram_mib": None},
+    ),
+    "file system not read": (
+        snapshot(lost=[FILESYSTEM]),
+        settings(),
+        {"free_disk_gib": None, "phys_disk_gib": None},
+    ),
+}
+
+
+@pytest.mark.parametrize(("world", "chosen", "expected"), SUMMARY.values(), ids=SUMMARY.keys())
+def test_summary(world, chosen, expected):
+    assert summed(world, chosen) == dataclasses.replace(EMPTY, **expected)
+
+
+def test_there_is_no_summary_of_a_host_that_was_not_read():
+    world = snapshot(lost=[LIBVIRT])
+    assert summed(world) is None
+    assert summary(snapshot(), settings(), None, (), None) is None
+
+
+def test_a_lost_state_source_shows_unknown_verdicts():
+    world = without(snapshot(**settled_world()), STATE)
+    assert {r.verdict for r in ledger(world)} == {Verdict.UNKNOWN}
+    assert {r.promised for r in ledger(world)} == {None}
