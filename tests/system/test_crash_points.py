@@ -1,0 +1,174 @@
+"""SIGKILL between any two writes, and while a file is replaced: the next start makes everything right.
+
+The agent knows nothing of this: a gateway before Placement counts the writes and kills
+the process, inotify tells when a file is about to be replaced.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import random
+import select
+import struct
+import threading
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.rigs import placement as placements
+from tests.rigs.domains import domain_xml, node_xml
+from tests.rigs.gateway import Asked, Dropped, Gateway, gateway
+from tests.rigs.host import AgentHost, Daemon
+from tests.rigs.placement import Rest
+from tests.rigs.wait import until
+
+# What a new host writes, in order; the fixture ``undisturbed`` holds it against a run.
+WRITES = (
+    "POST /resource_providers",
+    "PUT /resource_providers/ROOT/inventories",
+    "PUT /traits/CUSTOM_OWNER_STOCKTAKE",
+    "PUT /resource_providers/ROOT/traits",
+)
+IN_CREATE = 0x100
+KILLS = 3
+
+
+@pytest.fixture(scope="module")
+def placement(tmp_path_factory) -> Iterator[Rest]:
+    with placements.running(tmp_path_factory.mktemp("placement")) as rest:
+        yield rest
+
+
+@pytest.fixture
+def between(placement: Rest) -> Iterator[Gateway]:
+    with gateway(placement.server.url) as made:
+        yield made
+
+
+@pytest.fixture
+def host(tmp_path: Path, between: Gateway) -> AgentHost:
+    return new_host(tmp_path, between)
+
+
+def new_host(folder: Path, between: Gateway) -> AgentHost:
+    """A host that the cloud knows nothing of, with a guest that nobody knows; it makes its identity itself."""
+    node = folder / "node.xml"
+    node.write_text(node_xml(cpus=6, memory_mib=8192, domains=[domain_xml("stranger", vcpus=2, memory_mib=512)]))
+    made = AgentHost(folder=folder, name=f"cmp-{uuid.uuid4()}", placement_url=between.url, libvirt_uri=f"test://{node}")
+    made.configure()
+    made.make_cell().dispose()
+    return made
+
+
+def node(guest: str) -> str:
+    return node_xml(cpus=6, memory_mib=8192, domains=[domain_xml(guest, vcpus=2, memory_mib=512)])
+
+
+def root_of(host: AgentHost) -> str:
+    return (host.folder / "state" / "compute_id").read_text().strip()
+
+
+def published(placement: Rest, host: AgentHost) -> tuple[dict, set]:
+    """What Placement holds of the one provider of this host's name."""
+    found = placement.done("GET", f"/resource_providers?name={host.name}")["resource_providers"]
+    assert [provider["uuid"] for provider in found] == [root_of(host)]
+    return placement.inventories(root_of(host)), placement.traits(root_of(host))
+
+
+def unhurt(host: AgentHost) -> dict:
+    """Both files are whole; the report."""
+    history = json.loads((host.folder / "state" / "findings.json").read_text())
+    assert [sighting["code"] for sighting in history["sightings"]] == ["guest-unknown"]
+    return host.report()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(placement: Rest, tmp_path_factory) -> tuple[dict, set]:
+    """What a run that nobody disturbs publishes for such a host."""
+    with gateway(placement.server.url) as through:
+        other = new_host(tmp_path_factory.mktemp("undisturbed"), through)
+        assert other.agent("--once").code == 3
+        assert tuple(write.replace(root_of(other), "ROOT") for write in through.writes) == WRITES
+    inventories, traits = published(placement, other)
+    assert (inventories["VCPU"]["total"], inventories["VCPU"]["reserved"]) == (6, 1)
+    return inventories, traits
+
+
+@pytest.mark.parametrize("moment", ["before it arrives", "before it is answered"])
+@pytest.mark.parametrize("number", range(len(WRITES)), ids=lambda number: WRITES[number].replace("/", "_"))
+def test_killed_at_any_write_the_next_start_converges(placement, host, between, undisturbed, number, moment):
+    with host.daemon() as daemon:
+        count = iter(range(len(WRITES) + 1))
+
+        def kill_at_the_write(asked: Asked) -> None:
+            if asked.is_write and next(count) == number:
+                daemon.process.kill()
+                daemon.process.wait()
+                raise Dropped
+
+        if moment == "before it arrives":
+            between.before = kill_at_the_write
+        else:
+            between.after = kill_at_the_write
+        assert daemon.ended(30) == -9
+    assert len(between.writes) == number + 1
+    between.before = between.after = lambda _asked: None
+    ended = host.agent("--once")
+    assert (ended.code, ended.stderr.count("Traceback")) == (3, 0)
+    assert published(placement, host) == undisturbed
+    assert unhurt(host)["audit"]["outcome"] == "findings"
+    # What had been carried out is not written again; a custom trait's name is made sure of by each process.
+    again = [write for write in between.writes[number + 1 :] if "/traits/CUSTOM" not in write]
+    cut = number + (moment == "before it is answered")
+    assert [write.replace(root_of(host), "ROOT") for write in again] == [w for w in WRITES[cut:] if "CUSTOM" not in w]
+
+
+class Folder:
+    """Tells when a file appears in a folder, by inotify: a few microseconds after its creation."""
+
+    def __init__(self, path: Path) -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        self._number = libc.inotify_init1(os.O_CLOEXEC)
+        assert self._number >= 0, os.strerror(ctypes.get_errno())
+        assert libc.inotify_add_watch(self._number, os.fsencode(path), IN_CREATE) >= 0
+
+    def news(self, daemon: Daemon, beginning: str) -> bool:
+        """Whether a file whose name begins so has come since the last look."""
+        assert daemon.process.poll() is None, daemon.text()
+        is_any = select.select([self._number], [], [], 0)[0]
+        return bool(is_any) and any(name.startswith(beginning) for name in self._names())
+
+    def close(self) -> None:
+        os.close(self._number)
+
+    def _names(self) -> list[str]:
+        events, names = os.read(self._number, 65536), []
+        while events:
+            (length,) = struct.unpack_from("I", events, 12)
+            names.append(events[16 : 16 + length].rstrip(b"\0").decode())
+            events = events[16 + length :]
+        return names
+
+
+@pytest.mark.parametrize("where", ["state", "run"])
+def test_killed_while_a_file_is_replaced_leaves_the_old_file_or_the_new_one(host, undisturbed, placement, where):
+    name = {"state": "findings.json", "run": "report.json"}[where]
+    ages = random.Random()
+    host.agent("--once")
+    for _ in range(KILLS):
+        (host.folder / "node.xml").write_text(node(f"guest-{ages.random()}"))  # another finding: both files are due
+        with contextlib.closing(Folder(host.folder / where)) as folder, host.daemon() as daemon:
+            until(lambda: folder.news(daemon, f"{name}."), 30, f"{name} is replaced")
+            threading.Event().wait(ages.uniform(0, 0.003))
+            daemon.process.kill()
+            assert daemon.ended() == -9
+        assert unhurt(host)["audit"]["outcome"] == "findings"
+    (host.folder / "node.xml").write_text(node("stranger"))
+    assert host.agent("--once").code == 3
+    assert unhurt(host)["audit"]["outcome"] == "findings"
+    assert published(placement, host) == undisturbed
