@@ -1,0 +1,157 @@
+"""The installed agent on this machine's own qemu:///system: real QEMU guests, a real Placement, the daemon's signals.
+
+Other tests may have guests of their own there, so unknown guests are reported here and change no figure.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent.model.nova import Flavor
+from tests.rigs import placement as placements
+from tests.rigs.host import AgentHost, Daemon
+from tests.rigs.libvirtd import SystemLibvirtd, libvirtd_program, system_libvirtd
+from tests.rigs.placement import Rest
+from tests.rigs.wait import until
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.xdist_group("qemu-system"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="qemu:///system is root's"),
+    pytest.mark.skipif(libvirtd_program() is None, reason="libvirtd is not installed"),
+    pytest.mark.skipif(shutil.which("qemu-system-x86_64") is None, reason="QEMU is not installed"),
+]
+FLAVOR = Flavor(id=1, name="tiny", vcpus=1, memory_mib=64, root_gib=0, ephemeral_gib=0, swap_mib=0)
+BIG = Flavor(id=2, name="big", vcpus=2, memory_mib=96, root_gib=0, ephemeral_gib=0, swap_mib=0)
+
+
+@pytest.fixture(scope="module")
+def system() -> Iterator[SystemLibvirtd]:
+    with system_libvirtd() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def placement(tmp_path_factory) -> Iterator[Rest]:
+    with placements.running(tmp_path_factory.mktemp("placement")) as rest:
+        yield rest
+
+
+@pytest.fixture
+def host(tmp_path: Path, placement: Rest, system: SystemLibvirtd) -> Iterator[AgentHost]:
+    made = AgentHost(
+        folder=tmp_path,
+        name=system.connection.getHostname(),
+        placement_url=placement.server.url,
+        libvirt_uri=system.uri,
+        provider_uuid=placements.new_uuid(),
+        options={"agent": {"unknown_guests": "report"}},
+    )
+    made.configure()
+    yield made
+    for consumer in placement.done("GET", f"/resource_providers/{made.provider_uuid}/allocations")["allocations"]:
+        placement.release(consumer)
+    placement.delete_provider(made.provider_uuid)  # its name is this machine's: the next test makes its own
+
+
+def held(report: dict, consumer: str) -> dict[str, int]:
+    """Resource class to what the report says the host holds for this consumer."""
+    return {row["resource_class"]: row["held"] for row in report["ledger"] if row["consumer_uuid"] == consumer}
+
+
+def own_findings(report: dict, *consumers: str) -> list[str]:
+    return [f["code"] for f in report["audit"]["findings"] if f["consumer_uuid"] in consumers]
+
+
+def printed(*command: str) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "LC_ALL": "C"}).stdout
+
+
+def test_once_publishes_what_standard_tools_say_and_a_second_run_writes_nothing(placement, host, system):
+    with system.started(vcpus=1, memory_mib=64) as small, system.started(vcpus=2, memory_mib=96) as big:
+        guests = [
+            host.instance("small", uuid=small.UUIDString(), flavor=FLAVOR),
+            host.instance("big", uuid=big.UUIDString(), flavor=BIG, flavor_id=2),
+        ]
+        host.make_cell(*guests).dispose()
+        assert host.agent("--once").code == 3  # the scheduler has not recorded them
+        inventories = placement.inventories(host.provider_uuid)
+        nodeinfo_mib = int(system.connection.getInfo()[1])
+        for guest in guests:
+            amounts = {"VCPU": guest.flavor.vcpus, "MEMORY_MB": guest.flavor.memory_mib}
+            placement.allocate({host.provider_uuid: amounts}, guest.uuid)
+        with placement.watched() as seen:
+            host.agent("--once")
+    report = host.report()
+    assert inventories["VCPU"]["total"] == int(printed("getconf", "_NPROCESSORS_ONLN"))
+    assert inventories["VCPU"]["max_unit"] == inventories["VCPU"]["total"]
+    assert inventories["MEMORY_MB"]["total"] == nodeinfo_mib
+    size_bytes = int(printed("df", "-B1", "--output=size", str(host.folder / "instances")).split()[-1])
+    assert inventories["DISK_GB"]["total"] == size_bytes // 2**30
+    assert held(report, guests[0].uuid) == {"VCPU": 1, "MEMORY_MB": 64}
+    assert held(report, guests[1].uuid) == {"VCPU": 2, "MEMORY_MB": 96}
+    assert own_findings(report, *(guest.uuid for guest in guests)) == []
+    assert {line.split()[0] for line in seen} == {"GET"}
+
+
+def test_memory_is_what_virsh_nodeinfo_says(placement, host):
+    host.make_cell().dispose()
+    host.agent("--once")
+    (line,) = [x for x in printed("virsh", "-r", "-c", "qemu:///system", "nodeinfo").splitlines() if "Memory" in x]
+    assert placement.inventories(host.provider_uuid)["MEMORY_MB"]["total"] == int(line.split()[-2]) // 1024
+
+
+@pytest.fixture
+def daemon(host: AgentHost) -> Iterator[Daemon]:
+    """One that audits at start and on events only."""
+    host.configure({"DEFAULT": {"update_resources_interval": -1}})
+    host.make_cell().dispose()
+    with host.daemon() as running:
+        running.first_audit()
+        until(lambda: "libvirt events connected" in running.text(), 30, "events")
+        yield running
+
+
+def test_a_guest_started_by_virsh_is_in_the_report_within_two_seconds(host, daemon, system, tmp_path):
+    (tmp_path / "guest.xml").write_text(system.guest_xml(vcpus=2, memory_mib=80))
+    virsh = ("virsh", "-c", system.uri)
+    name = printed(*virsh, "create", "--paused", str(tmp_path / "guest.xml")).split("'")[1]
+    started_at = time.monotonic()
+    try:
+        guest = system.connection.lookupByName(name).UUIDString()
+        until(lambda: held(host.report(), guest), 2, "the guest is in the report")
+        assert time.monotonic() - started_at < 2
+        assert held(host.report(), guest) == {"VCPU": 2, "MEMORY_MB": 80}
+    finally:
+        printed(*virsh, "destroy", name)
+    until(lambda: not held(host.report(), guest), 10, "the guest is gone")
+    assert daemon.process.poll() is None
+
+
+def test_hup_changes_the_interval_without_a_new_pid_and_the_new_one_works(host, daemon):
+    before = host.report()
+    host.configure({"DEFAULT": {"update_resources_interval": 1}})
+    daemon.send(signal.SIGHUP)
+    reasons: list[str] = []
+    seen = before
+    while reasons.count("interval") < 3:
+        seen = daemon.audit_after(seen)
+        reasons.extend(seen["audit"]["reasons"])
+    assert "reload" in reasons
+    assert daemon.process.poll() is None
+    assert "configuration reloaded" in daemon.text()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_stop_ends_with_0_within_five_seconds(daemon, number):
+    daemon.send(number)
+    assert daemon.ended(5) == 0
+    assert "Traceback" not in daemon.text()
