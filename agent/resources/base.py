@@ -44,10 +44,18 @@ class Resource(Protocol):
 def ratio(policy: RatioPolicy, snapshot: Snapshot, resource_class: str) -> float:
     """Configured wins; else what Placement's root holds; else the initial one (hypervisor-audit 4.2)."""
     if policy.configured:
-        return policy.configured
+        return storable(policy.configured)
     view = snapshot.placement.value
     observed = view.root.inventory(resource_class) if view and view.root else None
-    return observed.allocation_ratio if observed else policy.initial
+    return observed.allocation_ratio if observed else storable(policy.initial)
+
+
+def storable(allocation_ratio: float) -> float:
+    """The ratio as a Placement on MariaDB gives it back: six significant digits (a FLOAT column, measured).
+
+    Unrounded, 1.3333333333 would differ from what is there in every audit, and be written each time.
+    """
+    return float(f"{allocation_ratio:.6g}")
 
 
 def whole(resource_class: str, total: int, reserved: int, allocation_ratio: float) -> tuple[Inventory, ...]:
