@@ -27,6 +27,11 @@ def unit_of(resource_class: str) -> str:
     return _UNITS.get(resource_class, resource_class)
 
 
+def printable(text: str) -> str:
+    """Without control characters: a tenant chooses the names of instances, and a terminal obeys what it is sent."""
+    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
+
+
 def number(value: float) -> str:
     """Without needless decimals: 192, 19.5."""
     return str(int(value)) if value == int(value) else str(round(value, 3))

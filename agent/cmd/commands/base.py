@@ -23,15 +23,22 @@ from cliff.formatters.yaml_format import YAMLFormatter
 from cliff.lister import Lister
 
 from agent.cmd.usage import UsageError
+from agent.telemetry.wording import printable
 
 TEXT = "text"
 JSON = "json"
 TABLE = "table"
+VALUE = "value"
+# These are read line by line, or off a terminal; the others have an escape for every character.
+FOR_EYES = (TABLE, VALUE)
 Row = Sequence[Any]
 
 
 class Listing(NamedTuple):
-    """Columns and rows. ``people`` is the short form for a terminal; ``foot`` are lines below its table."""
+    """Columns and rows. ``people`` is the short form for a terminal; ``foot`` are lines below its table.
+
+    A cell for people may have line ends; names in it must have been made ``printable``.
+    """
 
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
@@ -60,7 +67,7 @@ class DocumentCommand(Command):
         if form == JSON:
             self.app.stdout.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
         else:
-            self.app.stdout.write("".join(f"{line}\n" for line in lines))
+            self.app.stdout.write("".join(f"{printable(line)}\n" for line in lines))
 
 
 class _Formatter(NamedTuple):
@@ -72,7 +79,7 @@ FORMATTERS: Mapping[str, ListFormatter] = {
     "csv": CSVLister(),
     "json": JSONFormatter(),
     TABLE: TableFormatter(),
-    "value": ValueFormatter(),
+    VALUE: ValueFormatter(),
     "yaml": YAMLFormatter(),
 }
 
@@ -108,6 +115,10 @@ class ListCommand(Lister):
         """Nothing; cliff would scan every distribution."""
         return ""
 
+    def columns(self, parsed_args: argparse.Namespace) -> tuple[str, ...]:  # noqa: ARG002 - for those that choose
+        """The columns that there are with these arguments."""
+        return self.COLUMNS
+
     @abstractmethod
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing | None, int]:
         """What to print, None where there is nothing to print from, and the exit code."""
@@ -124,29 +135,36 @@ class ListCommand(Lister):
         if found is None:
             return code
         self.formatter = FORMATTERS[parsed_args.formatter]
-        if parsed_args.formatter != TABLE:
+        if parsed_args.formatter not in FOR_EYES:
             self.produce_output(parsed_args, found.columns, found.rows)
-        elif parsed_args.columns or parsed_args.sort_columns:
-            self.produce_output(parsed_args, found.columns, found.rows)
-            self._foot(found)
+        elif parsed_args.formatter == VALUE or parsed_args.columns or parsed_args.sort_columns:
+            self.produce_output(parsed_args, found.columns, _on_one_line(found.rows))
+            self._foot(parsed_args, found)
         else:
             self._table(parsed_args, found)
-            self._foot(found)
+            self._foot(parsed_args, found)
         return code
 
     def _table(self, parsed_args: argparse.Namespace, found: Listing) -> None:
         if found.people_rows:
             self.produce_output(parsed_args, found.people_columns, found.people_rows)
 
-    def _foot(self, found: Listing) -> None:
-        self.app.stdout.write("".join(f"{line}\n" for line in found.foot))
+    def _foot(self, parsed_args: argparse.Namespace, found: Listing) -> None:
+        if parsed_args.formatter == TABLE:
+            self.app.stdout.write("".join(f"{printable(line)}\n" for line in found.foot))
 
     def _refuse_unknown_columns(self, parsed_args: argparse.Namespace) -> None:
-        known = {self._normalize_column_name(name) for name in self.COLUMNS}
+        columns = self.columns(parsed_args)
+        known = {self._normalize_column_name(name) for name in columns}
         asked = [*parsed_args.columns, *parsed_args.sort_columns]
         unknown = [name for name in asked if self._normalize_column_name(name) not in known]
         if unknown:
-            raise UsageError(f"no column {', '.join(unknown)}; there are {', '.join(self.COLUMNS)}")
+            raise UsageError(f"no column {', '.join(unknown)}; there are {', '.join(columns)}")
+
+
+def _on_one_line(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Cells without control characters, line ends included."""
+    return tuple(tuple(printable(cell) if isinstance(cell, str) else cell for cell in row) for row in rows)
 
 
 def terminal_width() -> int:

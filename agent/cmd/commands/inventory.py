@@ -12,12 +12,13 @@ if TYPE_CHECKING:
 
 _FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
 _WANTED = ("provider", "provider_uuid", "resource_class", *_FIELDS, "used", "free")
+_BESIDE = (*_WANTED, *(f"recorded_{field}" for field in _FIELDS), "differs")
 
 
 class Inventory(ListCommand):
     """The inventory that we want, with what is used and free; free may be negative."""
 
-    COLUMNS = (*_WANTED, *(f"recorded_{field}" for field in _FIELDS), "differs")
+    COLUMNS = _WANTED
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Arguments of the command."""
@@ -29,6 +30,10 @@ class Inventory(ListCommand):
             " absent (Placement has no such class), unwanted (we have none), unknown (Placement was not read)",
         )
         return parser
+
+    def columns(self, parsed_args: argparse.Namespace) -> tuple[str, ...]:
+        """With --diff there are more."""
+        return _BESIDE if parsed_args.diff else _WANTED
 
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing | None, int]:
         """Rows of what we want; with --diff of what Placement holds too."""
@@ -56,7 +61,7 @@ def _diff(found: list[Document]) -> Listing:
     rows = tuple((row["provider"], row["resource_class"], *_changes(row), row["differs"] or "-") for row in found)
     same = not any(row["differs"] for row in found)
     foot = ("nothing differs",) if same else ("written as: recorded -> wanted",)
-    return Listing(Inventory.COLUMNS, _picked(found, Inventory.COLUMNS), people, rows, foot)
+    return Listing(_BESIDE, _picked(found, _BESIDE), people, rows, foot)
 
 
 def _picked(rows: list[Document], columns: tuple[str, ...]) -> tuple[tuple[Any, ...], ...]:
@@ -73,7 +78,9 @@ def _people(row: Document) -> tuple[str, ...]:
 
 
 def _changes(row: Document) -> list[str]:
-    return [_change(row[f"recorded_{field}"], row[field]) for field in _FIELDS]
+    # Where Placement was not read nothing is known to change.
+    known = row["differs"] != "unknown"
+    return [_change(row[f"recorded_{field}"] if known else row[field], row[field]) for field in _FIELDS]
 
 
 def _change(recorded: float | None, wanted: float | None) -> str:

@@ -69,11 +69,11 @@ def _filtered(report: AuditReport, parsed_args: argparse.Namespace) -> AuditRepo
 
 
 def _people(row: LedgerRow) -> tuple[str, ...]:
-    from agent.telemetry.wording import amount
+    from agent.telemetry.wording import amount, printable
 
     books = ("-" if value is None else amount(row.resource_class, value) for value in _amounts(row))
     named = row.consumer_name and row.consumer_name != row.consumer_key
-    who = f"{row.consumer_key}\n{row.consumer_name}" if named else row.consumer_key
+    who = f"{row.consumer_key}\n{printable(row.consumer_name)}" if named else row.consumer_key
     return (who, row.resource_class, *books, f"{row.cause}:\n{row.verdict.value}")
 
 

@@ -3,9 +3,14 @@
 import csv
 import io
 import json
+import os
 
 import pytest
+import sqlalchemy
 
+from agent.cmd.wiring import LOCK_FILE
+from agent.demo import cell
+from agent.lock import FileLock
 from tests.rigs.commands import CPUS, MEMORY_MIB, SmallHost, small_host, stocktake
 from tests.rigs.placement import Rest, running
 
@@ -383,3 +388,41 @@ def test_debug_logs_go_to_stderr_and_hold_no_secret(host):
     assert ended.code == 3
     assert json.loads(ended.stdout)["outcome"] == "findings"
     assert " DEBUG " in ended.stderr
+
+
+def test_beside_a_living_nova_compute_the_code_is_5_and_nothing_is_written(own_host, rest):
+    rest.set_traits(own_host.agent.provider_uuid, "OWNER_NOVA")
+    before = rest.generation(own_host.agent.provider_uuid)
+    code, document = own_host.json("audit", "--publish")
+    assert (code, document["outcome"]) == (5, "refused")
+    assert "rival-writer" in codes(document)
+    assert own_host.json("ledger")[0] == 5
+    assert rest.generation(own_host.agent.provider_uuid) == before
+
+
+def test_audit_publish_beside_another_writer_names_it(own_host, rest):
+    before = rest.generation(own_host.agent.provider_uuid)
+    with FileLock(str(own_host.agent.folder / "state" / LOCK_FILE)).hold():
+        ended = own_host.run("audit", "--publish", "-f", "json")
+    assert ended.code == 2
+    assert f"is held by pid {os.getpid()} " in ended.stderr
+    assert ended.document["writes_done"] == 0
+    assert rest.generation(own_host.agent.provider_uuid) == before
+
+
+NASTY = "evil\x1b[2J\nname"
+
+
+def test_a_name_cannot_command_the_terminal(own_host):
+    engine = sqlalchemy.create_engine(f"sqlite:///{own_host.agent.cell_path}")
+    with engine.begin() as connection:
+        cell.set_columns(connection, "instances", {"uuid": own_host.evacuated}, display_name=NASTY)
+    engine.dispose()
+    for command in (("audit",), ("ledger",), ("ledger", "-f", "value"), ("ledger", "-c", "consumer_name"),
+                    ("explain", "VCPU"), ("explain", own_host.evacuated)):  # fmt: skip
+        ended = own_host.run(*command)
+        assert ended.code == 3
+        assert "evil" in ended.stdout
+        assert "\x1b" not in ended.stdout
+        assert "\nname" not in ended.stdout
+    assert NASTY in {row["consumer_name"] for row in own_host.json("ledger")[1]}

@@ -67,6 +67,7 @@ def test_each_command_has_help(name):
         (("audit", "--config-file"), "expected one argument"),
         (("ledger", "-c", "nonsense"), "stocktake: no column nonsense; there are consumer_uuid,"),
         (("ledger", "--sort-column", "nonsense"), "stocktake: no column nonsense"),
+        (("inventory", "-c", "recorded_total"), "stocktake: no column recorded_total"),
         ((), "usage: stocktake"),
     ],
 )
