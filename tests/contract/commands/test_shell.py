@@ -207,3 +207,15 @@ def test_nearest_command():
 def test_every_command_of_the_registry_loads():
     assert json.dumps([entry.load().__name__ for entry in COMMANDS])
     assert [entry.name for entry in COMMANDS] == sorted(entry.name for entry in COMMANDS)
+
+
+def test_no_command_loads_oslo_service_so_none_has_to_choose_its_backend():
+    modules = ", ".join(entry.value.partition(":")[0] for entry in COMMANDS)
+    program = (
+        f"import agent.cmd.shell, agent.cmd.audited, agent.demo.world, agent.sources.nova_sql, {modules}\n"
+        "import sys\nprint(*(name for name, module in sys.modules.items() if module is not None))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "agent.audit" in loaded
+    assert {name for name in loaded if name.startswith(("oslo_service", "eventlet", "futurist"))} == set()
