@@ -24,6 +24,6 @@ def _find(world: World) -> Iterable[Finding]:
 RULE = Rule(
     code="rival-writer",
     severity=Severity.ERROR,
-    remedy="run with [agent] role = companion, or end the other writer",
+    remedy="end the other writer, or leave the provider to it: [agent] role = observer",
     find=_find,
 )

@@ -1,4 +1,7 @@
-"""Protocols at the edges, and the deadline that every read gets. Sources raise SourceError; audit.py makes a Reading of it."""
+"""Protocols at the edges, and the deadline that every read gets.
+
+Sources raise SourceError, and agent/auditing/read.py makes a Reading of it.
+"""
 
 from __future__ import annotations
 

@@ -44,13 +44,15 @@ def _nova_compute(root: Provider, state: NovaState | None, settings: Settings) -
         return Rival(
             why=f"nova-compute of this host is alive (service seen within {settings.service_down_time_s} s) and "
             f"replaces the root's inventory each cycle; the provider carries {RIVAL}",
-            remedy="stop nova-compute on this host first, or run with [agent] role = companion",
+            remedy="beside a running nova-compute [agent] role = companion is the way; until this version has it: "
+            "role = observer. To own the provider, stop nova-compute on this host for good first",
         )
     if OURS in root.traits or settings.takeover:
         return None
     return Rival(
         why=f"the provider carries {RIVAL} and not {OURS}: nova-compute made it",
-        remedy="run with [agent] role = companion, or set [agent] takeover = true once nova-compute is gone for good",
+        remedy="set [agent] takeover = true once nova-compute is gone for good; beside it [agent] role = companion is "
+        "the way, and until this version has it: role = observer",
     )
 
 

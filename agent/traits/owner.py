@@ -7,12 +7,14 @@ let this plan pass (stages/rival.py): a takeover that the operator asked for.
 
 from __future__ import annotations
 
+import os_traits
+
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
 from agent.traits.base import Wish
 
 OURS = "CUSTOM_OWNER_STOCKTAKE"
-RIVAL = "OWNER_NOVA"
+RIVAL: str = os_traits.OWNER_NOVA
 
 
 class OwnerTraits:
@@ -22,4 +24,4 @@ class OwnerTraits:
 
     def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG002
         """Always the same."""
-        return Wish(wanted=frozenset({"COMPUTE_NODE", OURS}), unwanted=frozenset({RIVAL}))
+        return Wish(wanted=frozenset({os_traits.COMPUTE_NODE, OURS}), unwanted=frozenset({RIVAL}))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os_traits
+
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
 from agent.traits.base import Wish
 
-DISABLED = frozenset({"COMPUTE_STATUS_DISABLED"})
+DISABLED: frozenset[str] = frozenset({os_traits.COMPUTE_STATUS_DISABLED})
 
 
 class ServiceStatusTrait:
