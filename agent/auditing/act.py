@@ -38,7 +38,7 @@ def decide_and_act(errand: Errand, memory: AuditMemory, snapshot: Snapshot) -> A
     subject = Subject(root_uuid=memory.identity.uuid if memory.identity else None, node=memory.node_name)
     acted = Acted(
         snapshot=snapshot,
-        decision=decide(snapshot, errand.settings, subject, memory.written),
+        decision=decide(snapshot, errand.settings, subject, memory.written, memory.compared),
         requests=snapshot.placement.value.requests if snapshot.placement.value else 0,
     )
     if not errand.may_publish():
@@ -86,7 +86,7 @@ def _look_again(errand: Errand, memory: AuditMemory, acted: Acted, subject: Subj
     return dataclasses.replace(
         acted,
         snapshot=snapshot,
-        decision=decide(snapshot, errand.settings, subject, memory.written),
+        decision=decide(snapshot, errand.settings, subject, memory.written, acted.decision.compared),
         requests=acted.requests + (placement.value.requests if placement.value else 0),
         error=placement.error,
     )

@@ -12,7 +12,6 @@ from agent.model.plan import PutInventories
 from agent.model.report import Verdict
 from agent.parts import Errand, Parts
 from agent.stages.confirm import Confirmed, confirm
-from agent.stages.ledger import digest
 from agent.stages.rival import remembered
 
 _SUSPICIOUS = frozenset({Verdict.ALLOCATION_LEAKED, Verdict.ALLOCATION_STALE_MOVE, Verdict.CONSUMER_UNKNOWN})
@@ -31,7 +30,7 @@ def remember(errand: Errand, memory: AuditMemory, acted: Acted) -> tuple[Confirm
         confirm_audits=errand.settings.confirm_audits,
         recorded_is_fresh=fresh,
     )
-    book_digest = _digest(memory, acted)
+    book_digest = acted.decision.compared.digest or memory.book_digest
     moved = memory.book_digest is not None and book_digest != memory.book_digest and not fresh
     look_again = view is not None and (told.recheck_recorded or moved)
     unsaved = _save(errand, memory, before, told.history)
@@ -48,14 +47,10 @@ def remember(errand: Errand, memory: AuditMemory, acted: Acted) -> tuple[Confirm
             consumers=frozenset(a.consumer_uuid for a in view.allocations) if view else memory.consumers,
             written=_written(acted),
             last_good=_last_good(parts, memory, acted),
+            compared=acted.decision.compared,
         ),
         look_again,
     )
-
-
-def _digest(memory: AuditMemory, acted: Acted) -> str | None:
-    written = acted.decision.books
-    return digest(written) if written.state_known and written.host_known else memory.book_digest
 
 
 def _save(errand: Errand, memory: AuditMemory, before: History, after: History) -> bool:

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from agent.model.books import Books, DesiredTree
 from agent.model.claim import Claim
+from agent.model.compared import Row
 from agent.model.finding import Finding, Severity
 from agent.model.nova import NovaState
 from agent.model.placement import PlacementView, Provider
 from agent.model.report import Verdict
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
-from agent.stages.compare import Row
 from agent.stages.rival import Rival
 from agent.stages.volumes import OwnedVolume
 

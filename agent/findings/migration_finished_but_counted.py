@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.findings.base import Rule, World, claims_of, recorded_text
+from agent.model.compared import Row
 from agent.model.finding import Finding, Severity
 from agent.model.nova import Migration
 from agent.model.report import Verdict
-from agent.stages.compare import Row
 
 
 def _find(world: World) -> Iterable[Finding]:

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 
 from agent.findings.base import Rule, World, amount_text, number_text
 from agent.model.claim import UNMANAGED_CAUSES
+from agent.model.compared import Row
 from agent.model.finding import Finding, Severity
 from agent.model.placement import ROOT, Inventory
 from agent.model.report import Verdict
-from agent.stages.compare import Row
 
 LEAKS = frozenset({Verdict.ALLOCATION_LEAKED, Verdict.ALLOCATION_STALE_MOVE})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from agent.model.compared import Compared
 from agent.model.finding import History
 from agent.model.placement import Inventory
 from agent.model.report import AuditReport
@@ -57,6 +58,7 @@ class AuditMemory:
     ``book_digest`` is of the promised and held sets as last seen;
     ``recheck_recorded`` says that the next audit must read allocations again.
     ``last_good`` are (source, monotonic seconds) of the last good reads.
+    ``compared`` is the last comparison, kept for as long as its facts stay equal.
     """
 
     identity: Identity | None = None
@@ -70,6 +72,7 @@ class AuditMemory:
     written: WrittenProvider | None = None
     unsaved_history: bool = False
     last_good: tuple[tuple[str, float], ...] = ()
+    compared: Compared | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -99,14 +99,22 @@ class Ledger:
         return Ledger.of(self.claims + other.claims)
 
 
-def _claim_order(claim: Claim) -> tuple[str, ...]:
+def _claim_order(claim: Claim) -> tuple[object, ...]:
+    # Every field, so that the order is the same for any input; no repr(), which took half of an audit (benchmarks/).
+    consumer = claim.consumer
     return (
-        claim.consumer.key,
+        consumer.key,
         claim.resource_class,
-        claim.provider_key.kind,
-        claim.provider_key.name,
+        claim.provider_key,
         claim.cause.value,
-        f"{claim.amount:020d}",
-        str(claim.source),
-        repr(claim),
+        claim.amount,
+        claim.source,
+        (consumer.kind, consumer.name, *_given(consumer.uuid)),
+        _given(claim.instance_uuid),
+        () if claim.size_bytes is None else (claim.size_bytes,),
     )
+
+
+def _given(text: str | None) -> tuple[str, ...]:
+    """What cannot be compared with text made comparable: None comes before any."""
+    return () if text is None else (text,)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from agent.model.books import Books
 from agent.model.claim import UNMANAGED_CAUSES, Cause, Claim
+from agent.model.compared import Row
 from agent.model.host import HostFacts
 from agent.model.nova import Instance, Migration, NovaState
 from agent.model.occupancy import Occupancy
@@ -22,25 +23,6 @@ from agent.resources import OWNED_CLASSES
 
 _MOVE_CAUSES = frozenset({Cause.MIGRATION_IN, Cause.REVERT_HOLD, Cause.RESIZE_HERE})
 _GONE_STATES = frozenset({"shelved_offloaded"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One consumer, one class, one provider. None: that book does not mention it."""
-
-    key: str
-    provider_key: ProviderKey
-    resource_class: str
-    promised: int | None
-    held: int | None
-    recorded: int | None
-    verdict: Verdict
-    cause: Cause
-    claims: tuple[Claim, ...]
-    instance: Instance | None = None
-    migration: Migration | None = None
-    consumer_kind: str = "unknown"
-    consumer_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

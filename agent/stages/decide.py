@@ -9,17 +9,18 @@ from agent.findings import BUILTIN as RULES
 from agent.findings.base import World
 from agent.model.audit import WrittenProvider
 from agent.model.books import Books, DesiredTree
+from agent.model.compared import Compared, Row
 from agent.model.finding import Finding
 from agent.model.nova import NovaState
 from agent.model.placement import PlacementView
 from agent.model.plan import EMPTY_PLAN, HeldBack, Plan
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
-from agent.stages.compare import Row, compare
+from agent.stages.bookkeeping import compared
 from agent.stages.desired import desired
 from agent.stages.diff import diff
 from agent.stages.guests import guests_of
-from agent.stages.ledger import books, promise_of
+from agent.stages.ledger import promise_of
 from agent.stages.rival import Rival, judged, rival_of, without_foreign_ratios
 from agent.stages.volumes import owners
 
@@ -36,8 +37,7 @@ class Subject:
 class Decision:
     """What follows from a snapshot. ``written`` is what was remembered of our writes, judged by this look."""
 
-    books: Books
-    rows: tuple[Row, ...]
+    compared: Compared
     state: NovaState | None
     tree: DesiredTree | None
     plan: Plan
@@ -45,12 +45,31 @@ class Decision:
     rival: Rival | None
     written: WrittenProvider | None
 
+    @property
+    def books(self) -> Books:
+        """Promised, held, recorded."""
+        return self.compared.books
 
-def decide(snapshot: Snapshot, settings: Settings, subject: Subject, written: WrittenProvider | None) -> Decision:
-    """Pure: equal facts give an equal decision, in any order of instances, domains and volumes."""
-    kept = books(snapshot, settings, subject.node)
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Their comparison."""
+        return self.compared.rows
+
+
+def decide(
+    snapshot: Snapshot,
+    settings: Settings,
+    subject: Subject,
+    written: WrittenProvider | None,
+    before: Compared | None = None,
+) -> Decision:
+    """Pure: equal facts give an equal decision, in any order of instances, domains and volumes.
+
+    ``before`` is the last audit's comparison: it saves work where it rests on equal facts, and changes nothing else.
+    """
+    found = compared(snapshot, settings, subject.node, before)
+    kept, rows = found.books, found.rows
     state = promise_of(snapshot, subject.node)
-    rows = compare(snapshot, kept, state, subject.node)
     ours = _with_our_ratios(snapshot, written)
     tree = desired(ours, settings, kept, subject.root_uuid, subject.node) if subject.root_uuid else None
     view = snapshot.placement.value
@@ -70,12 +89,11 @@ def decide(snapshot: Snapshot, settings: Settings, subject: Subject, written: Wr
         owned=owners(snapshot, guests_of(snapshot)),
     )
     return Decision(
-        books=kept,
-        rows=rows,
+        compared=found,
         state=state,
         tree=tree,
         plan=_plan(tree, view, rival),
-        findings=tuple(finding for rule in RULES for finding in rule.find(world)),
+        findings=tuple(sorted((f for rule in RULES for f in rule.find(world)), key=lambda f: (f.code, f.id))),
         rival=rival,
         written=judgement,
     )

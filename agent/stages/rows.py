@@ -6,6 +6,7 @@ from collections import defaultdict
 
 from agent.model.books import DesiredProvider, DesiredTree, ReserveTerms
 from agent.model.claim import Cause, Claim
+from agent.model.compared import Row
 from agent.model.host import DomainState, HostFacts
 from agent.model.nova import NovaState
 from agent.model.placement import ROOT, Inventory, PlacementView, Provider, ProviderKey
@@ -13,7 +14,6 @@ from agent.model.report import EvacuationNote, HostSummary, InventoryRow, Ledger
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
 from agent.model.units import bytes_to_gib_ceil, bytes_to_gib_floor
-from agent.stages.compare import Row
 
 
 def ledger_rows(

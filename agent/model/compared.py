@@ -1,0 +1,54 @@
+"""The three books compared, row by row, and the facts that this rests on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent.model.books import Books
+from agent.model.claim import Cause, Claim
+from agent.model.nova import Instance, Migration
+from agent.model.placement import ProviderKey
+from agent.model.report import Verdict
+from agent.model.settings import Settings
+from agent.model.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One consumer, one class, one provider. None: that book does not mention it."""
+
+    key: str
+    provider_key: ProviderKey
+    resource_class: str
+    promised: int | None
+    held: int | None
+    recorded: int | None
+    verdict: Verdict
+    cause: Cause
+    claims: tuple[Claim, ...]
+    instance: Instance | None = None
+    migration: Migration | None = None
+    consumer_kind: str = "unknown"
+    consumer_name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Basis:
+    """All that the books and their comparison are a function of: equal bases, equal books.
+
+    ``facts`` is a snapshot without what moves by itself (stages/bookkeeping.py).
+    """
+
+    facts: Snapshot
+    settings: Settings
+    node: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """The books, their rows, and ``digest`` of the promised and held sets (None where one of them is not known)."""
+
+    basis: Basis
+    books: Books
+    rows: tuple[Row, ...]
+    digest: str | None

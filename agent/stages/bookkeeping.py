@@ -1,0 +1,71 @@
+"""Write the three books and compare them, unless the facts are those of the last audit: then the answer is too.
+
+Facts are compared without what moves by itself (times, measured memory, free
+space, the service's heartbeat): otherwise no two snapshots were ever equal, and a
+quiet host would spend most of each audit on finding out what it knows. What is
+taken out here the books never see, so they cannot rest on it. Pure.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import TypeVar
+
+from agent.model.compared import Basis, Compared
+from agent.model.host import HostFacts
+from agent.model.nova import NovaState
+from agent.model.placement import PlacementView
+from agent.model.settings import Settings
+from agent.model.snapshot import Reading, Snapshot
+from agent.model.storage import StorageFacts
+from agent.stages.compare import compare
+from agent.stages.ledger import books, digest, promise_of
+
+T = TypeVar("T")
+
+
+def compared(snapshot: Snapshot, settings: Settings, node: str | None, before: Compared | None) -> Compared:
+    """Books and rows of these facts; those of ``before`` where they rest on equal facts."""
+    basis = Basis(facts=still(snapshot), settings=settings, node=node)
+    if before is not None and before.basis == basis:
+        # The newer facts, since unchanged parts are the same objects from read to read, and those compare at once.
+        return dataclasses.replace(before, basis=basis)
+    written = books(basis.facts, settings, node)
+    return Compared(
+        basis=basis,
+        books=written,
+        rows=compare(basis.facts, written, promise_of(basis.facts, node), node),
+        digest=digest(written) if written.state_known and written.host_known else None,
+    )
+
+
+def still(snapshot: Snapshot) -> Snapshot:
+    """The snapshot without what moves by itself and no book rests on."""
+    return Snapshot(
+        placement=_still(snapshot.placement, _still_view),
+        nova=_still(snapshot.nova, _still_state),
+        host=_still(snapshot.host, _still_host),
+        storage=tuple(_still(reading, _still_storage) for reading in snapshot.storage),
+    )
+
+
+def _still(reading: Reading[T], still_value: Callable[[T], T]) -> Reading[T]:
+    value = None if reading.value is None else still_value(reading.value)
+    return dataclasses.replace(reading, taken_at="", duration_s=0.0, value=value)
+
+
+def _still_view(view: PlacementView) -> PlacementView:
+    return dataclasses.replace(view, providers=(), consumers=(), allocations_fresh=True, name_holder=None, requests=0)
+
+
+def _still_state(state: NovaState) -> NovaState:
+    return dataclasses.replace(state, now=None, service=None, nodes=())
+
+
+def _still_host(host: HostFacts) -> HostFacts:
+    return dataclasses.replace(host, memory_used_mib=None)
+
+
+def _still_storage(storage: StorageFacts) -> StorageFacts:
+    return dataclasses.replace(storage, filesystems=())
