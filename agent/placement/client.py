@@ -109,7 +109,11 @@ class PlacementClient:
 
     def _ask_maximum(self) -> Microversion:
         # Any microversion will do here: 1.0 is known to every server, and the header is what is counted.
-        reply = self._send("GET", "/", Microversion(1, 0), retries=None)
+        try:
+            reply = self._send("GET", "/", Microversion(1, 0), retries=None)
+        except PlacementRejected as error:
+            message = f"this is not Placement's root document: {error.message}"
+            raise PlacementUnavailable(message, status=error.status, request_id=error.request_id) from error
         found = _parsed(reply, wire.parse_maximum)
         if found < MINIMUM:
             raise PlacementRejected(
@@ -143,6 +147,8 @@ class PlacementClient:
                 self._adapter.invalidate()
             raise answers.failure(request, error) from error
         request_id = response.headers.get("x-openstack-request-id")
+        # The whole URL: of a wrong endpoint the path alone says nothing.
+        request = f"{method} {answers.quoted(response.url)}"
         reply = Reply(request=request, status=response.status_code, text=response.text, request_id=request_id)
         if reply.status >= 300:
             raise answers.refusal(reply)

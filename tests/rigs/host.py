@@ -130,15 +130,16 @@ class AgentHost:
 
     def agent(self, *arguments: str, timeout_s: float = 60) -> Ended:
         """The daemon's program run to its end."""
-        return self._run("stocktake-agent", *arguments, timeout_s=timeout_s)
+        return self.finished(self.command("stocktake-agent", *arguments), timeout_s)
 
     def stocktake(self, *arguments: str, timeout_s: float = 60) -> Ended:
         """The operators' command."""
-        return self._run("stocktake", *arguments, timeout_s=timeout_s)
+        return self.finished(self.command("stocktake", *arguments), timeout_s)
 
-    def _run(self, program: str, *arguments: str, timeout_s: float) -> Ended:
+    def finished(self, command: list[str], timeout_s: float = 60) -> Ended:
+        """A command run to its end in this host's environment."""
         done = subprocess.run(
-            self.command(program, *arguments),
+            command,
             capture_output=True,
             text=True,
             timeout=timeout_s,

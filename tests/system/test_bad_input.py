@@ -1,0 +1,401 @@
+"""Bad input, case by case, through ``--once``: one clear line, the right exit code, nothing wrong published.
+
+For everything that is read, a good inventory is published first and the source broken
+then: what Placement holds must stay exactly as it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from agent.demo.placement import TOKEN
+from tests.rigs import lvm as lvm_rigs
+from tests.rigs import placement as placements
+from tests.rigs.domains import domain_xml, node_xml, nova_metadata
+from tests.rigs.facts import uuid
+from tests.rigs.gateway import Answer, Asked, Gateway, gateway
+from tests.rigs.host import AgentHost, Ended
+from tests.rigs.placement import Rest
+
+MIB = 1 << 20
+HTML = b"<html><body>Welcome to nginx!</body></html>"
+DISK_OF_A_GUEST = "11111111-1111-4111-8111-111111111111_disk"
+
+
+@pytest.fixture(scope="module")
+def placement(tmp_path_factory) -> Iterator[Rest]:
+    with placements.running(tmp_path_factory.mktemp("placement")) as rest:
+        yield rest
+
+
+@pytest.fixture
+def between(placement: Rest) -> Iterator[Gateway]:
+    with gateway(placement.server.url) as made:
+        yield made
+
+
+@pytest.fixture
+def host(tmp_path: Path, between: Gateway) -> AgentHost:
+    """4 CPUs, 4096 MiB, and a guest of 3 vCPUs that the cloud does not know."""
+    made = AgentHost(
+        folder=tmp_path,
+        name=f"cmp-{placements.new_uuid()}",
+        placement_url=between.url,
+        libvirt_uri=f"test://{tmp_path / 'node.xml'}",
+        provider_uuid=placements.new_uuid(),
+    )
+    define(made, stranger())
+    made.configure()
+    made.make_cell().dispose()
+    return made
+
+
+def stranger(metadata: str = "", vcpus: int = 3) -> str:
+    return domain_xml("stranger", domain_uuid=uuid("stranger"), vcpus=vcpus, memory_mib=256, metadata=metadata)
+
+
+def define(host: AgentHost, *guests: str) -> None:
+    (host.folder / "node.xml").write_text(node_xml(cpus=4, memory_mib=4096, domains=guests))
+
+
+def clear_line(ended: Ended, *words: str) -> str:
+    """The one line that says it all; and no bug was printed, no secret told."""
+    assert "Traceback" not in ended.stderr
+    telling = [line for line in ended.stderr.splitlines() if all(word in line for word in words)]
+    assert telling, f"no line with {words} in:\n{ended.stderr}"
+    return telling[0]
+
+
+def findings(host: AgentHost, code: str) -> list[str]:
+    return [f["actual"] for f in host.report()["audit"]["findings"] if f["code"] == code]
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What Placement holds of a host. Equal generations: nobody has written since."""
+
+    inventories: dict
+    traits: frozenset
+    generation: int
+
+
+def published(placement: Rest, host: AgentHost) -> Published:
+    root = host.provider_uuid
+    return Published(placement.inventories(root), frozenset(placement.traits(root)), placement.generation(root))
+
+
+def publish(placement: Rest, host: AgentHost) -> Published:
+    """A first good audit."""
+    assert host.agent("--once").code == 3  # the guest that nobody knows
+    good = published(placement, host)
+    assert (good.inventories["VCPU"]["total"], good.inventories["VCPU"]["reserved"]) == (4, 1)
+    assert good.inventories["MEMORY_MB"]["reserved"] == 512 + 256
+    assert good.inventories["DISK_GB"]["total"] > 0
+    return good
+
+
+# Configuration: 78, before anything is read or asked.
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"state": {"source": None, "connection": None}}, ("[state] source is not set", "sql", "none")),
+        ({"placement": {"auth_type": None}}, ("[placement]", "auth_type is not set")),
+        ({"placement": {"endpoint_override": None}}, ("[placement]", "endpoint_override is not set")),
+        ({"DEFAULT": {"cpu_allocation_ratio": "four"}}, ("stocktake.conf", "[DEFAULT] cpu_allocation_ratio", "four")),
+        ({"DEFAULT": {"reserved_host_memory_mb": "-1"}}, ("stocktake.conf", "reserved_host_memory_mb", "-1")),
+        ({"compute": {"cpu_shared_set": "1-x"}}, ("stocktake.conf", "[compute] cpu_shared_set", "1-x")),
+        ({"libvirt": {"images_type": "lvm"}}, ("stocktake.conf", "images_volume_group")),
+        ({"state": {"connection": "postgresql://u:hunter2@h/nova"}}, ("[state] connection", "postgresql")),
+        ({"agent": {"role": "boss"}}, ("stocktake.conf", "[agent] role", "boss")),
+        ({"DEFAULT": {"cpu_alocation_ratio": "4"}}, ("stocktake.conf", "cpu_alocation_ratio", "is cpu_allocation_ratio")),
+        ({"libvrt": {"connection_uri": "x"}}, ("stocktake.conf", "[libvrt]", "nearest is [libvirt]")),
+        ({"DEFAULT": {"state_path": "/x"}}, ("stocktake.conf", "state_path", "[agent] state_dir")),
+        ({"agent": {"nova_conf": "/nonexistent/nova.conf"}}, ("[agent] nova_conf = /nonexistent/nova.conf", "no such file")),
+    ],
+)  # fmt: skip
+def test_a_bad_option_is_named_with_file_and_value_and_ends_with_78(between, host, changes, words):
+    host.configure(changes)
+    ended = host.agent("--once")
+    assert ended.code == 78
+    clear_line(ended, *words)
+    assert "hunter2" not in ended.stderr
+    assert between.seen == []
+    assert not host.report_file.exists()
+
+
+@pytest.mark.parametrize("content", ["", "[DEFAULT]\nhost = a\n"], ids=["empty", "nothing of ours"])
+def test_a_configuration_that_says_nothing_ends_with_78_and_says_what_to_set(host, content):
+    host.config_file.write_text(
+        content + f"[agent]\nstate_dir = {host.folder}/state\nrun_dir = {host.folder}/run\nnova_conf =\n"
+    )
+    ended = host.agent("--once")
+    assert ended.code == 78
+    clear_line(ended, "[state] source", "sql", "[state] connection", "none", str(host.config_file))
+    clear_line(ended, "[placement]", "auth_type")
+
+
+@pytest.mark.skipif(
+    any(map(os.path.exists, ("/etc/stocktake", "/etc/nova/nova.conf"))), reason="this machine has a configuration"
+)
+def test_no_configuration_at_all_ends_with_78_and_says_where_was_looked(host):
+    bare = [*host.command("stocktake-agent")[:1], "--once"]
+    ended = host.finished(bare)
+    assert ended.code == 78
+    clear_line(ended, "[state] source", "/etc/stocktake/stocktake.conf")
+
+
+def test_a_missing_configuration_file_is_named_and_ends_with_78(host):
+    host.config_file.unlink()
+    ended = host.agent("--once")
+    assert ended.code == 78
+    clear_line(ended, str(host.config_file), "there is no such file")
+
+
+@pytest.mark.parametrize("text", ["[DEFAULT\nhost = a\n", "host\n", "\x00\xff"], ids=["section", "no value", "bytes"])
+def test_a_file_that_is_no_configuration_is_named_and_ends_with_78(host, text):
+    host.config_file.write_bytes(text.encode("latin-1"))
+    ended = host.agent("--once")
+    assert ended.code == 78
+    clear_line(ended, str(host.config_file))
+
+
+@pytest.mark.parametrize("text", ["not-a-uuid\n", "", "\x80"], ids=["words", "empty", "bytes"])
+def test_a_compute_id_file_that_holds_no_uuid_is_named_and_ends_with_78(between, host, text):
+    (host.folder / "compute_id").write_bytes(text.encode("latin-1"))
+    ended = host.agent("--once")
+    assert ended.code == 78
+    clear_line(ended, str(host.folder / "compute_id"), "no uuid")
+    assert between.seen == []
+
+
+# What is read on the host: a failed read never shrinks inventory.
+
+
+def no_libvirt(host: AgentHost) -> tuple[str, ...]:
+    host.configure({"libvirt": {"connection_uri": "qemu+unix:///system?socket=/nonexistent/libvirt-sock"}})
+    return ("libvirt", "/nonexistent/libvirt-sock")
+
+
+def libvirt_with_garbage(host: AgentHost) -> tuple[str, ...]:
+    (host.folder / "node.xml").write_text("<node><cpu>")
+    return ("libvirt", f"test://{host.folder}/node.xml")
+
+
+def no_instances_path(host: AgentHost) -> tuple[str, ...]:
+    (host.folder / "instances").rmdir()
+    return ("filesystem", f"{host.folder}/instances")
+
+
+def no_database(host: AgentHost) -> tuple[str, ...]:
+    host.cell_path.unlink()
+    return ("state", f"sqlite:///{host.cell_path}")
+
+
+def a_database_of_something_else(host: AgentHost) -> tuple[str, ...]:
+    host.cell_path.write_bytes(b"SQLite format 3\x00" + os.urandom(4096))
+    return ("state", f"sqlite:///{host.cell_path}")
+
+
+def a_missing_column(host: AgentHost) -> tuple[str, ...]:
+    _alter(host, "ALTER TABLE instance_extra DROP COLUMN flavor")
+    return ("state", f"sqlite:///{host.cell_path}", "lacks instance_extra.flavor")
+
+
+def a_missing_table(host: AgentHost) -> tuple[str, ...]:
+    _alter(host, "DROP TABLE instance_extra")
+    return ("state", f"sqlite:///{host.cell_path}", "lacks instance_extra")
+
+
+def _alter(host: AgentHost, statement: str) -> None:
+    with contextlib.closing(sqlite3.connect(host.cell_path)) as connection:
+        connection.execute(statement)
+        connection.commit()
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        no_libvirt,
+        libvirt_with_garbage,
+        no_instances_path,
+        no_database,
+        a_database_of_something_else,
+        a_missing_column,
+        a_missing_table,
+    ],
+    ids=lambda spoil: spoil.__name__,
+)
+def test_a_failed_read_is_named_and_leaves_placement_as_it_was(placement, host, spoil):
+    good = publish(placement, host)
+    words = spoil(host)
+    ended = host.agent("--once")
+    assert ended.code == 2
+    clear_line(ended, "source lost", *words)
+    assert findings(host, "source-unavailable")
+    assert published(placement, host) == good
+
+
+def test_when_nothing_can_be_read_there_is_no_document_and_75(placement, between, host):
+    good = publish(placement, host)
+    no_libvirt(host)
+    no_database(host)
+    between.before = lambda _asked: Answer(status=503)
+    ended = host.agent("--once")
+    assert ended.code == 75
+    assert published(placement, host) == good
+    clear_line(ended, "source lost", "placement", "503")
+
+
+def test_an_odd_domain_is_a_finding_and_reserved_is_not_lowered(placement, host):
+    good = publish(placement, host)
+    odd = nova_metadata(1, 64, 1).replace("<nova:vcpus>1<", "<nova:vcpus>many<")
+    define(host, stranger(metadata=odd, vcpus=1))
+    ended = host.agent("--once")
+    assert ended.code == 3
+    clear_line(ended, "source-unavailable", uuid("stranger"), "stranger", "vcpus", "'many' is not a whole number")
+    assert published(placement, host) == good
+    # Beside it everything that can be read is counted: a second guest raises what is reserved.
+    define(host, stranger(metadata=odd), domain_xml("second", vcpus=6, memory_mib=1024))
+    assert host.agent("--once").code == 3
+    assert placement.inventories(host.provider_uuid)["VCPU"]["reserved"] == 2  # ceil(6 / 4.0)
+
+
+# LVM, on real groups.
+
+
+@pytest.fixture
+def lvm_host(tmp_path: Path, host: AgentHost) -> Iterator[AgentHost]:
+    """Guests' disks in a real volume group vg0 that holds one hand-made volume; vg1 is another one."""
+    with contextlib.ExitStack() as stack:
+        groups = [
+            stack.enter_context(contextlib.closing(lvm_rigs.make_group(tmp_path, name, size)))
+            for name, size in (("vg0", 2 << 30), ("vg1", 256 * MIB))
+        ]
+        groups[0].add_volume("handmade", 100 * MIB)
+        for seen, name in ((groups, "both"), (groups[1:], "other"), ((), "blind")):
+            lvm_rigs.view(tmp_path / name, *seen)
+        host.options = {"libvirt": {"images_type": "lvm", "images_volume_group": "vg0"}}
+        host.environment = {"LVM_SYSTEM_DIR": str(tmp_path / "both")}
+        host.configure()
+        yield host
+
+
+def lvm_sees(host: AgentHost, view: str) -> None:
+    host.environment = {"LVM_SYSTEM_DIR": str(host.folder / view)}
+
+
+@pytest.mark.root
+def test_a_vanished_volume_group_is_a_finding_and_disk_stays(placement, lvm_host):
+    good = publish(placement, lvm_host)
+    assert (good.inventories["DISK_GB"]["total"], good.inventories["DISK_GB"]["reserved"]) == (1, 1)
+    lvm_sees(lvm_host, "other")
+    ended = lvm_host.agent("--once")
+    assert ended.code == 3
+    clear_line(ended, "volume-group-missing", "volume group vg0 is not in lvm2's report", "images_volume_group")
+    assert published(placement, lvm_host) == good
+
+
+@pytest.mark.root
+def test_an_empty_lvm_report_with_exit_0_is_unknown_and_disk_stays(placement, lvm_host):
+    good = publish(placement, lvm_host)
+    lvm_sees(lvm_host, "blind")
+    ended = lvm_host.agent("--once")
+    assert ended.code == 2
+    clear_line(ended, "source lost", "vgs ended with 0 and lists no volume group at all, but vg0 is configured")
+    assert findings(lvm_host, "volume-group-missing") == []
+    assert published(placement, lvm_host) == good
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("echo '{\"report\": 7}'", ("the report on vg has no list",)),
+        ("echo 'Segmentation fault' >&2; exit 5", ("vgs failed with exit status 5", "Segmentation fault")),
+        ("exec sleep 60", ("vgs did not answer within",)),
+    ],
+    ids=["garbage", "failure", "hanging"],
+)
+@pytest.mark.root
+def test_an_lvm_that_fails_is_named_and_disk_stays(placement, lvm_host, body, words):
+    good = publish(placement, lvm_host)
+    lvm_rigs.script(lvm_host.folder / "bin", "vgs", body)
+    lvm_host.environment["PATH"] = f"{lvm_host.folder / 'bin'}:{os.environ['PATH']}"
+    lvm_host.configure({"lvm": {"deadline": "1"}})
+    ended = lvm_host.agent("--once")
+    assert ended.code == 2
+    clear_line(ended, "source lost", "lvm", *words)
+    assert published(placement, lvm_host) == good
+
+
+# Placement.
+
+
+FAULTS = {
+    "401": (Answer(status=401, body=b'{"error": {"code": 401, "title": "Unauthorized"}}'), ("HTTP 401",)),
+    "404": (Answer(status=404, body=HTML), ("HTTP 404",)),
+    "500": (Answer(status=500, body=b"Internal Server Error"), ("HTTP 500", "Internal Server Error")),
+    "garbage": (Answer(status=200, body=HTML), ("not JSON", "nginx")),
+    "other JSON": (Answer(status=200, body=b'{"versions": {"a": [1]}}'), ("not understood",)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_placement_that_answers_nonsense_is_named_with_its_url(placement, between, host, fault):
+    good = publish(placement, host)
+    define(host)  # the guest is gone, so there would be something to write
+    answer, words = FAULTS[fault]
+    between.before = lambda _asked: answer
+    ended = host.agent("--once")
+    assert ended.code == 2
+    clear_line(ended, "source lost", "source=placement", between.url, *words)
+    assert TOKEN not in ended.stderr.replace("admin_token", "")
+    assert published(placement, host) == good
+    assert host.report()["audit"]["plan"]["writes"] == []
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_write_that_is_answered_with_nonsense_is_not_taken_for_done(placement, between, host, fault):
+    good = publish(placement, host)
+    define(host)
+    answer, words = FAULTS[fault]
+    before = len(between.writes)
+
+    def spoil(asked: Asked) -> Answer | None:
+        return answer if asked.is_write else None
+
+    between.before = spoil
+    ended = host.agent("--once")
+    assert ended.code == 2
+    clear_line(ended, "audit error", f"PUT {between.url}/resource_providers/{host.provider_uuid}/inventories", *words)
+    # Never sent twice; a 404 means that the provider was deleted meanwhile: look, decide again, at most four rounds.
+    assert len(between.writes) == before + (4 if fault == "404" else 1)
+    assert published(placement, host) == good
+    between.before = lambda _asked: None
+    assert host.agent("--once").code == 0
+    assert placement.inventories(host.provider_uuid)["VCPU"]["reserved"] == 0
+
+
+def test_nobody_at_placements_address_is_named_with_the_address(placement, host):
+    good = publish(placement, host)
+    host.configure({"placement": {"endpoint_override": "http://127.0.0.1:9"}})
+    ended = host.agent("--once")
+    assert ended.code == 2
+    clear_line(ended, "source lost", "placement", "http://127.0.0.1:9")
+    assert published(placement, host) == good
+
+
+def test_a_provider_of_our_name_with_another_uuid_is_a_finding_and_nothing_is_written(placement, between, host):
+    other = placement.make_provider(host.name)
+    ended = host.agent("--once")
+    assert ended.code == 3
+    clear_line(ended, "provider-name-conflict", host.name, other, host.provider_uuid)
+    assert between.writes == []

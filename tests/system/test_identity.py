@@ -1,0 +1,181 @@
+"""Whose provider it is, end to end: each rule about the root provider's uuid through the installed agent."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy
+
+from agent.demo import cell
+from agent.model.nova import ComputeNode, Service
+from tests.rigs import placement as placements
+from tests.rigs.domains import node_xml
+from tests.rigs.gateway import gateway
+from tests.rigs.host import AgentHost
+from tests.rigs.placement import Rest, new_uuid
+
+SERVICE = Service(
+    id=1, version=74, disabled=False, forced_down=False,
+    last_seen_up=datetime.datetime(2026, 11, 21, 10, 0, 0),  # noqa: DTZ001 - nova's columns have no zone
+    created_at=datetime.datetime(2026, 11, 21, 9, 0, 0),  # noqa: DTZ001 - as above
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def placement(tmp_path_factory) -> Iterator[Rest]:
+    with placements.running(tmp_path_factory.mktemp("placement")) as rest:
+        yield rest
+
+
+@pytest.fixture
+def host(tmp_path: Path, placement: Rest) -> AgentHost:
+    """A host without any compute_id file and with an empty cell."""
+    (tmp_path / "node.xml").write_text(node_xml(cpus=4, memory_mib=4096))
+    made = AgentHost(
+        folder=tmp_path,
+        name=f"cmp-{new_uuid()}",
+        placement_url=placement.server.url,
+        libvirt_uri=f"test://{tmp_path / 'node.xml'}",
+    )
+    made.configure()
+    made.make_cell().dispose()
+    return made
+
+
+def fill(host: AgentHost, *rows: ComputeNode | Service) -> None:
+    engine = sqlalchemy.create_engine(f"sqlite:///{host.cell_path}")
+    with engine.begin() as connection:
+        for row in rows:
+            if isinstance(row, Service):
+                cell.add_service(connection, host.name, row)
+            else:
+                cell.add_compute_node(connection, row)
+    engine.dispose()
+
+
+def row_of(host: AgentHost, uuid: str, number: int = 1, **changes: object) -> ComputeNode:
+    named = {"host": host.name, "hypervisor_hostname": host.name, "deleted": False, **changes}
+    return ComputeNode(id=number, uuid=uuid, **named)
+
+
+def own_file(host: AgentHost) -> Path:
+    return host.folder / "state" / "compute_id"
+
+
+def assert_root_is(placement: Rest, host: AgentHost, uuid: str) -> None:
+    found = placement.done("GET", f"/resource_providers?name={host.name}")["resource_providers"]
+    assert [provider["uuid"] for provider in found] == [uuid]
+    assert placement.inventories(uuid)["VCPU"]["total"] == 4
+
+
+def test_the_file_in_novas_state_path_is_the_identity(placement, host):
+    uuid = new_uuid()
+    (host.folder / "nova-state").mkdir()
+    (host.folder / "nova-state" / "compute_id").write_text(f"{uuid}\n")
+    (host.folder / "nova.conf").write_text(f"[DEFAULT]\nstate_path = {host.folder}/nova-state\n")
+    fill(host, row_of(host, new_uuid()))  # the file speaks first
+    assert host.agent("--once").code in (0, 3)
+    assert_root_is(placement, host, uuid)
+    assert not own_file(host).exists()
+
+
+def test_without_a_file_the_row_of_this_host_and_node_is_the_identity(placement, host):
+    uuid = new_uuid()
+    rows = [
+        row_of(host, new_uuid(), 1, hypervisor_hostname="old-name"),
+        row_of(host, uuid, 2),
+        row_of(host, new_uuid(), 3, deleted=True),
+    ]
+    fill(host, SERVICE, *rows)
+    assert host.agent("--once").code == 3
+    assert_root_is(placement, host, uuid)
+    assert not own_file(host).exists()
+    orphans = [f for f in host.report()["audit"]["findings"] if f["code"] == "compute-node-orphaned"]
+    assert len(orphans) == 1
+    assert "old-name" in str(orphans)
+
+
+def test_files_that_differ_end_with_78_and_name_both(placement, host):
+    one, two = new_uuid(), new_uuid()
+    (host.folder / "compute_id").write_text(one)
+    own_file(host).write_text(two)
+    with placement.watched() as seen:
+        ended = host.agent("--once")
+    assert ended.code == 78
+    (line,) = ended.stderr.splitlines()[-1:]
+    assert all(part in line for part in (str(host.folder / "compute_id"), one, str(own_file(host)), two))
+    assert "Traceback" not in ended.stderr
+    assert seen == []
+
+
+@pytest.mark.parametrize("others", [0, 1], ids=["no row", "a row of another node"])
+def test_a_service_without_our_row_ends_with_78(placement, host, others):
+    rows = [row_of(host, new_uuid(), 1, hypervisor_hostname="old-name")][:others]
+    fill(host, SERVICE, *rows)
+    with placement.watched() as seen:
+        ended = host.agent("--once")
+    assert ended.code == 78
+    assert host.name in ended.stderr
+    assert "compute_id" in ended.stderr
+    assert ("old-name" in ended.stderr) == bool(others)
+    assert "Traceback" not in ended.stderr
+    assert seen == []
+    assert not own_file(host).exists()
+
+
+@pytest.mark.parametrize("state", ["sql", "none"])
+def test_a_new_host_has_its_identity_on_disk_before_the_first_request(placement, host, state):
+    connection = f"sqlite:///{host.cell_path}" if state == "sql" else None
+    with gateway(placement.server.url) as between:
+        host.placement_url = between.url
+        host.configure({"state": {"source": state, "connection": connection}})
+        on_disk: list[str] = []
+        between.before = lambda _asked: on_disk.append(own_file(host).read_text().strip())
+        assert host.agent("--once").code in (0, 3)
+        (uuid,) = set(on_disk)
+        assert_root_is(placement, host, uuid)
+        host.agent("--once")
+    assert set(on_disk) == {uuid}
+
+
+@pytest.mark.parametrize("dry", ["observer", "--no-publish"])
+def test_who_does_not_write_creates_no_identity(placement, host, dry):
+    arguments = ["--once"]
+    if dry == "observer":
+        host.configure({"agent": {"role": "observer"}})
+    else:
+        arguments.append("--no-publish")
+    (host.folder / "state").rmdir()
+    with placement.watched() as seen:
+        assert host.agent(*arguments).code in (0, 3)
+    assert {line.split()[0] for line in seen} == {"GET"}
+    assert not (host.folder / "state").exists()
+
+
+def test_while_the_state_source_is_down_nothing_is_written_and_the_next_audit_recovers(placement, host):
+    uuid = new_uuid()
+    fill(host, row_of(host, uuid))
+    away = host.cell_path.rename(host.cell_path.with_suffix(".away"))
+    with host.daemon() as daemon:
+        with placement.watched() as seen:
+            report = daemon.first_audit()
+        assert (report["audit"]["outcome"], report["audit"]["provider_uuid"]) == ("partial", None)
+        assert seen == []
+        assert not own_file(host).exists()
+        away.rename(host.cell_path)
+        while report["audit"]["outcome"] == "partial":
+            report = daemon.audit_after(report)
+    assert report["audit"]["provider_uuid"] == uuid
+    assert_root_is(placement, host, uuid)
+    assert not own_file(host).exists()
+
+
+def test_while_libvirt_is_down_no_identity_is_made(placement, host):
+    host.configure({"libvirt": {"connection_uri": f"test://{host.folder}/absent.xml"}})
+    with placement.watched() as seen:
+        assert host.agent("--once").code == 2
+    assert seen == []
+    assert not own_file(host).exists()
