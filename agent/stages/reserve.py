@@ -40,9 +40,9 @@ def raised(
 
 def not_below(inventory: Inventory, terms: ReserveTerms, observed: Inventory | None) -> tuple[Inventory, ReserveTerms]:
     """While unmanaged use cannot be told, ``reserved`` is never below what Placement holds now (design 3.1)."""
-    if observed is None or observed.reserved <= inventory.reserved:
+    kept = min(observed.reserved, inventory.total) if observed else 0
+    if kept <= inventory.reserved:
         return inventory, terms
-    kept = min(observed.reserved, inventory.total)
     extra = (HELD_TERM, kept - inventory.reserved)
     return dataclasses.replace(inventory, reserved=kept), dataclasses.replace(terms, terms=(*terms.terms, extra))
 

@@ -121,6 +121,7 @@ DOUBT = {
     "the same": (2, inventory("DISK_GB", 20, reserved=2), 2, (("own", 2),)),
     "the class is new": (2, None, 2, (("own", 2),)),
     "more than there is now": (2, inventory("DISK_GB", 99, reserved=50), 20, (("own", 2), ("kept-from-placement", 18))),
+    "all of it is reserved already": (20, inventory("DISK_GB", 99, reserved=50), 20, (("own", 2),)),
 }
 
 

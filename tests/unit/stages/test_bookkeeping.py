@@ -1,0 +1,103 @@
+"""The books are written again when a fact that they rest on changed, and never otherwise."""
+
+import dataclasses
+import datetime
+
+import pytest
+from hypothesis import given
+
+from agent.model.snapshot import LIBVIRT, LVM, PLACEMENT, STATE
+from agent.stages.bookkeeping import compared
+from agent.stages.decide import Subject, decide
+from tests.rigs.facts import (
+    NODE,
+    NOW,
+    ROOT_UUID,
+    allocations,
+    domain,
+    filesystem,
+    group,
+    host,
+    instance,
+    lvm_settings,
+    migration,
+    root,
+    service,
+    snapshot,
+    state,
+    uuid,
+    view,
+    volume,
+    without,
+)
+from tests.unit.strategies import worlds
+
+LATER = NOW + datetime.timedelta(minutes=1)
+HELD = allocations(uuid("i1"), VCPU=1)
+
+NOVA = state(instance(), service=service(), now=NOW)
+HOST = host(domain("i1"))
+WORLD = {"placement": view(HELD), "nova": NOVA, "libvirt": HOST, "lvm": group(20, volume("spare", 1))}
+
+MOVES_BY_ITSELF = {
+    "the database's clock": {"nova": dataclasses.replace(NOVA, now=LATER)},
+    "the service's heartbeat": {"nova": dataclasses.replace(NOVA, service=service(last_seen_up=LATER))},
+    "measured memory": {"libvirt": dataclasses.replace(HOST, memory_used_mib=4321)},
+    "free space": {"files": filesystem(5.5)},
+    "the price of reading": {"placement": view(HELD, requests=5, allocations_fresh=False)},
+    "a generation": {"placement": view(HELD, provider=root(generation=8))},
+}
+MATTERS = {
+    "an allocation": {"placement": view(HELD, allocations(uuid("i2"), VCPU=1))},
+    "an amount": {"placement": view(allocations(uuid("i1"), VCPU=2))},
+    "an instance": {"nova": state(instance(), instance("i2"))},
+    "a task": {"nova": state(instance(task_state="deleting"))},
+    "a migration": {"nova": state(instance(task_state="resize_migrating"), migrations=(migration(),))},
+    "a guest": {"libvirt": host(domain("i1"), domain("i2"))},
+    "a guest's size": {"libvirt": host(domain("i1", vcpus=3))},
+    "a volume": {"lvm": group(20, volume("spare", 1), volume("other", 1))},
+}
+
+
+def kept(world, before=None, chosen=None):
+    return compared(world, chosen or lvm_settings(), NODE, before)
+
+
+@pytest.mark.parametrize("what", MOVES_BY_ITSELF)
+def test_what_moves_by_itself_writes_no_book_again(what):
+    first = kept(snapshot(**WORLD))
+    again = kept(snapshot(**{**WORLD, **MOVES_BY_ITSELF[what]}), first)
+    assert again.books is first.books
+    assert again.rows is first.rows
+
+
+@pytest.mark.parametrize("what", MATTERS)
+def test_a_fact_that_matters_is_in_the_next_books(what):
+    changed = snapshot(**{**WORLD, **MATTERS[what]})
+    again = kept(changed, kept(snapshot(**WORLD)))
+    assert again == kept(changed)
+    assert again.rows != kept(snapshot(**WORLD)).rows
+
+
+@pytest.mark.parametrize("source", [PLACEMENT, STATE, LIBVIRT, LVM])
+def test_a_lost_source_is_in_the_next_books(source):
+    world = snapshot(**WORLD)
+    lost = without(world, source)
+    again = kept(lost, kept(world))
+    assert (again.books, again.rows) == (kept(lost).books, kept(lost).rows)
+
+
+def test_a_setting_writes_the_books_again():
+    first = kept(snapshot(**WORLD))
+    again = kept(snapshot(**WORLD), first, dataclasses.replace(lvm_settings(), cpu_dedicated_set=(2, 3)))
+    assert again.books is not first.books
+
+
+@given(worlds(), worlds())
+def test_what_was_seen_before_changes_no_decision(one, other):
+    before = decide(one.facts, one.chosen, Subject(root_uuid=ROOT_UUID, node=NODE), one.written).compared
+    subject = Subject(root_uuid=ROOT_UUID, node=NODE)
+    for world in (one, other):
+        assert decide(world.facts, world.chosen, subject, world.written, before) == decide(
+            world.facts, world.chosen, subject, world.written
+        )

@@ -1,0 +1,415 @@
+"""Hypothesis strategies for everything that one audit decides on: snapshots, settings, trees.
+
+Names are drawn from a small pool, so that the three books speak of the same
+consumers again and again: that is where the rules are. Values are the ones that
+rules turn on (states, tasks, statuses, halves of a GiB), not any number at all.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import itertools
+from collections.abc import Iterable
+from typing import Any
+
+from hypothesis import strategies as st
+
+from agent.model.audit import WrittenProvider
+from agent.model.books import DesiredProvider, DesiredTree, FrozenClass
+from agent.model.host import Disk, Domain, DomainState, OddDomain
+from agent.model.nova import Flavor, Instance, Migration, NovaState, StateKind
+from agent.model.placement import ROOT, Allocation, ConsumerRecord, Inventory, PlacementView, Provider, ProviderKey
+from agent.model.settings import RatioPolicy, Settings, UnmanagedPolicy
+from agent.model.snapshot import FILESYSTEM, LIBVIRT, LVM, PLACEMENT, STATE, Snapshot
+from agent.model.storage import StorageFacts, Volume, VolumeGroup
+from agent.model.units import GIB, MIB
+from tests.rigs.facts import (
+    FLAVOR_A,
+    FLAVOR_B,
+    HOST,
+    NODE,
+    NOW,
+    ROOT_UUID,
+    domain,
+    filesystem,
+    host,
+    instance,
+    migration,
+    node,
+    root,
+    service,
+    settings,
+    snapshot,
+    state,
+    uuid,
+    view,
+)
+
+SOURCES = (PLACEMENT, STATE, LIBVIRT, LVM, FILESYSTEM)
+PINNED = Flavor(
+    id=3,
+    name="P",
+    vcpus=2,
+    memory_mib=64,
+    root_gib=0,
+    ephemeral_gib=1,
+    swap_mib=512,
+    extra_specs=(("hw:cpu_policy", "dedicated"),),
+)
+FLAVORS = (FLAVOR_A, FLAVOR_B, PINNED)
+NAMES = ("i1", "i2", "i3", "stranger")
+CHILD = uuid("child")
+
+_sometimes = st.sampled_from((False, False, False, True))
+_PLACES = ((HOST, NODE),) * 3 + ((HOST, "old.example.org"), ("cmp2", "cmp2.example.org"), (None, None))
+_VM_STATES = (
+    ("active",) * 4 + ("resized",) * 2 + ("stopped", "building", "paused", "error", "shelved_offloaded", "soft-delete")
+)
+_TASKS = (None,) * 3 + ("resize_prep", "resize_finish", "migrating", "rebuilding", "spawning", "deleting")
+_STATUSES = ("accepted", "migrating", "finished", "error", "done", "completed", "confirmed", "reverted")
+_KINDS = ("resize", "resize", "migration", "live-migration", "evacuation")
+_SIDES = (
+    {"source_host": HOST, "source_node": NODE, "dest_host": "cmp2", "dest_node": "cmp2.example.org"},
+    {"source_host": "cmp2", "source_node": "cmp2.example.org", "dest_host": HOST, "dest_node": NODE},
+    {"source_host": HOST, "source_node": NODE, "dest_host": HOST, "dest_node": NODE},
+    {"source_host": "cmp2", "source_node": "x", "dest_host": "cmp3", "dest_node": "y"},
+)
+
+
+def _any(*parts: Iterable[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
+    """One value of each part, in one draw (a draw is what an example costs)."""
+    return st.sampled_from(tuple(itertools.product(*parts)))
+
+
+def _some(pool: Iterable[Any], at_most: int = 9) -> st.SearchStrategy[tuple[Any, ...]]:
+    """Any of these, each at most once, in one draw."""
+    pool = tuple(pool)
+    sizes = range(min(at_most, len(pool)) + 1)
+    return st.sampled_from(tuple(itertools.chain.from_iterable(itertools.combinations(pool, size) for size in sizes)))
+
+
+_rows = _any(_PLACES, _VM_STATES, _TASKS)
+_flavors_of_rows = _any((*FLAVORS, None), (*FLAVORS, None), (*FLAVORS, None))
+_flags = _any((False, False, True), (False, True), (False, True), (None, None, 1, 2))
+_moves = _any(NAMES, _KINDS, _STATUSES, _SIDES)
+_ids = _any((True, True, False), FLAVORS, FLAVORS, (None, NOW, NOW - datetime.timedelta(hours=1)))
+
+
+@st.composite
+def instances(draw: st.DrawFn, name: str) -> Instance:
+    """A row of that name: here, elsewhere or nowhere, in any state, deleted ones and ones that do not parse too."""
+    (place, node_name), vm_state, task_state = draw(_rows)
+    flavor, old_flavor, new_flavor = draw(_flavors_of_rows)
+    deleted, hidden, boots_from_volume, context = draw(_flags)
+    return instance(
+        name,
+        host=place,
+        node=node_name,
+        vm_state=vm_state,
+        task_state=task_state,
+        deleted=deleted,
+        hidden=hidden,
+        flavor=flavor,
+        flavor_id=flavor.id if flavor else None,
+        problem=None if flavor else "flavor is NULL",
+        old_flavor=old_flavor,
+        new_flavor=new_flavor,
+        boots_from_volume=boots_from_volume,
+        migration_context_id=context,
+    )
+
+
+@st.composite
+def migrations(draw: st.DrawFn, number: int) -> Migration:
+    """Migration ``number`` of some instance: in, out, within this host or past it, in any status."""
+    name, kind, status, sides = draw(_moves)
+    has_uuid, old, new, updated_at = draw(_ids)
+    return migration(
+        number,
+        name,
+        kind=kind,
+        status=status,
+        uuid=uuid(f"migration-{number}") if has_uuid else None,
+        old_type_id=old.id,
+        new_type_id=new.id,
+        updated_at=updated_at,
+        **sides,
+    )
+
+
+@st.composite
+def states(draw: st.DrawFn) -> NovaState:
+    """What the cloud says, of a few instances, migrations and node rows; now and then there is no cloud."""
+    moves = tuple(draw(migrations(number)) for number in range(1, draw(st.integers(1, 4))))
+    alive = service(last_seen_up=NOW, disabled=draw(_sometimes))
+    plain = state(
+        *(draw(instances(name)) for name in NAMES if not draw(_sometimes)),
+        migrations=moves,
+        finished_evacuations=tuple(m for m in moves if m.kind == "evacuation" and not m.in_progress),
+        service=draw(st.sampled_from((None, service(), alive))),
+        nodes=(node(), *((node(2, uuid=uuid("old"), hypervisor_hostname="old"),) if draw(_sometimes) else ())),
+        unreadable=("instances row 7",) if draw(_sometimes) else (),
+    )
+    if draw(st.sampled_from((False,) * 7 + (True,))):
+        return NovaState(kind=StateKind.NONE, host=HOST, now=NOW)
+    return plain
+
+
+_PATHS = ("/dev/vg0/by-hand", "/dev/mapper/vg0-thin", f"/dev/vg0/{uuid('i3')}_disk", "/var/lib/x.qcow2")
+_sources = _some(_PATHS, 2)
+_shapes = _any((DomainState.RUNNING, DomainState.SHUTOFF), (1, 2, 30), (1, 128, 600), ((), (), (2,), (2, 3), (0, 2)))
+
+
+@st.composite
+def domains(draw: st.DrawFn, name: str) -> Domain:
+    """The guest of that name, of any size, some pinned, some on volumes that are not named after it."""
+    power, vcpus, memory_mib, pinned = draw(_shapes)
+    sources = draw(_sources)
+    return domain(
+        name,
+        state=power,
+        vcpus=vcpus,
+        memory_mib=memory_mib,
+        pinned_cpus=pinned,
+        disks=tuple(Disk(target=f"vd{n}", kind="block", source=source) for n, source in enumerate(sources)),
+    )
+
+
+_VOLUME_NAMES = (
+    *(f"{uuid(name)}_disk" for name in NAMES),
+    f"{uuid('nobody')}_disk.swap",
+    f"volume-{uuid('cinder')}",
+    "by-hand",
+    "pool",
+    "thin",
+)
+
+
+_volume_names = _some(_VOLUME_NAMES, 5)
+_volume_places = _any((1, GIB // 2, GIB, GIB + 1, 3 * GIB), ("vg0", "vg0", "vg1"))
+
+
+@st.composite
+def groups(draw: st.DrawFn) -> StorageFacts:
+    """Groups vg0 and vg1 with volumes of every kind of owner; now and then an empty report."""
+    if draw(st.sampled_from((False,) * 7 + (True,))):
+        return StorageFacts()
+    volumes = []
+    for name in draw(_volume_names):
+        size, in_group = draw(_volume_places)
+        pool = "pool" if name == "thin" else None
+        volumes.append(
+            Volume(
+                group=in_group,
+                name=name,
+                uuid=name,
+                size_bytes=size,
+                extent_bytes=0 if pool else size,
+                pool=pool,
+            )
+        )
+    made = tuple(
+        VolumeGroup(name=name, uuid=name, size_bytes=size, free_bytes=0, extent_bytes=4 * MIB)
+        for name, size in (("vg0", draw(st.sampled_from((GIB - 1, 6 * GIB, 20 * GIB)))), ("vg1", GIB))
+    )
+    return StorageFacts(groups=made, volumes=tuple(volumes))
+
+
+_amounts = _any((1, 4, 512), (0, 1, 512), (None, 2**31 - 1), (1.0, 1.4, 4.0, 16.1))
+
+
+@st.composite
+def inventories(draw: st.DrawFn, resource_class: str) -> Inventory:
+    """An inventory that Placement accepts."""
+    total, reserved, max_unit, ratio = draw(_amounts)
+    return Inventory(
+        resource_class=resource_class,
+        total=total,
+        reserved=min(reserved, total),
+        max_unit=max_unit or total,
+        allocation_ratio=ratio,
+    )
+
+
+_CLASSES = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB", "CUSTOM_X")
+_TRAITS = ("COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE", "COMPUTE_STATUS_DISABLED", "CUSTOM_X", "HW_CPU_X86_AVX2")
+
+
+_some_traits, _some_classes = _some(_TRAITS), _some(_CLASSES)
+_own_classes, _two_classes, _two_names = _some(_CLASSES[:4]), _some(_CLASSES, 2), _some(NAMES, 2)
+_root_notes = _any((False,) * 7 + (True,), (False, True), range(4))
+
+
+@st.composite
+def roots(draw: st.DrawFn, **changes: Any) -> Provider:
+    """A root provider as anybody may have left it; now and then nova-compute's."""
+    is_novas, has_aggregate, generation = draw(_root_notes)
+    return root(
+        *(draw(inventories(name)) for name in draw(_some_classes)),
+        traits=frozenset(draw(_some_traits)) | frozenset({"OWNER_NOVA"} if is_novas else ()),
+        generation=generation,
+        aggregates=frozenset({uuid("aggregate")}) if has_aggregate else frozenset(),
+        **changes,
+    )
+
+
+def _allocated(consumer: str, provider: str, resource_class: str, amount: int) -> Allocation:
+    return Allocation(
+        consumer_uuid=uuid(consumer),
+        consumer_generation=1,
+        provider_uuid=provider,
+        resource_class=resource_class,
+        amount=amount,
+    )
+
+
+_held = st.lists(
+    _any(
+        (*NAMES, "migration-1", "migration-2", "nobody"),
+        (ROOT_UUID, ROOT_UUID, CHILD),
+        ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB", "CUSTOM_X"),
+        (1, 128, 900),
+    ),
+    unique_by=lambda held: held[:3],
+    max_size=6,
+)
+
+
+@st.composite
+def views(draw: st.DrawFn) -> PlacementView:
+    """Our tree: a root that may not exist yet, a child of somebody's, allocations of every kind of consumer."""
+    if draw(st.sampled_from((False,) * 7 + (True,))):
+        other = root(uuid=uuid("other")) if draw(_sometimes) else None
+        return view(providers=(), name_holder=other)
+    child = root(uuid=CHILD, name="child", parent_uuid=ROOT_UUID, generation=3, traits=frozenset())
+    held = tuple(_allocated(*one) for one in draw(_held))
+    consumers = tuple(
+        ConsumerRecord(
+            consumer_uuid=uuid(name),
+            generation=1,
+            project_id="p",
+            user_id="u",
+            allocations=(
+                *(a for a in held if a.consumer_uuid == uuid(name)),
+                _allocated(name, uuid("cmp2"), "VCPU", 1),
+            ),
+        )
+        for name in draw(_two_names)
+    )
+    return view(held, providers=(draw(roots()), child), consumers=consumers, allocations_fresh=not draw(_sometimes))
+
+
+_RATIOS = tuple(RatioPolicy(configured=ratio, initial=1.5) for ratio in (None, 0.0, 1.0, 1.4, 4.0))
+_CPU_SETS: tuple[dict[str, Any], ...] = (
+    {},
+    {},
+    {"cpu_shared_set": (0, 1)},
+    {"cpu_shared_set": (0, 1), "cpu_dedicated_set": (2, 3)},
+    {"cpu_dedicated_set": (2, 3)},
+    {"cpu_shared_set": (0, 9)},
+)
+_LVM = {"images_type": "lvm", "images_volume_group": "vg0"}
+_reserves = _any((0, 1, 9), (0, 100, 9999), (0, 1, 1025, 99999))
+_ratios = _any(_RATIOS, _RATIOS, _RATIOS)
+_policies = _any(UnmanagedPolicy, UnmanagedPolicy, (False, False, False, True))
+_storage = _any(((), ("vg0",), ("vg0", "vg1")), (_LVM, {}), (0, 0, 700), _CPU_SETS)
+
+
+@st.composite
+def choices(draw: st.DrawFn) -> Settings:
+    """What an operator may have configured."""
+    cpus, memory_mib, disk_mib = draw(_reserves)
+    cpu_ratio, memory_ratio, disk_ratio = draw(_ratios)
+    foreign_volumes, unknown_guests, takeover = draw(_policies)
+    volume_groups, images, file_backed_mib, cpu_sets = draw(_storage)
+    return settings(
+        takeover=takeover,
+        cpu_ratio=cpu_ratio,
+        memory_ratio=memory_ratio,
+        disk_ratio=disk_ratio,
+        reserved_host_cpus=0 if cpu_sets else cpus,
+        reserved_host_memory_mib=memory_mib,
+        reserved_host_disk_mib=disk_mib,
+        foreign_volumes=foreign_volumes,
+        unknown_guests=unknown_guests,
+        file_backed_memory_mib=file_backed_mib,
+        volume_groups=volume_groups,
+        **images,
+        **cpu_sets,
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class World:
+    """All that goes into one decision."""
+
+    facts: Snapshot
+    chosen: Settings
+    written: WrittenProvider | None = None
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> World:
+    """A world in which everything could be read."""
+    guests = tuple(draw(domains(name)) for name in NAMES if draw(st.booleans()))
+    odd = (OddDomain(uuid=uuid("i2"), name="i2", reason="no <vcpu>"),) if draw(_sometimes) else ()
+    facts = snapshot(
+        placement=draw(views()),
+        nova=draw(states()),
+        libvirt=host(
+            *(guest for guest in guests if not odd or guest.uuid != odd[0].uuid),
+            cpus=draw(st.sampled_from((4, 4, 48))),
+            memory_mib=draw(st.sampled_from((512, 4096))),
+            odd_domains=odd,
+        ),
+        lvm=draw(groups()),
+        files=filesystem(draw(st.sampled_from((0.5, 6, 20)))),
+    )
+    return World(facts=facts, chosen=draw(choices()))
+
+
+lost_sources = st.frozensets(st.sampled_from(SOURCES))
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> tuple[DesiredTree, PlacementView]:
+    """A wanted tree of up to six providers of ours, parents first, and the tree as it stands beside it."""
+    wanted: list[DesiredProvider] = []
+    standing: list[Provider] = []
+    for number in range(draw(st.integers(1, 6))):
+        parent = draw(st.sampled_from(wanted)).uuid if wanted else None
+        provider = draw(_wanted(number, parent))
+        wanted.append(provider)
+        # A child can only stand where its parent does.
+        if draw(st.booleans()) and (parent is None or parent in {p.uuid for p in standing}):
+            standing.append(draw(roots(uuid=provider.uuid, name=provider.name, parent_uuid=parent)))
+    obsolete: list[Provider] = []
+    for number in range(draw(st.integers(0, 3))):
+        parents = [p.uuid for p in (*standing, *obsolete)]
+        if parents:
+            old = root(uuid=uuid(f"old-{number}"), name=f"old-{number}", parent_uuid=draw(st.sampled_from(parents)))
+            obsolete.append(old)
+    held = tuple(_allocated("i1", provider.uuid, name, 1) for provider in standing for name in draw(_two_classes))
+    gone = tuple(provider.uuid for provider in reversed(obsolete))
+    return DesiredTree(providers=tuple(wanted), obsolete=gone), view(held, providers=(*standing, *obsolete))
+
+
+@st.composite
+def _wanted(draw: st.DrawFn, number: int, parent: str | None) -> DesiredProvider:
+    owned = draw(_own_classes)
+    split = draw(st.integers(0, len(owned)))
+    frozen, offered = owned[:split], owned[split:]
+    wishes = draw(_some_traits)
+    middle = draw(st.integers(0, len(wishes)))
+    return DesiredProvider(
+        key=ROOT if parent is None else ProviderKey("pci", str(number)),
+        uuid=ROOT_UUID if parent is None else uuid(f"child-{number}"),
+        name=f"provider-{number}",
+        parent_uuid=parent,
+        inventories=tuple(draw(inventories(name)) for name in sorted(offered) if not draw(_sometimes)),
+        owned_classes=frozenset(owned),
+        frozen=tuple(FrozenClass(resource_class=name, why="not read") for name in sorted(frozen)),
+        traits_wanted=frozenset(wishes[:middle]),
+        traits_unwanted=frozenset(wishes[middle:]),
+    )

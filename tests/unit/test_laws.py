@@ -1,0 +1,357 @@
+"""Laws of the pure core (docs/internals.md): they hold for every world, not for the ones that somebody thought of."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.model.audit import WrittenProvider
+from agent.model.books import DesiredProvider
+from agent.model.claim import Cause, Ledger
+from agent.model.nova import FINISHED_MIGRATION_STATUSES
+from agent.model.placement import PlacementView, Provider
+from agent.model.plan import CreateProvider, DeleteProvider, Plan, PutInventories, PutTraits, Write
+from agent.model.snapshot import PLACEMENT, Snapshot
+from agent.resources import BUILTIN, OWNED_CLASSES
+from agent.stages import decide as decide_module
+from agent.stages import desired as desired_module
+from agent.stages import ledger as ledger_module
+from agent.stages.decide import Decision
+from agent.stages.diff import diff
+from agent.stages.occupancy import occupied
+from agent.stages.rival import remembered
+from tests.rigs.facts import NODE, decided, wanted_root, without
+from tests.unit.strategies import World, lost_sources, states, trees, worlds
+
+
+def apply(plan: Plan, before: PlacementView) -> PlacementView:
+    """What Placement holds after the plan: each write replaces one document and raises that provider's generation."""
+    providers = {provider.uuid: provider for provider in before.providers}
+    for write in plan.writes:
+        if isinstance(write, DeleteProvider):
+            assert not any(p.parent_uuid == write.provider_uuid for p in providers.values()), "it still has children"
+            del providers[write.provider_uuid]
+        else:
+            providers[write.provider_uuid] = _written(write, providers.get(write.provider_uuid))
+            parent = providers[write.provider_uuid].parent_uuid
+            assert parent is None or parent in providers, "its parent does not exist"
+    return dataclasses.replace(before, providers=tuple(providers.values()))
+
+
+def _written(write: Write, standing: Provider | None) -> Provider:
+    if isinstance(write, CreateProvider):
+        assert standing is None, "it exists already"
+        return Provider(uuid=write.provider_uuid, name=write.name, parent_uuid=write.parent_uuid, generation=0)
+    assert standing is not None, "nothing can be put to a provider that does not exist"
+    assert standing.generation is not None
+    newer = dataclasses.replace(standing, generation=standing.generation + 1)
+    if isinstance(write, PutInventories):
+        return dataclasses.replace(newer, inventories=write.inventories)
+    assert isinstance(write, PutTraits)
+    return dataclasses.replace(newer, traits=frozenset(write.traits))
+
+
+def decision_of(world: World, *lost: str) -> Decision:
+    return decided(without(world.facts, *lost), world.chosen, world.written)
+
+
+def seen(facts: Snapshot) -> PlacementView:
+    assert facts.placement.value is not None
+    return facts.placement.value
+
+
+def after(world: World, decision: Decision) -> PlacementView:
+    return apply(decision.plan, seen(world.facts))
+
+
+# Law 1: what a plan does is what was wanted, and nothing else.
+
+
+def is_as_wanted(wanted: DesiredProvider, before: PlacementView, then: PlacementView) -> None:
+    old, new = before.provider(wanted.uuid), then.provider(wanted.uuid)
+    assert new is not None
+    decided_here = wanted.owned_classes - {f.resource_class for f in wanted.frozen}
+    used = {a.resource_class for a in before.allocations if a.provider_uuid == wanted.uuid}
+    for name in {i.resource_class for i in (*(old.inventories if old else ()), *new.inventories, *wanted.inventories)}:
+        standing = old.inventory(name) if old else None
+        expected = wanted.inventory(name) if name in decided_here else standing
+        if expected is None and name in used:
+            expected = standing
+        assert new.inventory(name) == expected
+    assert new.traits >= wanted.traits_wanted
+    assert not new.traits & wanted.traits_unwanted
+    decided_traits = wanted.traits_wanted | wanted.traits_unwanted
+    assert new.traits - decided_traits == (old.traits if old else frozenset()) - decided_traits
+    assert new.aggregates == (old.aggregates if old else frozenset())
+    assert (new.name, new.parent_uuid) == ((old or wanted).name, (old or wanted).parent_uuid)
+
+
+@given(trees())
+def test_law_1_a_plan_makes_what_was_wanted_of_any_tree(drawn):
+    wanted, before = drawn
+    then = apply(diff(wanted, before), before)
+    for provider in wanted.providers:
+        is_as_wanted(provider, before, then)
+    assert {p.uuid for p in then.providers} == (
+        {p.uuid for p in before.providers} | {p.uuid for p in wanted.providers}
+    ) - set(wanted.obsolete)
+    assert then.allocations == before.allocations
+
+
+@given(worlds())
+def test_law_1_a_decision_changes_only_what_it_owns(world):
+    decision, before = decision_of(world), seen(world.facts)
+    then = after(world, decision)
+    root = wanted_root(decision)
+    if decision.rival is not None or before.name_holder is not None:
+        assert then == before
+        return
+    is_as_wanted(root, before, then)
+    assert root.owned_classes == OWNED_CLASSES
+    others = {p for p in then.providers if p.uuid != root.uuid}
+    assert others == {p for p in before.providers if p.uuid != root.uuid}
+
+
+# Law 2: what is as wanted is not written again.
+
+
+@given(trees())
+def test_law_2_a_tree_as_wanted_needs_no_write(drawn):
+    wanted, before = drawn
+    then = apply(diff(wanted, before), before)
+    assert diff(wanted, then).writes == ()
+
+
+@given(worlds(), lost_sources)
+def test_law_2_a_second_audit_of_the_same_world_writes_nothing(world, lost):
+    first = decision_of(world, *lost - {PLACEMENT})
+    again = dataclasses.replace(
+        world,
+        facts=dataclasses.replace(
+            world.facts, placement=dataclasses.replace(world.facts.placement, value=after(world, first))
+        ),
+        written=remembered(first.written, wanted_root(first)) if first.plan.writes else None,
+    )
+    second = decision_of(again, *lost - {PLACEMENT})
+    assert second.plan.writes == ()
+    assert (second.rival is None) == (first.rival is None)
+    assert second.written == again.written
+
+
+# Law 3: unknown is not zero.
+
+
+@given(worlds(), lost_sources)
+def test_law_3_what_was_not_read_is_not_written(world, lost):
+    before, decision = seen(world.facts), decision_of(world, *lost)
+    if PLACEMENT in lost:
+        assert decision.plan.writes == ()
+        return
+    then = after(world, decision)
+    for resource in BUILTIN:
+        if resource.needs(world.chosen) & lost:
+            for name in resource.classes:
+                assert _of_root(then, name) == _of_root(before, name)
+
+
+@given(worlds(), lost_sources)
+def test_law_3_nothing_shrinks_because_of_a_failed_reading(world, lost):
+    before = seen(world.facts)
+    blind = after(world, decision_of(world, *lost - {PLACEMENT}))
+    whole = after(world, decision_of(world))
+    for name in OWNED_CLASSES:
+        was, now, would = (_of_root(look, name) for look in (before, blind, whole))
+        if was is None:
+            continue
+        if now is None or now.total < was.total:
+            assert (now and now.total) == (would and would.total), "with every reading the total would not be less"
+        if now is not None and now.reserved < min(was.reserved, now.total):
+            assert would is not None
+            assert would.reserved <= now.reserved, "with every reading no less would be reserved"
+
+
+def _of_root(look: PlacementView, resource_class: str):
+    return look.root.inventory(resource_class) if look.root else None
+
+
+# Law 4: only what Placement accepts.
+
+
+@given(worlds(), lost_sources)
+def test_law_4_totals_are_whole_and_reserves_fit_into_them(world, lost):
+    decision = decision_of(world, *lost)
+    root = wanted_root(decision)
+    puts = [i for w in decision.plan.writes if isinstance(w, PutInventories) for i in w.inventories]
+    for inventory in (*root.inventories, *puts):
+        assert type(inventory.total) is type(inventory.reserved) is int
+        assert inventory.total > 0
+        assert 0 <= inventory.reserved <= inventory.total
+        assert inventory.allocation_ratio > 0
+    for inventory in root.inventories:
+        assert (inventory.min_unit, inventory.step_size, inventory.max_unit) == (1, 1, inventory.total)
+        (terms,) = [t for t in root.reserves if t.resource_class == inventory.resource_class]
+        assert sum(amount for _, amount in terms.terms) == inventory.reserved + terms.overflow
+        assert all(amount > 0 for _, amount in terms.terms)
+
+
+# Law 5: an order that Placement can carry out.
+
+
+@given(trees())
+def test_law_5_parents_first_each_together_deletes_last_children_first(drawn):
+    wanted, before = drawn
+    plan = diff(wanted, before)
+    apply(plan, before)  # asserts parents on creation, children on deletion
+    touched = [write.provider_uuid for write in plan.writes]
+    runs = [uuid for position, uuid in enumerate(touched) if position == 0 or touched[position - 1] != uuid]
+    assert len(runs) == len(set(runs))
+    deletes = [isinstance(write, DeleteProvider) for write in plan.writes]
+    assert deletes == sorted(deletes)
+    for write in plan.writes:
+        if isinstance(write, PutInventories | PutTraits) and before.provider(write.provider_uuid):
+            assert write.provider_uuid in dict(plan.generations)
+
+
+# Law 6: order says nothing.
+
+
+def shuffled(facts: Snapshot, seed: int) -> Snapshot:
+    """The same facts, every tuple of them in another order."""
+    dice = random.Random(seed)
+
+    def mixed(value: object) -> object:
+        names = [f.name for f in dataclasses.fields(value) if isinstance(getattr(value, f.name), tuple)]
+        return dataclasses.replace(
+            value, **{name: tuple(dice.sample(getattr(value, name), len(getattr(value, name)))) for name in names}
+        )
+
+    def read_again(reading):
+        return dataclasses.replace(reading, value=mixed(reading.value))
+
+    return Snapshot(
+        placement=read_again(facts.placement),
+        nova=read_again(facts.nova),
+        host=read_again(facts.host),
+        storage=tuple(dice.sample([read_again(r) for r in facts.storage], len(facts.storage))),
+    )
+
+
+def output(decision: Decision) -> tuple[object, ...]:
+    return (decision.books, decision.rows, decision.tree, decision.plan, decision.findings, decision.rival)
+
+
+@given(worlds(), st.integers(0, 2**32))
+def test_law_6_the_order_of_facts_changes_nothing(world, seed):
+    other = dataclasses.replace(world, facts=shuffled(world.facts, seed))
+    assert output(decision_of(other)) == output(decision_of(world))
+
+
+@given(worlds())
+def test_law_6_the_order_of_plug_ins_changes_nothing(world):
+    forward = output(decision_of(world))
+    with pytest.MonkeyPatch.context() as order:
+        order.setattr(desired_module, "RESOURCES", desired_module.RESOURCES[::-1])
+        order.setattr(desired_module, "TRAIT_FAMILIES", desired_module.TRAIT_FAMILIES[::-1])
+        order.setattr(ledger_module, "BUILTIN", ledger_module.BUILTIN[::-1])
+        order.setattr(decide_module, "RULES", decide_module.RULES[::-1])
+        assert output(decision_of(world)) == forward
+
+
+# Law 7: the books add up.
+
+
+@given(worlds(), lost_sources)
+def test_law_7_totals_are_sums_of_claims_with_sources(world, lost):
+    decision = decision_of(world, *lost)
+    kept = decision.books
+    for ledger, of_row in ((kept.promised, "promised"), (kept.held, "held"), (kept.recorded, "recorded")):
+        for name in {claim.resource_class for claim in ledger.claims}:
+            assert ledger.total(name) == sum(c.amount for c in ledger.claims if c.resource_class == name)
+            assert ledger.total(name) == sum(
+                getattr(row, of_row) or 0 for row in decision.rows if row.resource_class == name
+            )
+        assert sum(len(claims) for claims in ledger.by_consumer().values()) == len(ledger.claims)
+        for claim in ledger.claims:
+            assert claim.source.system in ("nova", "libvirt", "lvm", "placement")
+            assert claim.source.kind
+            assert claim.consumer.key
+            assert claim.amount > 0
+    assert set(kept.unmanaged.claims) <= set(kept.held.claims)
+
+
+@given(worlds(), st.lists(st.integers(0, 3), max_size=40))
+def test_law_7_merge_is_associative_and_commutative(world, cuts):
+    kept = decision_of(world).books
+    claims = (*kept.promised.claims, *kept.held.claims, *kept.recorded.claims)
+    piles: list[list] = [[], [], []]
+    for position, claim in enumerate(claims):
+        piles[cuts[position % len(cuts)] % 3 if cuts else 0].append(claim)
+    a, b, c = (Ledger.of(pile) for pile in piles)
+    assert a.merge(b) == b.merge(a)
+    assert a.merge(b).merge(c) == a.merge(b.merge(c)) == Ledger.of(claims)
+    assert a.merge(Ledger()) == a
+    for name in OWNED_CLASSES:
+        assert a.merge(b).total(name) == a.total(name) + b.total(name)
+
+
+# Law 9: occupancy.
+
+
+@given(states())
+def test_law_9_no_situation_counts_one_flavor_twice(state):
+    recorded = frozenset(m.uuid for m in state.migrations if m.uuid)
+    for known in (frozenset(), recorded):
+        taken: dict[str, list] = {}
+        for one in occupied(state, NODE, known).occupancies:
+            taken.setdefault(one.instance.uuid, []).append(one)
+        for ones in taken.values():
+            flavors = [one.flavor for one in ones]
+            assert len(flavors) == len(set(flavors)) <= 2
+            assert [one.cause for one in ones].count(Cause.INSTANCE) == (1 if len(ones) == 2 else 1 - _is_extra(ones))
+
+
+def _is_extra(ones: list) -> int:
+    """1 where the only occupancy is a move's, whose instance is not counted here."""
+    return int(ones[0].cause is not Cause.INSTANCE)
+
+
+@given(states(), st.sampled_from(sorted(FINISHED_MIGRATION_STATUSES)))
+def test_law_9_ending_any_migration_returns_to_the_plain_row(state, status):
+    ended = dataclasses.replace(
+        state, migrations=tuple(dataclasses.replace(m, status=status) for m in state.migrations)
+    )
+    after_all = occupied(ended, NODE, frozenset(m.uuid for m in state.migrations if m.uuid))
+    assert after_all == occupied(dataclasses.replace(state, migrations=()), NODE, frozenset())
+    for one in after_all.occupancies:
+        assert (one.cause, one.flavor, one.moving) == (Cause.INSTANCE, one.instance.flavor, False)
+        assert (one.consumer_uuid, one.consumer_kind) == (one.instance.uuid, "instance")
+        assert (one.instance.host, one.instance.node) == (state.host, NODE)
+
+
+@given(states())
+def test_law_9_a_migration_only_ever_adds_or_renames(state):
+    """An instance that is counted here is counted with its own flavor, whatever moves."""
+
+    def plain(found):
+        return {(o.instance.uuid, o.flavor) for o in found.occupancies if o.cause is Cause.INSTANCE}
+
+    assert plain(occupied(state, NODE, frozenset())) == plain(
+        occupied(dataclasses.replace(state, migrations=()), NODE, frozenset())
+    )
+
+
+@given(worlds(), st.integers(0, 3))
+def test_a_rival_stops_every_write(world, strikes):
+    """Design 2.1: whatever else is wanted, a root that somebody else writes is left alone."""
+    root = wanted_root(decision_of(world))
+    struck = WrittenProvider(provider_uuid=root.uuid, inventories=root.inventories, strikes=strikes)
+    decision = decision_of(dataclasses.replace(world, written=struck))
+    if decision.rival is not None:
+        assert decision.plan.writes == ()
+        assert [f.code for f in decision.findings].count("rival-writer") == 1
+    elif seen(world.facts).root is not None:
+        assert strikes < 2
