@@ -41,13 +41,46 @@ class CellRows:
     finished_evacuations: tuple[Row, ...] = ()
 
 
-def state_from_rows(host: str, rows: CellRows) -> NovaState:
-    """The state of ``host``, every tuple sorted by uuid or id.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guests:
+    """What the rows about instances and their moves say; the fields are NovaState's."""
+
+    instances: tuple[Instance, ...]
+    migrations: tuple[Migration, ...]
+    finished_evacuations: tuple[Migration, ...]
+    unreadable: tuple[str, ...]
+
+
+def about_guests(rows: CellRows) -> CellRows:
+    """The rows that ``guests_from_rows`` looks at; the others change with every heartbeat."""
+    return replace(rows, now=None, services=(), nodes=())
+
+
+def state_from_rows(host: str, rows: CellRows, guests: Guests | None = None) -> NovaState:
+    """The state of ``host``, every tuple sorted by uuid or id. ``guests``: what these rows say of them, where known.
 
     Raises SourceInconsistent where the host's own identity rests on a broken row
-    (compute node, service, clock). Any other broken row is named in
-    ``unreadable``; a broken migration makes its instance a problem too, because
-    what that instance occupies is then not known.
+    (compute node, service, clock). Any other broken row is named in ``unreadable``.
+    """
+    found = guests or guests_from_rows(rows)
+    return NovaState(
+        kind=StateKind.SQL,
+        host=host,
+        nodes=tuple(sorted((node_from_row(row) for row in rows.nodes), key=lambda node: node.id)),
+        service=_only_service(host, rows.services),
+        instances=found.instances,
+        migrations=found.migrations,
+        finished_evacuations=found.finished_evacuations,
+        now=Cells("the database", {"clock": rows.now}).moment("clock"),
+        unreadable=found.unreadable,
+    )
+
+
+def guests_from_rows(rows: CellRows) -> Guests:
+    """Instances, migrations and finished evacuations, and the rows that could not be read.
+
+    A broken migration makes its instance a problem too, because what that
+    instance occupies is then not known.
     """
     migrations, bad_migrations = _migrations(rows.migrations)
     evacuations, bad_evacuations = _migrations(rows.finished_evacuations)
@@ -56,15 +89,10 @@ def state_from_rows(host: str, rows: CellRows) -> NovaState:
     instances = tuple(_doubted(instance, doubts.get(instance.uuid)) for instance in instances)
     problems = {bad.problem for bad in (*bad_migrations, *bad_evacuations)} | set(bad_instances)
     problems |= {instance.problem for instance in instances if instance.problem}
-    return NovaState(
-        kind=StateKind.SQL,
-        host=host,
-        nodes=tuple(sorted((node_from_row(row) for row in rows.nodes), key=lambda node: node.id)),
-        service=_only_service(host, rows.services),
+    return Guests(
         instances=instances,
         migrations=migrations,
         finished_evacuations=evacuations,
-        now=Cells("the database", {"clock": rows.now}).moment("clock"),
         unreadable=tuple(sorted(problems)),
     )
 

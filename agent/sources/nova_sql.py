@@ -22,7 +22,7 @@ from agent.sources import nova_tables
 from agent.sources.base import Deadline
 from agent.sources.nova_documents import Row
 from agent.sources.nova_engine import CellDatabase, cell_database
-from agent.sources.nova_rows import CellRows, state_from_rows
+from agent.sources.nova_rows import CellRows, Guests, about_guests, guests_from_rows, state_from_rows
 from agent.sources.nova_tables import Query
 
 IN_LIST = 500
@@ -40,6 +40,7 @@ class NovaSql:
         """``url`` is SQLAlchemy's, MariaDB or SQLite. Raises ConfigError on another."""
         self._database: CellDatabase = cell_database(url)
         self._schema_checked = False
+        self._last: tuple[CellRows, Guests] | None = None
 
     def read(self, host: str, consumers: frozenset[str], deadline: Deadline) -> NovaState:
         """See StateSource. Raises SourceUnavailable, and SourceInconsistent on a schema or a row that is not nova's."""
@@ -50,11 +51,18 @@ class NovaSql:
             if not _worth_repeating(error) or deadline.left_s() <= 0:
                 raise self._unavailable(error) from error
             rows = self._rows_again(host, consumers, deadline)
-        return state_from_rows(host, rows)
+        return state_from_rows(host, rows, self._guests(rows))
 
     def close(self) -> None:
         """Close the connection; a later read opens another."""
         self._database.close()
+
+    def _guests(self, rows: CellRows) -> Guests:
+        """What the rows say of the guests; equal rows said it at the last read, and the same values say it again."""
+        about = about_guests(rows)
+        if self._last is None or self._last[0] != about:
+            self._last = about, guests_from_rows(about)
+        return self._last[1]
 
     def _rows_again(self, host: str, consumers: frozenset[str], deadline: Deadline) -> CellRows:
         try:

@@ -66,6 +66,23 @@ def test_the_clock_is_the_database_s_and_utc(filled, source):
     assert before <= now <= after
 
 
+def test_what_has_not_changed_is_not_parsed_again_and_what_has_is_seen(filled, source):
+    first, second = read(source), read(source)
+    with filled.begin() as connection:
+        cell.set_columns(connection, "services", {"host": HOST}, last_seen_up=T0 + datetime.timedelta(days=9))
+    third = read(source)
+    with filled.begin() as connection:
+        cell.set_columns(connection, "instances", {"uuid": uuid(1)}, task_state="deleting")
+    changed = read(source)
+
+    assert second.instances is first.instances
+    assert third.instances is first.instances
+    assert third.service.last_seen_up == T0 + datetime.timedelta(days=9)
+    assert changed.instances == tuple(
+        replace(each, task_state="deleting") if each.uuid == uuid(1) else each for each in first.instances
+    )
+
+
 def test_without_consumers_nothing_of_other_hosts_is_read(filled, source):
     state = read(source)
 
