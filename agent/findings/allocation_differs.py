@@ -13,11 +13,8 @@ def _find(world: World) -> Iterable[Finding]:
     for row in world.rows:
         if row.verdict is not Verdict.ALLOCATION_DIFFERS:
             continue
-        yield Finding(
-            code=RULE.code,
-            severity=RULE.severity,
-            remedy=RULE.remedy,
-            provider_uuid=world.root_uuid,
+        yield RULE.finding(
+            world,
             consumer_uuid=row.key,
             resource_class=row.resource_class,
             expected=f"{amount_text(row.resource_class, row.promised)} for {row.consumer_kind} {row.key}",

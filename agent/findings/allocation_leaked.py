@@ -13,11 +13,8 @@ def _find(world: World) -> Iterable[Finding]:
     for consumer, rows in rows_by_consumer(world, Verdict.ALLOCATION_LEAKED).items():
         instance = rows[0].instance
         deleted_at = instance.deleted_at.isoformat() if instance and instance.deleted_at else None
-        yield Finding(
-            code=RULE.code,
-            severity=RULE.severity,
-            remedy=RULE.remedy,
-            provider_uuid=world.root_uuid,
+        yield RULE.finding(
+            world,
             consumer_uuid=consumer,
             expected=f"no allocation: {named(rows)} is deleted",
             actual=f"Placement records {recorded_text(rows)}",

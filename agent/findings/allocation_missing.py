@@ -11,11 +11,8 @@ from agent.model.report import Verdict
 
 def _find(world: World) -> Iterable[Finding]:
     for consumer, rows in rows_by_consumer(world, Verdict.ALLOCATION_MISSING).items():
-        yield Finding(
-            code=RULE.code,
-            severity=RULE.severity,
-            remedy=RULE.remedy,
-            provider_uuid=world.root_uuid,
+        yield RULE.finding(
+            world,
             consumer_uuid=consumer,
             expected=f"an allocation of {promised_text(rows)} for {named(rows)}",
             actual="Placement records nothing for this consumer here",

@@ -12,11 +12,8 @@ from agent.model.report import Verdict
 
 def _find(world: World) -> Iterable[Finding]:
     for consumer, rows in rows_by_consumer(world, Verdict.ALLOCATION_STALE_MOVE).items():
-        yield Finding(
-            code=RULE.code,
-            severity=RULE.severity,
-            remedy=RULE.remedy,
-            provider_uuid=world.root_uuid,
+        yield RULE.finding(
+            world,
             consumer_uuid=consumer,
             expected=f"no allocation here: {named(rows)} {_where(rows[0])}",
             actual=f"Placement records {recorded_text(rows)} on this host",

@@ -54,6 +54,42 @@ class Rule:
     remedy: str
     find: Callable[[World], Iterable[Finding]]
 
+    def finding(
+        self,
+        world: World,
+        *,
+        expected: str,
+        actual: str,
+        provider_uuid: str | None = None,
+        consumer_uuid: str | None = None,
+        resource_class: str | None = None,
+        subject: str = "",
+        evidence: tuple[Claim, ...] = (),
+        facts: tuple[tuple[str, str | int | float | bool | None], ...] = (),
+        rests_on_recorded: bool = False,
+    ) -> Finding:
+        """A finding of this code, on our root where no ``provider_uuid`` is given.
+
+        CONSUMER and PROVIDER in the remedy become the uuids, so that a command in it can be copied.
+        """
+        provider = provider_uuid or world.root_uuid
+        return Finding(
+            code=self.code,
+            severity=self.severity,
+            remedy=self.remedy.replace("CONSUMER", consumer_uuid or "CONSUMER").replace(
+                "PROVIDER", provider or "PROVIDER"
+            ),
+            expected=expected,
+            actual=actual,
+            provider_uuid=provider,
+            consumer_uuid=consumer_uuid,
+            resource_class=resource_class,
+            subject=subject,
+            evidence=evidence,
+            facts=facts,
+            rests_on_recorded=rests_on_recorded,
+        )
+
 
 def rows_by_consumer(world: World, verdict: Verdict) -> dict[str, tuple[Row, ...]]:
     """Rows with that verdict, by consumer."""

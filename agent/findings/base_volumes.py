@@ -23,11 +23,8 @@ def volume_findings(world: World, rule: Rule, kind: OwnerKind, *, expected: str)
         if owned.kind is not kind or not owned.bytes_taken:
             continue
         counted = owned.volume.group == world.settings.disk_group
-        yield Finding(
-            code=rule.code,
-            severity=rule.severity,
-            remedy=rule.remedy,
-            provider_uuid=world.root_uuid,
+        yield rule.finding(
+            world,
             consumer_uuid=owned.owner_uuid,
             resource_class="DISK_GB" if counted else None,
             subject=owned.volume.path,

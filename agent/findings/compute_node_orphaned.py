@@ -17,10 +17,8 @@ def _find(world: World) -> Iterable[Finding]:
     for node in world.state.nodes:
         if node.deleted or node.hypervisor_hostname == world.node or node.uuid == world.root_uuid:
             continue
-        yield Finding(
-            code=RULE.code,
-            severity=RULE.severity,
-            remedy=RULE.remedy,
+        yield RULE.finding(
+            world,
             provider_uuid=node.uuid,
             subject=node.hypervisor_hostname,
             expected=f"one compute node of host {world.settings.host}: {world.node}",

@@ -12,8 +12,7 @@ from collections.abc import Iterable
 from agent.findings.base import Rule, World, amount_text
 from agent.model.claim import Cause, Claim, Consumer, Origin
 from agent.model.finding import Finding, Severity
-from agent.model.placement import Allocation, ConsumerRecord, PlacementView
-from agent.stages.ledger import provider_key
+from agent.model.placement import ROOT, Allocation, ConsumerRecord, PlacementView, ProviderKey
 
 
 def _find(world: World) -> Iterable[Finding]:
@@ -25,7 +24,7 @@ def _find(world: World) -> Iterable[Finding]:
     for record in view.consumers:
         here, elsewhere = _sides(view, record)
         if elsewhere and record.consumer_uuid not in moving | busy:
-            yield _finding(view, record, here, elsewhere)
+            yield _finding(world, record, here, elsewhere)
 
 
 def _sides(view: PlacementView, record: ConsumerRecord) -> tuple[list[Allocation], list[Allocation]]:
@@ -36,19 +35,14 @@ def _sides(view: PlacementView, record: ConsumerRecord) -> tuple[list[Allocation
     return here, elsewhere
 
 
-def _finding(
-    view: PlacementView, record: ConsumerRecord, here: list[Allocation], elsewhere: list[Allocation]
-) -> Finding:
+def _finding(world: World, record: ConsumerRecord, here: list[Allocation], elsewhere: list[Allocation]) -> Finding:
     others = ", ".join(sorted({a.provider_uuid for a in elsewhere}))
-    return Finding(
-        code=RULE.code,
-        severity=RULE.severity,
-        remedy=RULE.remedy,
-        provider_uuid=view.root_uuid,
+    return RULE.finding(
+        world,
         consumer_uuid=record.consumer_uuid,
         expected=f"consumer {record.consumer_uuid} holds each class in one provider tree",
         actual=f"it holds {_text(here)} here and {_text(elsewhere)} on {others}",
-        evidence=tuple(_claim(view, a) for a in (*here, *elsewhere)),
+        evidence=tuple(_claim(world, a) for a in (*here, *elsewhere)),
         facts=(("other_providers", others),),
         rests_on_recorded=True,
     )
@@ -58,13 +52,14 @@ def _text(allocations: list[Allocation]) -> str:
     return ", ".join(amount_text(a.resource_class, a.amount) for a in allocations)
 
 
-def _claim(view: PlacementView, allocation: Allocation) -> Claim:
+def _claim(world: World, allocation: Allocation) -> Claim:
+    other = ProviderKey("provider", allocation.provider_uuid)
     return Claim(
         consumer=Consumer(key=allocation.consumer_uuid, kind="unknown", uuid=allocation.consumer_uuid),
         cause=Cause.RECORDED_ONLY,
         resource_class=allocation.resource_class,
         amount=allocation.amount,
-        provider_key=provider_key(view, allocation.provider_uuid),
+        provider_key=ROOT if allocation.provider_uuid == world.root_uuid else other,
         source=Origin("placement", "allocations", f"{allocation.consumer_uuid} on {allocation.provider_uuid}"),
     )
 

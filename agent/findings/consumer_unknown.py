@@ -11,11 +11,8 @@ from agent.model.report import Verdict
 
 def _find(world: World) -> Iterable[Finding]:
     for consumer, rows in rows_by_consumer(world, Verdict.CONSUMER_UNKNOWN).items():
-        yield Finding(
-            code=RULE.code,
-            severity=RULE.severity,
-            remedy=RULE.remedy,
-            provider_uuid=world.root_uuid,
+        yield RULE.finding(
+            world,
             consumer_uuid=consumer,
             expected="every consumer is an instance or a migration of this cell",
             actual=f"Placement records {recorded_text(rows)} for {consumer}, which has no row",

@@ -12,11 +12,8 @@ from agent.model.report import Verdict
 def _find(world: World) -> Iterable[Finding]:
     for consumer, rows in rows_by_consumer(world, Verdict.GUEST_MISSING).items():
         instance = rows[0].instance
-        yield Finding(
-            code=RULE.code,
-            severity=RULE.severity,
-            remedy=RULE.remedy,
-            provider_uuid=world.root_uuid,
+        yield RULE.finding(
+            world,
             consumer_uuid=consumer,
             expected=f"a guest for {named(rows)}, which is promised {promised_text(rows)}",
             actual="libvirt has no such domain",

@@ -14,11 +14,8 @@ def _find(world: World) -> Iterable[Finding]:
     if world.settings.unknown_guests is UnmanagedPolicy.IGNORE:
         return
     for consumer, rows in rows_by_consumer(world, Verdict.GUEST_UNKNOWN).items():
-        yield Finding(
-            code=RULE.code,
-            severity=RULE.severity,
-            remedy=RULE.remedy,
-            provider_uuid=world.root_uuid,
+        yield RULE.finding(
+            world,
             consumer_uuid=consumer,
             expected="every guest of this host is an instance of the cloud",
             actual=f"domain {consumer} ({rows[0].consumer_name or 'no name'}) holds {held_text(rows)}; "

@@ -34,11 +34,8 @@ def _newest(evacuations: Iterable[Migration]) -> list[Migration]:
 
 
 def _finding(world: World, migration: Migration, rows: tuple[Row, ...]) -> Finding:
-    return Finding(
-        code=RULE.code,
-        severity=RULE.severity,
-        remedy=RULE.remedy,
-        provider_uuid=world.root_uuid,
+    return RULE.finding(
+        world,
         consumer_uuid=migration.instance_uuid,
         expected=f"evacuation {migration.uuid or migration.id} to {migration.dest_host} is {migration.status}: "
         "it contributes 0 here",

@@ -42,11 +42,8 @@ def _finding(world: World, inventory: Inventory, rows: list[Row], used: int, ove
     name = inventory.resource_class
     leaked = [row for row in rows if row.verdict in LEAKS and row.recorded]
     free = inventory.capacity - used
-    return Finding(
-        code=RULE.code,
-        severity=RULE.severity,
-        remedy=RULE.remedy,
-        provider_uuid=world.root_uuid,
+    return RULE.finding(
+        world,
         resource_class=name,
         expected=f"at most {amount_text(name, inventory.capacity)} used: "
         f"({inventory.total} - {inventory.reserved}) x {inventory.allocation_ratio:g}",

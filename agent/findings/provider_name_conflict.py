@@ -12,10 +12,8 @@ def _find(world: World) -> Iterable[Finding]:
     holder = world.view.name_holder if world.view else None
     if holder is None:
         return
-    yield Finding(
-        code=RULE.code,
-        severity=RULE.severity,
-        remedy=RULE.remedy,
+    yield RULE.finding(
+        world,
         provider_uuid=holder.uuid,
         expected=f"provider {holder.name} has the uuid of this host, {world.root_uuid}",
         actual=f"it has the uuid {holder.uuid}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 
 from agent.findings.base import Rule, World
@@ -11,14 +12,8 @@ from agent.model.finding import Finding, Severity
 def _find(world: World) -> Iterable[Finding]:
     if world.rival is None:
         return
-    yield Finding(
-        code=RULE.code,
-        severity=RULE.severity,
-        remedy=world.rival.remedy,
-        provider_uuid=world.root_uuid,
-        expected="this agent alone writes the root provider",
-        actual=world.rival.why,
-    )
+    found = RULE.finding(world, expected="this agent alone writes the root provider", actual=world.rival.why)
+    yield dataclasses.replace(found, remedy=world.rival.remedy)
 
 
 RULE = Rule(

@@ -34,11 +34,8 @@ def _odd(world: World, odd: OddDomain) -> Finding:
 
 
 def _finding(world: World, subject: str, error: str, consequence: str) -> Finding:
-    return Finding(
-        code=RULE.code,
-        severity=RULE.severity,
-        remedy=RULE.remedy,
-        provider_uuid=world.root_uuid,
+    return RULE.finding(
+        world,
         subject=subject,
         expected="an answer that can be read",
         actual=f"{error}; {consequence}",

@@ -21,11 +21,8 @@ def _find(world: World) -> Iterable[Finding]:
 
 
 def _finding(world: World, name: str, actual: str) -> Finding:
-    return Finding(
-        code=RULE.code,
-        severity=RULE.severity,
-        remedy=RULE.remedy,
-        provider_uuid=world.root_uuid,
+    return RULE.finding(
+        world,
         resource_class="DISK_GB" if name == world.settings.disk_group else None,
         subject=name,
         expected=f"volume group {name} with all its physical volumes "

@@ -54,7 +54,7 @@ def test_it_names_the_consumer_and_all_that_it_holds(world):
     assert found.facts == (("instance_deleted_at", "2026-11-21T12:00:00"),)
     assert found.severity is Severity.ERROR
     assert found.rests_on_recorded
-    assert "allocation delete CONSUMER" in found.remedy
+    assert f"allocation delete {found.consumer_uuid}" in found.remedy
 
 
 QUIET = {

@@ -42,7 +42,7 @@ def test_it_says_what_should_be_recorded():
     ]
     assert found.severity is Severity.ERROR
     assert found.rests_on_recorded
-    assert "heal_allocations --instance CONSUMER" in found.remedy
+    assert f"heal_allocations --instance {found.consumer_uuid}" in found.remedy
 
 
 def test_another_consumer_s_allocation_does_not_hide_it():

@@ -62,7 +62,7 @@ def test_it_says_where_the_instance_is(world, where, lives_on):
     assert proof(found) == [("placement", "VCPU", 8)]
     assert found.severity is Severity.ERROR
     assert found.rests_on_recorded
-    assert "allocation unset --provider PROVIDER CONSUMER" in found.remedy
+    assert f"allocation unset --provider {found.provider_uuid} {found.consumer_uuid}" in found.remedy
 
 
 def test_what_a_confirmed_migration_still_holds():

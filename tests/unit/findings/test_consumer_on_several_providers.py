@@ -60,7 +60,7 @@ def test_it_names_both_sides(world):
     assert {claim.provider_key.name for claim in found.evidence} == {"", uuid("cmp2")}
     assert found.severity is Severity.ERROR
     assert found.rests_on_recorded
-    assert "allocation unset --provider PROVIDER CONSUMER" in found.remedy
+    assert f"allocation unset --provider {found.provider_uuid} {found.consumer_uuid}" in found.remedy
 
 
 def test_every_other_provider_is_named():

@@ -52,7 +52,7 @@ def test_it_says_what_is_promised_to_whom():
         ("placement", "VCPU", 1),
     ]
     assert found.severity is Severity.ERROR
-    assert "reboot --hard CONSUMER" in found.remedy
+    assert f"reboot --hard {found.consumer_uuid}" in found.remedy
 
 
 def test_it_rests_on_two_books_only():

@@ -48,7 +48,7 @@ def test_it_names_the_evacuation_and_what_is_still_recorded(status):
     assert proof(found) == [("placement", "MEMORY_MB", 8192), ("placement", "VCPU", 8)]
     assert found.severity is Severity.ERROR
     assert found.rests_on_recorded
-    assert "allocation unset --provider PROVIDER CONSUMER" in found.remedy
+    assert f"allocation unset --provider {found.provider_uuid} {found.consumer_uuid}" in found.remedy
 
 
 def test_it_contributes_nothing_to_what_is_promised():
