@@ -20,44 +20,10 @@ from requests.adapters import HTTPAdapter
 
 from agent.errors import ConfigError
 from agent.placement.answers import quoted
-from agent.placement.client import GET_RETRIES, CountingSession, PlacementClient
+from agent.placement.client import CountingSession, PlacementClient
 
 # The audit's thread is the only one that asks; the second is for a connection that the server just closed.
 POOL_SIZE = 2
-DEFAULTS: dict[str, object] = {
-    "service_type": "placement",
-    "valid_interfaces": ["internal", "public"],
-    # keystoneauth's own default is to wait for ever.
-    "timeout": 10.0,
-    "connect_retries": GET_RETRIES,
-    "status_code_retries": GET_RETRIES,
-}
-
-
-def placement_opts() -> list[cfg.Opt]:
-    """The options of the group, for the sample configuration too; the plugin's own are ``plugin_opts``."""
-    opts = [
-        *ks.get_auth_common_conf_options(),
-        *ks.get_session_conf_options(),
-        *ks.get_adapter_conf_options(include_deprecated=False),
-    ]
-    for opt in opts:
-        if opt.dest in DEFAULTS:
-            opt.default = DEFAULTS[opt.dest]
-    return opts
-
-
-def plugin_opts(auth_type: str) -> list[cfg.Opt]:
-    """The options that this plugin takes. Raises ConfigError where there is no such plugin."""
-    try:
-        return list(ks.get_auth_plugin_conf_options(auth_type))
-    except kx.NoMatchingPlugin as error:
-        raise ConfigError(f"auth_type: no such plugin: {auth_type}") from error
-
-
-def register_placement_opts(conf: cfg.ConfigOpts, group: str = "placement") -> None:
-    """Register ``placement_opts``; the plugin registers its own when it is loaded. Safe to call again."""
-    conf.register_opts(placement_opts(), group=group)
 
 
 def client_from_conf(
@@ -65,6 +31,7 @@ def client_from_conf(
 ) -> PlacementClient:
     """A client as the group says; ``transport`` in the place of the usual one is for fault injection.
 
+    The group's options (agent/config/placement.py) are registered already, the auth plugin's own are not.
     Sends nothing. Raises ConfigError naming the option that is missing or wrong.
     """
     try:

@@ -5,6 +5,7 @@ does: that is how the access log tells the two apart.
 """
 
 import contextlib
+import copy
 import uuid as uuids
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,8 +15,9 @@ import requests
 from oslo_config import cfg
 from requests.adapters import HTTPAdapter
 
+from agent.config import placement as placement_options
 from agent.demo.placement import TOKEN, PlacementServer, start_placement
-from agent.placement.access import client_from_conf, register_placement_opts
+from agent.placement.access import client_from_conf
 from agent.placement.client import PlacementClient
 from agent.sources.base import ViewRequest
 
@@ -138,12 +140,19 @@ def running(folder: Path, connection: str | None = None) -> Iterator[Rest]:
         server.stop()
 
 
+def register(conf: cfg.ConfigOpts) -> None:
+    """The group's options with their defaults, as the agent has them."""
+    options = [copy.copy(opt) for opt in placement_options.OPTS]
+    cfg.set_defaults(options, **placement_options.DEFAULTS)
+    conf.register_opts(options, group=placement_options.GROUP)
+
+
 def conf_of(folder: Path, **options: object) -> cfg.ConfigOpts:
     """A configuration read from a file whose [placement] holds ``options``."""
     path = folder / f"stocktake-{new_uuid()}.conf"
     path.write_text("[placement]\n" + "".join(f"{name} = {value}\n" for name, value in options.items()))
     conf = cfg.ConfigOpts()
-    register_placement_opts(conf)
+    register(conf)
     conf([], default_config_files=[str(path)])
     return conf
 

@@ -17,7 +17,7 @@ from agent.errors import (
     ProviderInUse,
 )
 from agent.placement import wire
-from agent.placement.access import client_from_conf, plugin_opts, register_placement_opts
+from agent.placement.access import client_from_conf
 from agent.placement.client import MINIMUM
 from tests.rigs.faults import (
     Answer,
@@ -361,17 +361,3 @@ def test_the_options_have_the_defaults_that_nova_documents_and_a_time_out(tmp_pa
     options = conf_of(tmp_path, auth_type="none").placement
     assert (options.service_type, options.valid_interfaces) == ("placement", ["internal", "public"])
     assert (options.timeout, options.connect_retries, options.status_code_retries) == (10.0, 2, 2)
-
-
-def test_a_plugins_own_options_are_known_by_its_name():
-    assert {"auth_url", "username", "password"} <= {opt.dest for opt in plugin_opts("password")}
-    with pytest.raises(ConfigError, match="no such plugin: magic"):
-        plugin_opts("magic")
-
-
-def test_registering_twice_is_harmless(tmp_path):
-    conf = conf_of(tmp_path, auth_type="none", endpoint="http://127.0.0.1:1")
-    for _ in range(2):
-        register_placement_opts(conf)
-        client_from_conf(conf)
-    assert conf.placement.auth_type == "none"
