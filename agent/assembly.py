@@ -29,7 +29,8 @@ class Outside:
     ``reload`` gives the configuration anew or raises ConfigError; ``save``
     replaces the report file; ``misses`` counts reads of libvirt in a row that gave
     no answer in time; ``close`` frees what the parts hold; ``graceful_s`` is the
-    time limit of a stop in seconds, 0 for none.
+    time limit of a stop in seconds, 0 for none; ``reading`` says whether the audit is
+    inside a read.
     """
 
     audit: Audit
@@ -39,6 +40,7 @@ class Outside:
     misses: Callable[[], int]
     close: Callable[[], None]
     graceful_s: float
+    reading: Callable[[], bool] = lambda: False
 
 
 def assemble(configured: Configured, outside: Outside, inbox: Inbox, notifier: Notifier) -> Runner:
@@ -55,6 +57,7 @@ def assemble(configured: Configured, outside: Outside, inbox: Inbox, notifier: N
         current=current,
         reload=outside.reload,
         close=outside.close,
+        reading=outside.reading,
     )
     return Runner(
         service=service,

@@ -74,7 +74,8 @@ class Parts:
     """Everything with a side effect that an audit needs, wired by hand in cmd/.
 
     ``random`` gives [0, 1) for jitter; ``new_id`` an audit id; ``request_scope``
-    makes every request to Placement inside it bear that id.
+    makes every request to Placement inside it bear that id; ``reading`` is entered
+    around each read, which a stop may leave behind.
     """
 
     state: StateSource
@@ -89,6 +90,7 @@ class Parts:
     random: Callable[[], float] = random.random
     new_id: Callable[[], str] = _new_id
     request_scope: Callable[[str], AbstractContextManager[object]] = contextlib.nullcontext
+    reading: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

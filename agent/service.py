@@ -9,19 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from oslo_log import log as logging
 from oslo_service import service
 
 from agent.audit_queue import AuditQueue
 from agent.sources.base import EventSource
+from agent.telemetry import events
 from agent.triggers import IntervalTrigger
 from agent.worker import Configured, Current, Worker
+
+LOG = logging.getLogger(__name__)
+
+#: How long a stop waits for a read that is under way. With what else a stop does it ends within five seconds.
+READ_GRACE_S = 1.0
 
 
 class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service has no types
     """The lifecycle around one queue and one worker.
 
     ``reload`` reads and checks the configuration anew and gives the value to
-    use from now on, or raises ConfigError; ``close`` frees what the parts hold.
+    use from now on, or raises ConfigError; ``close`` frees what the parts hold;
+    ``reading`` says whether the worker is inside a read.
     """
 
     def __init__(
@@ -34,6 +42,7 @@ class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service h
         current: Current,
         reload: Callable[[], Configured],
         close: Callable[[], None],
+        reading: Callable[[], bool],
     ) -> None:
         self._queue = queue
         self._worker = worker
@@ -42,6 +51,7 @@ class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service h
         self._current = current
         self._reload = reload
         self._close = close
+        self._reading = reading
 
     def start(self) -> None:
         """Start all threads and ask for the first audit. Opens nothing: a dead libvirt does not block it."""
@@ -53,7 +63,7 @@ class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service h
         self._queue.request_now("start-up")
 
     def stop(self) -> None:
-        """End all threads: the running audit at its next safe point. Returns when they have ended."""
+        """End all threads: the running audit at its next safe point; a read that hangs is left behind."""
         self._worker.stop()
         self._interval.stop()
         for source in reversed(self._events):
@@ -63,8 +73,11 @@ class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service h
         self._close()
 
     def wait(self) -> None:
-        """Return when the worker has ended."""
-        self._worker.join(None)
+        """Return when the worker has ended, or does not come back from a read, which changes nothing any more."""
+        while not self._worker.join(READ_GRACE_S):
+            if self._reading():
+                LOG.info(events.READ_LEFT_BEHIND)
+                return
 
     def reset(self) -> None:
         """Reload: the next audit uses the new settings. Raises ConfigError, and then nothing has changed."""

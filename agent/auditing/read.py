@@ -20,7 +20,7 @@ from agent.model.placement import PlacementView
 from agent.model.settings import Settings
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, Reading, Snapshot
 from agent.model.storage import StorageFacts
-from agent.parts import Clock, Errand
+from agent.parts import Errand, Parts
 from agent.sources.base import Deadline, StorageSource, ViewRequest
 
 T = TypeVar("T")
@@ -71,7 +71,7 @@ def read(errand: Errand, memory: AuditMemory) -> Snapshot:
     host = _host(errand)
     errand.stop_if_cancelled()
     storage = tuple(
-        _reading(errand.parts.clock, source.name, functools.partial(_read_storage, source, errand.settings))
+        _reading(errand.parts, source.name, functools.partial(_read_storage, source, errand.settings))
         for source in errand.parts.storage
     )
     return Snapshot(placement=placement, nova=nova, host=host, storage=storage)
@@ -93,7 +93,7 @@ def read_placement(errand: Errand, memory: AuditMemory) -> Reading[PlacementView
         consumer_reads=EVERY_CONSUMER if full else settings.consumer_reads,
         suspects=memory.suspects,
     )
-    return _reading(errand.parts.clock, PLACEMENT, lambda: errand.parts.reader.view(wanted))
+    return _reading(errand.parts, PLACEMENT, lambda: errand.parts.reader.view(wanted))
 
 
 def _read_storage(source: StorageSource, settings: Settings) -> StorageFacts:
@@ -101,23 +101,25 @@ def _read_storage(source: StorageSource, settings: Settings) -> StorageFacts:
 
 
 def _host(errand: Errand) -> Reading[HostFacts]:
-    return _reading(errand.parts.clock, LIBVIRT, lambda: errand.parts.host.read(_deadline(errand.settings)))
+    return _reading(errand.parts, LIBVIRT, lambda: errand.parts.host.read(_deadline(errand.settings)))
 
 
 def _state(errand: Errand, consumers: frozenset[str]) -> Reading[NovaState]:
     host, deadline = errand.settings.host, _deadline(errand.settings)
-    return _reading(errand.parts.clock, STATE, lambda: errand.parts.state.read(host, consumers, deadline))
+    return _reading(errand.parts, STATE, lambda: errand.parts.state.read(host, consumers, deadline))
 
 
 def _deadline(settings: Settings) -> Deadline:
     return Deadline.after(settings.source_deadline_s)
 
 
-def _reading(clock: Clock, source: str, ask: Callable[[], T]) -> Reading[T]:
+def _reading(parts: Parts, source: str, ask: Callable[[], T]) -> Reading[T]:
     """The one place where a named error of a source becomes a Reading. A ConfigError is the operator's, not weather."""
+    clock = parts.clock
     taken_at, began = clock.now(), clock.monotonic()
     try:
-        value = ask()
+        with parts.reading():
+            value = ask()
     except ConfigError:
         raise
     except AgentError as error:

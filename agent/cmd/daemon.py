@@ -125,6 +125,7 @@ def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
         reload=_reloader(loaded, wired, publish),
         save=lambda report: write_report(options.run_dir, report),
         misses=lambda: wired.misses,
+        reading=lambda: wired.mark.inside,
         close=wired.close,
         graceful_s=options.graceful_shutdown_timeout_s,
     )

@@ -8,6 +8,7 @@ configuration that cannot work raises.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import datetime
 import os
 import time
@@ -31,6 +32,7 @@ from agent.placement.access import client_from_conf
 from agent.placement.client import PlacementClient
 from agent.placement.reader import TreeReader
 from agent.placement.writer import TreeWriter
+from agent.read_mark import ReadMark
 from agent.sources.base import StateSource, StorageSource
 from agent.sources.filesystem import FileSystems
 from agent.sources.libvirt_events import Backoff, LibvirtEvents
@@ -69,6 +71,7 @@ class Wired:
     host: LibvirtHost
     libvirt_uri: str
     libvirt_reader: ReaderThread
+    mark: ReadMark
     resources: contextlib.ExitStack
 
     @property
@@ -101,8 +104,9 @@ def wire(loaded: Loaded) -> Wired:
         resources.callback(reader.stop)
     host = LibvirtHost(HostPlace(uri=uri, host=settings.host), libvirt, capabilities)
     resources.callback(host.close)
-    parts = _parts(loaded, settings, host, disk, resources)
-    return Wired(parts=parts, host=host, libvirt_uri=uri, libvirt_reader=libvirt, resources=resources)
+    mark = ReadMark()
+    parts = dataclasses.replace(_parts(loaded, settings, host, disk, resources), reading=mark.reading)
+    return Wired(parts=parts, host=host, libvirt_uri=uri, libvirt_reader=libvirt, mark=mark, resources=resources)
 
 
 def configured_from(loaded: Loaded, parts: Parts, publish: Publish) -> Configured:

@@ -116,10 +116,10 @@ def publish(placement: Rest, host: AgentHost) -> Published:
         ({"libvirt": {"images_type": "lvm"}}, ("stocktake.conf", "images_volume_group")),
         ({"state": {"connection": "postgresql://u:hunter2@h/nova"}}, ("[state] connection", "postgresql")),
         ({"agent": {"role": "boss"}}, ("stocktake.conf", "[agent] role", "boss")),
-        ({"DEFAULT": {"cpu_alocation_ratio": "4"}}, ("stocktake.conf", "cpu_alocation_ratio", "is cpu_allocation_ratio")),
+        ({"DEFAULT": {"cpu_alocation_ratio": "4"}}, ("cpu_alocation_ratio", "nearest is cpu_allocation_ratio")),
         ({"libvrt": {"connection_uri": "x"}}, ("stocktake.conf", "[libvrt]", "nearest is [libvirt]")),
         ({"DEFAULT": {"state_path": "/x"}}, ("stocktake.conf", "state_path", "[agent] state_dir")),
-        ({"agent": {"nova_conf": "/nonexistent/nova.conf"}}, ("[agent] nova_conf = /nonexistent/nova.conf", "no such file")),
+        ({"agent": {"nova_conf": "/nonexistent/nova.conf"}}, ("nova_conf = /nonexistent/nova.conf", "no such file")),
     ],
 )  # fmt: skip
 def test_a_bad_option_is_named_with_file_and_value_and_ends_with_78(between, host, changes, words):
