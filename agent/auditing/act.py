@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from agent.auditing.read import read_placement
 from agent.errors import AgentError, GenerationConflict, LockHeld, PlacementError
 from agent.model.audit import AuditMemory
+from agent.model.compared import Subject
 from agent.model.plan import Applied
 from agent.model.snapshot import Snapshot
 from agent.parts import Errand
 from agent.placement.backoff import wait_s
-from agent.stages.decide import Decision, Subject, decide
+from agent.stages.decide import Decision, decide
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

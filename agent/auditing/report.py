@@ -10,7 +10,7 @@ from agent.model.report import AuditReport, Outcome, SourceStatus
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 from agent.parts import Errand
 from agent.stages.confirm import Confirmed
-from agent.stages.rows import evacuation_notes, inventory_rows, ledger_rows, summary, trait_rows
+from agent.stages.rows import evacuation_notes, inventory_rows, summary, trait_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,6 @@ def report(run: Run, errand: Errand, memory: AuditMemory, acted: Acted, told: Co
     """The report; rows are there as far as the books could be written."""
     settings, decision, snapshot = errand.settings, acted.decision, acted.snapshot
     view, uuid = snapshot.placement.value, memory.identity.uuid if memory.identity else None
-    root = (uuid or "", memory.node_name or "")
     host = snapshot.host.value
     return AuditReport(
         audit_id=run.audit_id,
@@ -48,7 +47,7 @@ def report(run: Run, errand: Errand, memory: AuditMemory, acted: Acted, told: Co
         conflicts=acted.conflicts,
         attempts=acted.attempts,
         error=str(acted.error) if acted.error else None,
-        ledger=ledger_rows(decision.rows, view, decision.tree, root),
+        ledger=decision.ledger,
         inventory=inventory_rows(view, decision.tree),
         traits=trait_rows(view, decision.tree),
         evacuations=evacuation_notes(decision.state),

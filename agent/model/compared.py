@@ -8,7 +8,7 @@ from agent.model.books import Books
 from agent.model.claim import Cause, Claim
 from agent.model.nova import Instance, Migration
 from agent.model.placement import ProviderKey
-from agent.model.report import Verdict
+from agent.model.report import LedgerRow, Verdict
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
 
@@ -33,6 +33,14 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """Whose audit this is: the root provider's uuid and the node's name, None where they are not known."""
+
+    root_uuid: str | None
+    node: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Basis:
     """All that the books and their comparison are a function of: equal bases, equal books.
 
@@ -41,14 +49,18 @@ class Basis:
 
     facts: Snapshot
     settings: Settings
-    node: str | None
+    subject: Subject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """The books, their rows, and ``digest`` of the promised and held sets (None where one of them is not known)."""
+    """The books, their rows, and the rows as people are shown them (the operator's own reserves are not among them).
+
+    ``digest`` is of the promised and held sets, None where one of them is not known.
+    """
 
     basis: Basis
     books: Books
     rows: tuple[Row, ...]
+    ledger: tuple[LedgerRow, ...]
     digest: str | None

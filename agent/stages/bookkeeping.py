@@ -12,30 +12,33 @@ import dataclasses
 from collections.abc import Callable
 from typing import TypeVar
 
-from agent.model.compared import Basis, Compared
+from agent.model.compared import Basis, Compared, Subject
 from agent.model.host import HostFacts
 from agent.model.nova import NovaState
-from agent.model.placement import PlacementView
+from agent.model.placement import PlacementView, Provider
 from agent.model.settings import Settings
 from agent.model.snapshot import Reading, Snapshot
 from agent.model.storage import StorageFacts
 from agent.stages.compare import compare
 from agent.stages.ledger import books, digest, promise_of
+from agent.stages.rows import ledger_rows
 
 T = TypeVar("T")
 
 
-def compared(snapshot: Snapshot, settings: Settings, node: str | None, before: Compared | None) -> Compared:
+def compared(snapshot: Snapshot, settings: Settings, subject: Subject, before: Compared | None) -> Compared:
     """Books and rows of these facts; those of ``before`` where they rest on equal facts."""
-    basis = Basis(facts=still(snapshot), settings=settings, node=node)
+    basis = Basis(facts=still(snapshot), settings=settings, subject=subject)
     if before is not None and before.basis == basis:
         # The newer facts, since unchanged parts are the same objects from read to read, and those compare at once.
         return dataclasses.replace(before, basis=basis)
-    written = books(basis.facts, settings, node)
+    written = books(basis.facts, settings, subject.node)
+    rows = compare(basis.facts, written, promise_of(basis.facts, subject.node), subject.node)
     return Compared(
         basis=basis,
         books=written,
-        rows=compare(basis.facts, written, promise_of(basis.facts, node), node),
+        rows=rows,
+        ledger=ledger_rows(rows, basis.facts.placement.value, subject),
         digest=digest(written) if written.state_known and written.host_known else None,
     )
 
@@ -56,7 +59,14 @@ def _still(reading: Reading[T], still_value: Callable[[T], T]) -> Reading[T]:
 
 
 def _still_view(view: PlacementView) -> PlacementView:
-    return dataclasses.replace(view, providers=(), consumers=(), allocations_fresh=True, name_holder=None, requests=0)
+    named = tuple(_only_named(provider) for provider in view.providers)
+    return PlacementView(
+        root_uuid=view.root_uuid, providers=named, allocations=view.allocations, allocations_fresh=True
+    )
+
+
+def _only_named(provider: Provider) -> Provider:
+    return Provider(uuid=provider.uuid, name=provider.name, parent_uuid=provider.parent_uuid, generation=None)
 
 
 def _still_state(state: NovaState) -> NovaState:

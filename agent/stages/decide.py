@@ -9,11 +9,12 @@ from agent.findings import BUILTIN as RULES
 from agent.findings.base import World
 from agent.model.audit import WrittenProvider
 from agent.model.books import Books, DesiredTree
-from agent.model.compared import Compared, Row
+from agent.model.compared import Compared, Row, Subject
 from agent.model.finding import Finding
 from agent.model.nova import NovaState
 from agent.model.placement import PlacementView
 from agent.model.plan import EMPTY_PLAN, HeldBack, Plan
+from agent.model.report import LedgerRow
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
 from agent.stages.bookkeeping import compared
@@ -22,15 +23,8 @@ from agent.stages.diff import diff
 from agent.stages.guests import guests_of
 from agent.stages.ledger import promise_of
 from agent.stages.rival import Rival, judged, rival_of, without_foreign_ratios
+from agent.stages.rows import reserve_rows
 from agent.stages.volumes import owners
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
-    """Whose audit this is: the root provider's uuid and the node's name, None where they are not known."""
-
-    root_uuid: str | None
-    node: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +49,11 @@ class Decision:
         """Their comparison."""
         return self.compared.rows
 
+    @property
+    def ledger(self) -> tuple[LedgerRow, ...]:
+        """The rows that people are shown, the operator's reserves first."""
+        return (*reserve_rows(self.tree, self.compared.basis.subject), *self.compared.ledger)
+
 
 def decide(
     snapshot: Snapshot,
@@ -67,7 +66,7 @@ def decide(
 
     ``before`` is the last audit's comparison: it saves work where it rests on equal facts, and changes nothing else.
     """
-    found = compared(snapshot, settings, subject.node, before)
+    found = compared(snapshot, settings, subject, before)
     kept, rows = found.books, found.rows
     state = promise_of(snapshot, subject.node)
     ours = _with_our_ratios(snapshot, written)

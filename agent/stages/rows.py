@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from agent.model.books import DesiredProvider, DesiredTree, ReserveTerms
 from agent.model.claim import Cause, Claim
-from agent.model.compared import Row
+from agent.model.compared import Row, Subject
 from agent.model.host import DomainState, HostFacts
 from agent.model.nova import NovaState
 from agent.model.placement import ROOT, Inventory, PlacementView, Provider, ProviderKey
@@ -16,16 +16,20 @@ from agent.model.snapshot import Snapshot
 from agent.model.units import bytes_to_gib_ceil, bytes_to_gib_floor
 
 
-def ledger_rows(
-    rows: tuple[Row, ...], view: PlacementView | None, wanted: DesiredTree | None, root: tuple[str, str]
-) -> tuple[LedgerRow, ...]:
-    """One row per consumer, class and provider, the operator's reserves first. ``root`` is (uuid, name)."""
+def reserve_rows(wanted: DesiredTree | None, subject: Subject) -> tuple[LedgerRow, ...]:
+    """The operator's own reserves, one row a class."""
     reserves = wanted.providers[0].reserves if wanted else ()
-    found = [_reserve_row(terms, name, amount, root) for terms in reserves for name, amount in terms.terms[:1]]
-    return (*[r for r in found if r], *(_ledger_row(row, view, root) for row in rows))
+    found = [_reserve_row(terms, name, amount, subject) for terms in reserves for name, amount in terms.terms[:1]]
+    return tuple(row for row in found if row)
 
 
-def _reserve_row(terms: ReserveTerms, name: str, amount: int, root: tuple[str, str]) -> LedgerRow | None:
+def ledger_rows(rows: tuple[Row, ...], view: PlacementView | None, subject: Subject) -> tuple[LedgerRow, ...]:
+    """One row per consumer, class and provider."""
+    names = {provider.uuid: provider.name for provider in view.providers} if view else {}
+    return tuple(_ledger_row(row, *_provider(row.provider_key, names, subject)) for row in rows)
+
+
+def _reserve_row(terms: ReserveTerms, name: str, amount: int, subject: Subject) -> LedgerRow | None:
     if not name.startswith("reserved_host"):
         return None
     return LedgerRow(
@@ -34,8 +38,8 @@ def _reserve_row(terms: ReserveTerms, name: str, amount: int, root: tuple[str, s
         consumer_name=name,
         consumer_kind="host",
         cause=Cause.HOST_RESERVED.value,
-        provider=root[1],
-        provider_uuid=root[0],
+        provider=subject.node or "",
+        provider_uuid=subject.root_uuid or "",
         resource_class=terms.resource_class,
         promised=None,
         held=amount,
@@ -45,8 +49,7 @@ def _reserve_row(terms: ReserveTerms, name: str, amount: int, root: tuple[str, s
     )
 
 
-def _ledger_row(row: Row, view: PlacementView | None, root: tuple[str, str]) -> LedgerRow:
-    uuid, name = _provider(row.provider_key, view, root)
+def _ledger_row(row: Row, provider_uuid: str, provider_name: str) -> LedgerRow:
     first = row.claims[0]
     sizes = [c.size_bytes for c in row.claims if c.size_bytes is not None]
     return LedgerRow(
@@ -55,8 +58,8 @@ def _ledger_row(row: Row, view: PlacementView | None, root: tuple[str, str]) -> 
         consumer_name=row.consumer_name,
         consumer_kind=row.consumer_kind,
         cause=_causes(row.claims),
-        provider=name,
-        provider_uuid=uuid,
+        provider=provider_name,
+        provider_uuid=provider_uuid,
         resource_class=row.resource_class,
         promised=row.promised,
         held=row.held,
@@ -73,11 +76,11 @@ def _causes(claims: tuple[Claim, ...]) -> str:
     return "+".join(dict.fromkeys(promised)) or claims[0].cause.value
 
 
-def _provider(key: ProviderKey, view: PlacementView | None, root: tuple[str, str]) -> tuple[str, str]:
+def _provider(key: ProviderKey, names: dict[str, str], subject: Subject) -> tuple[str, str]:
+    """(uuid, name)."""
     if key == ROOT:
-        return root
-    provider = view.provider(key.name) if view else None
-    return key.name, provider.name if provider else key.name
+        return subject.root_uuid or "", subject.node or ""
+    return key.name, names.get(key.name, key.name)
 
 
 def inventory_rows(view: PlacementView | None, wanted: DesiredTree | None) -> tuple[InventoryRow, ...]:

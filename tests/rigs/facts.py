@@ -11,6 +11,7 @@ from typing import Any
 from agent.errors import SourceUnavailable
 from agent.model.audit import WrittenProvider
 from agent.model.books import DesiredProvider
+from agent.model.compared import Subject
 from agent.model.finding import Finding
 from agent.model.host import Cpu, Domain, DomainState, HostFacts
 from agent.model.nova import ComputeNode, Flavor, Instance, Migration, NovaState, Service, StateKind
@@ -19,7 +20,7 @@ from agent.model.settings import RatioPolicy, Role, Settings, UnmanagedPolicy
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, LVM, PLACEMENT, STATE, Reading, Snapshot
 from agent.model.storage import FileSystem, StorageFacts, Volume, VolumeGroup
 from agent.model.units import GIB, MIB
-from agent.stages.decide import Decision, Subject, decide
+from agent.stages.decide import Decision, decide
 
 HOST, NODE = "cmp1", "cmp1.example.org"
 ROOT_UUID = "00000000-0000-4000-8000-00000000c001"

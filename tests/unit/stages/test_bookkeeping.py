@@ -6,9 +6,11 @@ import datetime
 import pytest
 from hypothesis import given
 
+from agent.model.compared import Subject
+from agent.model.placement import Provider
 from agent.model.snapshot import LIBVIRT, LVM, PLACEMENT, STATE
 from agent.stages.bookkeeping import compared
-from agent.stages.decide import Subject, decide
+from agent.stages.decide import decide
 from tests.rigs.facts import (
     NODE,
     NOW,
@@ -32,6 +34,7 @@ from tests.rigs.facts import (
 )
 from tests.unit.strategies import worlds
 
+SUBJECT = Subject(root_uuid=ROOT_UUID, node=NODE)
 LATER = NOW + datetime.timedelta(minutes=1)
 HELD = allocations(uuid("i1"), VCPU=1)
 
@@ -60,7 +63,7 @@ MATTERS = {
 
 
 def kept(world, before=None, chosen=None):
-    return compared(world, chosen or lvm_settings(), NODE, before)
+    return compared(world, chosen or lvm_settings(), SUBJECT, before)
 
 
 @pytest.mark.parametrize("what", MOVES_BY_ITSELF)
@@ -69,6 +72,7 @@ def test_what_moves_by_itself_writes_no_book_again(what):
     again = kept(snapshot(**{**WORLD, **MOVES_BY_ITSELF[what]}), first)
     assert again.books is first.books
     assert again.rows is first.rows
+    assert again.ledger is first.ledger
 
 
 @pytest.mark.parametrize("what", MATTERS)
@@ -87,6 +91,21 @@ def test_a_lost_source_is_in_the_next_books(source):
     assert (again.books, again.rows) == (kept(lost).books, kept(lost).rows)
 
 
+def test_a_renamed_provider_is_shown_by_its_new_name():
+    child = Provider(uuid=uuid("numa0"), name="numa0", parent_uuid=ROOT_UUID, generation=1)
+    held = dataclasses.replace(HELD[0], provider_uuid=child.uuid)
+    world = {**WORLD, "placement": view((held,), providers=(root(), child))}
+    renamed = {**WORLD, "placement": view((held,), providers=(root(), dataclasses.replace(child, name="cell0")))}
+    again = kept(snapshot(**renamed), kept(snapshot(**world)))
+    assert [row.provider for row in again.ledger if row.provider_uuid == child.uuid] == ["cell0"]
+
+
+def test_another_root_writes_the_books_again():
+    first = kept(snapshot(**WORLD))
+    again = compared(snapshot(**WORLD), lvm_settings(), Subject(root_uuid=uuid("other"), node=NODE), first)
+    assert {row.provider_uuid for row in again.ledger} == {uuid("other")}
+
+
 def test_a_setting_writes_the_books_again():
     first = kept(snapshot(**WORLD))
     again = kept(snapshot(**WORLD), first, dataclasses.replace(lvm_settings(), cpu_dedicated_set=(2, 3)))
@@ -95,9 +114,8 @@ def test_a_setting_writes_the_books_again():
 
 @given(worlds(), worlds())
 def test_what_was_seen_before_changes_no_decision(one, other):
-    before = decide(one.facts, one.chosen, Subject(root_uuid=ROOT_UUID, node=NODE), one.written).compared
-    subject = Subject(root_uuid=ROOT_UUID, node=NODE)
+    before = decide(one.facts, one.chosen, SUBJECT, one.written).compared
     for world in (one, other):
-        assert decide(world.facts, world.chosen, subject, world.written, before) == decide(
-            world.facts, world.chosen, subject, world.written
+        assert decide(world.facts, world.chosen, SUBJECT, world.written, before) == decide(
+            world.facts, world.chosen, SUBJECT, world.written
         )

@@ -7,13 +7,14 @@ import dataclasses
 import pytest
 
 from agent.model.books import ReserveTerms
+from agent.model.compared import Subject
 from agent.model.host import OddDomain
 from agent.model.nova import StateKind
 from agent.model.placement import ROOT
 from agent.model.settings import UnmanagedPolicy
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, LVM, STATE
 from agent.model.storage import StorageFacts
-from agent.stages.decide import Subject, decide
+from agent.stages.decide import decide
 from tests.rigs.facts import (
     HOST,
     NODE,

@@ -10,7 +10,7 @@ from agent.model.host import DomainState
 from agent.model.report import EvacuationNote, HostSummary, Verdict
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, PLACEMENT, STATE
 from agent.model.storage import StorageFacts, VolumeGroup
-from agent.stages.rows import evacuation_notes, inventory_rows, ledger_rows, summary, trait_rows
+from agent.stages.rows import evacuation_notes, inventory_rows, summary, trait_rows
 from tests.rigs.facts import (
     FLAVOR_A,
     FLAVOR_B,
@@ -39,12 +39,10 @@ from tests.rigs.facts import (
 )
 
 I1 = uuid("i1")
-ROOT_IS = (ROOT_UUID, NODE)
 
 
 def ledger(world, chosen=None):
-    decision = decided(world, chosen)
-    return ledger_rows(decision.rows, world.placement.value, decision.tree, ROOT_IS)
+    return decided(world, chosen).ledger
 
 
 def test_one_row_for_each_consumer_and_class():
