@@ -19,7 +19,7 @@ from typing import Protocol
 from agent.audit_queue import AuditQueue, Pacing
 from agent.errors import AgentError, AuditCancelled, ConfigError
 from agent.exit_codes import BUG, CONFIGURATION
-from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Depth, Publish
+from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Publish
 from agent.model.report import AuditReport, Outcome
 from agent.model.settings import Settings
 from agent.parts import Parts
@@ -33,7 +33,6 @@ RETRY_FIRST_S = 2.0
 RETRY_CAP_S = 300.0
 LOOK_FIRST_S = 0.5
 LOOK_CAP_S = 60.0
-PLACEMENT = "placement"
 
 Audit = Callable[[AuditRequest, Settings, Parts, AuditMemory, Callable[[], bool]], AuditResult]
 
@@ -150,7 +149,6 @@ class Worker:
         self._last_tick = time.monotonic()
         self._memory = AuditMemory()
         self._in_use: Configured | None = None
-        self._seen_placement = False
         self._follow_up = FollowUp()
         self.last_report: AuditReport | None = None
         self.bugs = 0
@@ -201,8 +199,8 @@ class Worker:
 
     def _run(self, reasons: tuple[str, ...]) -> None:
         configured = self._take_over(self._current.get())
-        depth = Depth.ECONOMICAL if self._seen_placement else Depth.FULL
-        request = AuditRequest(reasons=reasons, publish=configured.publish, depth=depth)
+        # Economical from the first on: a thousand consumers' records would stand before the inventory of a start.
+        request = AuditRequest(reasons=reasons, publish=configured.publish)
         try:
             result = self._audit(request, configured.settings, configured.parts, self._memory, self._cancelled)
         except (AuditCancelled, ConfigError):
@@ -213,7 +211,6 @@ class Worker:
             self._plan_next(report, look_again=False)
             return
         self._memory = result.memory
-        self._seen_placement |= any(source.name == PLACEMENT and source.ok for source in result.report.sources)
         self._publish(result.report, configured)
         self._plan_next(result.report, look_again=result.look_again)
 

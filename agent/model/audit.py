@@ -19,7 +19,7 @@ class Publish(enum.Enum):
 
 
 class Depth(enum.Enum):
-    """How much of Placement to read. FULL is for commands run by hand, and for the first audit."""
+    """How much of Placement to read. FULL is for commands run by hand."""
 
     ECONOMICAL = "economical"
     FULL = "full"
