@@ -59,6 +59,11 @@ INVENTORY = {
         {"cpu_ratio": RatioPolicy(configured=15.9, initial=4.0)},
         vcpu(4, allocation_ratio=15.9),
     ),
+    "as a FLOAT column gives it back": (
+        snapshot(),
+        {"cpu_ratio": RatioPolicy(configured=1.33333333, initial=4.0)},
+        vcpu(4, allocation_ratio=1.33333),
+    ),
     "0.0 is not configured": (
         snapshot(placement=at(16.1)),
         {"cpu_ratio": RatioPolicy(configured=0.0, initial=4.0)},

@@ -214,3 +214,42 @@ def test_volumes_of_the_host_itself_are_unmanaged():
 
     world = snapshot(lvm=group(10, volume("by-hand", 3)))
     assert verdicts(world, lvm_settings()) == {("vg0/by-hand", "DISK_GB"): Verdict.UNMANAGED}
+
+
+def shared_world(*records):
+    """A host in an aggregate; i1 holds CPU and memory here, its disk may be served by a sharing provider."""
+    from tests.rigs.facts import root
+
+    held = allocations(I1, VCPU=1, MEMORY_MB=128)
+    return snapshot(
+        nova=state(instance()),
+        libvirt=host(domain()),
+        placement=view(held, provider=root(aggregates=frozenset({uuid("aggregate")})), consumers=records),
+    )
+
+
+def record_of(**elsewhere):
+    from agent.model.placement import Allocation, ConsumerRecord
+
+    there = tuple(
+        Allocation(
+            consumer_uuid=I1, consumer_generation=1, provider_uuid=uuid("nfs"), resource_class=name, amount=amount
+        )
+        for name, amount in elsewhere.items()
+    )
+    here = allocations(I1, VCPU=1, MEMORY_MB=128)
+    return ConsumerRecord(consumer_uuid=I1, generation=1, project_id="p", user_id="u", allocations=(*here, *there))
+
+
+@pytest.mark.parametrize(
+    ("records", "expected"),
+    [
+        ((), Verdict.UNKNOWN),
+        ((record_of(DISK_GB=1),), Verdict.AGREED),
+        ((record_of(DISK_GB=7),), Verdict.ALLOCATION_DIFFERS),
+        ((record_of(),), Verdict.ALLOCATION_DIFFERS),
+    ],
+    ids=["record not read yet", "served by a sharing provider", "another amount", "served by nobody"],
+)
+def test_a_disk_on_a_sharing_provider_is_no_difference(records, expected):
+    assert verdicts(shared_world(*records))[I1, "DISK_GB"] is expected

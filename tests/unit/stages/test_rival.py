@@ -11,7 +11,7 @@ from agent.model.audit import WrittenProvider
 from agent.model.books import DesiredProvider, FrozenClass
 from agent.model.placement import ROOT
 from agent.resources import OWNED_CLASSES
-from agent.stages.rival import judged, remembered, rival_of
+from agent.stages.rival import judged, remembered, rival_of, without_foreign_ratios
 from tests.rigs.facts import NODE, NOW, ROOT_UUID, inventory, root, service, settings, state
 
 NOVA = frozenset({"COMPUTE_NODE", "OWNER_NOVA"})
@@ -134,3 +134,25 @@ def test_a_rival_that_paused_is_still_one():
 def test_strikes_outlive_the_write_that_puts_it_right():
     assert remembered(written(strikes=1), wanted(MEMORY)) == written(MEMORY, strikes=1)
     assert remembered(None, wanted(MEMORY)) == written(MEMORY)
+
+
+RATIOS = {
+    "set alone, through the API: kept": (BY_API, 16.0),
+    "it came with another total: ours stays": (dataclasses.replace(THEIRS, allocation_ratio=16.0), 4.0),
+    "it came with another largest unit": (dataclasses.replace(BY_API, max_unit=2**31 - 1), 4.0),
+    "another reserve alone says nothing about it": (dataclasses.replace(BY_API, reserved=1), 16.0),
+}
+
+
+@pytest.mark.parametrize(("there", "ratio"), RATIOS.values(), ids=RATIOS.keys())
+def test_whose_ratio_is_read(there, ratio):
+    (read,) = without_foreign_ratios(root(there), written()).inventories
+    assert read == dataclasses.replace(there, allocation_ratio=ratio)
+
+
+def test_before_anything_was_written_every_ratio_is_read_as_it_is():
+    odd = root(dataclasses.replace(THEIRS, allocation_ratio=16.0), inventory("CUSTOM_X", 1, allocation_ratio=3.0))
+    assert without_foreign_ratios(odd, None) == odd
+    assert without_foreign_ratios(odd, written()).inventory("CUSTOM_X") == inventory(
+        "CUSTOM_X", 1, allocation_ratio=3.0
+    )
