@@ -14,7 +14,15 @@ from agent.parts import Errand, Parts
 from agent.stages.confirm import Confirmed, confirm
 from agent.stages.rival import remembered
 
-_SUSPICIOUS = frozenset({Verdict.ALLOCATION_LEAKED, Verdict.ALLOCATION_STALE_MOVE, Verdict.CONSUMER_UNKNOWN})
+_SUSPICIOUS = frozenset(
+    {
+        Verdict.ALLOCATION_LEAKED,
+        Verdict.ALLOCATION_STALE_MOVE,
+        Verdict.ALLOCATION_DIFFERS,
+        Verdict.CONSUMER_UNKNOWN,
+        Verdict.UNKNOWN,
+    }
+)
 
 
 def remember(errand: Errand, memory: AuditMemory, acted: Acted) -> tuple[Confirmed, AuditMemory, bool]:

@@ -61,12 +61,22 @@ def _still(reading: Reading[T], still_value: Callable[[T], T]) -> Reading[T]:
 def _still_view(view: PlacementView) -> PlacementView:
     named = tuple(_only_named(provider) for provider in view.providers)
     return PlacementView(
-        root_uuid=view.root_uuid, providers=named, allocations=view.allocations, allocations_fresh=True
+        root_uuid=view.root_uuid,
+        providers=named,
+        allocations=view.allocations,
+        allocations_fresh=True,
+        consumers=view.consumers,
     )
 
 
 def _only_named(provider: Provider) -> Provider:
-    return Provider(uuid=provider.uuid, name=provider.name, parent_uuid=provider.parent_uuid, generation=None)
+    return Provider(
+        uuid=provider.uuid,
+        name=provider.name,
+        parent_uuid=provider.parent_uuid,
+        generation=None,
+        aggregates=provider.aggregates,
+    )
 
 
 def _still_state(state: NovaState) -> NovaState:

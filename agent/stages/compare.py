@@ -16,7 +16,7 @@ from agent.model.compared import Row
 from agent.model.host import HostFacts
 from agent.model.nova import Instance, Migration, NovaState
 from agent.model.occupancy import Occupancy
-from agent.model.placement import ProviderKey
+from agent.model.placement import ConsumerRecord, ProviderKey
 from agent.model.report import Verdict
 from agent.model.snapshot import Snapshot
 from agent.resources import OWNED_CLASSES
@@ -37,6 +37,9 @@ class _Known:
     guests: frozenset[str]
     occupancies: dict[str, tuple[Occupancy, ...]]
     node: str | None
+    tree: frozenset[str]
+    may_share: bool
+    records: dict[str, ConsumerRecord]
 
 
 def compare(snapshot: Snapshot, written: Books, state: NovaState | None, node: str | None) -> tuple[Row, ...]:
@@ -55,7 +58,7 @@ def _known(snapshot: Snapshot, written: Books, state: NovaState | None, node: st
         occupancies[taken.consumer_uuid].append(taken)
     migrations = state.migrations if state else ()
     finished = state.finished_evacuations if state else ()
-    host = snapshot.host.value
+    host, view = snapshot.host.value, snapshot.placement.value
     return _Known(
         written=written,
         state=state,
@@ -65,6 +68,9 @@ def _known(snapshot: Snapshot, written: Books, state: NovaState | None, node: st
         guests=_guest_uuids(host),
         occupancies={key: tuple(found) for key, found in occupancies.items()},
         node=node,
+        tree=frozenset(p.uuid for p in (view.providers if view else ())),
+        may_share=any(p.aggregates for p in (view.providers if view else ())),
+        records={r.consumer_uuid: r for r in (view.consumers if view else ())},
     )
 
 
@@ -151,11 +157,34 @@ def _expected(known: _Known, subject: _Subject) -> Verdict:
         return Verdict.GUEST_MISSING
     if not known.written.recorded_known:
         return Verdict.UNKNOWN
-    if settling:
-        return Verdict.SETTLING
+    return Verdict.SETTLING if settling else _of_amounts(known, subject)
+
+
+def _of_amounts(known: _Known, subject: _Subject) -> Verdict:
+    """Promised against recorded, of an instance that rests here."""
     if subject.promised == subject.recorded:
         return Verdict.AGREED
+    if subject.recorded is None and (shared := _from_shared(known, subject)) is not None:
+        return shared
     return Verdict.ALLOCATION_MISSING if _holds_nothing(known, subject.consumer) else Verdict.ALLOCATION_DIFFERS
+
+
+def _from_shared(known: _Known, subject: _Subject) -> Verdict | None:
+    """A class that a sharing provider may serve (DISK_GB on shared storage) is looked for in the consumer's own record.
+
+    None: no provider of ours is in an aggregate, or the record says that nobody else serves it.
+    """
+    if not known.may_share or _holds_nothing(known, subject.consumer):
+        return None
+    record = known.records.get(subject.consumer)
+    if record is None:
+        return Verdict.UNKNOWN
+    elsewhere = sum(
+        a.amount
+        for a in record.allocations
+        if a.resource_class == subject.resource_class and a.provider_uuid not in known.tree
+    )
+    return Verdict.AGREED if elsewhere == subject.promised else None
 
 
 def _is_settling(occupancies: tuple[Occupancy, ...]) -> bool:
