@@ -6,6 +6,7 @@ Keys are added, never renamed or removed, without a new ``SCHEMA_VERSION``. Pure
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 from collections.abc import Iterable
 from typing import Any
@@ -127,10 +128,15 @@ def trait_rows(report: AuditReport) -> list[Document]:
 
 def report_document(report: AuditReport) -> Document:
     """The whole report: what the report file holds, and ``status`` and ``explain`` read."""
+    return {**_before_the_ledger(report), "ledger": ledger_rows(report), **_after_the_ledger(report)}
+
+
+def _before_the_ledger(report: AuditReport) -> Document:
+    return {"schema_version": SCHEMA_VERSION, "audit": audit_document(report)}
+
+
+def _after_the_ledger(report: AuditReport) -> Document:
     return {
-        "schema_version": SCHEMA_VERSION,
-        "audit": audit_document(report),
-        "ledger": ledger_rows(report),
         "inventory": inventory_rows(report),
         "traits": trait_rows(report),
         "evacuations": [dataclasses.asdict(note) for note in report.evacuations],
@@ -140,7 +146,18 @@ def report_document(report: AuditReport) -> Document:
 
 def report_to_json(report: AuditReport) -> str:
     """The report file's text, one line. Raises ValueError on a number that JSON has not (not finite)."""
-    return json.dumps(report_document(report), allow_nan=False, separators=(",", ":")) + "\n"
+    before, after = _text(_before_the_ledger(report)), _text(_after_the_ledger(report))
+    return f'{before[:-1]},"ledger":{_ledger_text(report.ledger)},{after[1:]}\n'
+
+
+# The ledger is nearly all of the text, and on a quiet host the one of the last audit: 16 of 85 ms at 1,000 guests.
+@functools.lru_cache(maxsize=1)
+def _ledger_text(rows: tuple[LedgerRow, ...]) -> str:
+    return _text([_ledger_row(row) for row in rows])
+
+
+def _text(value: Document | list[Document]) -> str:
+    return json.dumps(value, allow_nan=False, separators=(",", ":"))
 
 
 def report_from_json(text: str) -> Document:
