@@ -10,9 +10,11 @@ from typing import Any
 from oslo_log import log as logging
 
 from agent.model.finding import SeenFinding
+from agent.model.placement import Inventory
 from agent.model.plan import CreateProvider, DeleteProvider, PutAggregates, PutInventories, PutTraits, Write
 from agent.model.report import AuditReport, HostSummary
 from agent.telemetry import events
+from agent.telemetry.wording import amount
 
 LOG = logging.getLogger(__name__)
 
@@ -88,11 +90,7 @@ def _write_text(write: Write) -> str:
         case CreateProvider():
             what = f"create {write.name}"
         case PutInventories():
-            what = "inventories " + ", ".join(
-                f"{row.resource_class} total={row.total} reserved={row.reserved} max_unit={row.max_unit}"
-                f" allocation_ratio={row.allocation_ratio}"
-                for row in write.inventories
-            )
+            what = "inventories " + ", ".join(_inventory_text(row) for row in write.inventories)
         case PutTraits():
             what = f"{len(write.traits)} traits"
         case PutAggregates():
@@ -100,6 +98,12 @@ def _write_text(write: Write) -> str:
         case DeleteProvider():
             what = "delete"
     return f"{write.provider_uuid}: {what}"
+
+
+def _inventory_text(row: Inventory) -> str:
+    amounts = {"total": row.total, "reserved": row.reserved, "max_unit": row.max_unit}
+    texts = " ".join(f"{name}={amount(row.resource_class, value)}" for name, value in amounts.items())
+    return f"{row.resource_class} {texts} allocation_ratio={row.allocation_ratio}"
 
 
 def views(summary: HostSummary) -> tuple[Line, ...]:

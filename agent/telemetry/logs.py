@@ -73,6 +73,23 @@ class FieldsFormatter(formatters.ContextFormatter):
         return line
 
 
+class JsonFormatter(formatters.JSONFormatter):
+    """oslo.log's JSON line; of a record whose arguments it cannot follow, the text alone.
+
+    oslo.serialization never gets to the end of some objects (an EntryPoint, which
+    stevedore logs at DEBUG), and of all errors logging lets that one through to the caller.
+    """
+
+    def format(self, record: stdlib.LogRecord) -> str:
+        """One line, whatever the record holds."""
+        # Not inside an except: the formatter looks for an exception at work and tells it.
+        with contextlib.suppress(RecursionError):
+            return str(super().format(record))
+        shown = stdlib.makeLogRecord(record.__dict__)
+        shown.msg, shown.args = record.getMessage(), None
+        return str(super().format(shown))
+
+
 def setup_logging(loaded: Loaded) -> None:
     """Log as configured; call again after a reload: it applies ``debug`` and opens log files anew.
 
@@ -129,6 +146,8 @@ def _apply(conf: cfg.ConfigOpts, loaded: Loaded) -> None:
         handler.addFilter(AuditIdFilter())
         if type(handler.formatter) is formatters.ContextFormatter:
             handler.setFormatter(FieldsFormatter(project=PRODUCT, datefmt=conf.log_date_format, config=conf))
+        elif type(handler.formatter) is formatters.JSONFormatter:
+            handler.setFormatter(JsonFormatter(datefmt=conf.log_date_format))
     # setup() takes the old handlers off and leaves their files open.
     _close(handler for handler in before if handler not in root.handlers)
 

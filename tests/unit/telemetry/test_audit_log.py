@@ -198,7 +198,8 @@ def test_a_write_says_what_was_written(log):
     plan = Plan(writes=(PutInventories(provider_uuid=ROOT, inventories=(vcpu,)),))
     assert log.audit(replace(REPORT, plan=plan, writes_done=1, requests=2)) == [events.PLACEMENT_WRITTEN]
     fields = next(line.fields for line in log.last if line.event == events.PLACEMENT_WRITTEN)
-    assert fields["what"] == (f"{ROOT}: inventories VCPU total=48 reserved=0 max_unit=48 allocation_ratio=4.0",)
+    amounts = "total=48 VCPU reserved=0 VCPU max_unit=48 VCPU"
+    assert fields["what"] == (f"{ROOT}: inventories VCPU {amounts} allocation_ratio=4.0",)
     assert (fields["writes"], fields["requests"], fields["conflicts"]) == (1, 2, 0)
 
 

@@ -57,6 +57,23 @@ def test_a_json_line_has_the_audit_and_the_fields_as_values(tmp_path):
     assert theirs["extra"] == {"audit_id": "0b5f"}
 
 
+class Endless:
+    """As importlib's EntryPoint: each of its items is, or begins with, itself."""
+
+    def __iter__(self):
+        return iter((self,))
+
+    def __str__(self):
+        return "without end"
+
+
+def test_a_record_that_json_cannot_follow_is_told_as_text_and_harms_nobody(tmp_path):
+    setup_logging(configured(tmp_path, "use_json = true\ndefault_log_levels = stevedore=DEBUG\ndebug = true\n"))
+    stdlib.getLogger("stevedore").debug("found extension %s", Endless())
+    (line,) = map(json.loads, lines(tmp_path))
+    assert line["message"] == "found extension without end"
+
+
 def test_no_audit_no_id_and_an_id_that_is_given_holds(tmp_path):
     setup_logging(configured(tmp_path))
     LOG.info("agent started")

@@ -1,0 +1,258 @@
+"""What a running daemon tells at INFO of five events in its world, line by line, and what it never tells.
+
+Real parts: a private libvirtd, a volume group on a loop device, Placement, a cell in
+SQLite. The interval is off, so that each line has its cause in the test.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import libvirt
+import pytest
+
+from agent.model.nova import Flavor
+from tests.rigs import lvm as lvm_rigs
+from tests.rigs import placement as placements
+from tests.rigs.domains import domain_xml
+from tests.rigs.facts import uuid
+from tests.rigs.host import AgentHost, Daemon
+from tests.rigs.libvirtd import PrivateLibvirtd, libvirtd_program, private_libvirtd
+from tests.rigs.placement import Rest, new_uuid
+from tests.rigs.wait import until
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.skipif(libvirtd_program() is None, reason="libvirtd is not installed"),
+]
+MIB = 1 << 20
+# Placement's noauth2 takes what stands before the colon for the user, and only "admin" may write.
+SECRET = "kept-from-every-log-7f3a"
+DEFAULT_DOMAIN = "6695eb01-f6a4-8304-79aa-97f2502e193f"  # the one that libvirt's test:///default has
+
+
+@dataclass(slots=True)
+class Stage:
+    """Everything around one daemon."""
+
+    host: AgentHost
+    placement: Rest
+    libvirtd: PrivateLibvirtd
+    group: Any
+    daemon: Daemon | None = None
+    _told: int = field(default=0)
+
+    def told(self) -> list[dict[str, Any]]:
+        """What the audits told at INFO and above since the last call, without what only repeats while a source is lost.
+
+        The lines of libvirt's events come from a thread of their own, at a moment of their own.
+        """
+        assert self.daemon is not None
+        records = [r for r in self.daemon.records() if r["levelname"] != "DEBUG" and "audit_id" in r["extra"]]
+        fresh, self._told = records[self._told :], len(records)
+        return [record for record in fresh if not _repeats(record)]
+
+    def settle(self) -> None:
+        """Two more audits: whatever was to be confirmed is."""
+        assert self.daemon is not None
+        for _ in range(2):
+            self.daemon.audit_now()
+
+    def until_told(self, event: str, **fields: object) -> None:
+        """Wait for such a record among all so far."""
+        assert self.daemon is not None
+        daemon = self.daemon
+        until(lambda: any(_is(record, event, fields) for record in daemon.records()), 30, f"{event} {fields}")
+
+    @contextlib.contextmanager
+    def guest(self) -> Iterator[str]:
+        """A guest of 3 vCPUs and 512 MiB that the cloud does not know, defined as virsh does it."""
+        connection = libvirt.open(self.libvirtd.uri)
+        try:
+            connection.defineXML(domain_xml("stranger", domain_uuid=uuid("stranger"), vcpus=3, memory_mib=512))
+            yield uuid("stranger")
+        finally:
+            connection.close()
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    with (
+        placements.running(tmp_path / "placement") as rest,
+        private_libvirtd() as libvirtd,
+        contextlib.closing(lvm_rigs.make_group(tmp_path, "vg0", 4 << 30)) as group,
+    ):
+        host = AgentHost(
+            folder=tmp_path,
+            name=f"cmp-{new_uuid()}",
+            placement_url=rest.server.url,
+            libvirt_uri=libvirtd.uri,
+            provider_uuid=new_uuid(),
+            options={
+                "DEFAULT": {"use_json": True, "update_resources_interval": -1, "initial_cpu_allocation_ratio": "4.0"},
+                "libvirt": {"images_type": "lvm", "images_volume_group": "vg0"},
+                "placement": {"token": f"admin:{SECRET}"},
+            },
+            environment=group.environment,
+        )
+        host.configure()
+        flavor = Flavor(id=1, name="two", vcpus=2, memory_mib=256, root_gib=0, ephemeral_gib=0, swap_mib=0)
+        host.make_cell(host.instance("known", uuid=DEFAULT_DOMAIN, flavor=flavor)).dispose()
+        yield Stage(host, rest, libvirtd, group)
+
+
+def _repeats(record: dict[str, Any]) -> bool:
+    return record["message"] == "source still lost" or _is(record, "finding changed", {"code": "source-unavailable"})
+
+
+def _is(record: dict[str, Any], event: str, fields: dict[str, object]) -> bool:
+    return record["message"] == event and fields.items() <= record["extra"].items()
+
+
+def lines(records: list[dict[str, Any]], *fields: str) -> list[tuple[Any, ...]]:
+    """Each record's text, and those of the fields that it has."""
+    return [(r["message"], *(r["extra"][name] for name in fields if name in r["extra"])) for r in records]
+
+
+def inventories(root: str, *, disk: int, memory: int, vcpu: int) -> str:
+    """The one write of an audit, with these amounts reserved."""
+    return (
+        f"{root}: inventories"
+        f" DISK_GB total=3 GiB reserved={disk} GiB max_unit=3 GiB allocation_ratio=1.0,"
+        f" MEMORY_MB total=3072 MiB reserved={memory} MiB max_unit=3072 MiB allocation_ratio=1.0,"
+        f" VCPU total=16 VCPU reserved={vcpu} VCPU max_unit=16 VCPU allocation_ratio=4.0"
+    )
+
+
+def views(name: str, *, used_disk: int) -> list[tuple[str]]:
+    """The reference's three lines, with this host's figures."""
+    return [
+        (
+            f"Hypervisor/Node resource view: name={name} free_ram=unknownMB free_disk=3GB"
+            " free_vcpus=14 pci_devices=None",
+        ),
+        ("Total usable vcpus: 16, total allocated vcpus: 2",),
+        (
+            f"Final resource view: name={name} phys_ram=3072MB used_ram=768MB phys_disk=3GB used_disk={used_disk}GB"
+            " total_vcpus=16 used_vcpus=2 pci_stats=[] stats={}",
+        ),
+    ]
+
+
+def assert_proper(daemon: Daemon) -> None:
+    """Of all records: the audit's id on each line of an audit, no traceback, no warning but of lost events."""
+    for record in daemon.records():
+        assert record["traceback"] is None, record
+        if record["name"] == "agent.telemetry.lines":
+            assert re.fullmatch("[0-9a-f-]{36}", record["extra"]["audit_id"]), record
+        if record["levelname"] not in {"INFO", "DEBUG"}:
+            assert record["message"] in {"libvirt events lost", "libvirt events unavailable"}
+    assert len(daemon.records()) == len(daemon.text().splitlines())
+    assert "Traceback" not in daemon.text()
+
+
+def test_five_events_are_told_once_each_with_their_numbers(stage):
+    host, root = stage.host, stage.host.provider_uuid
+    host.agent("--once")
+    stage.placement.allocate({root: {"VCPU": 2, "MEMORY_MB": 256}}, DEFAULT_DOMAIN)
+    with host.daemon() as daemon:
+        stage.daemon = daemon
+        daemon.first_audit()
+        until(lambda: "libvirt events connected" in daemon.text(), 30, "events")
+        stage.settle()
+        assert lines(stage.told(), "before", "outcome") == [
+            ("outcome changed", None, "clean"),
+            *views(host.name, used_disk=0),
+        ]
+        _a_guest_appears(stage, root)
+        _a_foreign_volume_appears(stage, root)
+        _libvirt_is_lost(stage)
+        _libvirt_is_back_without_the_guest(stage, root)
+        held = stage.placement.inventories(root)
+        stage.placement.set_inventories(root, {**held, "VCPU": {"total": 99}})
+        stage.settle()
+        assert lines(stage.told(), "what") == [("placement written", [inventories(root, disk=1, memory=512, vcpu=0)])]
+        daemon.send(signal.SIGTERM)
+        assert daemon.ended(5) == 0
+    assert_proper(daemon)
+    assert SECRET not in daemon.text() + host.report_file.read_text()
+
+
+def _a_guest_appears(stage: Stage, root: str) -> None:
+    with stage.guest() as guest:
+        stage.until_told("finding appeared", code="guest-unknown")
+        stage.settle()
+    told = stage.told()
+    assert lines(told, "outcome", "code", "consumer_uuid", "confirmed", "what", "writes") == [
+        ("outcome changed", "findings"),
+        ("finding appeared", "guest-unknown", guest, False),
+        ("placement written", [inventories(root, disk=0, memory=512 + 512, vcpu=1)], 1),
+        ("finding confirmed", "guest-unknown", guest, True),
+    ]
+    assert "(stranger) holds 512 MiB of MEMORY_MB, 3 VCPU" in told[1]["extra"]["actual"]
+
+
+def _a_foreign_volume_appears(stage: Stage, root: str) -> None:
+    stage.group.add_volume("handmade", 100 * MIB)
+    stage.settle()
+    told = stage.told()
+    assert lines(told, "code", "volume", "size_bytes", "what") == [
+        ("finding appeared", "volume-foreign", "vg0/handmade", 100 * MIB),
+        ("placement written", [inventories(root, disk=1, memory=1024, vcpu=1)]),
+        *views(stage.host.name, used_disk=1),
+        ("finding confirmed", "volume-foreign", "vg0/handmade", 100 * MIB),
+    ]
+    assert "vg0/handmade takes 104857600 bytes" in told[0]["extra"]["actual"]
+
+
+def _libvirt_is_lost(stage: Stage) -> None:
+    stage.libvirtd.kill()
+    stage.until_told("write held back", what="VCPU")
+    told = stage.told()
+    assert lines(told, "source", "before", "outcome", "code", "subject", "what", "why") == [
+        ("source lost", "libvirt"),
+        ("outcome changed", "findings", "partial"),
+        ("finding appeared", "source-unavailable", "libvirt"),
+        *(("write held back", name, "libvirt could not be read") for name in ("MEMORY_MB", "PCPU", "VCPU")),
+    ]
+    assert stage.libvirtd.uri in told[0]["extra"]["error"]
+    assert told[0]["extra"]["age_s"] >= 0
+
+
+def _libvirt_is_back_without_the_guest(stage: Stage, root: str) -> None:
+    """The test driver's guests end with their daemon."""
+    stage.libvirtd.start()
+    stage.until_told("source back", source="libvirt")
+    stage.settle()
+    assert lines(stage.told(), "source", "before", "outcome", "code", "what") == [
+        ("source back", "libvirt"),
+        ("outcome changed", "partial", "findings"),
+        ("finding gone", "source-unavailable"),
+        ("finding gone", "guest-unknown"),
+        ("placement written", [inventories(root, disk=1, memory=512, vcpu=0)]),
+    ]
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_no_secret_is_told_even_at_debug_of_a_daemon_that_does_everything(stage, form):
+    loudest = {"debug": True, "use_json": form == "json", "default_log_levels": "keystoneauth=DEBUG,urllib3=DEBUG"}
+    stage.host.configure({"DEFAULT": loudest})
+    with stage.host.daemon() as daemon:
+        daemon.first_audit()
+        daemon.send(signal.SIGUSR2)
+        until(lambda: "thread dump" in daemon.text() and "state dump" in daemon.text(), 30, "dumps")
+        daemon.send(signal.SIGHUP)
+        until(lambda: "configuration reloaded" in daemon.text(), 30, "reload")
+        daemon.audit_now()
+        daemon.send(signal.SIGTERM)
+        assert daemon.ended(5) == 0
+    assert "X-Auth-Token" in daemon.text()  # requests are shown with their headers
+    for written in (daemon.text(), stage.host.report_file.read_text(), stage.host.stocktake("config", "show").stdout):
+        assert SECRET not in written
+    assert "Traceback" not in daemon.text()
