@@ -25,11 +25,41 @@ def _find(world: World) -> Iterable[Finding]:
     frozen = {f.resource_class for f in wanted.frozen}
     overflows = {terms.resource_class: terms.overflow for terms in wanted.reserves}
     for inventory in _inventories(world, frozen):
-        rows = [r for r in world.rows if r.provider_key == ROOT and r.resource_class == inventory.resource_class]
-        used = sum(row.recorded or 0 for row in rows)
+        rows, used = _recorded(world, inventory.resource_class)
         overflow = overflows.get(inventory.resource_class, 0)
         if used > inventory.capacity or overflow:
             yield _finding(world, inventory, rows, used, overflow)
+    for name in sorted(_withdrawn(world, frozen)):
+        rows, used = _recorded(world, name)
+        if used:
+            yield _of_withdrawn(world, name, rows, used)
+
+
+def _recorded(world: World, resource_class: str) -> tuple[list[Row], int]:
+    rows = [r for r in world.rows if r.provider_key == ROOT and r.resource_class == resource_class]
+    return rows, sum(row.recorded or 0 for row in rows)
+
+
+def _withdrawn(world: World, frozen: set[str]) -> frozenset[str]:
+    """Classes that Placement still offers here and the host does not: taken away only once nobody uses them."""
+    if world.tree is None or world.root is None:
+        return frozenset()
+    wanted = world.tree.providers[0]
+    offered = {i.resource_class for i in world.root.inventories} & wanted.owned_classes
+    return frozenset(offered - frozen - {i.resource_class for i in wanted.inventories})
+
+
+def _of_withdrawn(world: World, name: str, rows: list[Row], used: int) -> Finding:
+    return RULE.finding(
+        world,
+        resource_class=name,
+        expected=f"no {name}: this host offers none any more",
+        actual=f"{amount_text(name, used)} used, so Placement keeps offering it "
+        "(it refuses to remove a class that is in use)",
+        evidence=tuple(claim for row in rows if row.recorded for claim in row.claims),
+        facts=(("capacity", 0), ("used", used), ("free", -used)),
+        rests_on_recorded=True,
+    )
 
 
 def _inventories(world: World, frozen: set[str]) -> list[Inventory]:

@@ -41,7 +41,6 @@ class Finding:
     evidence: tuple[Claim, ...] = ()
     facts: tuple[tuple[str, str | int | float | bool | None], ...] = ()
     rests_on_recorded: bool = False
-    rests_on_consumer_record: bool = False
 
     @property
     def id(self) -> str:

@@ -62,7 +62,8 @@ def test_it_can_be_held_again_after_an_error_inside(tmp_path):
 
 
 def test_a_child_does_not_inherit_it(tmp_path):
-    lock = FileLock(str(tmp_path / "lock"), wait_s=0.0)
+    # The wait: Linux lets a vfork's parent go on before the child's exec has closed its descriptors.
+    lock = FileLock(str(tmp_path / "lock"), wait_s=10.0)
     with lock.hold():
         child = subprocess.Popen(
             [sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE, close_fds=False

@@ -149,3 +149,16 @@ def test_without_the_state_nobody_is_called_a_leak():
     (found,) = findings(without(WORLD, STATE), CODE, ONE_TO_ONE)
     assert dict(found.facts)["used"] == 47
     assert dict(found.facts)["leaked_consumers"] == 0
+
+
+def test_a_class_that_the_host_offers_no_more_but_that_is_in_use_is_told():
+    """cpu_dedicated_set alone: no CPU is shared any more, and a consumer still holds VCPU."""
+    held = view(allocations(uuid("i1"), VCPU=1), provider=root(inventory("VCPU", 4)))
+    world = snapshot(**settled_world(placement=held))
+    (found,) = [
+        f for f in findings(world, CODE, settings(cpu_dedicated_set=(0, 1, 2, 3))) if f.resource_class == "VCPU"
+    ]
+    assert found.expected == "no VCPU: this host offers none any more"
+    assert found.actual.startswith("1 VCPU used")
+    unused = snapshot(**settled_world(placement=view(provider=root(inventory("VCPU", 4)))))
+    assert findings(unused, CODE, settings(cpu_dedicated_set=(0, 1, 2, 3))) == ()

@@ -1,0 +1,120 @@
+"""Generation conflicts in a whole audit: look and decide again, never send a stale write twice.
+
+The foreign writer is real and acts at the worst moment, just before our PUT reaches
+the server; only that moment is arranged (tests/rigs/faults.Meanwhile).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent.audit import run_audit
+from agent.cmd.wiring import Wired, wire
+from agent.config.build import settings_from
+from agent.config.load import Loaded, load
+from agent.model.audit import AuditMemory, AuditRequest
+from agent.model.report import AuditReport, Outcome
+from agent.placement.access import client_from_conf
+from agent.placement.reader import TreeReader
+from agent.placement.writer import TreeWriter
+from tests.rigs import placement as placements
+from tests.rigs.domains import node_xml
+from tests.rigs.faults import Meanwhile, ScriptedAdapter
+from tests.rigs.host import AgentHost
+from tests.rigs.placement import Rest
+
+
+@pytest.fixture(scope="module")
+def placement(tmp_path_factory) -> Iterator[Rest]:
+    with placements.running(tmp_path_factory.mktemp("placement")) as rest:
+        yield rest
+
+
+@pytest.fixture
+def host(tmp_path: Path, placement: Rest) -> AgentHost:
+    node = tmp_path / "node.xml"
+    node.write_text(node_xml(cpus=8, memory_mib=4096))
+    made = AgentHost(
+        folder=tmp_path,
+        name=f"cmp-{placements.new_uuid()}",
+        placement_url=placement.server.url,
+        libvirt_uri=f"test://{node}",
+        provider_uuid=placements.new_uuid(),
+    )
+    made.configure()
+    made.make_cell().dispose()
+    placement.make_provider(made.name, uuid=made.provider_uuid)
+    return made
+
+
+class WaitingClock:
+    """The process's clock, but that waits are noted and take no time."""
+
+    def __init__(self, real) -> None:
+        self.now, self.monotonic = real.now, real.monotonic
+        self.waits: list[float] = []
+
+    def wait(self, seconds: float) -> None:
+        self.waits.append(seconds)
+
+
+class ForeignWriter:
+    """Adds 1 to its own class before each of our first ``times`` PUTs of the inventory."""
+
+    def __init__(self, placement: Rest, root: str, times: int) -> None:
+        self.placement, self.root, self.times, self.value = placement, root, times, 0
+
+    def script(self, request):
+        if request.method == "PUT" and str(request.url).endswith("/inventories") and self.value < self.times:
+            return Meanwhile(self.write)
+        return None
+
+    def write(self) -> None:
+        self.value += 1
+        self.placement.done("PUT", "/resource_classes/CUSTOM_FOREIGN")
+        rest = self.placement.inventories(self.root) | {"CUSTOM_FOREIGN": {"total": self.value}}
+        self.placement.set_inventories(self.root, rest)
+
+
+def audited(host: AgentHost, writer: ForeignWriter) -> tuple[AuditReport, WaitingClock]:
+    loaded: Loaded = load([str(host.config_file)])
+    wired: Wired
+    with wire(loaded) as wired:
+        client = client_from_conf(loaded.conf, transport=ScriptedAdapter(writer.script))
+        clock = WaitingClock(wired.parts.clock)
+        parts = dataclasses.replace(
+            wired.parts, reader=TreeReader(client), reporter=TreeWriter(client), clock=clock, random=lambda: 0.5
+        )
+        request = AuditRequest(reasons=("test",))
+        return run_audit(request, settings_from(loaded), parts, AuditMemory(), lambda: False).report, clock
+
+
+def test_after_a_conflict_the_audit_decides_again_and_the_foreign_class_stands(placement, host):
+    report, clock = audited(host, ForeignWriter(placement, host.provider_uuid, times=1))
+    assert (report.attempts, report.conflicts, report.outcome) == (2, 1, Outcome.CLEAN)
+    assert len(clock.waits) == 1
+    there = placement.inventories(host.provider_uuid)
+    assert {name: there[name]["total"] for name in ("VCPU", "MEMORY_MB", "CUSTOM_FOREIGN")} == {
+        "VCPU": 8,
+        "MEMORY_MB": 4096,
+        "CUSTOM_FOREIGN": 1,
+    }
+
+
+def test_a_foreign_writer_that_never_rests_costs_four_rounds_and_the_audit_goes_on(placement, host):
+    writer = ForeignWriter(placement, host.provider_uuid, times=100)
+    report, clock = audited(host, writer)
+    assert (report.attempts, report.conflicts, report.outcome) == (4, 4, Outcome.PARTIAL)
+    assert writer.value == 4
+    assert len(clock.waits) == 3
+    assert clock.waits == sorted(clock.waits)
+    assert 0 < clock.waits[0] <= clock.waits[-1] <= 2.0
+    assert report.error is not None
+    assert "generation" in report.error
+    # Nothing of ours is there, and nothing of theirs is lost.
+    assert placement.inventories(host.provider_uuid).keys() == {"CUSTOM_FOREIGN"}
+    assert [row.wanted.total for row in report.inventory if row.wanted and row.wanted.resource_class == "VCPU"] == [8]
