@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from agent.auditing.act import Acted
 from agent.model.audit import AuditMemory
 from agent.model.report import AuditReport, Outcome, SourceStatus
+from agent.model.settings import Role
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 from agent.parts import Errand
 from agent.stages.confirm import Confirmed
@@ -37,7 +38,7 @@ def report(run: Run, errand: Errand, memory: AuditMemory, acted: Acted, told: Co
         reasons=errand.request.reasons,
         started_at=run.started_at,
         duration_ms=round(run.duration_s * 1000, 3),
-        outcome=_outcome(acted, told),
+        outcome=_outcome(settings.role, acted, told),
         sources=_sources(run, memory, acted),
         findings=told.findings,
         plan=decision.plan,
@@ -56,11 +57,11 @@ def report(run: Run, errand: Errand, memory: AuditMemory, acted: Acted, told: Co
     )
 
 
-def _outcome(acted: Acted, told: Confirmed) -> Outcome:
+def _outcome(role: Role, acted: Acted, told: Confirmed) -> Outcome:
     snapshot, decision = acted.snapshot, acted.decision
     if not any(snapshot.fresh(source) for source in (PLACEMENT, STATE, LIBVIRT)):
         return Outcome.UNREADABLE
-    if decision.rival is not None:
+    if decision.rival is not None and role is not Role.OBSERVER:
         return Outcome.REFUSED
     partial = any(not reading.ok for reading in snapshot.readings) or acted.error is not None
     if partial:

@@ -1,4 +1,4 @@
-"""rival-writer: somebody else owns our root provider, so it is not written (design 2.1)."""
+"""rival-writer: somebody else owns our root provider, so it is not written (design 2.1); an observer has no rival."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Iterable
 
 from agent.findings.base import Rule, World
 from agent.model.finding import Finding, Severity
+from agent.model.settings import Role
 
 
 def _find(world: World) -> Iterable[Finding]:
-    if world.rival is None:
+    # An observer writes nothing anyhow: beside a nova-compute it is what this finding asks for.
+    if world.rival is None or world.settings.role is Role.OBSERVER:
         return
     found = RULE.finding(world, expected="this agent alone writes the root provider", actual=world.rival.why)
     yield dataclasses.replace(found, remedy=world.rival.remedy)

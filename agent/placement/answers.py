@@ -28,6 +28,9 @@ from agent.placement import wire
 
 QUOTED_CHARACTERS = 300
 
+# urllib3 names host and URL again before it comes to the reason, which then was what the cut above took away.
+_AGAIN = re.compile(r"HTTPS?ConnectionPool\([^)]*\): Max retries exceeded with url: \S+ ")
+
 CONFLICTS: dict[str, type[PlacementError]] = {
     "placement.concurrent_update": GenerationConflict,
     "placement.inventory.inuse": InventoryInUse,
@@ -89,7 +92,7 @@ def _kind(reply: Reply, code: str) -> type[PlacementError]:
 
 def failure(request: str, error: kx.ClientException) -> PlacementError:
     """The error that keystoneauth's exception is: no answer of Placement's came, or no token to ask with."""
-    said = f"{request}: {quoted(str(error))}"
+    said = f"{request}: {quoted(_AGAIN.sub('', str(error)))}"
     if isinstance(error, kx.HttpError):
         return _keystone(request, error)
     if isinstance(error, _DENIED):
@@ -106,7 +109,10 @@ def _keystone(request: str, error: kx.HttpError) -> PlacementError:
     """Placement's own statuses are answers, so an HttpError is what Keystone said when asked for a token."""
     status = int(error.http_status)
     kind = PlacementUnavailable if status == 429 or status >= 500 else PlacementDenied
-    said = f"{request}: no token from Keystone: {quoted(str(error.message))}"
+    where = f" at {quoted(error.url)}" if error.url else ""
+    # keystoneauth puts status and request id into the message; ours carries both by itself.
+    plain = re.sub(r"( \(HTTP \d+\))?( \(Request-ID: [^)]*\))?$", "", str(error.message))
+    said = f"{request}: no token from Keystone{where}: {quoted(plain)}"
     return kind(said, status=status, request_id=error.request_id)
 
 

@@ -40,6 +40,12 @@ def rival_of(
 def _nova_compute(root: Provider, state: NovaState | None, settings: Settings) -> Rival | None:
     if RIVAL not in root.traits:
         return None
+    if state is None:
+        return Rival(
+            why=f"the provider carries {RIVAL}, and whether nova-compute of this host is alive is not known: "
+            "the state source did not answer",
+            remedy="see why the state source cannot be read (source-unavailable); the next audit asks it again",
+        )
     if _is_alive(state, settings):
         return Rival(
             why=f"nova-compute of this host is alive (service seen within {settings.service_down_time_s} s) and "
@@ -56,10 +62,7 @@ def _nova_compute(root: Provider, state: NovaState | None, settings: Settings) -
     )
 
 
-def _is_alive(state: NovaState | None, settings: Settings) -> bool:
-    # A state source that did not answer proves nothing: then the service counts as alive.
-    if state is None:
-        return True
+def _is_alive(state: NovaState, settings: Settings) -> bool:
     # forced_down is an operator's word about the API; a process that reports itself still writes.
     service = state.service
     seen = (service.last_seen_up or service.created_at) if service else None

@@ -193,15 +193,17 @@ def summary(
     host = snapshot.host.value
     if host is None or node is None:
         return None
-    total_vcpus = _total(wanted, "VCPU") + _total(wanted, "PCPU")
+    # The dedicated ones are not in nova's count of usable CPUs, those promised to guests are; without any, both are 0.
+    total_vcpus = _total(wanted, "VCPU")
+    used_vcpus = settings.reserved_host_cpus + _promised(rows, "VCPU") + _promised(rows, "PCPU")
     disk = _disk(snapshot, settings)
     return HostSummary(
         node=node,
         free_ram_mib=None if host.memory_used_mib is None else host.memory_mib - host.memory_used_mib,
         free_disk_gib=bytes_to_gib_floor(disk[1]) if disk else None,
-        free_vcpus=total_vcpus - _running_vcpus(host),
+        free_vcpus=total_vcpus - _running_vcpus(host) if total_vcpus else None,
         total_vcpus=total_vcpus,
-        used_vcpus=settings.reserved_host_cpus + _promised(rows, "VCPU") + _promised(rows, "PCPU"),
+        used_vcpus=used_vcpus if total_vcpus else 0,
         phys_ram_mib=settings.file_backed_memory_mib or host.memory_mib,
         used_ram_mib=settings.reserved_host_memory_mib + _promised(rows, "MEMORY_MB"),
         phys_disk_gib=bytes_to_gib_floor(disk[0]) if disk else None,
@@ -229,12 +231,12 @@ def _running_vcpus(host: HostFacts) -> int:
 
 
 def _disk(snapshot: Snapshot, settings: Settings) -> tuple[int, int] | None:
-    """(size, available) in bytes of what DISK_GB counts."""
+    """(size, free) in bytes of what DISK_GB counts; nova's line counts what a file system keeps for root as free."""
     if settings.disk_group:
         group = snapshot.group(settings.disk_group)
         return (group.size_bytes, group.free_bytes) if group else None
     return next(
-        ((fs.size_bytes, fs.available_bytes) for fs in snapshot.filesystems if fs.path == settings.instances_path), None
+        ((fs.size_bytes, fs.free_bytes) for fs in snapshot.filesystems if fs.path == settings.instances_path), None
     )
 
 

@@ -121,7 +121,9 @@ def views(summary: HostSummary) -> tuple[Line, ...]:
         "phys_disk": _or_unknown(summary.phys_disk_gib),
         "used_disk": summary.used_disk_gib,
     }
-    return tuple(Line(levels.INFO, text, {}, words) for text in (HYPERVISOR_VIEW, USABLE_VCPUS, FINAL_VIEW))
+    # nova says nothing of usable vcpus where there are none (all CPUs dedicated).
+    texts = (HYPERVISOR_VIEW, USABLE_VCPUS, FINAL_VIEW) if summary.total_vcpus else (HYPERVISOR_VIEW, FINAL_VIEW)
+    return tuple(Line(levels.INFO, text, {}, words) for text in texts)
 
 
 def _or_unknown(value: int | None) -> int | str:

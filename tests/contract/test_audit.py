@@ -176,6 +176,18 @@ def test_a_provider_of_nova_compute_is_not_written(placement, host):
     assert "OWNER_NOVA" not in placement.traits(host.provider_uuid)
 
 
+def test_an_observer_beside_nova_compute_is_not_refused(placement, host):
+    placement.make_provider(host.name, uuid=host.provider_uuid)
+    placement.set_traits(host.provider_uuid, "OWNER_NOVA", "COMPUTE_NODE")
+    host.configure({"agent": {"role": "observer"}})
+    with cell_of(host, *both(host)):
+        ended = host.agent("--once")
+    report = host.report()
+    assert (ended.code, report["audit"]["outcome"]) == (3, "findings")
+    assert "rival-writer" not in {finding["code"] for finding in report["audit"]["findings"]}
+    assert placement.traits(host.provider_uuid) == {"OWNER_NOVA", "COMPUTE_NODE"}
+
+
 def test_another_provider_of_our_name_stops_every_write(placement, host):
     other = placement.make_provider(host.name)
     with cell_of(host, *both(host)):

@@ -8,7 +8,8 @@ import pytest
 
 from agent.model.audit import WrittenProvider
 from agent.model.finding import Severity
-from agent.model.snapshot import PLACEMENT
+from agent.model.settings import Role
+from agent.model.snapshot import PLACEMENT, STATE
 from tests.rigs.facts import (
     NOW,
     ROOT_UUID,
@@ -80,6 +81,22 @@ def test_it_is_silent(placement, nova, chosen):
     world = snapshot(placement=placement, nova=nova)
     assert findings(world, CODE, chosen) == ()
     assert decided(world, chosen).plan.writes != ()
+
+
+def test_a_state_source_that_did_not_answer_is_not_told_as_a_living_nova_compute():
+    world = without(snapshot(placement=NOVAS), STATE)
+    (found,) = findings(world, CODE, settings(takeover=True))
+    assert "alive is not known: the state source did not answer" in found.actual
+    assert "source-unavailable" in found.remedy
+    assert decided(world, settings(takeover=True)).plan.writes == ()
+
+
+def test_an_observer_has_no_rival_and_its_plan_says_what_would_be_held_back():
+    world, observer = snapshot(placement=NOVAS, nova=ALIVE), settings(role=Role.OBSERVER)
+    assert findings(world, CODE, observer) == ()
+    plan = decided(world, observer).plan
+    assert plan.writes == ()
+    assert "is alive" in plan.held_back[0].why
 
 
 def test_placement_not_read_accuses_nobody():

@@ -78,6 +78,25 @@ def test_keystoneauth_exceptions_become_ours(raised, kind):
     assert "GET /x" in str(error)
 
 
+def test_a_refusal_of_keystone_s_says_where_and_says_nothing_twice():
+    raised = kx.Unauthorized("wrong password", url="http://keystone/v3/auth/tokens", request_id="req-1")
+    assert str(failure("GET /", raised)) == (
+        "placement: GET /: no token from Keystone at http://keystone/v3/auth/tokens: wrong password (HTTP 401) [req-1]"
+    )
+
+
+def test_the_reason_of_a_lost_connection_survives_the_cut():
+    raised = kx.ConnectFailure(
+        "Unable to establish connection to http://keystone.example.org:5000/v3/auth/tokens: "
+        "HTTPConnectionPool(host='keystone.example.org', port=5000): Max retries exceeded with url: /v3/auth/tokens "
+        "(Caused by NewConnectionError(\"HTTPConnection(host='keystone.example.org', port=5000): "
+        'Failed to establish a new connection: [Errno 111] Connection refused"))'
+    )
+    text = str(failure("GET /", raised))
+    assert "http://keystone.example.org:5000/v3/auth/tokens" in text
+    assert "Connection refused" in text
+
+
 def test_a_missing_endpoint_says_what_to_set():
     assert "endpoint_override" in str(failure("GET /x", kx.EndpointNotFound()))
 

@@ -165,6 +165,12 @@ def summed(world, chosen=None):
     return summary(world, chosen, NODE, decision.rows, decision.tree)
 
 
+def kept_for_root(size_gib, free_gib, available_gib):
+    (plain,) = filesystem(size_gib).filesystems
+    changed = dataclasses.replace(plain, free_bytes=free_gib << 30, available_bytes=available_gib << 30)
+    return StorageFacts(filesystems=(changed,))
+
+
 EMPTY = HostSummary(
     node=NODE,
     free_ram_mib=412,
@@ -218,10 +224,20 @@ SUMMARY = {
         settings(),
         {"free_vcpus": 4, "used_vcpus": 1, "used_ram_mib": 128, "used_disk_gib": 1},
     ),
-    "dedicated CPUs are CPUs": (
+    "dedicated CPUs are not usable vcpus": (
         snapshot(),
         settings(cpu_shared_set=(0, 1), cpu_dedicated_set=(2,)),
-        {"free_vcpus": 3, "total_vcpus": 3},
+        {"free_vcpus": 2, "total_vcpus": 2},
+    ),
+    "all of them dedicated: nova-compute says 0, 0 and unknown": (
+        snapshot(**settled_world()),
+        settings(cpu_dedicated_set=(0, 1, 2, 3)),
+        {"free_vcpus": None, "total_vcpus": 0, "used_ram_mib": 128, "used_disk_gib": 1},
+    ),
+    "free is what nova-compute calls so: with what the file system keeps for root": (
+        snapshot(files=kept_for_root(size_gib=6, free_gib=5, available_gib=3)),
+        settings(),
+        {"free_disk_gib": 5},
     ),
     "meminfo not readable": (
         snapshot(libvirt=dataclasses.replace(host(), memory_used_mib=None)),

@@ -88,6 +88,12 @@ def test_the_views_read_as_nova_writes_them(log):
     ]
 
 
+def test_without_usable_vcpus_there_is_no_line_of_them():
+    texts = [line.event % line.words for line in views(replace(SUMMARY, free_vcpus=None, total_vcpus=0, used_vcpus=0))]
+    assert [text.split(":")[0] for text in texts] == ["Hypervisor/Node resource view", "Final resource view"]
+    assert "free_vcpus=unknown" in texts[0]
+
+
 def test_measured_memory_and_free_disk_alone_tell_nothing(log):
     assert log.audit(replace(REPORT, summary=replace(SUMMARY, free_ram_mib=1, free_disk_gib=2))) == []
     assert len(log.audit(replace(REPORT, summary=replace(SUMMARY, used_vcpus=17)))) == 3
