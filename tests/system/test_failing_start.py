@@ -218,8 +218,10 @@ def test_a_libvirtd_that_is_frozen_at_the_start_is_said_to_be_and_found_when_it_
 
 def _is_reading(daemon: Daemon) -> bool:
     """Whether the reader's thread is in libvirt, by the daemon's own dump of its threads."""
+    so_far = len(daemon.text())
     daemon.send(signal.SIGUSR2)
-    return "libvirt_host.py" in daemon.text()
+    until(lambda: "state dump" in daemon.text()[so_far:], RECOVERY_S, "a dump")
+    return "libvirt_host.py" in daemon.text()[so_far:]
 
 
 # The database as a server, and rows that are wrong.
