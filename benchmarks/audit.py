@@ -1,0 +1,89 @@
+"""What one audit costs with 10, 100 and 1,000 guests: ``python -m benchmarks.audit``.
+
+The audits run in a process of their own (audit_loop.py), so its CPU time is the
+agent's alone. *quiet*: nothing changed since the last audit. *cold*: caches and
+memory dropped, as at a start, but the libraries are loaded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from benchmarks.table import Row, print_table
+from benchmarks.world import world
+
+Cost = dict[str, float]
+
+#: Guests and kind of audit to the budget, ms of CPU (design: 20 at 100 guests; 100 and 1,000 at 1,000).
+BUDGET_MS = {(100, "warm"): 20, (1000, "warm"): 100, (1000, "cold"): 1000}
+#: What nova-compute 34 took on such a machine, per audit; it was measured with 4 and with 100 instances.
+REFERENCE = {100: "CPU 560 ms, wall 2,750 ms, 102 requests"}
+WORDS = {"warm": "quiet", "cold": "cold"}
+
+
+def costs(config_file: Path, *arguments: str) -> dict[str, list[Cost]]:
+    """Costs of the audits by kind."""
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.audit_loop", "--config-file", str(config_file), *arguments],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode:
+        raise SystemExit(done.stderr.decode())
+    found: dict[str, list[Cost]] = json.loads(done.stdout)
+    return found
+
+
+def rows(guests: int, found: dict[str, list[Cost]]) -> list[Row]:
+    """Two lines a kind of audit: CPU against its budget, and what belongs beside it."""
+    table = []
+    for kind in ("warm", "cold"):
+        budget, name = BUDGET_MS.get((guests, kind)), f"{guests} guests, {WORDS[kind]}"
+        cpu, wall, requests = (_of(found[kind], key) for key in ("cpu_ms", "wall_ms", "requests"))
+        spread = f"{statistics.median(cpu):.1f} ms ({min(cpu):.1f}–{max(cpu):.1f}, mean {statistics.mean(cpu):.1f})"
+        met = None if budget is None else statistics.median(cpu) <= budget
+        said = REFERENCE.get(guests, "") if kind == "warm" else ""
+        table.append(Row(f"{name}: CPU, median", spread, "" if budget is None else f"≤ {budget} ms", said, met))
+        table.append(Row(f"{name}: wall, median", f"{statistics.median(wall):.1f} ms"))
+        table.append(_requests(kind, name, requests))
+    return table
+
+
+def _requests(kind: str, name: str, requests: list[float]) -> Row:
+    usual = statistics.median(requests)
+    shown = f"{usual:.0f} (at most {max(requests):.0f})"
+    if kind != "warm":
+        return Row(f"{name}: requests to Placement", shown)
+    return Row(f"{name}: requests to Placement", shown, "1", "", usual == 1)
+
+
+def _of(found: list[Cost], key: str) -> list[Any]:
+    return [cost[key] for cost in found]
+
+
+def main() -> int:
+    """Print the table; 1 where a budget is missed."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.audit", description="Cost of one audit")
+    parser.add_argument("--guests", type=int, action="append", help="default: 10, 100 and 1000")
+    parser.add_argument("--source", choices=("sql", "none"), default="sql")
+    parser.add_argument("--audits", type=int, default=50)
+    parser.add_argument("--profile", help="write cProfile figures of the quiet audits to this file")
+    options = parser.parse_args()
+    arguments = ["--audits", str(options.audits)]
+    arguments += ["--profile", str(Path(options.profile).resolve())] if options.profile else []
+    table: list[Row] = []
+    for guests in options.guests or (10, 100, 1000):
+        with world(guests, options.source) as made:
+            table += rows(guests, costs(made.host.config_file, *arguments))
+    return print_table(f"One audit, state source {options.source}, median of {options.audits}", table)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,129 @@
+"""The measured process of benchmarks.audit: the daemon's own parts, audits one after another, costs as JSON on stdout.
+
+``python -m benchmarks.audit_loop --config-file FILE [--audits N] [--profile FILE]``
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import dataclasses
+import gc
+import json
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+from agent.cmd import daemon
+from agent.model.audit import AuditMemory, AuditRequest, Publish
+
+WARM_UP = 3
+CONNECT_S = 10.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """One audit with everything that the daemon does for it: reads, decision, log lines, report file."""
+
+    cpu_ms: float
+    wall_ms: float
+    requests: int
+    findings: int
+
+
+class Loop:
+    """Audits as the worker runs them, without its queue."""
+
+    def __init__(self, loaded, wired) -> None:
+        from agent.cmd.wiring import configured_from
+        from agent.config.build import agent_options_from
+        from agent.publisher import ReportDesk
+        from agent.telemetry.reports import write_report
+
+        run_dir = agent_options_from(loaded).run_dir
+        self.parts = wired.parts
+        self.configured = configured_from(loaded, wired.parts, Publish.BY_ROLE)
+        self.desk = ReportDesk(lambda report: write_report(run_dir, report), told=lambda _status: None)
+        self.memory = AuditMemory()
+
+    def audit(self) -> Cost:
+        """One audit with the memory of the last."""
+        from agent.audit import run_audit
+
+        request = AuditRequest(reasons=("benchmark",))
+        wall, cpu = time.perf_counter(), time.process_time()
+        result = run_audit(request, self.configured.settings, self.parts, self.memory, lambda: False)
+        self.desk.publish(result.report, self.configured)
+        cost = Cost(
+            cpu_ms=(time.process_time() - cpu) * 1000,
+            wall_ms=(time.perf_counter() - wall) * 1000,
+            requests=result.report.requests,
+            findings=len(result.report.findings),
+        )
+        self.memory = result.memory
+        return cost
+
+    def forget(self) -> None:
+        """What a start finds: no cache and no memory, but the libraries loaded and the connections open."""
+        self.parts.host.forget()
+        self.parts.reader.forget()
+        self.memory = AuditMemory()
+
+    def settle(self) -> None:
+        """Audit until nothing is left to be learned: every consumer's record read, every follow-up done."""
+        calm = 0
+        while calm < WARM_UP:
+            calm = calm + 1 if self.audit().requests == 1 else 0
+
+
+def warm(loop: Loop, audits: int) -> Iterator[Cost]:
+    """Quiet audits, in a world that stands still."""
+    loop.settle()
+    for _ in range(audits):
+        yield loop.audit()
+
+
+def cold(loop: Loop, audits: int) -> Iterator[Cost]:
+    """First audits, each after all caches were dropped."""
+    for _ in range(audits):
+        loop.forget()
+        yield loop.audit()
+
+
+def main() -> int:
+    """Print the costs."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--config-file", required=True)
+    parser.add_argument("--audits", type=int, default=50)
+    parser.add_argument("--cold", type=int, default=5)
+    parser.add_argument("--profile", help="write cProfile figures of the warm audits to this file")
+    options = parser.parse_args()
+    arguments = daemon.parse(["--config-file", options.config_file])
+    loaded, wired = daemon.start_up(arguments, Publish.BY_ROLE)
+    with wired:
+        connected = threading.Event()
+        events = wired.events()
+        events.start(lambda _reason: connected.set())
+        if not connected.wait(CONNECT_S):
+            raise SystemExit("no libvirt events")
+        loop = Loop(loaded, wired)
+        gc.freeze()  # as the daemon does
+        first = loop.audit()
+        colds = list(cold(loop, options.cold))
+        loop.settle()
+        profiler = cProfile.Profile()
+        if options.profile:
+            profiler.enable()
+        warms = list(warm(loop, options.audits))
+        if options.profile:
+            profiler.disable()
+            profiler.dump_stats(options.profile)
+        events.stop()
+    costs = {"first": [first], "cold": colds, "warm": warms}
+    json.dump({name: [dataclasses.asdict(cost) for cost in found] for name, found in costs.items()}, sys.stdout)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,139 @@
+"""A compute host to measure on: a private libvirtd, a real Placement, a cell database, and N guests in all three books.
+
+Guests look like nova's: metadata, a CPU model with its features, disk, interface and
+the usual devices, so that their XML has the usual size (5 KB). libvirt's test driver keeps them; it is behind
+a real libvirtd and its socket, and nothing runs in them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.model.nova import Flavor
+from tests.rigs import placement as placements
+from tests.rigs.domains import domain_xml, file_disk, node_xml, nova_metadata
+from tests.rigs.facts import uuid as uuid_of
+from tests.rigs.host import AgentHost
+from tests.rigs.libvirtd import PrivateLibvirtd, private_libvirtd
+from tests.rigs.placement import Rest
+
+FLAVOR = Flavor(id=1, name="m1.small", vcpus=2, memory_mib=2048, root_gib=1, ephemeral_gib=0, swap_mib=0)
+HELD = {"VCPU": FLAVOR.vcpus, "MEMORY_MB": FLAVOR.memory_mib, "DISK_GB": FLAVOR.root_gib}
+CPUS_PER_GUEST = 1
+MEMORY_MIB_PER_GUEST = 4096
+#: The disk of a build machine is small, and its size is not what is measured.
+DISK_RATIO = 1000
+ALLOCATIONS_PER_REQUEST = 100
+
+CPU = (
+    "<features><acpi/><apic/><pae/></features>"
+    "<cpu mode='custom' match='exact' check='partial'><model fallback='allow'>Skylake-Server-IBRS</model>"
+    + "".join(f"<feature policy='require' name='feature-{number}'/>" for number in range(50))
+    + "</cpu><clock offset='utc'><timer name='pit' tickpolicy='delay'/><timer name='rtc' tickpolicy='catchup'/></clock>"
+)
+DEVICES = (
+    "<controller type='usb' index='0' model='piix3-uhci'/>",
+    *(f"<controller type='pci' index='{number}' model='pcie-root-port'/>" for number in range(1, 9)),
+    "<serial type='pty'><target port='0'/></serial>",
+    "<input type='tablet' bus='usb'/>",
+    "<graphics type='vnc' autoport='yes' listen='0.0.0.0'/>",
+    "<video><model type='virtio'/></video>",
+    "<memballoon model='virtio'/>",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """The host whose agent is measured, and what is around it."""
+
+    host: AgentHost
+    placement: Rest
+    libvirtd: PrivateLibvirtd
+
+    def requests(self) -> list[str]:
+        """What agents have asked of Placement so far: ``METHOD path status``."""
+        lines = (line.split() for line in self.placement.log())
+        return [" ".join(words[:3]) for words in lines if words[4] != "-"]
+
+
+def guest_name(number: int) -> str:
+    """Name of the n-th guest; its uuid is derived from it."""
+    return f"instance-{number:08x}"
+
+
+def guest_xml(name: str) -> str:
+    """A guest of FLAVOR as nova defines it."""
+    interface = (
+        "<interface type='bridge'><source bridge='br-int'/><target dev='tap0'/><model type='virtio'/></interface>"
+    )
+    return domain_xml(
+        name,
+        domain_uuid=uuid_of(name),
+        vcpus=FLAVOR.vcpus,
+        memory_mib=FLAVOR.memory_mib,
+        metadata=nova_metadata(FLAVOR.vcpus, FLAVOR.memory_mib, FLAVOR.root_gib, flavor=FLAVOR.name),
+        more=CPU,
+        disks=(file_disk(f"/var/lib/nova/instances/{uuid_of(name)}/disk"), interface, *DEVICES),
+    )
+
+
+@contextlib.contextmanager
+def world(guests: int, source: str = "sql") -> Iterator[World]:
+    """A host with so many guests, all of them known to the cloud and recorded; its inventory is published."""
+    names = [guest_name(number) for number in range(guests)]
+    node = node_xml(
+        cpus=max(8, guests * CPUS_PER_GUEST),
+        memory_mib=max(8192, guests * MEMORY_MIB_PER_GUEST),
+        domains=[guest_xml(name) for name in names],
+    )
+    with _around(node, source) as made:
+        engine = made.host.make_cell(*(made.host.instance(name, flavor=FLAVOR) for name in names))
+        engine.dispose()
+        made.host.agent("--once", timeout_s=300)
+        _allocate(made, names)
+        yield made
+
+
+@contextlib.contextmanager
+def shared_node(source: str = "none") -> Iterator[World]:
+    """A host on the test driver's one node that all connections see, so that a guest can be defined from outside."""
+    with _around(None, source) as made:
+        yield made
+
+
+@contextlib.contextmanager
+def _around(node: str | None, source: str) -> Iterator[World]:
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="stocktake-bench-")))
+        placement = stack.enter_context(placements.running(folder / "placement"))
+        libvirtd = stack.enter_context(private_libvirtd(node))
+        host = AgentHost(
+            folder=folder,
+            name="bench",
+            placement_url=placement.server.url,
+            libvirt_uri=libvirtd.uri,
+            provider_uuid=str(uuid.uuid4()),
+            options={"DEFAULT": {"disk_allocation_ratio": DISK_RATIO}, "state": {"source": source}},
+        )
+        host.configure()
+        yield World(host=host, placement=placement, libvirtd=libvirtd)
+
+
+def _allocate(made: World, names: list[str]) -> None:
+    """As the scheduler does it, many consumers a request."""
+    for start in range(0, len(names), ALLOCATIONS_PER_REQUEST):
+        body = {
+            uuid_of(name): {
+                "allocations": {made.host.provider_uuid: {"resources": HELD}},
+                "project_id": placements.PROJECT,
+                "user_id": placements.USER,
+                "consumer_generation": None,
+            }
+            for name in names[start : start + ALLOCATIONS_PER_REQUEST]
+        }
+        made.placement.done("POST", "/allocations", body, version="1.28")
