@@ -25,7 +25,9 @@ LOG = logging.getLogger(__name__)
 
 #: systemd hears READY after the first audit, and after this long at the latest.
 READY_AFTER_S = 10.0
-TICK_S = 5.0
+#: A signal that another thread takes, or that comes just before the main thread begins to wait, does not wake it:
+#: its Python handler runs at the next tick (seen with two signals at once). A stop must not wait long for that.
+TICK_S = 1.0
 
 
 class Lifecycle(Protocol):

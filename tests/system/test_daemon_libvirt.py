@@ -155,3 +155,9 @@ def test_a_stop_ends_with_0_within_five_seconds(daemon, number):
     daemon.send(number)
     assert daemon.ended(5) == 0
     assert "Traceback" not in daemon.text()
+
+
+def test_a_stop_among_other_signals_is_heard_within_five_seconds_too(daemon):
+    for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP, signal.SIGTERM):
+        daemon.send(number)
+    assert daemon.ended(5) == 0
