@@ -11,7 +11,7 @@ from agent.model.finding import History
 from agent.model.plan import PutInventories
 from agent.model.report import Verdict
 from agent.parts import Errand, Parts
-from agent.stages.confirm import Confirmed, confirm
+from agent.stages.confirm import Confirmed, Look, confirm
 from agent.stages.rival import remembered
 
 _SUSPICIOUS = frozenset(
@@ -31,13 +31,13 @@ def remember(errand: Errand, memory: AuditMemory, acted: Acted) -> tuple[Confirm
     before = memory.history if memory.history is not None else parts.history.load()
     view = acted.snapshot.placement.value
     fresh = view is not None and view.allocations_fresh
-    told = confirm(
-        before,
-        acted.decision.findings,
+    look = Look(
         now=parts.clock.now(),
         confirm_audits=errand.settings.confirm_audits,
         recorded_is_fresh=fresh,
+        all_read=all(reading.ok for reading in acted.snapshot.readings),
     )
+    told = confirm(before, acted.decision.findings, look)
     book_digest = acted.decision.compared.digest or memory.book_digest
     moved = memory.book_digest is not None and book_digest != memory.book_digest and not fresh
     look_again = view is not None and (told.recheck_recorded or moved)
@@ -49,7 +49,7 @@ def remember(errand: Errand, memory: AuditMemory, acted: Acted) -> tuple[Confirm
             history=told.history,
             unsaved_history=unsaved,
             book_digest=book_digest,
-            recheck_recorded=look_again or bool(told.unconfirmed_recorded) or view is None,
+            recheck_recorded=look_again or told.awaits_recorded or view is None,
             audits_since_full_read=0 if fresh else memory.audits_since_full_read + 1,
             suspects=_suspects(acted, told),
             consumers=frozenset(a.consumer_uuid for a in view.allocations) if view else memory.consumers,

@@ -8,6 +8,7 @@ is an argument.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,72 +17,76 @@ from agent.model.finding import Finding, History, SeenFinding, Sighting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """How this audit looked: when, whether allocations were read in it, whether every source answered."""
+
+    now: str
+    confirm_audits: int
+    recorded_is_fresh: bool
+    all_read: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Confirmed:
-    """Findings to tell (sorted), the history to keep, and whether *recorded* must be read again at once."""
+    """Findings to tell (sorted) and the history to keep.
+
+    ``recheck_recorded``: something new was held back, so *recorded* is to be read
+    again at once. ``awaits_recorded``: something told waits for the next audit to
+    read it. ``unconfirmed_recorded`` are the consumers of the latter.
+    """
 
     findings: tuple[SeenFinding, ...]
     history: History
     recheck_recorded: bool
+    awaits_recorded: bool = False
     unconfirmed_recorded: tuple[str, ...] = ()
 
 
-def confirm(
-    history: History, findings: Iterable[Finding], *, now: str, confirm_audits: int, recorded_is_fresh: bool
-) -> Confirmed:
-    """Findings with what their history says; those not seen any more are forgotten."""
+def confirm(history: History, findings: Iterable[Finding], look: Look) -> Confirmed:
+    """Findings with what their history says.
+
+    Those not seen any more are forgotten, but while a source is unread only their
+    count is: nobody looked, so when they were first seen stands.
+    """
     known = {sighting.id: sighting for sighting in history.sightings}
     told: list[SeenFinding] = []
-    kept: list[Sighting] = []
+    kept: dict[str, Sighting] = {}
     recheck = False
     for finding in findings:
         before = known.get(finding.id)
-        trusted = recorded_is_fresh or not finding.rests_on_recorded
-        if before is None and not trusted:
+        if before is None and not _is_trusted(finding, look):
             recheck = True
             continue
-        sighting = _seen_again(finding, before, now, _Counting(trusted=trusted, at_most=confirm_audits))
-        kept.append(sighting)
-        told.append(
-            SeenFinding(
-                finding=finding,
-                confirmed=sighting.times >= confirm_audits,
-                first_seen_at=sighting.first_seen_at,
-            )
-        )
-    waiting = tuple(
-        sorted(
-            {
-                seen.finding.consumer_uuid
-                for seen in told
-                if not seen.confirmed and seen.finding.rests_on_recorded and seen.finding.consumer_uuid
-            }
-        )
-    )
+        sighting = _seen_again(finding, before, look)
+        kept[sighting.id] = sighting
+        confirmed = sighting.times >= look.confirm_audits
+        told.append(SeenFinding(finding=finding, confirmed=confirmed, first_seen_at=sighting.first_seen_at))
+    unseen = () if look.all_read else (dataclasses.replace(s, times=0) for s in known.values() if s.id not in kept)
+    waiting = [seen.finding for seen in told if not seen.confirmed and seen.finding.rests_on_recorded]
     return Confirmed(
         findings=tuple(sorted(told, key=lambda s: (s.finding.severity.value, s.finding.code, s.finding.id))),
-        history=History(sightings=tuple(sorted(kept, key=lambda s: s.id))),
+        history=History(sightings=tuple(sorted((*kept.values(), *unseen), key=lambda s: s.id))),
         recheck_recorded=recheck,
-        unconfirmed_recorded=waiting,
+        awaits_recorded=bool(waiting),
+        unconfirmed_recorded=tuple(sorted({f.consumer_uuid for f in waiting if f.consumer_uuid})),
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Counting:
-    trusted: bool
-    at_most: int
+def _is_trusted(finding: Finding, look: Look) -> bool:
+    return look.recorded_is_fresh or not finding.rests_on_recorded
 
 
-def _seen_again(finding: Finding, before: Sighting | None, now: str, counting: _Counting) -> Sighting:
+def _seen_again(finding: Finding, before: Sighting | None, look: Look) -> Sighting:
     evidence = evidence_digest(finding)
     same = before is not None and before.evidence_digest == evidence
-    times = (before.times if before and same else 0) + (1 if counting.trusted else 0)
+    times = (before.times if before and same else 0) + (1 if _is_trusted(finding, look) else 0)
     return Sighting(
         id=finding.id,
         code=finding.code,
-        first_seen_at=before.first_seen_at if before else now,
-        last_seen_at=now,
+        first_seen_at=before.first_seen_at if before else look.now,
+        last_seen_at=look.now,
         # Not counted beyond need, so that a quiet history needs no new file.
-        times=min(times, counting.at_most),
+        times=min(times, look.confirm_audits),
         evidence_digest=evidence,
     )
 

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from agent.model.finding import Finding, History, Severity
-from agent.stages.confirm import confirm
+from agent.stages.confirm import Look, confirm
 
 FIRST, SECOND, THIRD = "2026-11-21T12:00:00Z", "2026-11-21T12:01:00Z", "2026-11-21T12:02:00Z"
 PLAIN = Finding(code="volume-foreign", severity=Severity.WARNING, remedy="r", expected="e", actual="3 GiB")
@@ -15,8 +15,15 @@ RECORDED = dataclasses.replace(PLAIN, code="allocation-leaked", consumer_uuid="c
 CHANGED = {"actual": "4 GiB"}
 
 
-def look(history, *findings, now=FIRST, fresh=True, at=2):
-    return confirm(history, findings, now=now, confirm_audits=at, recorded_is_fresh=fresh)
+def look(history, *findings, **how):
+    usual = {"now": FIRST, "fresh": True, "at": 2, "all_read": True} | how
+    seen = Look(
+        now=usual["now"],
+        confirm_audits=usual["at"],
+        recorded_is_fresh=usual["fresh"],
+        all_read=usual["all_read"],
+    )
+    return confirm(history, findings, seen)
 
 
 def after(*audits, at=2):
@@ -108,3 +115,23 @@ def test_findings_are_told_in_one_order():
     forward, backward = look(History(), *findings), look(History(), *reversed(findings))
     assert forward == backward
     assert len({sighting.id for sighting in forward.history.sightings}) == 4
+
+
+def test_while_a_source_is_unread_first_sight_stands_and_the_count_does_not():
+    """A source that was lost for an audit is no reason to call a known finding new."""
+    confirmed_one = look(look(History(), PLAIN, now=FIRST).history, PLAIN, now=SECOND)
+    blind = look(confirmed_one.history, now=THIRD, all_read=False)
+    assert blind.findings == ()
+    (again,) = look(blind.history, PLAIN, now="2026-11-21T12:03:00Z").findings
+    assert (again.first_seen_at, again.confirmed) == (FIRST, False)
+    assert look(confirmed_one.history, now=THIRD).history == History()
+
+
+def test_what_waits_for_a_fresh_reading_says_so_with_and_without_a_consumer():
+    of_no_consumer = dataclasses.replace(RECORDED, code="over-capacity", consumer_uuid=None)
+    told = look(History(), of_no_consumer)
+    assert (told.awaits_recorded, told.unconfirmed_recorded) == (True, ())
+    told = look(told.history, of_no_consumer)
+    assert told.awaits_recorded is False
+    assert look(History(), RECORDED).unconfirmed_recorded == ("c1",)
+    assert look(History(), PLAIN).awaits_recorded is False
