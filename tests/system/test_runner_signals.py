@@ -106,10 +106,10 @@ def daemon(tmp_path):
     daemon.close()
 
 
-def test_it_starts_audits_fully_once_then_tells_ready(daemon):
+def test_it_starts_audits_and_then_tells_ready(daemon):
     daemon.start()
     daemon.until_told("READY=1")
-    assert daemon.lines[3:6] == ["events started", "audit start-up label=None depth=full", "report clean"]
+    assert daemon.lines[3:6] == ["events started", "audit start-up label=None depth=economical", "report clean"]
     (ready,) = [told for told in daemon.told if "READY=1" in told]
     assert ready == "READY=1\nSTATUS=audit of now: clean, 0 findings"
     daemon.send(signal.SIGUSR1)
@@ -199,7 +199,7 @@ def test_hup_during_an_audit_lets_it_end_with_the_settings_it_began_with(daemon)
     daemon.until_line("report clean", count=2)
     audits = [line for line in daemon.lines if line.startswith(("audit ", "forgot", "report"))]
     assert audits == [
-        "audit start-up label=old depth=full", "report clean", "forgot host", "forgot reader",
+        "audit start-up label=old depth=economical", "report clean", "forgot host", "forgot reader",
         "audit reload label=new depth=economical", "report clean",
     ]  # fmt: skip
 
