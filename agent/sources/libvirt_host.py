@@ -26,7 +26,8 @@ from agent.model.host import Cpu, Domain, DomainState, HostFacts, OddDomain
 from agent.sources import libvirt_connection
 from agent.sources.base import Deadline
 from agent.sources.domain_cache import DomainCache
-from agent.sources.libvirt_xml import HostTopology, parse_capabilities, parse_domain
+from agent.sources.domain_texts import DomainTexts
+from agent.sources.libvirt_xml import HostTopology, parse_capabilities
 from agent.sources.meminfo import used_mib
 from agent.sources.reader_thread import ReaderThread
 
@@ -95,6 +96,7 @@ class LibvirtHost:
         self._reader = reader
         self._capability_reader = capability_reader
         self._cache = DomainCache()
+        self._texts = DomainTexts()
         self._session: _Session | None = None
         self._hostname: str | None = None
         self._ignored_hostname: str | None = None
@@ -218,13 +220,28 @@ class LibvirtHost:
         states = _states(session.connection, handles)
         read = []
         for domain_uuid in self._cache.to_read(states):
-            one = _read_domain(handles[domain_uuid], states[domain_uuid])
+            one = self._read_domain(handles[domain_uuid], states[domain_uuid])
             if one is None:
                 del states[domain_uuid]
             else:
                 read.append(one)
         self._cache.keep(states, read)
+        self._texts.keep(states)
         return self._cache.all()
+
+    def _read_domain(self, handle: libvirt.virDomain, state: DomainState) -> Domain | OddDomain | None:
+        """One domain, or None when it vanished after the list was made."""
+        try:
+            return self._texts.parse(handle.UUIDString(), handle.XMLDesc(0), state)
+        except SourceInconsistent as error:
+            return OddDomain(uuid=handle.UUIDString(), name=handle.name(), reason=error.message)
+        except libvirt.libvirtError as error:
+            if libvirt_connection.is_gone(error):
+                return None
+            if libvirt_connection.says_lost(error):
+                raise
+            reason = f"domain {handle.name()}: {error.get_error_message()}"
+            return OddDomain(uuid=handle.UUIDString(), name=handle.name(), reason=reason)
 
     def _nature(self, session: _Session) -> _Nature | None:
         """Capabilities and version, or None while they are still being asked for."""
@@ -285,21 +302,6 @@ def _one_state(handle: libvirt.virDomain) -> int | None:
         if libvirt_connection.is_gone(error):
             return None
         raise
-
-
-def _read_domain(handle: libvirt.virDomain, state: DomainState) -> Domain | OddDomain | None:
-    """One domain, or None when it vanished after the list was made."""
-    try:
-        return parse_domain(handle.XMLDesc(0), state)
-    except SourceInconsistent as error:
-        return OddDomain(uuid=handle.UUIDString(), name=handle.name(), reason=error.message)
-    except libvirt.libvirtError as error:
-        if libvirt_connection.is_gone(error):
-            return None
-        if libvirt_connection.says_lost(error):
-            raise
-        reason = f"domain {handle.name()}: {error.get_error_message()}"
-        return OddDomain(uuid=handle.UUIDString(), name=handle.name(), reason=reason)
 
 
 def _learn(session: _Session) -> None:
