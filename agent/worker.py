@@ -215,10 +215,14 @@ class Worker:
         self._plan_next(result.report, look_again=result.look_again)
 
     def _take_over(self, configured: Configured) -> Configured:
-        """Use a replaced configuration from now on; what was cached under the old one is forgotten."""
+        """Use a replaced configuration from now on; what was cached under the old one is forgotten.
+
+        What we last wrote is forgotten as well: a reload is how an operator says that the rival is gone.
+        """
         if self._in_use is not None and self._in_use is not configured:
             configured.parts.host.forget()
             configured.parts.reader.forget()
+            self._memory = replace(self._memory, written=None)
         self._in_use = configured
         return configured
 

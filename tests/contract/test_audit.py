@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from tests.rigs.domains import domain_xml, node_xml
 from tests.rigs.facts import FLAVOR_A, FLAVOR_B, uuid
 from tests.rigs.host import AgentHost
 from tests.rigs.placement import Rest
+from tests.rigs.wait import until
 
 
 @pytest.fixture(scope="module")
@@ -160,6 +162,20 @@ def test_a_rival_that_writes_in_each_cycle_is_named_and_left_alone(placement, ho
         assert [f["code"] for f in report["audit"]["findings"] if f["code"] == "rival-writer"] == ["rival-writer"]
         assert report["audit"]["outcome"] == "refused"
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 99
+
+
+def test_a_reload_ends_the_silence_towards_a_rival(placement, host):
+    with cell_of(host, *both(host)), host.daemon() as daemon:
+        daemon.first_audit()
+        for _ in range(2):
+            placement.set_inventories(host.provider_uuid, {"VCPU": {"total": 99}})
+            report = daemon.audit_now()
+        assert report["audit"]["outcome"] == "refused"
+        assert daemon.audit_now()["audit"]["outcome"] == "refused", "it stays so by itself"
+        daemon.send(signal.SIGHUP)
+        until(lambda: "reload" in host.report()["audit"]["reasons"], 30, "the audit of the reload")
+    assert "rival-writer" not in {f["code"] for f in host.report()["audit"]["findings"]}
+    assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
 
 
 def test_a_provider_of_nova_compute_is_not_written(placement, host):
