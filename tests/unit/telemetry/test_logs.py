@@ -8,6 +8,9 @@ import sys
 import threading
 
 import pytest
+from keystoneauth1 import exceptions as kx
+from keystoneauth1 import session
+from keystoneauth1.identity import generic
 from oslo_log import log as logging
 
 from agent.errors import ConfigError
@@ -128,6 +131,16 @@ def test_libraries_stay_quiet_even_with_debug(tmp_path):
     stdlib.getLogger("keystoneauth.session").debug("X-Auth-Token: hunter2")
     stdlib.getLogger("urllib3.connectionpool").debug("GET")
     assert lines(tmp_path) == []
+
+
+@pytest.mark.parametrize(("text", "warnings"), [("", 0), ("debug = true\n", 2)])
+def test_keystoneauth_does_not_warn_at_each_try_while_keystone_is_away(tmp_path, text, warnings):
+    setup_logging(configured(tmp_path, text))
+    login = generic.Password("http://127.0.0.1:1", username="nova", password="hunter2", user_domain_name="Default")
+    for _ in range(2):
+        with pytest.raises(kx.DiscoveryFailure):
+            login.get_token(session.Session())
+    assert sum("Failed to discover" in line for line in lines(tmp_path)) == warnings
 
 
 def test_without_a_file_lines_go_to_stderr_and_never_to_stdout(tmp_path, capsys):
