@@ -84,6 +84,14 @@ def warm(loop: Loop, audits: int) -> Iterator[Cost]:
         yield loop.audit()
 
 
+def changed(loop: Loop, audits: int) -> Iterator[Cost]:
+    """Audits that must write all books again, as after any change in them."""
+    loop.settle()
+    for _ in range(audits):
+        loop.memory = dataclasses.replace(loop.memory, compared=None)
+        yield loop.audit()
+
+
 def cold(loop: Loop, audits: int) -> Iterator[Cost]:
     """First audits, each after all caches were dropped."""
     for _ in range(audits):
@@ -111,6 +119,7 @@ def main() -> int:
         gc.freeze()  # as the daemon does
         first = loop.audit()
         colds = list(cold(loop, options.cold))
+        changes = list(changed(loop, options.cold))
         loop.settle()
         profiler = cProfile.Profile()
         if options.profile:
@@ -120,7 +129,7 @@ def main() -> int:
             profiler.disable()
             profiler.dump_stats(options.profile)
         events.stop()
-    costs = {"first": [first], "cold": colds, "warm": warms}
+    costs = {"first": [first], "cold": colds, "changed": changes, "warm": warms}
     json.dump({name: [dataclasses.asdict(cost) for cost in found] for name, found in costs.items()}, sys.stdout)
     return 0
 
