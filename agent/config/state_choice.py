@@ -12,7 +12,10 @@ from agent.config.values import StateOptions
 from agent.errors import ConfigError
 from agent.model.nova import StateKind
 
-_NOT_BUILT = "the state source conductor is not built yet: set [state] source = sql or none"
+_NOT_BUILT = (
+    "the state source conductor is not built yet: set [state] source = sql or none "
+    "(sql reads [state] connection, the cell database; else nova.conf's [database] connection)"
+)
 
 
 def state_options_from(loaded: Loaded) -> StateOptions:

@@ -229,7 +229,7 @@ def test_the_state_source_is_chosen_by_the_rule(tmp_path, ours, nova, taken):
     ("ours", "nova", "said"),
     [
         ("", NOVA_CONF, "nova.conf: [DEFAULT] transport_url is set, and the state source conductor is not built yet"),
-        ("", NOVA_WITH_DATABASE, "set [state] source = sql or none"),
+        ("", NOVA_WITH_DATABASE, "set [state] source = sql or none (sql reads [state] connection"),
         ("[state]\nsource = conductor\n", NOVA_CONF, "[state] source = conductor: the state source conductor is not"),
         ("[state]\nsource = sql\n", NOVA_CONF, "[state] source = sql: needs [state] connection, which is not set"),
     ],
