@@ -113,6 +113,11 @@ def follow_up(before: FollowUp, now: float, *, failed: bool, look_again: bool) -
     return FollowUp()
 
 
+def worth_retrying(report: AuditReport) -> bool:
+    """Whether something was not read or not written, so that the audit is worth another try before the interval."""
+    return report.error is not None or not report.sources or any(not source.ok for source in report.sources)
+
+
 def crash_report(
     request: AuditRequest, settings: Settings, memory: AuditMemory, error: Exception, at: str
 ) -> AuditReport:
@@ -248,7 +253,7 @@ class Worker:
             self._publisher.bug("publish", error)
 
     def _plan_next(self, report: AuditReport, *, look_again: bool) -> None:
-        failed = not report.sources or any(not source.ok for source in report.sources)
+        failed = worth_retrying(report)
         self._follow_up = follow_up(self._follow_up, time.monotonic(), failed=failed, look_again=look_again)
 
     def _ring(self) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from agent.cmd.daemon import stop_asked
 from agent.demo.placement import TOKEN, start_placement
+from tests.rigs.gateway import Answer, gateway
 from tests.rigs.placement import running
 from tests.rigs.wait import until
 
@@ -188,6 +189,18 @@ def test_the_daemon_runs_on_without_placement_and_publishes_by_itself_when_it_is
         server.stop()
     agent.process.send_signal(signal.SIGTERM)
     assert agent.process.wait(5) == 0
+
+
+def test_a_write_that_failed_is_tried_again_without_an_interval(agent, placement):
+    with gateway(placement.server.url) as between:
+        between.before = lambda asked: Answer(status=503) if asked.method == "PUT" else None
+        agent.configure(url=between.url, interval=-1)
+        agent.start()
+        until(lambda: "retry" in agent.report()["reasons"], 15, "a second try")
+        assert agent.report()["error"] is not None
+        between.before = lambda _asked: None
+        until(lambda: agent.report()["published"], 15, "the write")
+    placement.delete_provider(agent.report()["provider_uuid"])
 
 
 def test_the_daemon_runs_on_without_libvirt_and_says_so(agent):

@@ -1,9 +1,11 @@
 """When the worker audits by itself."""
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import given
 
-from agent.worker import LOOK_CAP_S, RETRY_CAP_S, FollowUp, follow_up, look_delay, retry_delay
+from agent.model.report import AuditReport, Outcome, SourceStatus
+from agent.worker import LOOK_CAP_S, RETRY_CAP_S, FollowUp, follow_up, look_delay, retry_delay, worth_retrying
 
 AUDITS = st.lists(st.tuples(st.booleans(), st.booleans()), max_size=60)
 
@@ -43,3 +45,24 @@ def test_what_failed_or_asked_is_always_looked_at_again(audits):
             assert now <= state.at <= now + RETRY_CAP_S
         else:
             assert state.at is None
+
+
+@pytest.mark.parametrize(
+    ("ok", "error", "expected"),
+    [
+        ((True, True), None, False),
+        ((True, False), None, True),
+        ((True, True), "placement: PUT …/inventories: no answer (HTTP 503)", True),
+        ((), "ZeroDivisionError: a bug", True),
+    ],
+)
+def test_an_audit_is_worth_retrying_where_anything_was_not_read_or_not_written(ok, error, expected):
+    sources = tuple(
+        SourceStatus(name=str(number), ok=read, age_s=0.0, duration_ms=1.0, error=None if read else "refused")
+        for number, read in enumerate(ok)
+    )
+    report = AuditReport(
+        audit_id="a", host="h", node=None, provider_uuid=None, role="owner", reasons=(), duration_ms=0,
+        started_at="2026-01-01T00:00:00.000Z", outcome=Outcome.PARTIAL, sources=sources, error=error,
+    )  # fmt: skip
+    assert worth_retrying(report) is expected
