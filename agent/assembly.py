@@ -30,7 +30,8 @@ class Outside:
     replaces the report file; ``misses`` counts reads of libvirt in a row that gave
     no answer in time; ``close`` frees what the parts hold; ``graceful_s`` is the
     time limit of a stop in seconds, 0 for none; ``reading`` says whether the audit is
-    inside a read.
+    inside a read; ``sent_at`` is when it sent its last request to Placement, in monotonic
+    seconds.
     """
 
     audit: Audit
@@ -41,6 +42,7 @@ class Outside:
     close: Callable[[], None]
     graceful_s: float
     reading: Callable[[], bool] = lambda: False
+    sent_at: Callable[[], float] = lambda: 0.0
 
 
 def assemble(configured: Configured, outside: Outside, inbox: Inbox, notifier: Notifier) -> Runner:
@@ -63,7 +65,7 @@ def assemble(configured: Configured, outside: Outside, inbox: Inbox, notifier: N
         service=service,
         inbox=inbox,
         notifier=notifier,
-        healthy=lambda: worker.healthy() and outside.misses() < LIBVIRT_MISSES,
+        healthy=lambda: worker.healthy(outside.sent_at()) and outside.misses() < LIBVIRT_MISSES,
         graceful_s=lambda: outside.graceful_s,
         on_signal={
             signal.SIGUSR1: lambda: queue.request_now("signal: USR1"),

@@ -26,8 +26,9 @@ from agent.parts import Parts
 
 #: How long ``take`` blocks: how soon a stop or a due retry is seen when nothing else happens.
 TAKE_S = 0.5
-#: A worker that neither waits for work nor reaches a point between two stages for this long is stuck. Every read
-#: and request has a bound of its own; this is well above their sum.
+#: A worker that neither waits for work nor reaches a point between two stages nor sends a request for this long is
+#: stuck. Every read and every single request has a bound of its own, and this is well above each. Their sum is not:
+#: the first look at a slow Placement is dozens of requests.
 STALL_S = 180.0
 RETRY_FIRST_S = 2.0
 RETRY_CAP_S = 300.0
@@ -173,9 +174,12 @@ class Worker:
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
-    def healthy(self) -> bool:
-        """True while the loop moves: it waits for work, or its audit has passed a safe point lately."""
-        return self._thread.is_alive() and time.monotonic() - self._last_tick < STALL_S
+    def healthy(self, sent_at: float) -> bool:
+        """True while the loop moves: it waits for work, or its audit has passed a safe point or sent a request lately.
+
+        ``sent_at``: when the last request to Placement was sent, in monotonic seconds.
+        """
+        return self._thread.is_alive() and time.monotonic() - max(self._last_tick, sent_at) < STALL_S
 
     def _live(self) -> None:
         code = BUG

@@ -127,6 +127,7 @@ def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
         save=lambda report: write_report(options.run_dir, report),
         misses=lambda: wired.misses,
         reading=lambda: wired.mark.inside,
+        sent_at=lambda: wired.placement.sent_at,
         close=wired.close,
         graceful_s=options.graceful_shutdown_timeout_s,
     )

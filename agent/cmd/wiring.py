@@ -71,6 +71,7 @@ class Wired:
     host: LibvirtHost
     libvirt_uri: str
     libvirt_reader: ReaderThread
+    placement: PlacementClient
     mark: ReadMark
     resources: contextlib.ExitStack
 
@@ -105,8 +106,17 @@ def wire(loaded: Loaded) -> Wired:
     host = LibvirtHost(HostPlace(uri=uri, host=settings.host), libvirt, capabilities)
     resources.callback(host.close)
     mark = ReadMark()
-    parts = dataclasses.replace(_parts(loaded, settings, host, disk, resources), reading=mark.reading)
-    return Wired(parts=parts, host=host, libvirt_uri=uri, libvirt_reader=libvirt, mark=mark, resources=resources)
+    client = client_from_conf(loaded.conf)
+    parts = dataclasses.replace(_parts(loaded, settings, client, host, disk, resources), reading=mark.reading)
+    return Wired(
+        parts=parts,
+        host=host,
+        libvirt_uri=uri,
+        libvirt_reader=libvirt,
+        placement=client,
+        mark=mark,
+        resources=resources,
+    )
 
 
 def configured_from(loaded: Loaded, parts: Parts, publish: Publish) -> Configured:
@@ -136,9 +146,13 @@ def prepare_state_dir(loaded: Loaded, publish: Publish) -> None:
 
 
 def _parts(
-    loaded: Loaded, settings: Settings, host: LibvirtHost, disk_reader: ReaderThread, resources: contextlib.ExitStack
+    loaded: Loaded,
+    settings: Settings,
+    client: PlacementClient,
+    host: LibvirtHost,
+    disk_reader: ReaderThread,
+    resources: contextlib.ExitStack,
 ) -> Parts:
-    client = client_from_conf(loaded.conf)
     state_dir = build.agent_options_from(loaded).state_dir
     return Parts(
         state=_state(loaded, resources),

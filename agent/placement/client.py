@@ -10,6 +10,7 @@ older than MINIMUM is refused there, in words, and not later by a 406.
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -34,14 +35,19 @@ MICROVERSION_HEADER = "OpenStack-API-Version"
 
 
 class CountingSession(requests.Session):
-    """Counts the requests that go to Placement, the repeated ones too, and not those for a token."""
+    """Counts the requests that go to Placement, the repeated ones too, and not those for a token.
+
+    ``sent_at`` is when the last one went out, those for a token too, in monotonic seconds.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.sent = 0
+        self.sent_at = 0.0
 
     def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:  # noqa: ANN401 (its own)
         """As requests does."""
+        self.sent_at = time.monotonic()
         if MICROVERSION_HEADER in request.headers:
             self.sent += 1
         return super().send(request, **options)
@@ -63,6 +69,11 @@ class PlacementClient:
     def requests(self) -> int:
         """Requests sent to Placement since this client was made."""
         return self._session.sent
+
+    @property
+    def sent_at(self) -> float:
+        """When the last request was sent, in monotonic seconds: the sign of life of a long look. From any thread."""
+        return self._session.sent_at
 
     def maximum(self) -> Microversion:
         """The server's newest microversion; asks once. Raises PlacementError, PlacementRejected below MINIMUM."""

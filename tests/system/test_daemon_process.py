@@ -1,12 +1,16 @@
 """The whole daemon as a process, on libvirt's test driver and a real Placement: arguments, start, reload, end."""
 
+import contextlib
 import json
+import os
 import pathlib
 import queue
 import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
 
@@ -38,6 +42,9 @@ auth_type = admin_token
 endpoint = {url}
 token = {token}
 """
+# What counts as stuck, scaled down; a process without a safe point or a request for so long is not fed.
+STALL_S = 1.5
+HASTY = f"import sys, agent.worker; agent.worker.STALL_S = {STALL_S}; from agent.cmd.daemon import main; main()"
 NOBODY = "http://127.0.0.1:9"
 
 
@@ -62,21 +69,18 @@ class Agent:
         new.write_text(CONF.format(folder=self.folder, url=url, interval=interval, uri=uri, token=TOKEN, extra=extra))
         new.rename(self.conf)
 
-    def command(self, *arguments: str) -> list[str]:
-        return [sys.executable, "-c", PROGRAM, *arguments]
-
     def run(self, *arguments: str) -> subprocess.CompletedProcess:
-        return subprocess.run(
-            self.command(*arguments), capture_output=True, text=True, timeout=60, check=False, cwd=ROOT
-        )
+        command = [sys.executable, "-c", PROGRAM, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=ROOT)
 
     def once(self, *arguments: str) -> subprocess.CompletedProcess:
         return self.run("--config-file", str(self.conf), "--once", *arguments)
 
-    def start(self, *arguments: str) -> None:
+    def start(self, *arguments: str, program: str = PROGRAM, environment: dict[str, str] | None = None) -> None:
+        command = [sys.executable, "-c", program, "--config-file", str(self.conf), *arguments]
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
-                self.command("--config-file", str(self.conf), *arguments), stdout=log, stderr=log, cwd=ROOT
+                command, stdout=log, stderr=log, cwd=ROOT, env={**os.environ, **(environment or {})}
             )
 
     def records(self, event: str) -> list[dict]:
@@ -189,6 +193,37 @@ def test_the_daemon_runs_on_without_placement_and_publishes_by_itself_when_it_is
         server.stop()
     agent.process.send_signal(signal.SIGTERM)
     assert agent.process.wait(5) == 0
+
+
+def fed_until_reported(agent, told) -> float:
+    """The longest time without WATCHDOG=1 before the first report, in seconds."""
+    at, gaps = time.monotonic(), []
+    while not (agent.folder / "run" / "report.json").exists():
+        with contextlib.suppress(TimeoutError):
+            if b"WATCHDOG=1" in told.recv(4096):
+                gaps.append(time.monotonic() - at)
+                at = time.monotonic()
+    return max(*gaps, time.monotonic() - at)
+
+
+def test_a_slow_placement_does_not_starve_the_watchdog(agent, placement):
+    root = placement.make_provider("tiny")
+    (agent.folder / "compute_id").write_text(root)
+    placement.set_inventories(root, {"VCPU": {"total": 64}})
+    for _ in range(10):
+        placement.allocate({root: {"VCPU": 1}})
+    slow = threading.Event()
+    with gateway(placement.server.url) as between, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
+        told.bind(str(agent.folder / "notify"))
+        told.settimeout(0.05)
+        between.before = lambda _asked: slow.wait(0.5) or None
+        agent.configure(url=between.url)
+        environment = {"NOTIFY_SOCKET": told.getsockname(), "WATCHDOG_USEC": "300000"}
+        agent.start("--no-publish", program=HASTY, environment=environment)
+        longest = fed_until_reported(agent, told)
+        agent.close()
+    assert agent.report()["placement"]["requests"] * 0.5 > 2 * STALL_S + 1
+    assert longest < STALL_S + 1
 
 
 def test_a_write_that_failed_is_tried_again_without_an_interval(agent, placement):
