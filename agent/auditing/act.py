@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from agent.auditing.read import read_placement
 from agent.errors import AgentError, GenerationConflict, LockHeld, PlacementError
-from agent.model.audit import AuditMemory
+from agent.model.audit import AuditMemory, WrittenProvider
 from agent.model.compared import Subject
 from agent.model.plan import Applied
 from agent.model.snapshot import Snapshot
@@ -36,10 +36,10 @@ class Acted:
 
 def decide_and_act(errand: Errand, memory: AuditMemory, snapshot: Snapshot) -> Acted:
     """Rounds of decide and apply, at most ``conflict_rounds``; one round when there is nothing to write."""
-    subject = Subject(root_uuid=memory.identity.uuid if memory.identity else None, node=memory.node_name)
+    subject = _subject(memory)
     acted = Acted(
         snapshot=snapshot,
-        decision=decide(snapshot, errand.settings, subject, memory.written, memory.compared),
+        decision=decide(snapshot, errand.settings, subject, _written(errand, memory), memory.compared),
         requests=snapshot.placement.value.requests if snapshot.placement.value else 0,
     )
     if not errand.may_publish():
@@ -52,6 +52,20 @@ def decide_and_act(errand: Errand, memory: AuditMemory, snapshot: Snapshot) -> A
         errand.parts.clock.wait(wait_s(acted.conflicts, errand.parts.random()))
         acted = _look_again(errand, memory, acted, subject)
     return acted
+
+
+def _subject(memory: AuditMemory) -> Subject:
+    identity = memory.identity
+    return Subject(
+        root_uuid=identity.uuid if identity else None,
+        node=memory.node_name,
+        identity_origin=identity.origin if identity else "",
+    )
+
+
+def _written(errand: Errand, memory: AuditMemory) -> WrittenProvider | None:
+    """What to watch for a rival: nothing while we do not write, since nobody then writes over us."""
+    return memory.written if errand.may_publish() else None
 
 
 def _apply(errand: Errand, acted: Acted) -> Acted:
@@ -87,7 +101,7 @@ def _look_again(errand: Errand, memory: AuditMemory, acted: Acted, subject: Subj
     return dataclasses.replace(
         acted,
         snapshot=snapshot,
-        decision=decide(snapshot, errand.settings, subject, memory.written, acted.decision.compared),
+        decision=decide(snapshot, errand.settings, subject, _written(errand, memory), acted.decision.compared),
         requests=acted.requests + (placement.value.requests if placement.value else 0),
         error=placement.error,
     )

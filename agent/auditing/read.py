@@ -33,7 +33,7 @@ def identified(errand: Errand, memory: AuditMemory) -> AuditMemory:
     Reads the host, and the state source where no ``compute_id`` file speaks, only
     until both are known. Raises ConfigError when the identity is lost or ambiguous.
     """
-    identity = memory.identity or errand.parts.identity_files.find()
+    identity = _still_good(errand, memory.identity) or errand.parts.identity_files.find()
     if identity is not None and memory.node_name is not None:
         return dataclasses.replace(memory, identity=identity)
     host = _host(errand)
@@ -41,6 +41,11 @@ def identified(errand: Errand, memory: AuditMemory) -> AuditMemory:
     if identity is None and node is not None:
         identity = _of_state(errand, node)
     return dataclasses.replace(memory, identity=identity, node_name=node)
+
+
+def _still_good(errand: Errand, identity: Identity | None) -> Identity | None:
+    """What is remembered; an invented one ends when a reload lets this process publish."""
+    return None if identity is not None and identity.invented and errand.may_publish() else identity
 
 
 def _of_state(errand: Errand, node: str) -> Identity | None:
@@ -52,7 +57,7 @@ def _of_state(errand: Errand, node: str) -> Identity | None:
         return known
     if errand.may_publish():
         return errand.parts.identity_files.create()
-    return Identity(uuid=errand.parts.new_id(), origin="not written: this run may not publish")
+    return Identity(uuid=errand.parts.new_id(), origin="made up for a run that may not publish", invented=True)
 
 
 def node_name(memory: AuditMemory, snapshot: Snapshot) -> str | None:

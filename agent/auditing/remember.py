@@ -53,7 +53,7 @@ def remember(errand: Errand, memory: AuditMemory, acted: Acted) -> tuple[Confirm
             audits_since_full_read=0 if fresh else memory.audits_since_full_read + 1,
             suspects=_suspects(acted, told),
             consumers=frozenset(a.consumer_uuid for a in view.allocations) if view else memory.consumers,
-            written=_written(acted),
+            written=_written(memory, acted),
             last_good=_last_good(parts, memory, acted),
             compared=acted.decision.compared,
         ),
@@ -67,10 +67,10 @@ def _save(errand: Errand, memory: AuditMemory, before: History, after: History) 
         return memory.unsaved_history
     try:
         with errand.parts.lock.hold():
-            errand.parts.history.save(after)
+            is_saved = errand.parts.history.save(after)
     except LockHeld:
         return True
-    return False
+    return not is_saved
 
 
 def _said(history: History) -> list[tuple[str, int, str]]:
@@ -82,14 +82,17 @@ def _suspects(acted: Acted, told: Confirmed) -> tuple[str, ...]:
     return tuple(sorted(suspicious | set(told.unconfirmed_recorded)))
 
 
-def _written(acted: Acted) -> WrittenProvider | None:
+def _written(memory: AuditMemory, acted: Acted) -> WrittenProvider | None:
     decision = acted.decision
     if decision.tree is None or decision.rival is not None:
         return decision.written
     root = decision.tree.providers[0]
     put = any(isinstance(w, PutInventories) and w.provider_uuid == root.uuid for w in decision.plan.writes)
+    if put and not acted.published:
+        # What we wanted did not get there: what stands now is no second overwriting of it, and no strike.
+        return memory.written
     if put:
-        return remembered(decision.written, root) if acted.published else decision.written
+        return remembered(decision.written, root)
     # Nothing to write: what is there is what we want, whoever wrote it.
     return remembered(decision.written, root) if decision.written is not None else None
 

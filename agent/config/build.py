@@ -155,7 +155,11 @@ def _interval_s(seconds: int) -> float | None:
 def _ratio(loaded: Loaded, name: str) -> RatioPolicy:
     # 0.0 is "unset" to nova (hypervisor-audit 4.2), so that one file serves both.
     configured = loaded.value("DEFAULT", f"{name}_allocation_ratio") or None
-    return RatioPolicy(configured=configured, initial=loaded.value("DEFAULT", f"initial_{name}_allocation_ratio"))
+    initial = loaded.value("DEFAULT", f"initial_{name}_allocation_ratio")
+    if not initial:
+        quoted = loaded.quote("DEFAULT", f"initial_{name}_allocation_ratio")
+        raise ConfigError(f"{quoted}: must be more than 0, or the class has no capacity")
+    return RatioPolicy(configured=configured, initial=initial)
 
 
 def _images_type(loaded: Loaded) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from agent.findings.base import Rule, World, claims_of, named, promised_text, rows_by_consumer
 from agent.model.finding import Finding, Severity
+from agent.model.nova import StateKind
 from agent.model.report import Verdict
 
 
@@ -18,8 +19,14 @@ def _find(world: World) -> Iterable[Finding]:
             actual="Placement records nothing for this consumer here",
             evidence=claims_of(rows),
             rests_on_recorded=True,
+            remedy=_WITHOUT_NOVA if world.state and world.state.kind is StateKind.NONE else None,
         )
 
+
+_WITHOUT_NOVA = (
+    "whoever schedules by this Placement believes that this room is free: record the guest there, with its uuid as "
+    "the consumer: openstack resource provider allocation set CONSUMER --allocation rp=PROVIDER,CLASS=AMOUNT"
+)
 
 RULE = Rule(
     code="allocation-missing",

@@ -15,8 +15,9 @@ from agent.model.placement import PlacementView, Provider
 from agent.model.report import Verdict
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
+from agent.resources.volumes import OwnedVolume
+from agent.stages.identity_doubt import Doubt
 from agent.stages.rival import Rival
-from agent.stages.volumes import OwnedVolume
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +34,7 @@ class World:
     node: str | None
     rival: Rival | None
     owned: tuple[OwnedVolume, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
 
     @property
     def view(self) -> PlacementView | None:
@@ -67,8 +69,9 @@ class Rule:
         evidence: tuple[Claim, ...] = (),
         facts: tuple[tuple[str, str | int | float | bool | None], ...] = (),
         rests_on_recorded: bool = False,
+        remedy: str | None = None,
     ) -> Finding:
-        """A finding of this code, on our root where no ``provider_uuid`` is given.
+        """A finding of this code, on our root where no ``provider_uuid`` is given, with the rule's remedy or another.
 
         CONSUMER and PROVIDER in the remedy become the uuids, so that a command in it can be copied.
         """
@@ -76,9 +79,7 @@ class Rule:
         return Finding(
             code=self.code,
             severity=self.severity,
-            remedy=self.remedy.replace("CONSUMER", consumer_uuid or "CONSUMER").replace(
-                "PROVIDER", provider or "PROVIDER"
-            ),
+            remedy=_filled(remedy or self.remedy, consumer_uuid, provider),
             expected=expected,
             actual=actual,
             provider_uuid=provider,
@@ -89,6 +90,10 @@ class Rule:
             facts=facts,
             rests_on_recorded=rests_on_recorded,
         )
+
+
+def _filled(remedy: str, consumer: str | None, provider: str | None) -> str:
+    return remedy.replace("CONSUMER", consumer or "CONSUMER").replace("PROVIDER", provider or "PROVIDER")
 
 
 def rows_by_consumer(world: World, verdict: Verdict) -> dict[str, tuple[Row, ...]]:

@@ -10,7 +10,7 @@ from agent.model.finding import Finding
 from agent.model.placement import ROOT
 from agent.model.settings import UnmanagedPolicy
 from agent.model.units import bytes_to_gib_ceil
-from agent.stages.volumes import OwnedVolume, OwnerKind
+from agent.resources.volumes import OwnedVolume, OwnerKind
 
 _CAUSES = {OwnerKind.FOREIGN: Cause.FOREIGN_VOLUME, OwnerKind.ORPHANED: Cause.VOLUME_ORPHANED}
 

@@ -14,12 +14,14 @@ from agent.model.claim import Cause, Claim, Consumer, Origin
 from agent.model.finding import Finding, Severity
 from agent.model.placement import ROOT, Allocation, ConsumerRecord, PlacementView, ProviderKey
 
+_UNSET = "openstack resource provider allocation unset --provider"
+
 
 def _find(world: World) -> Iterable[Finding]:
     view, state = world.view, world.state
     if view is None or state is None:
         return
-    moving = {m.instance_uuid for m in state.migrations if m.in_progress}
+    moving = {m.instance_uuid for m in state.migrations if m.under_way}
     busy = {i.uuid for i in state.instances if i.task_state is not None}
     for record in view.consumers:
         here, elsewhere = _sides(view, record)
@@ -45,7 +47,19 @@ def _finding(world: World, record: ConsumerRecord, here: list[Allocation], elsew
         evidence=tuple(_claim(world, a) for a in (*here, *elsewhere)),
         facts=(("other_providers", others),),
         rests_on_recorded=True,
+        remedy=_remedy(world, record.consumer_uuid, sorted({a.provider_uuid for a in elsewhere})),
     )
+
+
+def _remedy(world: World, consumer: str, others: list[str]) -> str:
+    """Never the side where the instance is: only that one is right."""
+    instance = next((i for i in world.state.instances if i.uuid == consumer), None) if world.state else None
+    if instance is None or instance.host is None or instance.deleted:
+        return RULE.remedy
+    if instance.host != world.settings.host:
+        return f"the instance lives on {instance.host}: take away this host's side: {_UNSET} PROVIDER CONSUMER"
+    commands = "; ".join(f"{_UNSET} {other} CONSUMER" for other in others)
+    return f"the instance lives here: look why it holds anything elsewhere, then take that away: {commands}"
 
 
 def _text(allocations: list[Allocation]) -> str:
@@ -67,7 +81,7 @@ def _claim(world: World, allocation: Allocation) -> Claim:
 RULE = Rule(
     code="consumer-on-several-providers",
     severity=Severity.ERROR,
-    remedy="find where the instance really is (openstack server show CONSUMER), then take away the other side: "
-    "openstack resource provider allocation unset --provider PROVIDER CONSUMER",
+    remedy="find where the instance really is (openstack server show CONSUMER), then take away the other side with "
+    "openstack resource provider allocation unset",
     find=_find,
 )

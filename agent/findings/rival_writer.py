@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
 
 from agent.findings.base import Rule, World
@@ -14,8 +13,12 @@ def _find(world: World) -> Iterable[Finding]:
     # An observer writes nothing anyhow: beside a nova-compute it is what this finding asks for.
     if world.rival is None or world.settings.role is Role.OBSERVER:
         return
-    found = RULE.finding(world, expected="this agent alone writes the root provider", actual=world.rival.why)
-    yield dataclasses.replace(found, remedy=world.rival.remedy)
+    yield RULE.finding(
+        world,
+        expected="this agent alone writes the root provider",
+        actual=world.rival.why,
+        remedy=world.rival.remedy,
+    )
 
 
 RULE = Rule(

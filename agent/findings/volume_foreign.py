@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from agent.findings.base import Rule, World
 from agent.findings.base_volumes import volume_findings
 from agent.model.finding import Finding, Severity
-from agent.stages.volumes import OwnerKind
+from agent.resources.volumes import OwnerKind
 
 
 def _find(world: World) -> Iterable[Finding]:

@@ -36,10 +36,14 @@ class AuditRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Which provider is ours. ``origin`` says how that is known (a file's path, a compute node row, generated)."""
+    """Which provider is ours. ``origin`` says how that is known (a file's path, a compute node row, generated).
+
+    ``invented``: made up for a run that may not publish, on no disk, and never to be written.
+    """
 
     uuid: str
     origin: str
+    invented: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,10 +34,11 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """Whose audit this is: the root provider's uuid and the node's name, None where they are not known."""
+    """Whose audit this is: the root provider's uuid, how it is known, and the node's name; None where not known."""
 
     root_uuid: str | None
     node: str | None
+    identity_origin: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -85,6 +85,11 @@ class Migration:
         """Nova's own set: any status but the finished six."""
         return self.status not in FINISHED_MIGRATION_STATUSES
 
+    @property
+    def under_way(self) -> bool:
+        """In progress and not failed: only such a one excuses what does not fit yet (reconcile 5 has both sets)."""
+        return self.in_progress and self.status != "error"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComputeNode:

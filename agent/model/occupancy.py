@@ -38,5 +38,4 @@ class Occupied:
     """All occupancies of a host, and what was left out of them."""
 
     occupancies: tuple[Occupancy, ...]
-    unknown_instances: frozenset[str]
     stuck: tuple[StuckMigration, ...] = ()

@@ -80,11 +80,14 @@ def on_root(inventories: tuple[Inventory, ...]) -> tuple[tuple[ProviderKey, Inve
     return tuple((ROOT, inventory) for inventory in inventories)
 
 
-def promised_of(resource_class: str, occupancies: Iterable[Occupancy]) -> tuple[Claim, ...]:
-    """One claim per occupancy that asks for the class."""
+def promised_of(
+    resource_class: str, occupancies: Iterable[Occupancy], also: frozenset[str] = frozenset()
+) -> tuple[Claim, ...]:
+    """One claim per occupancy that asks for the class, or for one of ``also`` that this host serves as the class."""
     claims = []
     for taken in occupancies:
-        amount = demand(taken.flavor, boots_from_volume=taken.instance.boots_from_volume).get(resource_class, 0)
+        asked = demand(taken.flavor, boots_from_volume=taken.instance.boots_from_volume)
+        amount = sum(asked.get(name, 0) for name in (resource_class, *also))
         if amount:
             claims.append(_promise(taken, resource_class, amount))
     return tuple(claims)

@@ -17,8 +17,8 @@ from agent.model.snapshot import FILESYSTEM, LVM, Snapshot
 from agent.model.storage import FileSystem
 from agent.model.units import bytes_to_gib_ceil, bytes_to_gib_floor, mib_to_gib_ceil
 from agent.resources.base import on_root, promised_of, ratio, whole
-from agent.stages.guests import guests_of
-from agent.stages.volumes import OwnedVolume, OwnerKind, owners
+from agent.resources.guests import guests_of
+from agent.resources.volumes import OwnedVolume, OwnerKind, owners
 
 _UNMANAGED = {
     OwnerKind.FOREIGN: Cause.FOREIGN_VOLUME,

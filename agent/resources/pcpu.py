@@ -38,6 +38,6 @@ class Pcpu:
         guests = () if host is None else (d for d in host.domains if cpus.is_pinned(d, settings))
         return held_of_guests("PCPU", ((domain, domain.vcpus) for domain in guests))
 
-    def promised(self, occupancies: Iterable[Occupancy], settings: Settings) -> tuple[Claim, ...]:  # noqa: ARG002
-        """Dedicated CPUs of the flavors."""
-        return promised_of("PCPU", occupancies)
+    def promised(self, occupancies: Iterable[Occupancy], settings: Settings) -> tuple[Claim, ...]:
+        """Dedicated CPUs of the flavors, where there is a dedicated set; without one vcpu.py counts them."""
+        return promised_of("PCPU", occupancies) if cpus.dedicated_cpus(settings) else ()

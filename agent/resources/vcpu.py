@@ -40,6 +40,7 @@ class Vcpu:
         guests = () if host is None else (d for d in host.domains if not cpus.is_pinned(d, settings))
         return held_of_guests("VCPU", ((domain, domain.vcpus) for domain in guests))
 
-    def promised(self, occupancies: Iterable[Occupancy], settings: Settings) -> tuple[Claim, ...]:  # noqa: ARG002
-        """VCPUs of the flavors."""
-        return promised_of("VCPU", occupancies)
+    def promised(self, occupancies: Iterable[Occupancy], settings: Settings) -> tuple[Claim, ...]:
+        """VCPUs of the flavors; dedicated ones too on a host without a dedicated set: nova falls back to VCPU there."""
+        also = frozenset() if cpus.dedicated_cpus(settings) else frozenset({"PCPU"})
+        return promised_of("VCPU", occupancies, also)

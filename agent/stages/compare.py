@@ -65,7 +65,7 @@ def _known(snapshot: Snapshot, written: Books, state: NovaState | None, node: st
         state=state,
         instances={i.uuid: i for i in (state.instances if state else ())},
         migrations={m.uuid: m for m in (*finished, *migrations) if m.uuid},
-        moving=frozenset(m.instance_uuid for m in migrations if m.in_progress),
+        moving=frozenset(m.instance_uuid for m in migrations if m.under_way),
         guests=_guest_uuids(host),
         holders=frozenset(claim.consumer.key for claim in written.recorded.claims),
         occupancies={key: tuple(found) for key, found in occupancies.items()},
@@ -202,20 +202,26 @@ def _has_guest(known: _Known, consumer: str) -> bool:
 
 def _uninvited(known: _Known, instance: Instance | None) -> Verdict:
     """A guest that the cloud does not expect here, recorded or not."""
-    if instance is not None and (instance.uuid in known.moving or _in_transition_here(known, instance)):
+    if instance is None:
+        return Verdict.GUEST_UNKNOWN
+    if instance.uuid in known.moving:
         return Verdict.SETTLING
-    return Verdict.GUEST_UNKNOWN
+    if not _is_of_this_host(known, instance):
+        return Verdict.GUEST_UNKNOWN
+    # Its row is of this host and does not count (another node's name, say): nobody to accuse, but unknown.
+    return Verdict.UNKNOWN if instance.task_state is None else Verdict.SETTLING
 
 
-def _in_transition_here(known: _Known, instance: Instance) -> bool:
-    here = known.state is not None and (instance.host, instance.node) == (known.state.host, known.node)
-    return here and not instance.deleted and instance.task_state is not None
+def _is_of_this_host(known: _Known, instance: Instance) -> bool:
+    return known.state is not None and instance.host == known.state.host and not instance.deleted
 
 
 def _recorded_only(known: _Known, instance: Instance | None, migration: Migration | None) -> Verdict:
     """Placement says so, and neither the cloud nor the host does (reconcile 6)."""
     if migration is not None and migration.in_progress:
         return Verdict.SETTLING
+    if not known.written.host_known:
+        return Verdict.UNKNOWN  # its guest may be here, and running
     if instance is None:
         return Verdict.CONSUMER_UNKNOWN if migration is None else Verdict.ALLOCATION_STALE_MOVE
     if instance.deleted:
@@ -232,5 +238,4 @@ def _of_living_instance(known: _Known, instance: Instance, migration: Migration 
     if instance.host is None:
         return Verdict.SETTLING  # scheduled, not yet started: being built
     # Our host under another node's name has not moved: nobody knows what that is (reconcile 6).
-    here = known.state is not None and instance.host == known.state.host
-    return Verdict.UNKNOWN if here else Verdict.ALLOCATION_STALE_MOVE
+    return Verdict.UNKNOWN if _is_of_this_host(known, instance) else Verdict.ALLOCATION_STALE_MOVE

@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from agent.model.finding import Finding, History, SeenFinding, Sighting
+from agent.model.finding import Finding, History, SeenFinding, Severity, Sighting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,12 +64,21 @@ def confirm(history: History, findings: Iterable[Finding], look: Look) -> Confir
     unseen = () if look.all_read else (dataclasses.replace(s, times=0) for s in known.values() if s.id not in kept)
     waiting = [seen.finding for seen in told if not seen.confirmed and seen.finding.rests_on_recorded]
     return Confirmed(
-        findings=tuple(sorted(told, key=lambda s: (s.finding.severity.value, s.finding.code, s.finding.id))),
+        findings=tuple(sorted(told, key=_for_people)),
         history=History(sightings=tuple(sorted((*kept.values(), *unseen), key=lambda s: s.id))),
         recheck_recorded=recheck,
         awaits_recorded=bool(waiting),
         unconfirmed_recorded=tuple(sorted({f.consumer_uuid for f in waiting if f.consumer_uuid})),
     )
+
+
+_LOUDEST_FIRST = tuple(Severity)
+
+
+def _for_people(seen: SeenFinding) -> tuple[int, str, str, str, str]:
+    finding = seen.finding
+    about = finding.resource_class or "", finding.subject or finding.consumer_uuid or "", finding.id
+    return (_LOUDEST_FIRST.index(finding.severity), finding.code, *about)
 
 
 def _is_trusted(finding: Finding, look: Look) -> bool:

@@ -17,14 +17,15 @@ from agent.model.plan import EMPTY_PLAN, HeldBack, Plan
 from agent.model.report import LedgerRow
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
+from agent.resources.guests import guests_of
+from agent.resources.volumes import owners
 from agent.stages.bookkeeping import compared
 from agent.stages.desired import desired
 from agent.stages.diff import diff
-from agent.stages.guests import guests_of
+from agent.stages.identity_doubt import Doubt, doubts
 from agent.stages.ledger import promise_of
 from agent.stages.rival import Rival, judged, rival_of, without_foreign_ratios
 from agent.stages.rows import reserve_rows
-from agent.stages.volumes import owners
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +76,7 @@ def decide(
     root = view.root if view else None
     judgement = judged(written, root, tree.providers[0]) if tree and view else written
     rival = rival_of(root, state, settings, judgement)
+    unsure = doubts(root, state, subject)
     world = World(
         snapshot=snapshot,
         settings=settings,
@@ -86,12 +88,13 @@ def decide(
         node=subject.node,
         rival=rival,
         owned=owners(snapshot, guests_of(snapshot)),
+        doubts=unsure,
     )
     return Decision(
         compared=found,
         state=state,
         tree=tree,
-        plan=_plan(tree, view, rival),
+        plan=_plan(tree, view, rival, unsure),
         findings=tuple(sorted((f for rule in RULES for f in rule.find(world)), key=lambda f: (f.code, f.id))),
         rival=rival,
         written=judgement,
@@ -108,12 +111,14 @@ def _with_our_ratios(snapshot: Snapshot, written: WrittenProvider | None) -> Sna
     return dataclasses.replace(snapshot, placement=read)
 
 
-def _plan(tree: DesiredTree | None, view: PlacementView | None, rival: Rival | None) -> Plan:
+def _plan(tree: DesiredTree | None, view: PlacementView | None, rival: Rival | None, unsure: tuple[Doubt, ...]) -> Plan:
     """The diff, or nothing and why: on doubt nothing new is published."""
     if tree is None or view is None:
         return EMPTY_PLAN
     if view.name_holder is not None:
         return _nothing(tree, f"provider {view.name_holder.uuid} holds the name {view.name_holder.name}")
+    if unsure:
+        return _nothing(tree, f"this host's identity is in doubt: {unsure[0].actual}")
     if rival is not None:
         return _nothing(tree, rival.why)
     return diff(tree, view)

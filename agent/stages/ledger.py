@@ -17,10 +17,10 @@ from agent.model.placement import ROOT, PlacementView, ProviderKey
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
 from agent.resources import BUILTIN
-from agent.stages.guests import guests_of
+from agent.resources.guests import guests_of
 from agent.stages.occupancy import instances_of_domains, occupied
 
-NOTHING = Occupied(occupancies=(), unknown_instances=frozenset())
+NOTHING = Occupied(occupancies=())
 
 
 def books(snapshot: Snapshot, settings: Settings, node: str | None) -> Books:

@@ -37,10 +37,8 @@ def occupied(state: NovaState, node: str, recorded: frozenset[str]) -> Occupied:
     for uuid, migration in moves.items():
         if uuid not in here:
             found.extend(_untracked(by_uuid[uuid], migration, state.host, node, recorded))
-    unknown = frozenset(i.uuid for i in state.instances if i.problem is not None)
     return Occupied(
         occupancies=tuple(sorted(found, key=lambda o: (o.instance.uuid, o.cause.value, o.consumer_uuid))),
-        unknown_instances=unknown,
         stuck=tuple(sorted(stuck, key=lambda s: s.migration_uuid)),
     )
 

@@ -18,12 +18,13 @@ from agent.config.build import settings_from
 from agent.config.load import Loaded, load
 from agent.model.audit import AuditMemory, AuditRequest
 from agent.model.report import AuditReport, Outcome
+from agent.model.settings import Role
 from agent.placement.access import client_from_conf
 from agent.placement.reader import TreeReader
 from agent.placement.writer import TreeWriter
 from tests.rigs import placement as placements
 from tests.rigs.domains import node_xml
-from tests.rigs.faults import Meanwhile, ScriptedAdapter
+from tests.rigs.faults import Answer, Meanwhile, ScriptedAdapter
 from tests.rigs.host import AgentHost
 from tests.rigs.placement import Rest
 
@@ -49,6 +50,12 @@ def host(tmp_path: Path, placement: Rest) -> AgentHost:
     made.make_cell().dispose()
     placement.make_provider(made.name, uuid=made.provider_uuid)
     return made
+
+
+def failing_put(request):
+    """Our PUT of the inventory is answered 503."""
+    is_put = request.method == "PUT" and str(request.url).endswith("/inventories")
+    return Answer(503, b"busy") if is_put else None
 
 
 class WaitingClock:
@@ -118,3 +125,58 @@ def test_a_foreign_writer_that_never_rests_costs_four_rounds_and_the_audit_goes_
     # Nothing of ours is there, and nothing of theirs is lost.
     assert placement.inventories(host.provider_uuid).keys() == {"CUSTOM_FOREIGN"}
     assert [row.wanted.total for row in report.inventory if row.wanted and row.wanted.resource_class == "VCPU"] == [8]
+
+
+def test_a_write_of_ours_that_failed_makes_nobody_a_rival(placement, host):
+    """A change from outside, and our repair of it is answered 503: twice seen, but overwritten only once."""
+    loaded = load([str(host.config_file)])
+    chosen, request = settings_from(loaded), AuditRequest(reasons=("test",))
+    with wire(loaded) as wired:
+        memory = run_audit(request, chosen, wired.parts, AuditMemory(), lambda: False).memory
+        placement.set_inventories(host.provider_uuid, {"VCPU": {"total": 99}})
+        client = client_from_conf(loaded.conf, transport=ScriptedAdapter(failing_put))
+        broken = dataclasses.replace(wired.parts, reporter=TreeWriter(client))
+        for _ in range(3):
+            result = run_audit(request, chosen, broken, memory, lambda: False)
+            memory = result.memory
+            assert result.report.outcome is Outcome.PARTIAL
+        mended = run_audit(request, chosen, wired.parts, memory, lambda: False)
+    assert mended.report.outcome is Outcome.CLEAN
+    assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
+
+
+def test_who_does_not_write_sees_no_rival(placement, host):
+    """An owner that was made an observer by a reload: what others write is not over us."""
+    loaded = load([str(host.config_file)])
+    owner, request = settings_from(loaded), AuditRequest(reasons=("test",))
+    observer = dataclasses.replace(owner, role=Role.OBSERVER)
+    with wire(loaded) as wired:
+        memory = run_audit(request, owner, wired.parts, AuditMemory(), lambda: False).memory
+        for total in (90, 91, 92):
+            placement.set_inventories(host.provider_uuid, {"VCPU": {"total": total}})
+            result = run_audit(request, observer, wired.parts, memory, lambda: False)
+            memory = result.memory
+            assert [s.finding.code for s in result.report.findings] == []
+        assert run_audit(request, owner, wired.parts, memory, lambda: False).report.outcome is Outcome.CLEAN
+    assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
+
+
+def test_an_observers_invented_identity_is_never_published(placement, host):
+    """Made an owner by a reload it makes one that is on disk before the first write (design 2.3)."""
+    host.provider_uuid = ""
+    (host.folder / "compute_id").unlink()
+    host.configure(
+        {"state": {"source": "none", "connection": None}, "DEFAULT": {"host": f"new-{placements.new_uuid()}"}}
+    )
+    loaded = load([str(host.config_file)])
+    owner, request = settings_from(loaded), AuditRequest(reasons=("test",))
+    with wire(loaded) as wired:
+        dry = run_audit(
+            request, dataclasses.replace(owner, role=Role.OBSERVER), wired.parts, AuditMemory(), lambda: False
+        )
+        assert not (host.folder / "state" / "compute_id").exists()
+        wet = run_audit(request, owner, wired.parts, dry.memory, lambda: False)
+    written = (host.folder / "state" / "compute_id").read_text().strip()
+    assert wet.report.provider_uuid == written != dry.report.provider_uuid
+    assert placement.inventories(written)["VCPU"]["total"] == 8
+    assert placement.request("GET", f"/resource_providers/{dry.report.provider_uuid}").status_code == 404

@@ -107,6 +107,10 @@ def test_a_name_that_lvm_allows_is_taken(tmp_path, name):
             "[compute]\ncpu_dedicated_set = 0-1,^0-1\n",
             "[compute] cpu_dedicated_set = 0-1,^0-1: no CPU is left in this list",
         ),
+        (
+            "[DEFAULT]\ninitial_ram_allocation_ratio = 0.0\n",
+            "[DEFAULT] initial_ram_allocation_ratio = 0.0: must be more than 0, or the class has no capacity",
+        ),
         ("[DEFAULT]\nvcpu_pin_set = x\n", "[DEFAULT] vcpu_pin_set = x: 'x' is not a CPU number or range"),
         (
             "[compute]\ncpu_shared_set = 0-3\ncpu_dedicated_set = 2-9\n",

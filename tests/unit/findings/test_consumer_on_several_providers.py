@@ -60,7 +60,27 @@ def test_it_names_both_sides(world):
     assert {claim.provider_key.name for claim in found.evidence} == {"", uuid("cmp2")}
     assert found.severity is Severity.ERROR
     assert found.rests_on_recorded
-    assert f"allocation unset --provider {found.provider_uuid} {found.consumer_uuid}" in found.remedy
+    assert found.rests_on_recorded
+
+
+OTHER_SIDE = f"allocation unset --provider {uuid('cmp2')} {I1}"
+THIS_SIDE = f"allocation unset --provider {ROOT_UUID} {I1}"
+
+
+@pytest.mark.parametrize(
+    ("nova", "there", "never"),
+    [
+        (state(instance()), OTHER_SIDE, THIS_SIDE),
+        (state(instance(host="cmp2", node="x")), THIS_SIDE, OTHER_SIDE),
+        (state(), "openstack server show", "--provider"),
+        (state(instance(deleted=True)), "openstack server show", "--provider"),
+    ],
+    ids=["it lives here", "it lives elsewhere", "nobody knows it", "it is deleted"],
+)
+def test_the_remedy_never_takes_away_the_side_where_the_instance_is(nova, there, never):
+    (found,) = findings(recorded(ZOMBIE, nova=nova), CODE)
+    assert there in found.remedy
+    assert never not in found.remedy
 
 
 def test_every_other_provider_is_named():

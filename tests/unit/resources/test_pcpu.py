@@ -83,7 +83,9 @@ def test_held_by_each_pinned_guest():
 def test_promised_to_an_instance_with_dedicated_cpus():
     pinned = dataclasses.replace(FLAVOR_B, extra_specs=(("hw:cpu_policy", "dedicated"),))
     world = state(instance("i1", flavor=pinned), instance("i2", flavor=FLAVOR_B))
-    (claim,) = Pcpu().promised(occupied(world, NODE, frozenset()).occupancies, settings())
+    taken = occupied(world, NODE, frozenset()).occupancies
+    assert Pcpu().promised(taken, settings()) == ()
+    (claim,) = Pcpu().promised(taken, settings(cpu_dedicated_set=(0, 1)))
     assert (claim.consumer.key, claim.resource_class, claim.amount) == (uuid("i1"), "PCPU", 2)
 
 

@@ -232,7 +232,9 @@ def test_a_same_host_resize_names_both_causes_and_both_holders():
 def test_which_cpus_a_flavor_asks_for(specs, expected):
     world = state(instance(flavor=dataclasses.replace(FLAVOR_B, extra_specs=specs)))
     taken = occupied(world, NODE, frozenset())
-    ledger = Ledger.of(c for r in BUILTIN for c in r.promised(taken.occupancies, settings()))
+    ledger = Ledger.of(
+        c for r in BUILTIN for c in r.promised(taken.occupancies, settings(cpu_dedicated_set=(0, 1, 2, 3)))
+    )
     assert {c.resource_class: c.amount for c in ledger.claims if "CPU" in c.resource_class} == expected
 
 
@@ -240,3 +242,10 @@ def test_a_move_that_keeps_the_flavor_takes_no_second_room_on_its_own_host():
     """Law 9, against the reference: nova counts such a row twice, though no guest is moved to its own host."""
     here = migration(kind="migration", dest_host="cmp1", dest_node=NODE, new_type_id=1)
     assert promised(moving("i1", here, task_state="resize_prep")) == A
+
+
+def test_without_a_dedicated_set_nova_falls_back_to_shared_cpus():
+    world = state(instance(flavor=dataclasses.replace(FLAVOR_B, extra_specs=(("hw:cpu_policy", "dedicated"),))))
+    taken = occupied(world, NODE, frozenset())
+    ledger = Ledger.of(c for r in BUILTIN for c in r.promised(taken.occupancies, settings()))
+    assert {c.resource_class: c.amount for c in ledger.claims if "CPU" in c.resource_class} == {"VCPU": 2}

@@ -43,6 +43,11 @@ DISK = inventory("DISK_GB", 20)
 
 AMOUNTS = {
     "nothing unmanaged": (VCPU, [], 2),
+    "a ratio of 0, which Placement takes, leaves nothing to reserve": (
+        inventory("VCPU", 48, allocation_ratio=0.0, reserved=2),
+        [guest("VCPU", 8)],
+        2,
+    ),
     "a guest of 8 at ratio 4 takes 2": (VCPU, [guest("VCPU", 8)], 4),
     "rounded up": (VCPU, [guest("VCPU", 9)], 5),
     "rounded once, over the sum: 1+1+1+1 at ratio 4 is 1": (VCPU, [guest("VCPU", 1)] * 4, 3),

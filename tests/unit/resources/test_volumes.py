@@ -10,7 +10,7 @@ from agent.errors import SourceUnavailable
 from agent.model.host import Disk, Domain, DomainState, HostFacts
 from agent.model.snapshot import Reading, Snapshot
 from agent.model.storage import StorageFacts, Volume
-from agent.stages.volumes import Guests, OwnedVolume, OwnerKind, owners
+from agent.resources.volumes import Guests, OwnedVolume, OwnerKind, owners
 
 HERE = "11111111-1111-4111-8111-111111111111"
 OTHER = "22222222-2222-4222-8222-222222222222"

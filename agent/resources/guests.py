@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.model.nova import NovaState, StateKind
 from agent.model.snapshot import Snapshot
-from agent.stages.volumes import Guests
+from agent.resources.volumes import Guests
 
 
 def guests_of(snapshot: Snapshot) -> Guests:

@@ -1,0 +1,22 @@
+"""identity-changed: our uuid and our node's name do not belong together; nothing is written until they do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World
+from agent.model.finding import Finding, Severity
+
+
+def _find(world: World) -> Iterable[Finding]:
+    for doubt in world.doubts:
+        yield RULE.finding(world, subject=doubt.actual, expected=doubt.expected, actual=doubt.actual)
+
+
+RULE = Rule(
+    code="identity-changed",
+    severity=Severity.ERROR,
+    remedy="a renamed host: give it its old name back; a clone or a reinstalled host: put the right uuid into the "
+    "compute_id file; a misspelt [DEFAULT] host: correct it, and remove a compute_id file that was made under it",
+    find=_find,
+)

@@ -1,0 +1,33 @@
+"""migration-stuck: a migration is not finished, and the instance has long gone on to another one; it does not count.
+
+nova-compute sets such a row to error in its audit; an audit of ours writes nothing
+of the cloud's (scenario 38).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World
+from agent.model.finding import Finding, Severity
+
+
+def _find(world: World) -> Iterable[Finding]:
+    for stuck in world.books.occupied.stuck:
+        yield RULE.finding(
+            world,
+            consumer_uuid=stuck.instance_uuid,
+            subject=stuck.migration_uuid,
+            expected=f"the migration that instance {stuck.instance_uuid} is in is the one of its migration_context",
+            actual=f"{stuck.why}; it contributes 0 here",
+            facts=(("migration_uuid", stuck.migration_uuid),),
+        )
+
+
+RULE = Rule(
+    code="migration-stuck",
+    severity=Severity.WARNING,
+    remedy="look at the instance's migrations (openstack server migration list --server CONSUMER); the stuck row is to "
+    "be set to error",
+    find=_find,
+)

@@ -1,0 +1,61 @@
+"""identity-changed: uuid and name of this host do not belong together, so nothing is written."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.model.finding import Severity
+from agent.model.snapshot import PLACEMENT, STATE
+from tests.rigs.facts import (
+    NODE,
+    ROOT_UUID,
+    decided,
+    findings,
+    inventory,
+    node,
+    root,
+    snapshot,
+    state,
+    uuid,
+    view,
+    without,
+)
+
+CODE = "identity-changed"
+RENAMED_PROVIDER = snapshot(placement=view(provider=root(inventory("VCPU", 99), name="old-name")))
+RENAMED_ROW = snapshot(nova=state(nodes=(node(hypervisor_hostname="old-name"),)))
+ANOTHER_UUID = snapshot(nova=state(nodes=(node(uuid=uuid("row")),)))
+
+
+@pytest.mark.parametrize(
+    ("world", "actual"),
+    [
+        (RENAMED_PROVIDER, "in Placement it is named old-name"),
+        (RENAMED_ROW, f"compute node row 1 has uuid {ROOT_UUID} and the name old-name"),
+        (ANOTHER_UUID, f"compute node row 1 has uuid {uuid('row')} and the name {NODE}"),
+    ],
+    ids=["provider under another name", "row of our uuid under another name", "row of our name with another uuid"],
+)
+def test_it_names_the_contradiction_and_nothing_is_written(world, actual):
+    (found,) = findings(world, CODE)
+    assert (found.provider_uuid, found.actual, found.severity) == (ROOT_UUID, actual, Severity.ERROR)
+    assert NODE in found.expected
+    assert "compute_id" in found.remedy
+    plan = decided(world).plan
+    assert plan.writes == ()
+    assert [held.what for held in plan.held_back] == ["everything"]
+
+
+QUIET = {
+    "all the same": snapshot(placement=view(provider=root())),
+    "no provider yet": snapshot(placement=view(providers=())),
+    "another node of this host": snapshot(nova=state(nodes=(node(), node(2, uuid=uuid("x"), hypervisor_hostname="x")))),
+    "a deleted row": snapshot(nova=state(nodes=(node(deleted=True, uuid=uuid("row")),))),
+    "placement not read": without(RENAMED_PROVIDER, PLACEMENT),
+    "state not read": without(RENAMED_ROW, STATE),
+}
+
+
+@pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
+def test_it_is_silent(world):
+    assert findings(world, CODE) == ()

@@ -1,0 +1,38 @@
+"""migration-stuck: spec/scenarios 38, told and not written."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.model.snapshot import STATE
+from tests.rigs.facts import FLAVOR_A, FLAVOR_B, INCOMING, findings, instance, migration, snapshot, state, uuid, without
+
+CODE = "migration-stuck"
+
+
+def resizing(context):
+    moving = instance(
+        task_state="resize_prep",
+        host="cmp2",
+        node="x",
+        old_flavor=FLAVOR_A,
+        new_flavor=FLAVOR_B,
+        migration_context_id=context,
+    )
+    return snapshot(nova=state(moving, migrations=(migration(1, **INCOMING),)))
+
+
+def test_s38_it_names_the_migration_and_says_that_it_contributes_nothing():
+    (found,) = findings(resizing(context=2), CODE)
+    assert (found.consumer_uuid, found.subject) == (uuid("i1"), uuid("migration-1"))
+    assert found.actual.endswith("belongs to migration 2; it contributes 0 here")
+    assert uuid("i1") in found.remedy
+
+
+@pytest.mark.parametrize(
+    "world",
+    [resizing(context=1), resizing(context=None), without(resizing(context=2), STATE)],
+    ids=["its own context", "no context", "state not read"],
+)
+def test_it_is_silent(world):
+    assert findings(world, CODE) == ()
