@@ -24,8 +24,8 @@ class HistoryStore(Protocol):
         """What was saved last; an empty history where there is none or it is unreadable."""
         ...
 
-    def save(self, history: History) -> None:
-        """Replace it atomically. Called under the write lock only."""
+    def save(self, history: History) -> bool:
+        """Replace it atomically; False where it cannot be written. Called under the write lock only."""
         ...
 
 

@@ -107,9 +107,9 @@ def wire(loaded: Loaded) -> Wired:
     resources.callback(host.close)
     mark = ReadMark()
     client = client_from_conf(loaded.conf)
-    parts = dataclasses.replace(_parts(loaded, settings, client, host, disk, resources), reading=mark.reading)
+    parts = _parts(loaded, client, host, _storage(loaded, settings, disk), _state(loaded, resources))
     return Wired(
-        parts=parts,
+        parts=dataclasses.replace(parts, reading=mark.reading),
         host=host,
         libvirt_uri=uri,
         libvirt_reader=libvirt,
@@ -147,17 +147,16 @@ def prepare_state_dir(loaded: Loaded, publish: Publish) -> None:
 
 def _parts(
     loaded: Loaded,
-    settings: Settings,
     client: PlacementClient,
     host: LibvirtHost,
-    disk_reader: ReaderThread,
-    resources: contextlib.ExitStack,
+    storage: tuple[StorageSource, ...],
+    state: StateSource,
 ) -> Parts:
     state_dir = build.agent_options_from(loaded).state_dir
     return Parts(
-        state=_state(loaded, resources),
+        state=state,
         host=host,
-        storage=_storage(loaded, settings, disk_reader),
+        storage=storage,
         reader=TreeReader(client),
         reporter=TreeWriter(client),
         identity_files=_identity_files(loaded),

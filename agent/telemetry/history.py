@@ -1,7 +1,8 @@
 """findings.json: when each finding was first seen, and how often since.
 
 The file is worth little and must cost nothing: one that cannot be read counts as
-empty, is set aside at the next save, and findings are simply confirmed anew.
+empty, is set aside at the next save, and findings are simply confirmed anew; one that
+cannot be written is told once and tried again by every audit, which ends none of them.
 Reading changes nothing, because commands read without the write lock.
 """
 
@@ -15,7 +16,6 @@ from typing import Any
 
 from oslo_log import log as logging
 
-from agent.errors import SourceUnavailable
 from agent.model.finding import History, Sighting
 from agent.telemetry import events
 from agent.telemetry.atomic import replace_file
@@ -34,6 +34,7 @@ class FindingsFile:
     def __init__(self, state_dir: str) -> None:
         self.path = os.path.join(state_dir, FILE)
         self._warned = ""
+        self._unsaved = ""
 
     def load(self) -> History:
         """What was saved last; empty, with one warning, where that cannot be read."""
@@ -45,19 +46,27 @@ class FindingsFile:
                 LOG.warning(events.HISTORY_UNREADABLE, extra={"path": self.path, "error": str(error)})
             return History()
 
-    def save(self, history: History) -> None:
-        """Replace it. Raises SourceUnavailable where the folder cannot be written."""
+    def save(self, history: History) -> bool:
+        """Replace it; False, with one warning for each new cause, where the folder or the file cannot be written."""
+        try:
+            self._write(history)
+        except OSError as error:
+            cause = error.strerror or str(error)
+            if cause != self._unsaved:
+                self._unsaved = cause
+                LOG.warning(events.HISTORY_UNSAVED, extra={"path": self.path, "error": cause})
+            return False
+        self._warned = self._unsaved = ""
+        return True
+
+    def _write(self, history: History) -> None:
         document = {
             "schema_version": SCHEMA_VERSION,
             "sightings": [dataclasses.asdict(sighting) for sighting in history.sightings],
         }
-        try:
-            os.makedirs(os.path.dirname(self.path), mode=0o750, exist_ok=True)
-            self._set_aside()
-            replace_file(self.path, json.dumps(document, indent=1) + "\n", MODE)
-        except OSError as error:
-            raise SourceUnavailable("findings", f"{self.path} cannot be written: {error.strerror}") from error
-        self._warned = ""
+        os.makedirs(os.path.dirname(self.path), mode=0o750, exist_ok=True)
+        self._set_aside()
+        replace_file(self.path, json.dumps(document, indent=1) + "\n", MODE)
 
     def _set_aside(self) -> None:
         """Keep a file that we cannot read, a newer program's for instance, as ``.bad``."""

@@ -226,6 +226,21 @@ def test_a_slow_placement_does_not_starve_the_watchdog(agent, placement):
     assert longest < STALL_S + 1
 
 
+def test_a_history_that_cannot_be_written_costs_neither_the_memory_nor_the_audit(agent, placement):
+    # A folder in the file's place, and one that cannot be overwritten where it would be set aside.
+    for name in ("findings.json", "findings.json.bad"):
+        (agent.folder / "state" / name / "full").mkdir(parents=True)
+    agent.configure(url=placement.server.url)
+    agent.start()
+    agent.until_logged("placement written")
+    agent.process.send_signal(signal.SIGUSR1)
+    until(lambda: "signal: USR1" in agent.report()["reasons"], 15, "an audit more")
+    assert agent.report()["outcome"] == "findings"
+    assert agent.report()["findings"][0]["confirmed"], "what the first audit saw is remembered"
+    assert len(agent.records("findings' history not written, tried again by the next audit")) == 1
+    placement.delete_provider(agent.report()["provider_uuid"])
+
+
 def test_a_write_that_failed_is_tried_again_without_an_interval(agent, placement):
     with gateway(placement.server.url) as between:
         between.before = lambda asked: Answer(status=503) if asked.method == "PUT" else None
@@ -234,7 +249,7 @@ def test_a_write_that_failed_is_tried_again_without_an_interval(agent, placement
         until(lambda: "retry" in agent.report()["reasons"], 15, "a second try")
         assert agent.report()["error"] is not None
         between.before = lambda _asked: None
-        until(lambda: agent.report()["published"], 15, "the write")
+        agent.until_logged("placement written")
     placement.delete_provider(agent.report()["provider_uuid"])
 
 

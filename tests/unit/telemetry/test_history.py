@@ -7,7 +7,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.errors import SourceUnavailable
 from agent.model.finding import History, Sighting
 from agent.telemetry.history import FindingsFile
 
@@ -80,10 +79,20 @@ def test_bytes_that_are_no_text_are_an_empty_history(tmp_path):
     assert FindingsFile(str(tmp_path)).load() == History()
 
 
-def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+def test_a_folder_that_cannot_be_written_is_told_once_until_it_can(tmp_path, caplog):
     (tmp_path / "file").write_text("")
-    with pytest.raises(SourceUnavailable, match=f"{tmp_path}/file/findings.json cannot be written"):
-        FindingsFile(str(tmp_path / "file")).save(HISTORY)
+    store = FindingsFile(str(tmp_path / "file"))
+    assert [store.save(HISTORY), store.save(HISTORY)] == [False, False]
+    (warning,) = caplog.records
+    assert (warning.levelno, warning.path, warning.error) == (
+        logging.WARNING,
+        f"{tmp_path}/file/findings.json",
+        "File exists",
+    )
+    (tmp_path / "file").unlink()
+    assert store.save(HISTORY)
+    assert store.load() == HISTORY
+    assert len(caplog.records) == 1
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
