@@ -23,6 +23,8 @@ The tree follows what the caller can do about it, not which call raised it.
 from __future__ import annotations
 
 import enum
+from collections.abc import Sized
+from typing import Protocol
 
 
 class Retry(enum.Enum):
@@ -33,14 +35,22 @@ class Retry(enum.Enum):
     NEVER = "never"
 
 
-class AgentError(Exception):
-    """Base of every error that is weather and not a bug.
+class Acknowledged(Protocol):
+    """What Placement had acknowledged of a plan before it failed (model.plan.Applied; errors know no values)."""
 
-    ``applied`` is set by the writer: what Placement had acknowledged before this happened (model.plan.Applied).
-    """
+    @property
+    def done(self) -> Sized:
+        """The writes."""
+
+    @property
+    def requests(self) -> int:
+        """How many requests were sent."""
+
+
+class AgentError(Exception):
+    """Base of every error that is weather and not a bug."""
 
     retry = Retry.NEXT_AUDIT
-    applied: object | None = None
 
 
 class ConfigError(AgentError):
@@ -83,8 +93,10 @@ class PlacementError(AgentError):
     """A request to Placement that did not do what was asked.
 
     ``status`` is the HTTP status or None where no answer came, ``request_id``
-    the server's ``x-openstack-request-id``.
+    the server's ``x-openstack-request-id``. ``applied`` is set by the writer.
     """
+
+    applied: Acknowledged | None = None
 
     def __init__(self, message: str, *, status: int | None = None, request_id: str | None = None) -> None:
         detail = f" (HTTP {status})" if status is not None else ""
@@ -143,4 +155,6 @@ class LockHeld(AgentError):
 
 
 class AuditCancelled(AgentError):
-    """The service is stopping; nothing was left half-written."""
+    """The service is stopping; nothing was left half-written. ``applied`` is set by the writer."""
+
+    applied: Acknowledged | None = None

@@ -10,13 +10,12 @@ import dataclasses
 from dataclasses import dataclass
 
 from agent.auditing.read import read_placement
-from agent.errors import AgentError, GenerationConflict, LockHeld, PlacementError
+from agent.errors import Acknowledged, AgentError, GenerationConflict, LockHeld, PlacementError
 from agent.model.audit import AuditMemory, WrittenProvider
 from agent.model.compared import Subject
-from agent.model.plan import Applied
 from agent.model.snapshot import Snapshot
 from agent.parts import Errand
-from agent.placement.backoff import wait_s
+from agent.stages.backoff import wait_s
 from agent.stages.decide import Decision, decide
 
 
@@ -73,18 +72,17 @@ def _apply(errand: Errand, acted: Acted) -> Acted:
     try:
         with errand.parts.lock.hold():
             applied = errand.parts.reporter.apply(acted.decision.plan, errand.cancelled)
-    except (PlacementError, LockHeld) as error:
-        done = getattr(error, "applied", None)
+    except LockHeld as error:
+        return dataclasses.replace(acted, error=error)
+    except PlacementError as error:
         conflict = isinstance(error, GenerationConflict)
         return dataclasses.replace(
-            _counted(acted, done if isinstance(done, Applied) else None),
-            error=error,
-            conflicts=acted.conflicts + (1 if conflict else 0),
+            _counted(acted, error.applied), error=error, conflicts=acted.conflicts + (1 if conflict else 0)
         )
     return dataclasses.replace(_counted(acted, applied), published=True, error=None)
 
 
-def _counted(acted: Acted, applied: Applied | None) -> Acted:
+def _counted(acted: Acted, applied: Acknowledged | None) -> Acted:
     if applied is None:
         return acted
     return dataclasses.replace(

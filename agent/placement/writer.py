@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable
 from urllib.parse import quote
 
 from agent.errors import (
-    AgentError,
     AuditCancelled,
     DuplicateName,
     GenerationConflict,
@@ -57,11 +56,10 @@ class TreeWriter:
         try:
             with self._client.global_request_id():
                 for write in plan.writes:
-                    if cancelled():
-                        raise AuditCancelled(f"stopped after {len(done)} of {len(plan.writes)} writes")
+                    _stop_if(cancelled, f"stopped after {len(done)} of {len(plan.writes)} writes")
                     self._carry_out(write, generations)
                     done = (*done, write)
-        except AgentError as error:
+        except (PlacementError, AuditCancelled) as error:
             error.applied = Applied(done=done, requests=self._client.requests - before)
             raise
         return Applied(done=done, requests=self._client.requests - before)
@@ -137,6 +135,11 @@ class TreeWriter:
             if name.startswith(CUSTOM) and path not in self._ensured:
                 self._client.put(path, MINIMUM, None, wire.nothing)
                 self._ensured |= {path}
+
+
+def _stop_if(cancelled: Callable[[], bool], where: str) -> None:
+    if cancelled():
+        raise AuditCancelled(where)
 
 
 def _of(write: Write, part: str) -> str:

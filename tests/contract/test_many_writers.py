@@ -29,10 +29,10 @@ import pytest
 from agent.errors import GenerationConflict, PlacementUnavailable
 from agent.model.placement import Inventory
 from agent.model.plan import Plan, PutInventories
-from agent.placement.backoff import wait_s
 from agent.placement.client import MINIMUM, PlacementClient
 from agent.placement.wire import Inventories, parse_inventories
 from agent.placement.writer import TreeWriter
+from agent.stages.backoff import wait_s
 from tests.rigs import mariadb
 from tests.rigs.placement import Rest, client_of, running
 

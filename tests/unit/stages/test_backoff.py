@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.placement.backoff import wait_s
+from agent.stages.backoff import wait_s
 
 ALMOST_1 = 1.0 - 2**-53
 
