@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agent.auditing.act import Acted
+from agent.errors import PlacementDenied
 from agent.model.audit import AuditMemory
 from agent.model.report import AuditReport, Outcome, SourceStatus
 from agent.model.settings import Role
@@ -81,6 +82,7 @@ def _sources(run: Run, memory: AuditMemory, acted: Acted) -> tuple[SourceStatus,
                 age_s=0.0 if reading.ok else None if seen is None else round(run.ended - seen, 3),
                 duration_ms=round(reading.duration_s * 1000, 3),
                 error=None if reading.error is None else str(reading.error),
+                denied=isinstance(reading.error, PlacementDenied),
             )
         )
     return tuple(statuses)

@@ -93,13 +93,17 @@ class TraitRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceStatus:
-    """How one read went. ``age_s`` is 0 for a read of this audit, else since the last good one, None if never."""
+    """How one read went. ``age_s`` is 0 for a read of this audit, else since the last good one, None if never.
+
+    ``denied``: Placement refused our credentials (401, 403), which no waiting mends.
+    """
 
     name: str
     ok: bool
     age_s: float | None
     duration_ms: float
     error: str | None
+    denied: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,10 +43,11 @@ class Told:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
-    """A source that is unread: for how many audits in a row, and whether that was told."""
+    """A source that is unread: for how many audits in a row, whether that was told, and whether we are denied it."""
 
     times: int
     quiet: bool
+    denied: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,12 +219,15 @@ def _sources(
 
 def _loss(before: Loss | None, status: SourceStatus, spells: Counter[str]) -> tuple[Loss, tuple[Line, ...]]:
     times = before.times + 1 if before else 1
-    is_told = worth_telling(times) if before else _begins(f"source {status.name}", spells)
-    after = Loss(times=times, quiet=not is_told and (before is None or before.quiet))
+    is_newly_denied = status.denied and not (before and before.denied)
+    condition = f"source {status.name} denied" if status.denied else f"source {status.name}"
+    is_told = worth_telling(times) if before and not is_newly_denied else _begins(condition, spells)
+    after = Loss(times=times, quiet=not is_told and (before is None or before.quiet), denied=status.denied)
     if not is_told:
         return after, ()
     fields = {"source": status.name, "error": status.error, "times": times, "age_s": status.age_s}
-    return after, (Line(levels.INFO, events.SOURCE_STILL_LOST if before else events.SOURCE_LOST, fields),)
+    level = levels.ERROR if is_newly_denied else levels.INFO
+    return after, (Line(level, events.SOURCE_STILL_LOST if before else events.SOURCE_LOST, fields),)
 
 
 def _error(before: tuple[str, int] | None, report: AuditReport) -> tuple[tuple[str, int] | None, tuple[Line, ...]]:

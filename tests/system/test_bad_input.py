@@ -356,7 +356,9 @@ def test_a_placement_that_answers_nonsense_is_named_with_its_url(placement, betw
     between.before = lambda _asked: answer
     ended = host.agent("--once")
     assert ended.code == 2
-    clear_line(ended, "source lost", "source=placement", between.url, *words)
+    line = clear_line(ended, "source lost", "source=placement", between.url, *words)
+    # What no waiting mends is louder than weather.
+    assert (" ERROR " in line) == (fault == "401")
     assert TOKEN not in ended.stderr.replace("admin_token", "")
     assert published(placement, host) == good
     assert host.report()["audit"]["plan"]["writes"] == []

@@ -71,7 +71,7 @@ def test_audit_document(host):
     assert [(source["name"], source["ok"]) for source in document["sources"]] == [
         (name, True) for name in ("placement", "state", "libvirt", "filesystem")
     ]
-    assert all(set(s) == {"name", "ok", "age_s", "duration_ms", "error"} for s in document["sources"])
+    assert all(set(s) == {"name", "ok", "age_s", "duration_ms", "error", "denied"} for s in document["sources"])
     assert set(document["placement"]) == {"requests", "conflicts", "attempts"}
     assert [write["kind"] for write in document["plan"]["writes"]] == ["put-inventories", "put-traits"]
 

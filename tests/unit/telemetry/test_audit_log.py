@@ -42,8 +42,9 @@ def seen(finding: Finding = LEAK, *, confirmed: bool = False) -> SeenFinding:
     return SeenFinding(finding=finding, confirmed=confirmed, first_seen_at="2026-01-01T00:00:00.000Z")
 
 
-def lost(report: AuditReport, name: str, error: str = "libvirt: refused") -> AuditReport:
-    sources = tuple(replace(s, ok=False, error=error, age_s=60) if s.name == name else s for s in report.sources)
+def lost(report: AuditReport, name: str, error: str = "libvirt: refused", *, denied: bool = False) -> AuditReport:
+    gone = {"ok": False, "error": error, "age_s": 60, "denied": denied}
+    sources = tuple(replace(s, **gone) if s.name == name else s for s in report.sources)
     return replace(report, sources=sources, outcome=Outcome.PARTIAL)
 
 
@@ -246,3 +247,37 @@ def test_every_line_can_be_emitted_whatever_its_facts_are_called(log, caplog):
         emit(log.last)
     record = next(record for record in caplog.records if record.msg == events.FINDING_APPEARED)
     assert (record.name_, record.message_, record.size_bytes) == ("vg/lv", "m", 7)
+
+
+DENIED = lost(REPORT, "placement", "placement: GET /: refused (HTTP 401)", denied=True)
+DOWN = lost(REPORT, "placement", "placement: GET /: no answer")
+
+
+def levels_of(log: Log, *reports: AuditReport) -> list[tuple[str, int]]:
+    told = []
+    for report in reports:
+        log.audit(report)
+        told += [(line.event, line.level) for line in log.last if "source" in line.event]
+    return told
+
+
+def test_credentials_that_are_refused_are_one_error_and_then_what_repeats(log):
+    assert levels_of(log, DENIED, DENIED, DENIED, REPORT) == [
+        (events.SOURCE_LOST, logging.ERROR),
+        (events.SOURCE_STILL_LOST, logging.INFO),
+        (events.SOURCE_BACK, logging.INFO),
+    ]
+
+
+def test_a_source_that_was_down_and_now_refuses_us_is_an_error_at_once(log):
+    assert levels_of(log, DOWN, DOWN, DENIED, DENIED) == [
+        (events.SOURCE_LOST, logging.INFO),
+        (events.SOURCE_STILL_LOST, logging.INFO),
+        (events.SOURCE_STILL_LOST, logging.ERROR),
+        (events.SOURCE_STILL_LOST, logging.INFO),
+    ]
+
+
+def test_refusals_that_come_and_go_are_told_with_growing_gaps(log):
+    errors = [level for _, level in levels_of(log, *[DENIED, DOWN] * 16) if level == logging.ERROR]
+    assert len(errors) == 5
