@@ -9,12 +9,11 @@ knows the host, since that would leave its provider behind with all allocations.
 
 from __future__ import annotations
 
-import os
-import tempfile
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.atomic import write_new_file
 from agent.errors import ConfigError
 from agent.model.audit import Identity
 from agent.model.nova import NovaState
@@ -55,7 +54,7 @@ class ComputeIdFiles:
         value = str(uuid.uuid4())
         try:
             self.state_dir.mkdir(parents=True, exist_ok=True)
-            _write_new(path, value)
+            write_new_file(str(path), f"{value}\n", 0o644)
         except FileExistsError:
             return self._appeared(path)
         except OSError as error:
@@ -126,27 +125,3 @@ def _canonical(text: str) -> str | None:
         return str(uuid.UUID(text.strip()))
     except ValueError:
         return None
-
-
-def _write_new(path: Path, value: str) -> None:
-    """Write a file that must not exist yet, whole or not at all: a crash never leaves an empty identity behind."""
-    number, scratch = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(number, "w", encoding="utf-8") as file:
-            file.write(f"{value}\n")
-            file.flush()
-            os.fchmod(file.fileno(), 0o644)
-            os.fsync(file.fileno())
-        # A link fails where the name is taken; a rename would overwrite it.
-        os.link(scratch, path)
-    finally:
-        Path(scratch).unlink()
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)

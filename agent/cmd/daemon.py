@@ -106,6 +106,7 @@ def start_up(arguments: argparse.Namespace, publish: Publish) -> tuple[Loaded, W
     require(loaded)
     setup_logging(loaded)
     wiring.prepare_state_dir(loaded, publish)
+    wiring.sweep_left_behind(loaded)
     return loaded, wiring.wire(loaded)
 
 

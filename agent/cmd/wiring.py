@@ -17,11 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from agent.atomic import sweep
 from agent.audit_queue import Pacing
 from agent.config import build
 from agent.config.load import Loaded
 from agent.config.state_choice import state_options_from
 from agent.errors import ConfigError
+from agent.identity import FILE_NAME as COMPUTE_ID
 from agent.identity import ComputeIdFiles
 from agent.lock import FileLock
 from agent.model.audit import Publish
@@ -40,8 +42,10 @@ from agent.sources.libvirt_host import HostPlace, LibvirtHost
 from agent.sources.lvm import Lvm
 from agent.sources.nova_none import NoState
 from agent.sources.reader_thread import ReaderThread
+from agent.telemetry.history import FILE as FINDINGS
 from agent.telemetry.history import FindingsFile
 from agent.telemetry.logs import audit_context
+from agent.telemetry.reports import report_path
 from agent.worker import Configured
 
 LOCK_FILE = "lock"
@@ -143,6 +147,17 @@ def prepare_state_dir(loaded: Loaded, publish: Publish) -> None:
             raise PermissionError(None, "not writable", path)
     except OSError as error:
         raise ConfigError(f"{loaded.quote('agent', 'state_dir')}: cannot be used: {error.strerror}") from error
+
+
+def sweep_left_behind(loaded: Loaded) -> None:
+    """Remove the unfinished files of runs that were killed."""
+    options = build.agent_options_from(loaded)
+    for path in (
+        os.path.join(options.state_dir, COMPUTE_ID),
+        os.path.join(options.state_dir, FINDINGS),
+        report_path(options.run_dir),
+    ):
+        sweep(path)
 
 
 def _parts(

@@ -16,9 +16,9 @@ from typing import Any
 
 from oslo_log import log as logging
 
+from agent.atomic import replace_file
 from agent.model.finding import History, Sighting
 from agent.telemetry import events
-from agent.telemetry.atomic import replace_file
 
 LOG = logging.getLogger(__name__)
 

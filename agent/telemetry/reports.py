@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
+from agent.atomic import replace_file
 from agent.errors import SourceInconsistent, SourceUnavailable
 from agent.model.report import AuditReport
-from agent.telemetry.atomic import replace_file
 from agent.telemetry.documents import Document, report_from_json, report_to_json
 
 FILE = "report.json"

@@ -195,6 +195,17 @@ def test_the_daemon_runs_on_without_placement_and_publishes_by_itself_when_it_is
     assert agent.process.wait(5) == 0
 
 
+def test_what_a_killed_run_left_unfinished_is_swept_at_the_next_start(agent):
+    over = subprocess.Popen([sys.executable, "-c", ""])
+    over.wait()
+    ours = [("state", "compute_id"), ("state", "findings.json"), ("run", "report.json")]
+    for folder, name in ours:
+        (agent.folder / folder).mkdir(exist_ok=True)
+        (agent.folder / folder / f"{name}.{over.pid}.tmp").write_text("half")
+    assert agent.once("--no-publish").returncode == 2
+    assert list(agent.folder.glob("*/*.tmp")) == []
+
+
 def fed_until_reported(agent, told) -> float:
     """The longest time without WATCHDOG=1 before the first report, in seconds."""
     at, gaps = time.monotonic(), []

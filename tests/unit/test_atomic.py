@@ -1,0 +1,78 @@
+"""Small files are there whole or not at all, and what a kill leaves behind is swept."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from agent.atomic import replace_file, sweep, write_new_file
+
+KILLED_AT = """
+import os, signal, sys
+from agent import atomic
+os.{call} = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+atomic.{write}(sys.argv[1], "new" * 99999, 0o640)
+"""
+
+
+def killed(path, write: str, call: str) -> int:
+    """A process that is killed where ``write`` makes that call; its pid."""
+    process = subprocess.Popen([sys.executable, "-c", KILLED_AT.format(write=write, call=call), str(path)])
+    assert process.wait(20) == -signal.SIGKILL
+    return process.pid
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_kill_leaves_the_old_file_and_an_unfinished_one_that_the_sweep_removes(tmp_path, call):
+    path = tmp_path / "report.json"
+    path.write_text("old")
+    pid = killed(path, "replace_file", call)
+    assert path.read_text() == "old"
+    assert (tmp_path / f"report.json.{pid}.tmp").exists()
+    sweep(str(path))
+    assert os.listdir(tmp_path) == ["report.json"]
+
+
+@pytest.mark.parametrize(("call", "is_there"), [("fsync", False), ("link", False), ("unlink", True)])
+def test_a_new_file_is_there_whole_or_not_at_all(tmp_path, call, is_there):
+    path = tmp_path / "compute_id"
+    killed(path, "write_new_file", call)
+    sweep(str(path))
+    assert os.listdir(tmp_path) == (["compute_id"] if is_there else [])
+    assert not is_there or path.read_text() == "new" * 99999
+
+
+def test_a_new_file_overwrites_nothing(tmp_path):
+    path = tmp_path / "compute_id"
+    path.write_text("old")
+    with pytest.raises(FileExistsError):
+        write_new_file(str(path), "new", 0o644)
+    assert (os.listdir(tmp_path), path.read_text()) == (["compute_id"], "old")
+
+
+def test_the_sweep_leaves_what_is_alive_or_somebody_else_s(tmp_path):
+    over = subprocess.Popen([sys.executable, "-c", ""])
+    over.wait()
+    kept = {
+        f"findings.json.{os.getpid()}.tmp",
+        "findings.json.tmp",
+        f"other.json.{over.pid}.tmp",
+        "findings.json.x.tmp",
+    }
+    for name in (*kept, f"findings.json.{over.pid}.tmp", f"findings.json.{10**30}.tmp"):
+        (tmp_path / name).touch()
+    sweep(str(tmp_path / "findings.json"))
+    assert set(os.listdir(tmp_path)) == kept
+
+
+def test_a_folder_that_is_not_there_has_nothing_to_sweep(tmp_path):
+    sweep(str(tmp_path / "none" / "report.json"))
+
+
+def test_writing_leaves_nothing_beside_the_file(tmp_path):
+    path = tmp_path / "report.json"
+    replace_file(str(path), "one", 0o644)
+    replace_file(str(path), "two", 0o600)
+    assert (os.listdir(tmp_path), path.read_text(), path.stat().st_mode & 0o777) == (["report.json"], "two", 0o600)
