@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 from agent.telemetry.documents import Document
+from agent.telemetry.reading_order import in_reading_order, names_in_evidence
 from agent.telemetry.wording import amount, number
 
 # A uuid fits: what an operator copies must not be broken over two lines.
@@ -59,7 +60,8 @@ def finding_table(findings: Iterable[Document], width: int) -> Iterator[str]:
     """One row a finding, fitted to ``width`` columns: what and whom on the left, in words on the right."""
     right = max(width - LEFT_WIDTH - _FRAME, _LEAST_RIGHT)
     rule = f"+{'-' * (LEFT_WIDTH + 2)}+{'-' * (right + 2)}+"
-    rows = list(findings)
+    found = list(findings)
+    rows = in_reading_order(found, names_in_evidence(found))
     if rows:
         yield rule
     for finding in rows:

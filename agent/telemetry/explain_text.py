@@ -16,6 +16,7 @@ from agent.telemetry.explain import (
     Part,
     unread,
 )
+from agent.telemetry.reading_order import names_in, seen_in_reading_order
 from agent.telemetry.wording import MEANINGS, amount, number
 
 # More uuids than this in one line hide the sum; each has a line of its own further down.
@@ -76,7 +77,7 @@ def _of_class(explanation: ClassExplanation) -> Iterator[str]:
         yield from _capacity(name, row)
     yield from (f"  kept as Placement has it: {held.why}" for held in scope.plan.held_back)
     yield from _titled("consumers:", (_row(row) for row in scope.ledger))
-    yield from _titled("findings:", (line for seen in scope.findings for line in finding_lines(seen)))
+    yield from _titled("findings:", _findings(scope))
 
 
 def _head(subject: str, scope: AuditReport) -> str:
@@ -173,6 +174,11 @@ def _who(row: LedgerRow) -> str:
     return f"{row.consumer_key}{name}"
 
 
+def _findings(scope: AuditReport) -> Iterator[str]:
+    ordered = seen_in_reading_order(scope.findings, names_in(scope.ledger))
+    return (line for seen in ordered for line in finding_lines(seen))
+
+
 def finding_lines(seen: SeenFinding) -> Iterator[str]:
     """Four lines: what, expected, actual, remedy."""
     finding = seen.finding
@@ -197,7 +203,7 @@ def _of_consumer(explanation: ConsumerExplanation) -> Iterator[str]:
         yield ""
         yield from _consumer_row(row)
     yield from _titled("moves:", (f"{_evacuation(note, '')}: contributes 0 here" for note in explanation.evacuations))
-    yield from _titled("findings:", (line for seen in scope.findings for line in finding_lines(seen)))
+    yield from _titled("findings:", _findings(scope))
 
 
 def _consumer_row(row: LedgerRow) -> Iterator[str]:

@@ -7,13 +7,14 @@ another shape raises SourceInconsistent and never a bug.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from agent.errors import SourceInconsistent
 from agent.model.report import Outcome
 from agent.telemetry.audit_text import head_lines
 from agent.telemetry.documents import SCHEMA_VERSION, Document
+from agent.telemetry.reading_order import in_reading_order, names_in_documents
 from agent.telemetry.wording import amount, number
 
 # So many intervals without a report, and the daemon is said to be silent.
@@ -22,7 +23,10 @@ PATIENCE = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastReport:
-    """``age_s`` since the audit began; ``interval_s`` is None where no timer asks for audits."""
+    """``age_s`` since the audit began; ``interval_s`` is None where no timer asks for audits.
+
+    ``names`` are consumers' names by uuid.
+    """
 
     path: str
     age_s: float
@@ -30,6 +34,7 @@ class LastReport:
     outcome: Outcome
     audit: Document
     inventory: tuple[Document, ...]
+    names: Mapping[str, str]
 
     @property
     def is_stale(self) -> bool:
@@ -48,6 +53,7 @@ def last_report(report: Document, path: str, now: str, interval_s: float | None)
             outcome=Outcome(audit["outcome"]),
             audit=audit,
             inventory=tuple(report["inventory"]),
+            names=names_in_documents(report["ledger"]),
         )
         # Whatever the text needs is looked up here, once, so that printing cannot fail half-way.
         status_lines(found)
@@ -98,7 +104,7 @@ def _lines(last: LastReport) -> Iterator[str]:
     yield from (f"  {_free(row)}" for row in last.inventory)
     if last.audit["findings"]:
         yield "findings:"
-    yield from (f"  {_finding(finding)}" for finding in last.audit["findings"])
+    yield from (f"  {_finding(finding)}" for finding in in_reading_order(last.audit["findings"], last.names))
 
 
 def _free(row: Document) -> str:

@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+from agent.model.finding import Severity
 from agent.model.plan import EMPTY_PLAN
 from agent.telemetry.audit_text import finding_table, head_lines, plan_lines
 from agent.telemetry.documents import audit_document, finding_document
@@ -49,6 +50,23 @@ def test_table_has_one_row_a_finding():
     said = list(finding_table([finding_document(FINDING)] * 3, 100))
     assert sum(line.startswith("+") for line in said) == 4
     assert list(finding_table([], 100)) == []
+
+
+def test_table_lists_the_loud_ones_first():
+    # As text, "info" would stand between "error" and "warning".
+    quiet = [
+        finding_document(dataclasses.replace(FINDING, finding=dataclasses.replace(FINDING.finding, **changes)))
+        for changes in (
+            {"severity": Severity.INFO, "code": "a"},
+            {"severity": Severity.WARNING, "code": "c"},
+            {"severity": Severity.WARNING, "code": "b", "resource_class": "VCPU"},
+            {"severity": Severity.WARNING, "code": "b", "resource_class": "DISK_GB"},
+            {"severity": Severity.ERROR, "code": "d"},
+        )
+    ]
+    lefts = [line.split("|")[1].strip() for line in finding_table(quiet, 100) if line.startswith("|")]
+    assert [text for text in lefts if len(text) == 1] == ["d", "b", "b", "c", "a"]
+    assert lefts.index("DISK_GB", lefts.index("b")) < lefts.index("VCPU")
 
 
 def test_plan_lists_writes_with_units_and_what_is_held_back():

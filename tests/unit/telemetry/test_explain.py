@@ -195,6 +195,23 @@ def test_story_1_of_the_evacuated_instance():
     assert text_of(explain_consumer(STORY_1, MOVED)) == STORY_1_CONSUMER
 
 
+def test_findings_stand_in_the_order_of_loudness_code_and_name():
+    found = dataclasses.replace(STALE.finding, consumer_uuid=GUESTS[3], resource_class="VCPU")
+    seen = [
+        dataclasses.replace(STALE, finding=dataclasses.replace(found, **changes))
+        for changes in (
+            {"severity": Severity.INFO, "actual": "last"},
+            {"severity": Severity.WARNING, "actual": "fourth"},
+            {"actual": "third"},
+            {"actual": "second", "consumer_uuid": GUESTS[0]},
+            {"actual": "first", "code": "a-code"},
+        )
+    ]
+    said = text_of(explain_class(dataclasses.replace(STORY_1, findings=tuple(seen)), "VCPU"))
+    told = [line.removeprefix("    actual: ") for line in said if line.startswith("    actual: ")]
+    assert told == ["first", "second", "third", "fourth", "last"]
+
+
 def test_an_evacuation_whose_allocation_is_gone_is_still_named():
     clean = dataclasses.replace(STORY_1, ledger=STORY_1.ledger[:4])
     said = text_of(explain_class(clean, "VCPU"))

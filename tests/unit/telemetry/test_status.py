@@ -67,6 +67,19 @@ def test_a_finding_is_one_line():
     assert PROVIDER not in line
 
 
+def test_findings_stand_in_the_order_of_what_people_call_things():
+    report = copy.deepcopy(DOCUMENT)
+    (plain,) = report["audit"]["findings"]
+    named = {"u1": "zebra", "u2": "ant", "u3": "mole"}
+    report["ledger"] = [{**report["ledger"][0], "consumer_uuid": u, "consumer_name": n} for u, n in named.items()]
+    report["audit"]["findings"] = [{**plain, "consumer_uuid": uuid, "id": uuid, "severity": "info"} for uuid in named]
+    report["audit"]["findings"].append({**plain, "consumer_uuid": "u4", "severity": "warning"})
+    report["audit"]["findings"].append({**plain, "consumer_uuid": "u5", "severity": "unheard-of"})
+    said = [line.split(") ")[1].split(":")[0] for line in status_lines(told(report)) if "volume-foreign" in line]
+    assert said == ["u4", "u2", "u3", "u1", "u5"]
+    assert [f["consumer_uuid"] for f in status_document(told(report))["findings"]] == ["u1", "u2", "u3", "u4", "u5"]
+
+
 @pytest.mark.parametrize("key", ["outcome", "started_at", "sources", "findings", "plan", "placement"])
 @pytest.mark.parametrize("instead", [None, 7, "x"])
 def test_a_file_of_another_shape_is_inconsistent_and_no_bug(key, instead):
