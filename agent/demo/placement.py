@@ -11,6 +11,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,13 +62,18 @@ class PlacementServer:
 
 
 def start_placement(
-    folder: Path, connection: str | None = None, lifetime: Lifetime = Lifetime.WITH_US, port: int = 0
+    folder: Path,
+    connection: str | None = None,
+    lifetime: Lifetime = Lifetime.WITH_US,
+    port: int = 0,
+    waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> PlacementServer:
     """A server with its files in ``folder``, answering when this returns.
 
     ``connection`` is an SQLAlchemy URL of an empty or up-to-date database; SQLite
-    in the folder where none is given. ``port`` 0 takes a free one. Raises PlacementUnavailable,
-    quoting the server's log.
+    in the folder where none is given. ``port`` 0 takes a free one. ``waiting`` stands around
+    the wait for its first answer, the only part that may be interrupted. Raises PlacementUnavailable, quoting the
+    server's log, and leaves no process behind whatever it raises.
     """
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
@@ -84,7 +91,12 @@ def start_placement(
             # A Ctrl-C meant for us must not end the server before we are done with it.
             start_new_session=True,
         )
-    found = _wait_for_port(folder, process)
+    try:
+        with waiting():
+            found = _wait_for_port(folder, process)
+    except BaseException:
+        _kill(process)
+        raise
     return PlacementServer(url=f"http://127.0.0.1:{found}", folder=folder, process=process)
 
 
@@ -95,9 +107,12 @@ def _wait_for_port(folder: Path, process: subprocess.Popen[bytes]) -> int:
         if (folder / "port").exists():
             return int((folder / "port").read_text())
         pause.wait(0.01)
+    last = (folder / "placement.log").read_text(errors="replace").strip().splitlines()[-3:]
+    raise PlacementUnavailable(f"the server did not start in {folder}: {' / '.join(last) or 'it wrote nothing'}")
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
     process.kill()
     process.wait(STOP_TIMEOUT_S)
     if process.stdin is not None:
         process.stdin.close()
-    last = (folder / "placement.log").read_text(errors="replace").strip().splitlines()[-3:]
-    raise PlacementUnavailable(f"the server did not start in {folder}: {' / '.join(last) or 'it wrote nothing'}")

@@ -171,14 +171,22 @@ class VolumeGroupRig:
         self._run("lvremove", "-f", "-y", f"{self.name}/{name}")
 
     def close(self) -> None:
-        """Remove the group, the loop device and the files; whatever of it is there, so it may be called again."""
+        """Remove the group, the loop device and the files; whatever of it is there, so it may be called again.
+
+        Raises NoVolumeGroup when losetup fails; the files are gone all the same.
+        """
+        try:
+            self._close_device()
+        finally:
+            self._file.unlink(missing_ok=True)
+            shutil.rmtree(self._system_folder, ignore_errors=True)
+
+    def _close_device(self) -> None:
         if (device := self.device) is not None:
             # Group and metadata end with the file, so a group that cannot be removed must not keep the device.
             with contextlib.suppress(NoVolumeGroup):
                 self._run("vgremove", "-f", "-y", self.name)
             self._run("losetup", "--detach", device)
-        self._file.unlink(missing_ok=True)
-        shutil.rmtree(self._system_folder, ignore_errors=True)
 
     @property
     def _file(self) -> pathlib.Path:
