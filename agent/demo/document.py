@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 
 from agent.demo.outcome import DemoRun, HostRun
 from agent.demo.stories import Story
-from agent.model.report import InventoryRow, LedgerRow
+from agent.model.report import AuditReport, InventoryRow, LedgerRow
 from agent.telemetry.documents import (
     SCHEMA_VERSION,
     Document,
     audit_document,
+    finding_document,
     inventory_documents,
     ledger_rows,
 )
+from agent.telemetry.reading_order import in_reading_order, names_in
 
 WIDTH = 118
 
 
-def demo_document(ran: DemoRun) -> Document:
-    """``audit``, ``ledger`` and ``inventory`` are the first host's; ``inventory`` is what Placement holds now."""
+def demo_document(ran: DemoRun, commands: Mapping[str, str]) -> Document:
+    """``audit``, ``ledger`` and ``inventory`` are the first host's; ``inventory`` is what Placement holds now.
+
+    ``commands`` are, where the world is kept, the beginnings of a command that asks a host's agent, by host.
+    """
     hosts = {run.name: _host(run) for run in ran.hosts}
     return {
         "schema_version": SCHEMA_VERSION,
-        "stories": [_story(story) for story in ran.stories],
+        "stories": [_story(story, commands) for story in ran.stories],
         **_host(ran.hosts[0]),
         "hosts": hosts,
         "simulated": list(ran.simulated),
@@ -39,22 +44,22 @@ def _host(run: HostRun) -> Document:
     }
 
 
-def _story(story: Story) -> Document:
+def _story(story: Story, commands: Mapping[str, str]) -> Document:
     return {
         "number": story.number,
         "title": story.title,
         "shown": story.shown,
         "evidence": list(story.evidence),
-        "ask": story.ask,
+        "ask": f"{commands.get(story.host, 'stocktake')} {story.ask}",
     }
 
 
-def demo_text(ran: DemoRun) -> str:
-    """Hosts with their ledger, findings and inventory, then story by story."""
+def demo_text(ran: DemoRun, commands: Mapping[str, str]) -> str:
+    """Hosts with their ledger, findings and inventory, then story by story. ``commands`` as in ``demo_document``."""
     parts = [_host_text(run) for run in ran.hosts]
-    parts.extend(_story_text(story) for story in ran.stories)
+    parts.extend(_story_text(story, commands) for story in ran.stories)
     if ran.simulated:
-        parts.append("Simulated here: " + "; ".join(ran.simulated))
+        parts.append("\n".join(["Simulated here", *(line for what in ran.simulated for line in _bullet(what))]))
     shown = sum(story.shown for story in ran.stories)
     parts.append(f"{shown} of {len(ran.stories)} stories shown")
     return "\n\n".join(parts) + "\n"
@@ -69,10 +74,7 @@ def _host_text(run: HostRun) -> str:
         *_table(_LEDGER_HEAD, (_ledger_cells(row) for row in report.ledger)),
         "",
         f"Findings ({len(report.findings)})",
-        *(
-            f"  {s.finding.severity.value:<7} {s.finding.code:<31} {s.finding.consumer_uuid or s.finding.subject}"
-            for s in report.findings
-        ),
+        *_table(_FINDING_HEAD, _finding_rows(report)),
         "",
         "What Placement holds now",
         *_table(_INVENTORY_HEAD, (_inventory_cells(row) for row in run.holds)),
@@ -81,6 +83,7 @@ def _host_text(run: HostRun) -> str:
 
 
 _LEDGER_HEAD = ("consumer", "name", "cause", "class", "promised", "held", "recorded", "verdict")
+_FINDING_HEAD = ("severity", "code", "about", "name", "class")
 _INVENTORY_HEAD = ("class", "total", "reserved", "max_unit", "ratio", "used", "free")
 
 
@@ -88,6 +91,14 @@ def _ledger_cells(row: LedgerRow) -> tuple[str, ...]:
     amounts = ("-" if amount is None else str(amount) for amount in (row.promised, row.held, row.recorded))
     name = "" if row.consumer_name == row.consumer_key else row.consumer_name
     return (row.consumer_key, name, row.cause, row.resource_class, *amounts, row.verdict.value)
+
+
+def _finding_rows(report: AuditReport) -> Iterator[tuple[str, ...]]:
+    names = names_in(report.ledger)
+    for finding in in_reading_order(map(finding_document, report.findings), names):
+        consumer = finding["consumer_uuid"] or ""
+        about = consumer or finding["subject"]
+        yield (finding["severity"], finding["code"], about, names.get(consumer, ""), finding["resource_class"] or "")
 
 
 def _inventory_cells(row: InventoryRow) -> tuple[str, ...]:
@@ -102,16 +113,26 @@ def _inventory_cells(row: InventoryRow) -> tuple[str, ...]:
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
     cells = [head, *rows]
     widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
-    return ["  " + line for line in (lines[0], "  ".join("-" * width for width in widths), *lines[1:])]
+    lines = [" ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+    return ["  " + line for line in (lines[0], " ".join("-" * width for width in widths), *lines[1:])]
 
 
-def _story_text(story: Story) -> str:
+def _story_text(story: Story, commands: Mapping[str, str]) -> str:
     mark = "shown" if story.shown else "NOT SHOWN"
     lines = [f"--- Story {story.number} ({mark}): {story.title}"]
     for sentence in story.evidence:
-        lines.extend(
-            textwrap.wrap(sentence, WIDTH, initial_indent="  * ", subsequent_indent="    ", break_on_hyphens=False)
-        )
-    lines.append(f"    ask it yourself (demo --keep): {story.ask}")
+        lines.extend(_bullet(sentence))
+    lines.append(f"    ask it yourself: {_ask(story, commands)}")
     return "\n".join(lines)
+
+
+def _ask(story: Story, commands: Mapping[str, str]) -> str:
+    """One line, however long: it is to be copied."""
+    if story.host in commands:
+        return f"{commands[story.host]} {story.ask}"
+    return f"{story.ask} ({story.host}; demo --keep leaves it standing and gives the whole command)"
+
+
+def _bullet(sentence: str) -> list[str]:
+    """A uuid is never broken over two lines."""
+    return textwrap.wrap(sentence, WIDTH, initial_indent="  * ", subsequent_indent="    ", break_on_hyphens=False)

@@ -13,6 +13,7 @@ from agent.demo import cast
 from agent.model.finding import SeenFinding
 from agent.model.placement import Inventory
 from agent.model.report import AuditReport, InventoryRow
+from agent.telemetry.wording import amount
 
 _LEAKS = ("allocation-leaked", "allocation-stale-move")
 
@@ -31,12 +32,13 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """One of the five; ``evidence`` are sentences with numbers, ``ask`` the command that tells more."""
+    """One of the five; ``evidence`` are sentences with numbers, ``ask`` the command that tells more, of ``host``."""
 
     number: int
     title: str
     shown: bool
     evidence: tuple[str, ...]
+    host: str
     ask: str
 
 
@@ -66,7 +68,8 @@ def _counted_twice(seen: Seen) -> Story:
         title="4 guests, 16 vCPUs, and 24 in the books: who is the rest?",
         shown=promised == expected and recorded == expected + cast.EVACUATED.flavor.vcpus and bool(notes and found),
         evidence=tuple(evidence),
-        ask="stocktake explain VCPU",
+        host=cast.FIRST.name,
+        ask="explain VCPU",
     )
 
 
@@ -84,7 +87,8 @@ def _by_hand(seen: Seen) -> Story:
         title="A volume made by hand in the group that holds the guests' disks",
         shown=bool(found) and reserved == cast.FIRST.foreign[0][1],
         evidence=(*_sentences(found), f"DISK_GB in Placement: {_inventory_text(disk)}"),
-        ask="stocktake explain DISK_GB",
+        host=cast.FIRST.name,
+        ask="explain DISK_GB",
     )
 
 
@@ -110,7 +114,8 @@ def _no_valid_host(seen: Seen) -> Story:
             f"{cast.ASKED_VCPUS}: the largest single request is max_unit, which no ratio raises",
             *_sentences(zombies),
         ),
-        ask="stocktake explain VCPU",
+        host=cast.FIRST.name,
+        ask="explain VCPU",
     )
 
 
@@ -128,7 +133,8 @@ def _the_cycle(seen: Seen) -> Story:
             f"wrote: {report.writes_done}, because nothing differs any more; requests to Placement: {report.requests}",
             *_sentences(ghosts),
         ),
-        ask="stocktake audit",
+        host=cast.FIRST.name,
+        ask="audit",
     )
 
 
@@ -136,7 +142,8 @@ def _negative(seen: Seen) -> Story:
     report = seen.second
     free = {row.recorded.resource_class: row.free for row in seen.second_holds if row.recorded}
     over = [f for f in _of(report, "over-capacity") if f.finding.resource_class in ("VCPU", "DISK_GB")]
-    leaked = {f.finding.consumer_uuid for f in _of(report, "allocation-leaked")}
+    leaks = sorted(_of(report, "allocation-leaked"), key=lambda f: _name(report, f))
+    leaked = {f.finding.consumer_uuid for f in leaks}
     incoming = [
         row
         for row in report.ledger
@@ -150,14 +157,16 @@ def _negative(seen: Seen) -> Story:
         title=f"free vCPUs {_number(free.get('VCPU'))}, free disk {_number(free.get('DISK_GB'))}: leak or not?",
         shown=negative and counted and every and len(over) == 2,
         evidence=(
-            *_sentences(over),
+            *(f"over-capacity: {_overdrawn(f)}; expected: {f.finding.expected}" for f in over),
+            *(_leaked_sentence(report, f) for f in leaks),
             *(
                 f"instance {row.consumer_uuid} comes in by a resize that is accepted: it counts, {row.promised} VCPU"
                 for row in incoming
             ),
             verdict(report),
         ),
-        ask="stocktake explain VCPU",
+        host=cast.SECOND.name,
+        ask="explain VCPU",
     )
 
 
@@ -173,6 +182,23 @@ def verdict(report: AuditReport) -> str:
     return (
         f"verdict on {report.node}: leak, yes: {len(leaks)} consumers hold {', '.join(amounts)} without a right to it"
     )
+
+
+def _overdrawn(seen: SeenFinding) -> str:
+    """The numbers alone: whose they are is told once for all classes."""
+    facts, name = dict(seen.finding.facts), seen.finding.resource_class or ""
+    used, free, leaked = (amount(name, float(facts[fact] or 0)) for fact in ("used", "free", "leaked_amount"))
+    return f"{name}: {used} used, free {free}, {leaked} of it leaked"
+
+
+def _leaked_sentence(report: AuditReport, seen: SeenFinding) -> str:
+    held = seen.finding.actual.removeprefix("Placement records ")
+    return f"leaked: {_name(report, seen)} {seen.finding.consumer_uuid}: {held}"
+
+
+def _name(report: AuditReport, seen: SeenFinding) -> str:
+    names = (row.consumer_name for row in report.ledger if row.consumer_uuid == seen.finding.consumer_uuid)
+    return next(names, "")
 
 
 def _of(report: AuditReport, code: str, consumer: str | None = None) -> list[SeenFinding]:

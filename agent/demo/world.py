@@ -1,4 +1,4 @@
-"""Build the demo's world on real parts, and take it down again.
+"""Build the demo's world on real parts, each of which is noted for taking down as soon as it stands.
 
 A cell database on SQLite, a Placement process, volume groups on loop devices
 (or a recorded report where there are none), libvirt's test driver. Each host is
@@ -8,8 +8,10 @@ nothing. The cloud's own writes are made here too: rows and allocations.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime
+import urllib.parse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +21,9 @@ import sqlalchemy
 
 from agent.demo import cast, cell
 from agent.demo.cast import HOSTS, Guest, HostCast
+from agent.demo.interruptions import Interruptions
 from agent.demo.node_xml import node_xml
 from agent.demo.placement import TOKEN, Lifetime, PlacementServer, start_placement
-from agent.demo.recorded_group import RecordedGroup
 from agent.demo.volume_group import DemoGroup, VolumeGroupRig, lvm_conf, open_group
 from agent.errors import PlacementRejected
 from agent.model.nova import ComputeNode, Instance, Migration
@@ -46,46 +48,41 @@ class World:
         return self.folder / host.name / "stocktake.conf"
 
     @property
-    def is_recorded(self) -> bool:
-        """Whether the volume groups are recorded reports and not real ones."""
-        return any(isinstance(group, RecordedGroup) for group in self.groups)
+    def has_real_groups(self) -> bool:
+        """Whether there is a volume group that lvm2 can be asked about."""
+        return any(isinstance(group, VolumeGroupRig) for group in self.groups)
 
 
-def build(folder: Path, lifetime: Lifetime, tell: Callable[[str], None]) -> World:
-    """The world before any agent has looked at it; ``tell`` gets a line for each part. Cleans up after a failure."""
+def build(
+    folder: Path,
+    lifetime: Lifetime,
+    tell: Callable[[str], None],
+    standing: contextlib.ExitStack,
+    interruptions: Interruptions,
+) -> World:
+    """The world before any agent has looked at it; ``tell`` gets a line for each part, and may raise.
+
+    ``standing`` gets to know of each part as soon as it stands, and takes down what it knows.
+    """
     tell("Placement on SQLite, in a process of its own")
-    placement = start_placement(folder / "placement", lifetime=lifetime)
-    groups: tuple[DemoGroup, ...] = ()
-    try:
-        groups = tuple(_group(folder, host) for host in HOSTS)
-        for group in groups:
-            tell(f"volume group {group.name}: {group.told}")
-        world = World(folder=folder, placement=placement, groups=groups, lvm_folder=folder / "lvm")
-        _see_only(world)
-        tell("a cell database on SQLite with nova's tables, two hypervisors of libvirt's test driver")
+    placement = start_placement(folder / "placement", lifetime=lifetime, waiting=interruptions.allowed)
+    standing.callback(placement.stop)
+    groups = tuple(_group(folder, host, tell, standing) for host in HOSTS)
+    world = World(folder=folder, placement=placement, groups=groups, lvm_folder=folder / "lvm")
+    _see_only(world)
+    tell("a cell database on SQLite with nova's tables, two hypervisors of libvirt's test driver")
+    with interruptions.allowed():
         _fill_cell(folder / "cell.sqlite")
         for host in HOSTS:
             _configure(world, host)
         _second_host_as_it_was(world)
-    except BaseException:
-        _end(placement, groups)
-        raise
     return world
 
 
-def close(world: World) -> None:
-    """Leave nothing behind but the folder."""
-    _end(world.placement, world.groups)
-
-
-def _end(placement: PlacementServer, groups: tuple[DemoGroup, ...]) -> None:
-    placement.stop()
-    for group in groups:
-        group.close()
-
-
-def _group(folder: Path, host: HostCast) -> DemoGroup:
+def _group(folder: Path, host: HostCast, tell: Callable[[str], None], standing: contextlib.ExitStack) -> DemoGroup:
     group = open_group(folder, host.group, host.disk_gib * GIB + _LVM_METADATA_BYTES)
+    standing.callback(group.close)
+    tell(f"volume group {group.name}: {group.told}")
     for guest in host.guests:
         group.add_volume(f"{guest.uuid}_disk", guest.flavor.root_gib * GIB)
     for name, gib in host.foreign:
@@ -112,7 +109,7 @@ host = {host.name}
 state_path = {folder}
 cpu_allocation_ratio = {host.cpu_ratio}
 [libvirt]
-connection_uri = test://{folder}/node.xml
+connection_uri = test://{urllib.parse.quote(str(folder))}/node.xml
 images_type = lvm
 images_volume_group = {host.group}
 [database]

@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import json
 import os
-import re
+import shutil
 import signal
 import subprocess
 import sys
-import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from tests.rigs.lvm import make_group, script
 from tests.rigs.wait import until
 
 STOCKTAKE = str(Path(sys.executable).parent / "stocktake")
 
 
-def run(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(
+    tmp_path: Path, *arguments: str, environment: Mapping[str, str] | None = None, program: str = STOCKTAKE
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [STOCKTAKE, "demo", *arguments],
+        [program, "demo", *arguments],
         capture_output=True,
         text=True,
         timeout=120,
-        env={**os.environ, "TMPDIR": str(tmp_path)},
+        env={**os.environ, "TMPDIR": str(tmp_path), **(environment or {})},
         stdin=subprocess.DEVNULL,
         check=False,
     )
@@ -35,8 +38,7 @@ def document(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo")
     done = run(folder, "-f", "json")
     assert done.returncode == 0, done.stderr
-    assert list(folder.iterdir()) == []
-    assert str(folder) not in subprocess.run(["losetup", "-a"], capture_output=True, text=True, check=False).stdout
+    assert_nothing_is_left(folder)
     return json.loads(done.stdout)  # the whole of stdout, and nothing else on it
 
 
@@ -99,48 +101,239 @@ def test_the_top_level_is_the_first_host(document):
     assert set(document["hosts"]) == {"stocktake-demo-1", "stocktake-demo-2"}
 
 
-def test_kept_it_answers_explain_and_ends_as_it_says(tmp_path):
-    done = run(tmp_path, "--keep")
+def kept_command(said: str, host: str, asked: str) -> str:
+    """The one line with which ``asked`` is asked of this host, as it can be copied."""
+    lines = {line.strip().removeprefix("ask it yourself: ") for line in said.splitlines()}
+    (line,) = [line for line in lines if line.endswith(asked) and f"/{host}/stocktake.conf" in line]
+    return line
+
+
+def end_as_told(said: str) -> subprocess.CompletedProcess[str]:
+    ending = said[said.index("End it") :].splitlines()[1:]
+    return subprocess.run(["sh", "-e", "-c", "\n".join(ending)], capture_output=True, text=True, check=False)
+
+
+def copied(line: str) -> str:
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=60, check=False)
+    assert "not found" not in done.stderr
+    return done.stdout
+
+
+def test_kept_it_answers_what_it_says_and_ends_as_it_says(tmp_path):
+    folder = tmp_path / "with a blank"
+    folder.mkdir()
+    done = run(folder, "--keep")
     assert done.returncode == 0, done.stderr
-    pid = int(re.search(r"Placement is process (\d+)", done.stderr)[1])
     try:
-        lvm = re.search(r"export LVM_SYSTEM_DIR=(\S+)", done.stderr)
-        environment = {**os.environ, **({"LVM_SYSTEM_DIR": lvm[1]} if lvm else {})}
-        config = re.search(r"--config-file (\S+) explain VCPU", done.stderr)[1]
-        asked = subprocess.run(
-            [STOCKTAKE, "--config-file", config, "explain", "VCPU"],
-            capture_output=True,
-            text=True,
-            env=environment,
-            timeout=60,
-            check=False,
-        )
-        assert "VCPU promised 16" in asked.stdout
-        assert "contributes 0" in asked.stdout
+        # Asked for in two places, and the same in both; copied as it stands, it works from anywhere.
+        asked = kept_command(done.stdout + done.stderr, "stocktake-demo-1", "explain VCPU")
+        assert asked in done.stdout
+        assert asked in done.stderr
+        answer = copied(asked)
+        assert "VCPU promised 16" in answer
+        assert "contributes 0" in answer
+        assert "7 allocation-leaked" in copied(kept_command(done.stdout, "stocktake-demo-2", "explain VCPU"))
+        assert "reserved 120 GiB" in copied(kept_command(done.stdout, "stocktake-demo-1", "explain DISK_GB"))
+        assert "compute-node-orphaned" in copied(kept_command(done.stdout, "stocktake-demo-1", "audit"))
     finally:
-        ending = done.stderr[done.stderr.index("End it") :].splitlines()[1:]
-        ended = subprocess.run(["sh", "-e", "-c", "\n".join(ending)], capture_output=True, text=True, check=False)
+        ended = end_as_told(done.stderr)
     assert ended.returncode == 0, ended.stderr
-    assert list(tmp_path.iterdir()) == []
-    until(lambda: not Path(f"/proc/{pid}").exists(), 10, "Placement has ended")
+    until(lambda: not processes_of(folder), 10, "Placement has ended")
+    assert_nothing_is_left(folder)
 
 
-def test_interrupted_it_leaves_nothing_behind(tmp_path):
-    process = subprocess.Popen(
+def test_kept_the_document_holds_the_commands_too(tmp_path):
+    done = run(tmp_path, "--keep", "-f", "json")
+    try:
+        asks = [story["ask"] for story in json.loads(done.stdout)["stories"]]
+        assert all(f"{tmp_path}/stocktake-demo-" in ask and STOCKTAKE in ask for ask in asks)
+    finally:
+        ended = end_as_told(done.stderr)
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_kept_but_unread_nothing_is_kept(tmp_path):
+    with subprocess.Popen(
+        [STOCKTAKE, "demo", "--keep"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.wait(60) != 0
+    assert_nothing_is_left(tmp_path)
+
+
+def test_not_kept_it_says_that_keep_gives_the_command(text):
+    hints = [line.strip() for line in text.splitlines() if "ask it yourself" in line]
+    assert len(hints) == 5
+    assert all("--keep" in hint and "stocktake explain" not in hint for hint in hints)
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    """For people; the program is called by its bare name."""
+    path = f"{Path(STOCKTAKE).parent}:{os.environ['PATH']}"
+    done = run(tmp_path_factory.mktemp("demo"), environment={"PATH": path}, program="stocktake")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def section(text: str, begin: str, end: str) -> list[str]:
+    return text[text.index(begin) :].split(end, maxsplit=1)[0].splitlines()[1:]
+
+
+def test_findings_are_told_apart_and_in_an_order_for_people(text):
+    second = text[text.index("=== stocktake-demo-2") :]
+    rows = [line.split() for line in section(second, "Findings (", "\n\n")[2:]]
+    assert [(row[0], row[1], row[-1]) for row in rows] == [
+        *(("error", "allocation-leaked", f"gone-{number}") for number in range(1, 8)),
+        ("error", "consumer-on-several-providers", "billing"),
+        ("error", "over-capacity", "DISK_GB"),
+        ("error", "over-capacity", "VCPU"),
+    ]
+
+
+def test_story_5_names_each_leaked_consumer_once_and_ends_with_the_verdict(text, document):
+    told = section(text, "--- Story 5", "ask it yourself")
+    leaked = {f["consumer_uuid"] for f in findings(document["hosts"]["stocktake-demo-2"], "allocation-leaked")}
+    assert len(leaked) == 7
+    assert [" ".join(told).count(uuid) for uuid in leaked] == [1] * 7
+    bullets = [line for line in told if line.startswith("  * ")]
+    assert bullets[-1].startswith("  * verdict on stocktake-demo-2: leak, yes: 7 consumers hold 71 VCPU")
+
+
+def test_nothing_is_wider_than_a_terminal_of_120(text):
+    assert [line for line in text.splitlines() if len(line) > 120] == []
+
+
+# Part of a progress line after which the demo is ended: each that it tells on its way.
+MOMENTS = ("Placement on", "demo-1-vg", "demo-2-vg", "cell database", "first audit", "demo-1: two", "demo-2: two")
+ENDINGS = ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129))
+
+
+def started(tmp_path: Path, **environment: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
         [STOCKTAKE, "demo"],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "TMPDIR": str(tmp_path)},
+        env={**os.environ, "TMPDIR": str(tmp_path), **environment},
     )
-    assert process.stderr is not None
-    began = time.monotonic()
-    for line in process.stderr:
-        if "volume group" in line or time.monotonic() - began > 60:
-            break
-    process.send_signal(signal.SIGINT)
-    process.stderr.read()
-    assert process.wait(30) != 0
-    process.stderr.close()
-    assert list(tmp_path.iterdir()) == []
-    assert str(tmp_path) not in subprocess.run(["losetup", "-a"], capture_output=True, text=True, check=False).stdout
+
+
+def loops_over(folder: Path) -> list[str]:
+    listed = subprocess.run(["losetup", "-a"], capture_output=True, text=True, check=False).stdout
+    return [line for line in listed.splitlines() if str(folder) in line]
+
+
+def processes_of(folder: Path) -> list[str]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_text().split("\0")
+        except OSError:
+            continue
+        if any(str(folder) in word for word in words):
+            found.append(" ".join(words))
+    return found
+
+
+def assert_nothing_is_left(folder: Path) -> None:
+    assert list(folder.iterdir()) == []
+    assert loops_over(folder) == []
+    assert processes_of(folder) == []
+
+
+@pytest.mark.parametrize(
+    ("moment", "number"),
+    [*((moment, signal.SIGTERM) for moment in MOMENTS), *((moment, signal.SIGINT) for moment in MOMENTS[:4])],
+)
+def test_ended_at_any_moment_it_leaves_nothing_behind(tmp_path, moment, number):
+    with started(tmp_path) as process:
+        assert process.stderr is not None
+        seen = any(moment in line for line in process.stderr)
+        process.send_signal(number)
+        # Whoever is impatient must not cut the cleaning short.
+        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
+        said = process.stderr.read()
+        code = process.wait(30)
+    assert seen
+    assert code in dict(ENDINGS).values()
+    assert "Traceback" not in said
+    assert_nothing_is_left(tmp_path)
+
+
+@pytest.mark.parametrize(("number", "code"), ENDINGS, ids=str)
+def test_the_exit_code_tells_the_signal(tmp_path, number, code):
+    with started(tmp_path) as process:
+        assert process.stderr is not None
+        assert any("cell database" in line for line in process.stderr)
+        process.send_signal(number)
+        process.stderr.read()
+        assert process.wait(30) == code
+
+
+def test_whose_reader_leaves_it_leaves_nothing_behind(tmp_path):
+    with started(tmp_path) as process:
+        assert process.stderr is not None
+        assert any("cell database" in line for line in process.stderr)
+        process.stderr.close()
+        assert process.wait(60) != 0
+    assert_nothing_is_left(tmp_path)
+
+
+def broken(folder: Path, command: str, good_runs: int) -> dict[str, str]:
+    """A PATH in which this command works so many times and then fails."""
+    real = shutil.which(command, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
+    script(
+        folder / "bin",
+        command,
+        f'echo run >>"{folder}/runs"\n[ "$(wc -l <"{folder}/runs")" -le {good_runs} ] && exec {real} "$@"\n'
+        f"echo '{command}: no more' >&2; exit 5",
+    )
+    return {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(
+    ("command", "good_runs", "code"),
+    [("vgcreate", 0, 0), ("vgcreate", 1, 0), ("lvcreate", 0, 1), ("lvcreate", 3, 1), ("lvcreate", 5, 1)],
+)
+def test_where_lvm2_fails_half_way_nothing_is_left(tmp_path, command, good_runs, code):
+    make_group(tmp_path, "probe").close()
+    (tmp_path / "tmp").mkdir()
+    done = run(tmp_path / "tmp", "-f", "json", environment=broken(tmp_path, command, good_runs))
+    assert done.returncode == code, done.stderr
+    failure = f"{command} ended with 5: {command}: no more"
+    if code:
+        assert done.stdout == ""
+        assert done.stderr.splitlines()[-1] == f"stocktake demo: {failure}"
+    else:
+        assert any(failure in line for line in json.loads(done.stdout)["simulated"])
+    assert "Traceback" not in done.stderr
+    assert_nothing_is_left(tmp_path / "tmp")
+
+
+@pytest.mark.root
+def test_without_losetup_the_groups_are_recorded_and_nothing_is_left(tmp_path):
+    (tmp_path / "tmp").mkdir()
+    done = run(tmp_path / "tmp", "-f", "json", environment=broken(tmp_path, "losetup", 0))
+    assert done.returncode == 0, done.stderr
+    assert any("losetup ended with 5" in line for line in json.loads(done.stdout)["simulated"])
+    assert_nothing_is_left(tmp_path / "tmp")
+
+
+def test_where_placement_cannot_start_it_says_so_in_one_line(tmp_path):
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "odd" / "waitress.py").write_text("raise ImportError('no waitress today')\n")
+    done = run(tmp_path / "tmp", "-f", "json", environment={"PYTHONPATH": str(tmp_path / "odd")})
+    assert (done.returncode, done.stdout) == (1, "")
+    first, last = done.stderr.splitlines()
+    assert first.endswith("Placement on SQLite, in a process of its own")
+    assert last.startswith("stocktake demo: placement: the server did not start")
+    assert "no waitress today" in last
+    assert_nothing_is_left(tmp_path / "tmp")

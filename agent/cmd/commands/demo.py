@@ -1,20 +1,36 @@
-"""``stocktake demo``: five stories on real parts, told and checked; leaves nothing behind unless it is asked to."""
+"""``stocktake demo``: five stories on real parts, told and checked; leaves nothing behind unless it is asked to.
+
+However it ends: done, failed, by a signal, or because nobody reads any more.
+"""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import os
+import shlex
 import shutil
 import sys
 import tempfile
 import time
+import traceback
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cliff.command import Command
 
+from agent.errors import AgentError
+
 if TYPE_CHECKING:
+    from agent.demo.interruptions import Interruptions
+    from agent.demo.outcome import DemoRun
     from agent.demo.world import World
+
+NOT_SHOWN = 1
+# 128 + the signal's number, as a shell counts.
+BY_SIGNAL = 128
 
 
 class Demo(Command):
@@ -30,46 +46,78 @@ class Demo(Command):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """0 when all five stories were shown, else 1."""
-        from agent.cmd.demo_run import run
-        from agent.demo import world
-        from agent.demo.document import demo_document, demo_text
-        from agent.demo.placement import Lifetime
+        """0 when all five stories were shown, 128 + the number when a signal ended it, else 1."""
+        from agent.demo.interruptions import Interrupted
 
         missing = _missing_packages()
         if missing:
-            sys.stderr.write(f"stocktake demo: needs {missing}: pip install stocktake[demo]\n")
-            return 1
-        tell = _Progress()
-        folder = Path(tempfile.mkdtemp(prefix="stocktake-demo-"))
-        kept = False
+            return _failed(f"needs {missing}: pip install stocktake[demo]")
         try:
-            built = world.build(folder, Lifetime.KEPT if parsed_args.keep else Lifetime.WITH_US, tell)
-            try:
-                ran = run(built, tell)
-                kept = parsed_args.keep
-            finally:
-                if not kept:
-                    world.close(built)
-        finally:
-            if not kept:
-                shutil.rmtree(folder, ignore_errors=True)
+            ran = _shown(keep=parsed_args.keep, form=parsed_args.format)
+        except Interrupted as signal:
+            return BY_SIGNAL + signal.number
+        except BrokenPipeError:
+            raise
+        except (AgentError, OSError) as error:
+            if self.app.options.debug:
+                traceback.print_exc()
+            return _failed(str(error))
+        return 0 if all(story.shown for story in ran.stories) else NOT_SHOWN
+
+
+def _shown(*, keep: bool, form: str) -> DemoRun:
+    """Build, run and print. Whatever was made is noted in ``standing`` before a signal can end us."""
+    from agent.cmd.demo_run import run
+    from agent.demo import world
+    from agent.demo.interruptions import Interruptions
+    from agent.demo.placement import Lifetime
+
+    with Interruptions() as interruptions, contextlib.ExitStack() as standing:
+        tell = _Progress(interruptions)
+        folder = Path(tempfile.mkdtemp(prefix="stocktake-demo-"))
+        standing.callback(shutil.rmtree, folder, ignore_errors=True)
+        lifetime = Lifetime.KEPT if keep else Lifetime.WITH_US
+        built = world.build(folder, lifetime, tell, standing, interruptions)
+        with interruptions.allowed():
+            ran = run(built, tell)
+            if keep:
+                tell("done")
+                commands = _commands(built)
+                _answer(ran, form, commands)
+                sys.stderr.write(_how_to_end(built, commands) + "\n")
+        if keep:
+            # Only now: what nobody was told of must not be kept.
+            standing.pop_all()
+    if not keep:
         tell("done")
-        document = parsed_args.format == "json"
-        sys.stdout.write(json.dumps(demo_document(ran), indent=2) + "\n" if document else demo_text(ran))
-        if kept:
-            sys.stderr.write(_how_to_end(built) + "\n")
-        return 0 if all(story.shown for story in ran.stories) else 1
+        _answer(ran, form, {})
+    return ran
+
+
+def _answer(ran: DemoRun, form: str, commands: Mapping[str, str]) -> None:
+    from agent.demo.document import demo_document, demo_text
+
+    document = form == "json"
+    text = json.dumps(demo_document(ran, commands), indent=2) + "\n" if document else demo_text(ran, commands)
+    sys.stdout.write(text)
+    sys.stdout.flush()
 
 
 class _Progress:
-    """A line and the time so far on stderr for each step."""
+    """A line and the time so far on stderr for each step; a signal may end us there."""
 
-    def __init__(self) -> None:
+    def __init__(self, interruptions: Interruptions) -> None:
+        self._interruptions = interruptions
         self._began = time.monotonic()
 
     def __call__(self, step: str) -> None:
-        sys.stderr.write(f"[demo {time.monotonic() - self._began:5.1f} s] {step}\n")
+        with self._interruptions.allowed():
+            sys.stderr.write(f"[demo {time.monotonic() - self._began:5.1f} s] {step}\n")
+
+
+def _failed(why: str) -> int:
+    sys.stderr.write(f"stocktake demo: {why}\n")
+    return NOT_SHOWN
 
 
 def _missing_packages() -> str:
@@ -79,21 +127,38 @@ def _missing_packages() -> str:
     return ", ".join(name for module, name in wanted.items() if importlib.util.find_spec(module) is None)
 
 
-def _how_to_end(built: World) -> str:
+def _program() -> str:
+    """How a shell finds this program again, from wherever it stands."""
+    called = sys.argv[0]
+    found = shutil.which(Path(called).name)
+    # By its bare name a script is called with the path that PATH gave.
+    if found is not None and os.path.abspath(found) == os.path.abspath(called):
+        return Path(called).name
+    return os.path.abspath(called) if os.sep in called else called
+
+
+def _commands(built: World) -> dict[str, str]:
+    """How a question to each host's agent begins, to be copied as it stands."""
     from agent.demo.cast import HOSTS
+
+    # Not an assignment: quoted for a folder with a blank, it would be none any more.
+    view = ["env", f"LVM_SYSTEM_DIR={built.lvm_folder}"] if built.has_real_groups else []
+    return {host.name: shlex.join([*view, _program(), "--config-file", str(built.config_file(host))]) for host in HOSTS}
+
+
+def _how_to_end(built: World, commands: Mapping[str, str]) -> str:
+    from agent.demo.recorded_group import RecordedGroup
     from agent.demo.volume_group import VolumeGroupRig
 
-    asks = [f"  stocktake --config-file {built.config_file(host)} explain VCPU" for host in HOSTS]
     devices = [group.device for group in built.groups if isinstance(group, VolumeGroupRig) and group.device]
+    recorded = [group.name for group in built.groups if isinstance(group, RecordedGroup)]
     lines = [
         f"Kept in {built.folder}. Placement is process {built.placement.pid} at {built.placement.url}. Ask it:",
-        f"  export LVM_SYSTEM_DIR={built.lvm_folder}"
-        if devices
-        else "  (the volume groups were recorded reports: what rests on lvm cannot be read any more)",
-        *asks,
+        *(f"  (volume group {name} was a recorded report, which cannot be read any more)" for name in recorded),
+        *(f"  {command} explain VCPU" for command in commands.values()),
         "End it (the volume groups end with their files):",
-        f"  unset LVM_SYSTEM_DIR; kill {built.placement.pid}",
+        f"  kill {built.placement.pid}",
         *(f"  losetup --detach {device}" for device in devices),
-        f"  rm -r {built.folder}",
+        f"  rm -r {shlex.quote(str(built.folder))}",
     ]
     return "\n".join(lines)
