@@ -24,6 +24,7 @@ from typing import Protocol
 import libvirt
 from oslo_log import log as logging
 
+from agent.errors import SourceUnavailable
 from agent.sources import libvirt_connection
 
 LOG = logging.getLogger(__name__)
@@ -167,9 +168,9 @@ class LibvirtEvents:
         try:
             link = _Link(libvirt_connection.open_read_only(self._uri))
             self._register(link)
-        except libvirt.libvirtError as error:
+        except (libvirt.libvirtError, SourceUnavailable) as error:
             if failures == 0:
-                LOG.warning("libvirt events unavailable", extra={"uri": self._uri, "error": error.get_error_message()})
+                LOG.warning("libvirt events unavailable", extra={"uri": self._uri, "error": str(error)})
             if link is not None:
                 _take_down(link)
             return None

@@ -15,7 +15,7 @@ from agent.sources.base import Deadline
 from agent.sources.libvirt_events import CONNECTED, DISCONNECTED, Backoff, LibvirtEvents, LinkState
 from agent.sources.libvirt_host import HostPlace, LibvirtHost
 from agent.sources.reader_thread import ReaderThread
-from tests.rigs.domains import domain_xml
+from tests.rigs.domains import domain_xml, node_xml
 from tests.rigs.libvirtd import libvirtd_program, private_libvirtd, system_libvirtd
 from tests.rigs.wait import until
 
@@ -87,6 +87,17 @@ class TestInProcess:
         assert listener.told[0] == "up"
         assert set(listener.told[1:]) == {domain.UUIDString()}
         connection.close()
+
+    def test_a_file_that_is_missing_is_told_once_and_waited_for(self, watch, tmp_path, capfd, caplog):
+        path = tmp_path / "node.xml"
+        source, _reasons, listener = watch(f"test://{path}")
+        until(lambda: source.state is LinkState.DOWN and caplog.records, LONG_S, "the first failure")
+        path.write_text(node_xml(cpus=1, memory_mib=1024))
+        up(source)
+        assert listener.told == ["up"]
+        assert capfd.readouterr().err == ""
+        (warning,) = [record for record in caplog.records if record.levelname == "WARNING"]
+        assert str(path) in warning.error
 
     def test_nothing_comes_after_stop(self, watch):
         source, reasons, _listener = watch("test:///default")

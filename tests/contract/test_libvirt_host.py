@@ -5,6 +5,7 @@ import re
 import signal
 import uuid
 from pathlib import Path
+from urllib.parse import quote
 
 import libvirt
 import pytest
@@ -67,6 +68,16 @@ def node_file(tmp_path):
 
 
 class TestTestDriver:
+    @pytest.mark.parametrize("made", [lambda path: None, Path.mkdir], ids=["missing", "a folder"])
+    def test_a_file_that_cannot_be_opened_is_named_and_libvirt_prints_nothing(self, tmp_path, host_at, capfd, made):
+        path = tmp_path / "no node.xml"
+        made(path)
+        source = host_at(f"test://{quote(str(path))}")
+        for _ in range(2):
+            with pytest.raises(SourceUnavailable, match=f"{path} cannot be opened"):
+                read(source)
+        assert capfd.readouterr().err == ""
+
     def test_the_host_is_what_its_file_says(self, node_file, tmp_path, host_at):
         (tmp_path / "meminfo").write_text("MemFree: 1048576 kB\nBuffers: 0 kB\nCached: 1048576 kB\n")
         facts = read(host_at(f"test://{node_file}", proc_root=tmp_path))
