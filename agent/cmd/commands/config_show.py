@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
-from agent.cmd.commands.base import ListCommand, Listing
+from agent.cmd.commands.base import ListCommand, Listing, Row, terminal_width
+
+#: Columns of a value, however narrow the terminal is.
+NARROWEST = 24
+#: What the table draws in a line beside the four cells.
+BORDERS = 13
 
 
 class ConfigShow(ListCommand):
@@ -19,4 +25,23 @@ class ConfigShow(ListCommand):
 
         loaded = load(self.app.options.config_file, self.app.options.config_dir)
         rows = tuple(tuple(row) for row in loaded.rows())
-        return Listing(self.COLUMNS, rows, self.COLUMNS, rows), CLEAN
+        return Listing(self.COLUMNS, rows, self.COLUMNS, _people(rows, terminal_width())), CLEAN
+
+
+def _people(rows: Sequence[Row], width: int) -> tuple[Row, ...]:
+    """The rows with each value on lines so short that the table fits the terminal where it can."""
+    widest = sum(max((len(row[column]) for row in rows), default=0) for column in (0, 1, 3))
+    room = max(NARROWEST, width - widest - BORDERS)
+    return tuple((group, option, _folded(value, room), origin) for group, option, value, origin in rows)
+
+
+def _folded(value: str, room: int) -> str:
+    import textwrap
+
+    from agent.telemetry.wording import printable
+
+    text = printable(value)
+    if len(text) <= room:
+        return text
+    # oslo's lists have no blanks: without one after the comma they would be cut in the middle of a name.
+    return "\n".join(textwrap.wrap(text.replace(",", ", "), room, break_on_hyphens=False))

@@ -219,3 +219,16 @@ def test_no_command_loads_oslo_service_so_none_has_to_choose_its_backend():
     loaded = set(done.stdout.split())
     assert "agent.audit" in loaded
     assert {name for name in loaded if name.startswith(("oslo_service", "eventlet", "futurist"))} == set()
+
+
+@pytest.mark.parametrize("columns", ["80", "160"])
+def test_config_show_for_people_is_narrow_and_for_programs_whole(config, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    table = stocktake("--config-file", config(), "config", "show").stdout
+    rows = stocktake("--config-file", config(), "config", "show", "-f", "json").document
+    whole = {row["option"]: row["value"] for row in rows}["default_log_levels"]
+    others = sum(max(len(row[name]) for row in rows) for name in ("group", "option", "origin"))
+    assert max(map(len, table.splitlines())) <= max(int(columns), others + 24 + 13)
+    assert len(whole) > 300
+    cells = [line.split("|")[3].strip() for line in table.splitlines() if line.startswith("|")]
+    assert whole.replace(",", "") in "".join(cells).replace(",", "").replace(" ", ""), "nothing is left out"
