@@ -1,0 +1,54 @@
+"""When a signal may end the demo: never while something is half made or being taken down, and only once."""
+
+import signal
+
+import pytest
+
+from agent.demo.interruptions import ENDINGS, Interrupted, Interruptions
+
+
+@pytest.mark.parametrize("number", ENDINGS)
+def test_where_it_is_allowed_it_raises_at_once(number):
+    with Interruptions() as interruptions, pytest.raises(Interrupted) as raised, interruptions.allowed():
+        signal.raise_signal(number)
+    assert raised.value.number == number
+
+
+def test_elsewhere_it_waits_for_the_next_place_where_it_is_allowed():
+    with Interruptions() as interruptions:
+        signal.raise_signal(signal.SIGTERM)
+        made = "whole"
+        with pytest.raises(Interrupted), interruptions.allowed():
+            made = "half"
+    assert made == "whole"
+
+
+def test_a_second_signal_does_not_cut_the_cleaning_short():
+    with Interruptions() as interruptions:
+        with pytest.raises(Interrupted), interruptions.allowed():
+            try:
+                signal.raise_signal(signal.SIGTERM)
+            finally:
+                signal.raise_signal(signal.SIGINT)
+                cleaned = True
+        signal.raise_signal(signal.SIGINT)
+    assert cleaned
+
+
+def test_after_an_inner_block_the_outer_one_still_listens():
+    with Interruptions() as interruptions, pytest.raises(Interrupted), interruptions.allowed():
+        with interruptions.allowed():
+            pass
+        signal.raise_signal(signal.SIGTERM)
+
+
+def test_handlers_are_put_back_and_an_ignored_signal_stays_ignored():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        of_int = signal.getsignal(signal.SIGINT)
+        with Interruptions() as interruptions, interruptions.allowed():
+            signal.raise_signal(signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        assert signal.getsignal(signal.SIGINT) is of_int
+    finally:
+        signal.signal(signal.SIGHUP, before)
