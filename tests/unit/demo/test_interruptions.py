@@ -24,22 +24,31 @@ def test_elsewhere_it_waits_for_the_next_place_where_it_is_allowed():
 
 
 def test_a_second_signal_does_not_cut_the_cleaning_short():
+    cleaned = []
     with Interruptions() as interruptions:
         with pytest.raises(Interrupted), interruptions.allowed():
-            try:
-                signal.raise_signal(signal.SIGTERM)
-            finally:
-                signal.raise_signal(signal.SIGINT)
-                cleaned = True
+            made_then_cleaned(cleaned)
         signal.raise_signal(signal.SIGINT)
-    assert cleaned
+    assert cleaned == ["whole"]
+
+
+def made_then_cleaned(cleaned):
+    try:
+        signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.raise_signal(signal.SIGINT)
+        cleaned.append("whole")
 
 
 def test_after_an_inner_block_the_outer_one_still_listens():
     with Interruptions() as interruptions, pytest.raises(Interrupted), interruptions.allowed():
-        with interruptions.allowed():
-            pass
-        signal.raise_signal(signal.SIGTERM)
+        raised_after_an_inner_block(interruptions)
+
+
+def raised_after_an_inner_block(interruptions):
+    with interruptions.allowed():
+        pass
+    signal.raise_signal(signal.SIGTERM)
 
 
 def test_handlers_are_put_back_and_an_ignored_signal_stays_ignored():
