@@ -146,12 +146,15 @@ class PlacementDenied(PlacementError):
 
 
 class LockHeld(AgentError):
-    """Another process of this host holds the write lock; ``holder`` says which."""
+    """The write lock is not ours to take: another process of this host holds it, or its file is out of reach.
 
-    def __init__(self, path: str, holder: str) -> None:
-        super().__init__(f"{path} is held by {holder}")
+    ``problem`` ends the sentence that the lock's path begins.
+    """
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(f"{path} {problem}")
         self.path = path
-        self.holder = holder
+        self.problem = problem
 
 
 class AuditCancelled(AgentError):

@@ -48,7 +48,7 @@ class FileLock:
         try:
             return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise LockHeld(self._path, f"nobody, but it cannot be opened: {error.strerror}") from error
+            raise LockHeld(self._path, f"cannot be opened: {error.strerror}") from error
 
     def _acquire(self, descriptor: int) -> None:
         give_up_at = time.monotonic() + self._wait_s
@@ -57,9 +57,9 @@ class FileLock:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
                 if error.errno not in {errno.EWOULDBLOCK, errno.EINTR}:
-                    raise LockHeld(self._path, f"nobody, but locking failed: {error.strerror}") from error
+                    raise LockHeld(self._path, f"cannot be locked: {error.strerror}") from error
                 if time.monotonic() >= give_up_at:
-                    raise LockHeld(self._path, _holder(descriptor)) from error
+                    raise LockHeld(self._path, f"is held by {_holder(descriptor)}") from error
                 time.sleep(POLL_S)
             else:
                 return

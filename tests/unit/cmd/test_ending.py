@@ -29,7 +29,7 @@ def run(error):
         (SourceUnavailable("report", "there is none"), 75, "stocktake: report: there is none"),
         (SourceInconsistent("report", "garbage"), 75, "stocktake: report: garbage"),
         (PlacementDenied("who are you", status=401), 75, "stocktake: placement: who are you (HTTP 401)"),
-        (LockHeld("/run/lock", "pid 7 (x)"), 75, "stocktake: /run/lock is held by pid 7 (x)"),
+        (LockHeld("/run/lock", "is held by pid 7 (x)"), 75, "stocktake: /run/lock is held by pid 7 (x)"),
         (PlacementRejected("malformed", status=400), 1, "stocktake: placement: malformed (HTTP 400)"),
         (SystemExit(2), 127, ""),
         (SystemExit(0), 0, ""),
