@@ -17,7 +17,7 @@ from agent.config.files import ConfigFile, group_name
 INSTEAD = {
     ("DEFAULT", "state_path"): "ours is [agent] state_dir; nova's is read from nova.conf",
     ("DEFAULT", "transport_url"): "the state source conductor is not built yet: set [state] source = sql or none",
-    ("DEFAULT", "lock_path"): "the write lock lies in [agent] run_dir",
+    ("DEFAULT", "lock_path"): "the write lock is the file lock in [agent] state_dir",
     ("database", "connection"): "the cell database is [state] connection",
 }
 

@@ -2,6 +2,7 @@
 
 import configparser
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -76,3 +77,28 @@ def test_libvirt_is_not_required_and_a_bad_configuration_is_not_retried(service)
 @pytest.mark.parametrize("option", ["PrivateDevices", "PrivateUsers", "ProtectClock", "DeviceAllow", "DynamicUser"])
 def test_nothing_hides_block_devices_from_lvm(service, option):
     assert option not in service
+
+
+def test_the_readme_s_commands_make_the_unit_start_the_environment_they_install(tmp_path):
+    """The block as it is written, but for its folders; pip and systemd are not asked."""
+    (block,) = re.findall(r"## Install it.*?```console\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    commands = [text.replace("\\\n", " ") for text in re.split(r"^# ", block, flags=re.MULTILINE) if text]
+    venv = tmp_path / "opt/stocktake"
+    for source, target in (
+        (UNIT, venv / "lib/systemd/system/stocktake-agent.service"),
+        (ROOT / "systemd/stocktake.conf", venv / "lib/tmpfiles.d/stocktake.conf"),
+    ):
+        target.parent.mkdir(parents=True)
+        shutil.copy(source, target)
+    (tmp_path / "usr/local/bin").mkdir(parents=True)
+    for command in commands:
+        if command.startswith(("install ", "printf ", "ln ")):
+            here = re.sub(r"(?<=\s)(/(?:etc|usr|opt))/", rf"{tmp_path}\1/", command)
+            subprocess.run(["sh", "-euc", here], check=True, timeout=20)
+    unit = tmp_path / "etc/systemd/system/stocktake-agent.service"
+    lines = (unit.read_text() + (unit.with_name(f"{unit.name}.d") / "path.conf").read_text()).splitlines()
+    started = [line.removeprefix("ExecStart=") for line in lines if line.startswith("ExecStart=")]
+    # An empty one forgets those before it: what counts is what comes after.
+    assert started[started.index("") + 1 :] == ["/opt/stocktake/bin/stocktake-agent"]
+    assert (tmp_path / "usr/local/bin/stocktake").readlink() == venv / "bin/stocktake"
+    assert commands[-1].strip() == "systemctl daemon-reload"

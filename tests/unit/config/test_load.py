@@ -178,3 +178,8 @@ def test_a_loaded_configuration_makes_a_client_with_bounded_calls(tmp_path):
     client_from_conf(loaded.conf)
     assert loaded.value("placement", "timeout") == 10
     assert loaded.value("placement", "connect_retries") == loaded.value("placement", "status_code_retries") == 2
+
+
+def test_who_looks_for_the_lock_is_told_where_it_is(tmp_path):
+    (problem,) = problems_of([str(write(tmp_path, "a.conf", ALONE + "[DEFAULT]\nlock_path = /run/lock\n"))])
+    assert problem.endswith("unknown option [DEFAULT] lock_path: the write lock is the file lock in [agent] state_dir")
