@@ -117,8 +117,8 @@ def _plan(tree: DesiredTree | None, view: PlacementView | None, rival: Rival | N
         return EMPTY_PLAN
     if view.name_holder is not None:
         return _nothing(tree, f"provider {view.name_holder.uuid} holds the name {view.name_holder.name}")
-    if unsure:
-        return _nothing(tree, f"this host's identity is in doubt: {unsure[0].actual}")
+    if stopping := [doubt for doubt in unsure if doubt.stops_writes]:
+        return _nothing(tree, f"this host's identity is in doubt: {stopping[0].actual}")
     if rival is not None:
         return _nothing(tree, rival.why)
     return diff(tree, view)

@@ -1,4 +1,7 @@
-"""Decide whether our identity fits what libvirt, the cloud and Placement say of this host; on doubt nothing is written.
+"""Decide whether our identity fits what libvirt, the cloud and Placement say of this host.
+
+A name that does not belong to our uuid stops every write. A row of our name with
+another uuid is told, and no more: a ``compute_id`` file speaks first (design 2.3).
 
 A renamed, cloned or reinstalled host, or a misspelt ``[DEFAULT] host``, shows as a
 uuid and a name that do not belong together. nova-compute refuses to start then
@@ -16,10 +19,11 @@ from agent.model.placement import Provider
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doubt:
-    """One contradiction: what should be, what is."""
+    """One contradiction: what should be, what is, and whether nothing may be written while it stands."""
 
     expected: str
     actual: str
+    stops_writes: bool
 
 
 def doubts(root: Provider | None, state: NovaState | None, subject: Subject) -> tuple[Doubt, ...]:
@@ -37,6 +41,7 @@ def _of_provider(root: Provider | None, subject: Subject) -> Doubt | None:
         expected=f"provider {root.uuid} (identity from {subject.identity_origin}) is named {subject.node}, "
         "as libvirt says",
         actual=f"in Placement it is named {root.name}",
+        stops_writes=True,
     )
 
 
@@ -47,6 +52,7 @@ def _of_rows(state: NovaState | None, subject: Subject) -> list[Doubt | None]:
             expected=f"this host's identity is {subject.root_uuid} (from {subject.identity_origin}), "
             f"its node {subject.node}",
             actual=f"compute node row {row.id} has uuid {row.uuid} and the name {row.hypervisor_hostname}",
+            stops_writes=row.uuid == subject.root_uuid,
         )
         for row in rows
         if (row.uuid == subject.root_uuid) != (row.hypervisor_hostname == subject.node)

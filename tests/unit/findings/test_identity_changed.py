@@ -1,4 +1,4 @@
-"""identity-changed: uuid and name of this host do not belong together, so nothing is written."""
+"""identity-changed: uuid and name of this host do not belong together; a wrong name stops every write."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ ANOTHER_UUID = snapshot(nova=state(nodes=(node(uuid=uuid("row")),)))
 
 
 @pytest.mark.parametrize(
-    ("world", "actual"),
+    ("world", "actual", "held"),
     [
-        (RENAMED_PROVIDER, "in Placement it is named old-name"),
-        (RENAMED_ROW, f"compute node row 1 has uuid {ROOT_UUID} and the name old-name"),
-        (ANOTHER_UUID, f"compute node row 1 has uuid {uuid('row')} and the name {NODE}"),
+        (RENAMED_PROVIDER, "in Placement it is named old-name", ["everything"]),
+        (RENAMED_ROW, f"compute node row 1 has uuid {ROOT_UUID} and the name old-name", ["everything"]),
+        (ANOTHER_UUID, f"compute node row 1 has uuid {uuid('row')} and the name {NODE}", []),
     ],
     ids=["provider under another name", "row of our uuid under another name", "row of our name with another uuid"],
 )
-def test_it_names_the_contradiction_and_nothing_is_written(world, actual):
+def test_it_names_the_contradiction_and_a_wrong_name_stops_every_write(world, actual, held):
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.actual, found.severity) == (ROOT_UUID, actual, Severity.ERROR)
     assert NODE in found.expected
     assert "compute_id" in found.remedy
     plan = decided(world).plan
-    assert plan.writes == ()
-    assert [held.what for held in plan.held_back] == ["everything"]
+    assert [h.what for h in plan.held_back] == held
+    assert (plan.writes == ()) is bool(held)
 
 
 QUIET = {
