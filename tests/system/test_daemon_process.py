@@ -17,14 +17,14 @@ import pytest
 from agent.cmd.daemon import stop_asked
 from agent.demo.placement import TOKEN, start_placement
 from tests.rigs.gateway import Answer, gateway
-from tests.rigs.placement import running
+from tests.rigs.placement import new_uuid, running
 from tests.rigs.wait import until
 
 ROOT = pathlib.Path(__file__).parents[2]
 PROGRAM = "import sys; from agent.cmd.daemon import main; main()"
 CONF = """
 [DEFAULT]
-host = tiny
+host = {host}
 instances_path = {folder}
 update_resources_interval = {interval}
 use_json = true
@@ -61,12 +61,18 @@ class Agent:
         self.folder = folder
         self.conf = folder / "stocktake.conf"
         self.log = folder / "log"
+        # Tests share a Placement: a provider's name is its own test's alone.
+        self.host = f"tiny-{new_uuid()}"
         self.process: subprocess.Popen | None = None
         self.configure()
 
     def configure(self, url: str = NOBODY, interval: int = -1, uri: str = "test:///default", extra: str = "") -> None:
         new = self.conf.with_suffix(".new")
-        new.write_text(CONF.format(folder=self.folder, url=url, interval=interval, uri=uri, token=TOKEN, extra=extra))
+        new.write_text(
+            CONF.format(
+                folder=self.folder, host=self.host, url=url, interval=interval, uri=uri, token=TOKEN, extra=extra
+            )
+        )
         new.rename(self.conf)
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess:
@@ -92,7 +98,10 @@ class Agent:
             found = self.records(event)
             return found if len(found) >= count else None
 
-        return until(enough, 15, f"{count} × {event!r} in {self.log.read_text()}")
+        try:
+            return until(enough, 15, f"{count} × {event!r}")
+        except AssertionError as error:
+            raise AssertionError(f"{error} in {self.log.read_text()}") from None
 
     def report(self) -> dict:
         path = self.folder / "run" / "report.json"
@@ -218,7 +227,7 @@ def fed_until_reported(agent, told) -> float:
 
 
 def test_a_slow_placement_does_not_starve_the_watchdog(agent, placement):
-    root = placement.make_provider("tiny")
+    root = placement.make_provider(agent.host)
     (agent.folder / "compute_id").write_text(root)
     placement.set_inventories(root, {"VCPU": {"total": 64}})
     for _ in range(10):
