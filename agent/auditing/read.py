@@ -70,7 +70,7 @@ def read(errand: Errand, memory: AuditMemory) -> Snapshot:
     placement = read_placement(errand, memory)
     errand.stop_if_cancelled()
     view = placement.value
-    consumers = frozenset(a.consumer_uuid for a in view.allocations) if view else memory.consumers
+    consumers = view.consumer_uuids if view else memory.consumers
     nova = _state(errand, consumers)
     errand.stop_if_cancelled()
     host = _host(errand)

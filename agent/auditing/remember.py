@@ -52,7 +52,7 @@ def remember(errand: Errand, memory: AuditMemory, acted: Acted) -> tuple[Confirm
             recheck_recorded=look_again or told.awaits_recorded or view is None,
             audits_since_full_read=0 if fresh else memory.audits_since_full_read + 1,
             suspects=_suspects(acted, told),
-            consumers=frozenset(a.consumer_uuid for a in view.allocations) if view else memory.consumers,
+            consumers=view.consumer_uuids if view else memory.consumers,
             written=_written(memory, acted),
             last_good=_last_good(parts, memory, acted),
             compared=acted.decision.compared,

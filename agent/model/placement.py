@@ -99,6 +99,11 @@ class PlacementView:
         return next((p for p in self.providers if p.uuid == uuid), None)
 
     @property
+    def consumer_uuids(self) -> frozenset[str]:
+        """Consumers that hold anything on the tree."""
+        return frozenset(a.consumer_uuid for a in self.allocations)
+
+    @property
     def root(self) -> Provider | None:
         """Our root provider as it stands, or None."""
         return self.provider(self.root_uuid)

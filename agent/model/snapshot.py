@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 from agent.errors import AgentError
 from agent.model.host import HostFacts
 from agent.model.nova import NovaState
-from agent.model.placement import PlacementView
+from agent.model.placement import Inventory, PlacementView
 from agent.model.storage import FileSystem, StorageFacts, Volume, VolumeGroup
 
 T = TypeVar("T")
@@ -62,6 +62,11 @@ class Snapshot:
     def fresh(self, source: str) -> bool:
         """Whether that source was read, and gave a value."""
         return any(r.source == source and r.ok for r in self.readings)
+
+    def recorded_inventory(self, resource_class: str) -> Inventory | None:
+        """What Placement's root holds of that class; None where it holds none or was not read."""
+        view = self.placement.value
+        return view.root.inventory(resource_class) if view and view.root else None
 
     @property
     def groups(self) -> tuple[VolumeGroup, ...]:

@@ -45,8 +45,7 @@ def ratio(policy: RatioPolicy, snapshot: Snapshot, resource_class: str) -> float
     """Configured wins; else what Placement's root holds; else the initial one (hypervisor-audit 4.2)."""
     if policy.configured:
         return storable(policy.configured)
-    view = snapshot.placement.value
-    observed = view.root.inventory(resource_class) if view and view.root else None
+    observed = snapshot.recorded_inventory(resource_class)
     return observed.allocation_ratio if observed else storable(policy.initial)
 
 

@@ -77,9 +77,7 @@ def _reserved(
     wanted, terms = raised(inventory, own_term, written.unmanaged.claims, settings)
     if _unmanaged_is_known(inventory.resource_class, snapshot, settings):
         return wanted, terms
-    view = snapshot.placement.value
-    observed = view.root.inventory(inventory.resource_class) if view and view.root else None
-    return not_below(wanted, terms, observed)
+    return not_below(wanted, terms, snapshot.recorded_inventory(inventory.resource_class))
 
 
 def _unmanaged_is_known(resource_class: str, snapshot: Snapshot, settings: Settings) -> bool:

@@ -26,11 +26,11 @@ NOTHING = Occupied(occupancies=())
 def books(snapshot: Snapshot, settings: Settings, node: str | None) -> Books:
     """The three books, each claim with its source."""
     state = promise_of(snapshot, node)
-    recorded_consumers = _recorded_consumers(snapshot.placement.value)
-    taken = occupied(state, node, recorded_consumers) if state and node else NOTHING
+    view = snapshot.placement.value
+    taken = occupied(state, node, view.consumer_uuids if view else frozenset()) if state and node else NOTHING
     promised = Ledger.of(c for r in BUILTIN for c in r.promised(taken.occupancies, settings))
     held = _held(snapshot, settings)
-    recorded = _recorded(snapshot.placement.value)
+    recorded = _recorded(view)
     return Books(
         promised=promised,
         held=held,
@@ -64,7 +64,7 @@ def promise_of(snapshot: Snapshot, node: str | None) -> NovaState | None:
 def digest(written: Books) -> str:
     """Of the promised and held sets: changes when a flavor's worth or a guest comes, goes or grows.
 
-    Who holds the allocation is left out, since that rests on *recorded*; so are volumes of guests.
+    Who holds the allocation is left out, since that rests on *recorded*.
     """
     promised = sorted((c.instance_uuid or "", c.resource_class, c.amount) for c in written.promised.claims)
     held = sorted((c.consumer.key, c.resource_class, c.amount, c.cause.value) for c in written.held.claims)
@@ -84,10 +84,6 @@ def _relabelled(claim: Claim, expected: frozenset[str]) -> Claim:
     if claim.cause is Cause.INSTANCE and claim.consumer.key not in expected:
         return dataclasses.replace(claim, cause=Cause.FOREIGN_GUEST)
     return claim
-
-
-def _recorded_consumers(view: PlacementView | None) -> frozenset[str]:
-    return frozenset(a.consumer_uuid for a in view.allocations) if view else frozenset()
 
 
 def provider_key(view: PlacementView, provider_uuid: str) -> ProviderKey:
