@@ -86,7 +86,7 @@ def _written(memory: AuditMemory, acted: Acted) -> WrittenProvider | None:
     decision = acted.decision
     if decision.tree is None or decision.rival is not None:
         return decision.written
-    root = decision.tree.providers[0]
+    root = decision.tree.root
     put = any(isinstance(w, PutInventories) and w.provider_uuid == root.uuid for w in decision.plan.writes)
     if put and not acted.published:
         # What we wanted did not get there: what stands now is no second overwriting of it, and no strike.

@@ -21,7 +21,7 @@ LEAKS = frozenset({Verdict.ALLOCATION_LEAKED, Verdict.ALLOCATION_STALE_MOVE})
 def _find(world: World) -> Iterable[Finding]:
     if world.tree is None or world.view is None:
         return
-    wanted = world.tree.providers[0]
+    wanted = world.tree.root
     frozen = {f.resource_class for f in wanted.frozen}
     overflows = {terms.resource_class: terms.overflow for terms in wanted.reserves}
     for inventory in _inventories(world, frozen):
@@ -44,7 +44,7 @@ def _withdrawn(world: World, frozen: set[str]) -> frozenset[str]:
     """Classes that Placement still offers here and the host does not: taken away only once nobody uses them."""
     if world.tree is None or world.root is None:
         return frozenset()
-    wanted = world.tree.providers[0]
+    wanted = world.tree.root
     offered = {i.resource_class for i in world.root.inventories} & wanted.owned_classes
     return frozenset(offered - frozen - {i.resource_class for i in wanted.inventories})
 
@@ -63,7 +63,7 @@ def _of_withdrawn(world: World, name: str, rows: list[Row], used: int) -> Findin
 
 
 def _inventories(world: World, frozen: set[str]) -> list[Inventory]:
-    wanted = world.tree.providers[0].inventories if world.tree else ()
+    wanted = world.tree.root.inventories if world.tree else ()
     kept = [i for i in (world.root.inventories if world.root else ()) if i.resource_class in frozen]
     return sorted([*wanted, *kept], key=lambda i: i.resource_class)
 

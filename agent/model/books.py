@@ -36,6 +36,14 @@ class FrozenClass:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FrozenFamily:
+    """A family of child providers that stay as they stand, and why."""
+
+    name: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReserveTerms:
     """What makes up ``reserved`` of one class: (name, amount) of each term; ``overflow`` is what found no room."""
 
@@ -70,7 +78,13 @@ class DesiredProvider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesiredTree:
-    """All providers of ours, parents first, and those that are to go (children first)."""
+    """All providers of ours, the root first and parents before children, and those that are to go (children first)."""
 
     providers: tuple[DesiredProvider, ...]
     obsolete: tuple[str, ...] = ()
+    frozen_families: tuple[FrozenFamily, ...] = ()
+
+    @property
+    def root(self) -> DesiredProvider:
+        """The root."""
+        return self.providers[0]

@@ -5,6 +5,12 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from agent.model.capabilities import Capabilities
+from agent.model.devices import Devices
+
+# What oslo.utils' strutils.bool_from_string takes for true, by which nova reads them.
+_ON = frozenset({"1", "t", "true", "on", "y", "yes"})
+
 
 class DomainState(enum.Enum):
     """libvirt's virDomainState, by its documented names."""
@@ -40,12 +46,13 @@ class PagePool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One NUMA cell."""
+    """One NUMA cell; ``siblings`` are the distinct sets of CPUs that share a core, each ascending."""
 
     id: int
     memory_mib: int
     cpu_ids: tuple[int, ...] = ()
     page_pools: tuple[PagePool, ...] = ()
+    siblings: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,9 +121,13 @@ class HostFacts:
     3.1). ``memory_mib`` is getInfo's, ``memory_used_mib`` from /proc/meminfo:
     memory − (MemFree + Buffers + Cached), None where it cannot be read.
     ``simulated`` names what a test driver invents, for the demo to say.
-    ``capabilities_known`` is False while libvirt has not answered yet (it probes
-    QEMU for seconds after its start): then cells, traits, the places of CPUs and
-    the hypervisor's version are unknown, not absent.
+    ``capabilities`` is None while libvirt has not answered yet (it probes QEMU for
+    seconds after its start): then cells, the places of CPUs and the hypervisor's
+    version are unknown too, not absent. ``devices`` is None where they could not be
+    listed, ``devices_unknown_because`` says why. ``kernel_parameters`` are
+    (``kvm_amd/sev``, its text, or None where the module or parameter is not there).
+    ``uptime_s`` and ``load`` are /proc/uptime and the three averages of
+    /proc/loadavg, None where they cannot be read.
     """
 
     hostname: str
@@ -129,9 +140,22 @@ class HostFacts:
     cells: tuple[Cell, ...] = ()
     domains: tuple[Domain, ...] = ()
     odd_domains: tuple[OddDomain, ...] = ()
-    capability_traits: frozenset[str] = frozenset()
     simulated: tuple[str, ...] = ()
-    capabilities_known: bool = True
+    capabilities: Capabilities | None = None
+    devices: Devices | None = None
+    devices_unknown_because: str = ""
+    kernel_parameters: tuple[tuple[str, str | None], ...] = ()
+    uptime_s: float | None = None
+    load: tuple[float, float, float] | None = None
+
+    @property
+    def capabilities_known(self) -> bool:
+        """Whether libvirt has answered what it can do."""
+        return self.capabilities is not None
+
+    def kernel_flag(self, parameter: str) -> bool:
+        """Whether a kernel module's parameter is on; a module that is not loaded has none (hypervisor-audit 6)."""
+        return (dict(self.kernel_parameters).get(parameter) or "").strip().lower() in _ON
 
     @property
     def online_cpus(self) -> tuple[int, ...]:

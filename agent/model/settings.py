@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from agent.model.device_spec import PciSettings
+from agent.model.provider_config import ProviderEntry
 
 
 class Role(enum.Enum):
@@ -28,6 +31,59 @@ class RatioPolicy:
 
     configured: float | None
     initial: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuestCpu:
+    """``[libvirt] cpu_*``: what CPU guests get. ``mode`` None: unset. Flags as configured, with their sign."""
+
+    mode: str | None = None
+    models: tuple[str, ...] = ()
+    extra_flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tpm:
+    """``[libvirt] swtpm_enabled`` and ``supported_tpm_secret_security``."""
+
+    enabled: bool = False
+    secret_security: tuple[str, ...] = ("user", "host", "deployment")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MdevTypeChoice:
+    """One of ``[devices] enabled_mdev_types``: the parents it is bound to, its class, a cap."""
+
+    type_id: str
+    # PCI addresses; of a parent that is no PCI device its name in /sys.
+    addresses: tuple[str, ...] = ()
+    resource_class: str = "VGPU"
+    max_instances: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PmemLabel:
+    """One entry of ``[libvirt] pmem_namespaces``."""
+
+    label: str
+    namespaces: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReservedPages:
+    """One ``reserved_huge_pages``: so many pages of that size in that NUMA cell."""
+
+    cell: int
+    size_kib: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkAffinity:
+    """NUMA cells of physical networks, by name, and of tunnels."""
+
+    physnets: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    tunnel: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +116,21 @@ class Settings:
     consumer_reads: int
     source_deadline_s: float
     conflict_rounds: int = 4
+    virt_type: str = "kvm"
+    my_ip: str | None = None
+    guest_cpu: GuestCpu = field(default_factory=GuestCpu)
+    machine_types: tuple[tuple[str, str], ...] = ()
+    tpm: Tpm = field(default_factory=Tpm)
+    force_raw_images: bool = True
+    image_types_excluded: frozenset[str] = frozenset()
+    reserve_image_cache: bool = False
+    images_rbd_pool: str = "rbd"
+    mdev_types: tuple[MdevTypeChoice, ...] = ()
+    pmem_labels: tuple[PmemLabel, ...] = ()
+    pci: PciSettings = field(default_factory=PciSettings)
+    reserved_huge_pages: tuple[ReservedPages, ...] = ()
+    networks: NetworkAffinity = field(default_factory=NetworkAffinity)
+    provider_entries: tuple[ProviderEntry, ...] = ()
 
     @property
     def disk_group(self) -> str | None:

@@ -8,8 +8,18 @@ from typing import Generic, TypeVar
 from agent.errors import AgentError
 from agent.model.host import HostFacts
 from agent.model.nova import NovaState
-from agent.model.placement import Inventory, PlacementView
-from agent.model.storage import FileSystem, StorageFacts, Volume, VolumeGroup
+from agent.model.placement import Inventory, PlacementView, Provider
+from agent.model.storage import (
+    CephPool,
+    DiskFile,
+    FileSystem,
+    ImageStore,
+    PmemNamespace,
+    StorageFacts,
+    ThinPool,
+    Volume,
+    VolumeGroup,
+)
 
 T = TypeVar("T")
 
@@ -18,6 +28,9 @@ STATE = "state"
 LIBVIRT = "libvirt"
 LVM = "lvm"
 FILESYSTEM = "filesystem"
+IMAGES = "images"
+CEPH = "ceph"
+PMEM = "pmem"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +78,14 @@ class Snapshot:
 
     def recorded_inventory(self, resource_class: str) -> Inventory | None:
         """What Placement's root holds of that class; None where it holds none or was not read."""
+        root = self.observed_root
+        return root.inventory(resource_class) if root else None
+
+    @property
+    def observed_root(self) -> Provider | None:
+        """Our root as Placement holds it; None where it holds none or was not read."""
         view = self.placement.value
-        return view.root.inventory(resource_class) if view and view.root else None
+        return view.root if view else None
 
     @property
     def groups(self) -> tuple[VolumeGroup, ...]:
@@ -77,6 +96,31 @@ class Snapshot:
     def volumes(self) -> tuple[Volume, ...]:
         """Volumes of all storage sources that answered."""
         return tuple(volume for reading in self.storage if reading.value for volume in reading.value.volumes)
+
+    @property
+    def thin_pools(self) -> tuple[ThinPool, ...]:
+        """Thin pools of all storage sources that answered."""
+        return tuple(pool for reading in self.storage if reading.value for pool in reading.value.thin_pools)
+
+    @property
+    def disk_files(self) -> tuple[DiskFile, ...]:
+        """Guests' disk files of all storage sources that answered."""
+        return tuple(file for reading in self.storage if reading.value for file in reading.value.disk_files)
+
+    @property
+    def image_stores(self) -> tuple[ImageStore, ...]:
+        """Image stores of all storage sources that answered."""
+        return tuple(store for reading in self.storage if reading.value for store in reading.value.image_stores)
+
+    @property
+    def ceph_pools(self) -> tuple[CephPool, ...]:
+        """Ceph pools of all storage sources that answered."""
+        return tuple(pool for reading in self.storage if reading.value for pool in reading.value.ceph_pools)
+
+    @property
+    def pmem_namespaces(self) -> tuple[PmemNamespace, ...]:
+        """Persistent memory of all storage sources that answered."""
+        return tuple(one for reading in self.storage if reading.value for one in reading.value.pmem_namespaces)
 
     @property
     def filesystems(self) -> tuple[FileSystem, ...]:

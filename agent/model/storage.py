@@ -39,10 +39,31 @@ class Volume:
     role: str = ""
     hidden: bool = False
     tags: tuple[str, ...] = ()
+    segment_type: str = ""
 
     @property
     def path(self) -> str:
         """``VG/LV``, the way lvm2 names it."""
+        return f"{self.group}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThinPool:
+    """A thin pool: what it can give out and how full it is.
+
+    The percentages are None where lvm2 cannot say (the pool is not active here).
+    """
+
+    group: str
+    name: str
+    size_bytes: int
+    metadata_bytes: int
+    data_percent: float | None
+    metadata_percent: float | None
+
+    @property
+    def path(self) -> str:
+        """``VG/LV``."""
         return f"{self.group}/{self.name}"
 
 
@@ -57,9 +78,72 @@ class FileSystem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DiskFile:
+    """A file that is a guest's disk: what the guest may write into it, and what it takes now.
+
+    ``format`` is qcow2, ploop or raw (any other). ``virtual_bytes`` is the size
+    that the guest sees, ``allocated_bytes`` what the file takes (st_blocks × 512).
+    ``problem`` names why they are unknown (None then): a file that vanished, or may not be read.
+    """
+
+    path: str
+    format: str
+    virtual_bytes: int | None
+    allocated_bytes: int | None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredFile:
+    """A file or folder below ``instances_path``, by its first path; hard links are one. Bytes are st_blocks × 512."""
+
+    path: str
+    allocated_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageStore:
+    """What lies below ``instances_path`` on its own file system.
+
+    ``cache_path`` is the folder of base images below it, ``cache_bytes`` what its
+    plain files take (0 where the folder is on another device or not there).
+    """
+
+    path: str
+    files: tuple[StoredFile, ...]
+    cache_path: str
+    cache_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CephPool:
+    """``ceph df``: the whole cluster's size, and what one pool uses and can still take."""
+
+    name: str
+    cluster_bytes: int
+    available_bytes: int
+    used_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PmemNamespace:
+    """A namespace of persistent memory by its name; size and alignment in bytes."""
+
+    name: str
+    device_path: str
+    size_bytes: int
+    alignment_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StorageFacts:
     """What one storage source read; a source fills only its own part."""
 
     groups: tuple[VolumeGroup, ...] = ()
     volumes: tuple[Volume, ...] = ()
+    thin_pools: tuple[ThinPool, ...] = ()
     filesystems: tuple[FileSystem, ...] = ()
+    disk_files: tuple[DiskFile, ...] = ()
+    image_stores: tuple[ImageStore, ...] = ()
+    ceph_pools: tuple[CephPool, ...] = ()
+    pmem_namespaces: tuple[PmemNamespace, ...] = ()

@@ -14,3 +14,8 @@ OWNED_CLASSES: frozenset[str] = frozenset().union(*(resource.classes for resourc
 
 if sum(len(resource.classes) for resource in BUILTIN) != len(OWNED_CLASSES):
     raise AssertionError("two resources decide the same class")
+
+
+def owned(resource_class: str) -> bool:
+    """Whether a resource of ours decides that class on the root."""
+    return any(resource.owns(resource_class) for resource in BUILTIN)

@@ -15,10 +15,18 @@ from agent.resources.demand import demand
 
 
 class Resource(Protocol):
-    """One resource class (or a family of them), completely."""
+    """One resource class of the root (or a family of them), completely.
+
+    ``classes`` are those that it always decides; ``owns`` says it of any class, for
+    families whose classes the operator names.
+    """
 
     name: str
     classes: frozenset[str]
+
+    def owns(self, resource_class: str) -> bool:
+        """Whether this resource, and no other, decides that class on the root."""
+        ...
 
     def needs(self, settings: Settings) -> frozenset[str]:
         """Sources that the total rests on: one that is not fresh freezes the classes."""
@@ -30,6 +38,10 @@ class Resource(Protocol):
 
     def inventory(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[ProviderKey, Inventory], ...]:
         """What the host offers, the operator's own reserve included, unmanaged use not. Nothing to offer: left out."""
+        ...
+
+    def own_reserve(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[str, int], ...]:
+        """What the operator keeps for the host: (option, amount) of each term, as configured, above the total too."""
         ...
 
     def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:
@@ -57,7 +69,9 @@ def storable(allocation_ratio: float) -> float:
     return float(f"{allocation_ratio:.6g}")
 
 
-def whole(resource_class: str, total: int, reserved: int, allocation_ratio: float) -> tuple[Inventory, ...]:
+def whole(
+    resource_class: str, total: int, own_reserve: Iterable[tuple[str, int]], allocation_ratio: float
+) -> tuple[Inventory, ...]:
     """The inventory whose largest unit is all of it. Placement refuses total 0 (400), so that is left out."""
     if total <= 0:
         return ()
@@ -65,7 +79,7 @@ def whole(resource_class: str, total: int, reserved: int, allocation_ratio: floa
         Inventory(
             resource_class=resource_class,
             total=total,
-            reserved=min(reserved, total),
+            reserved=min(sum(amount for _, amount in own_reserve), total),
             min_unit=1,
             max_unit=total,
             step_size=1,

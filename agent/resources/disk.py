@@ -33,6 +33,10 @@ class Disk:
     name = "disk"
     classes = frozenset({"DISK_GB"})
 
+    def owns(self, resource_class: str) -> bool:
+        """Whether it is one of ``classes``."""
+        return resource_class in self.classes
+
     def needs(self, settings: Settings) -> frozenset[str]:
         """lvm2 or statvfs, whichever DISK_GB counts."""
         return frozenset({LVM if settings.disk_group else FILESYSTEM})
@@ -50,8 +54,12 @@ class Disk:
     def inventory(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[ProviderKey, Inventory], ...]:
         """Total: whole GiB of the group or file system; reserved: ``reserved_host_disk_mb`` rounded up."""
         total = bytes_to_gib_floor(_size_bytes(snapshot, settings))
-        reserved = mib_to_gib_ceil(settings.reserved_host_disk_mib)
-        return on_root(whole("DISK_GB", total, reserved, ratio(settings.disk_ratio, snapshot, "DISK_GB")))
+        own = self.own_reserve(snapshot, settings)
+        return on_root(whole("DISK_GB", total, own, ratio(settings.disk_ratio, snapshot, "DISK_GB")))
+
+    def own_reserve(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[str, int], ...]:  # noqa: ARG002
+        """``reserved_host_disk_mb``."""
+        return (("reserved_host_disk_mb", mib_to_gib_ceil(settings.reserved_host_disk_mib)),)
 
     def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:
         """One claim per owner of volumes in the group that DISK_GB counts: exact bytes, and GiB rounded up."""

@@ -18,6 +18,10 @@ class Memory:
     name = "memory"
     classes = frozenset({"MEMORY_MB"})
 
+    def owns(self, resource_class: str) -> bool:
+        """Whether it is one of ``classes``."""
+        return resource_class in self.classes
+
     def needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
         """Libvirt's node information."""
         return frozenset({LIBVIRT})
@@ -31,7 +35,11 @@ class Memory:
         host = snapshot.host.value
         total = settings.file_backed_memory_mib or (host.memory_mib if host else 0)
         memory_ratio = ratio(settings.memory_ratio, snapshot, "MEMORY_MB")
-        return on_root(whole("MEMORY_MB", total, settings.reserved_host_memory_mib, memory_ratio))
+        return on_root(whole("MEMORY_MB", total, self.own_reserve(snapshot, settings), memory_ratio))
+
+    def own_reserve(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[str, int], ...]:  # noqa: ARG002
+        """``reserved_host_memory_mb``."""
+        return (("reserved_host_memory_mb", settings.reserved_host_memory_mib),)
 
     def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:  # noqa: ARG002
         """Maximum memory of each defined guest."""

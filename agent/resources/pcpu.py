@@ -19,6 +19,10 @@ class Pcpu:
     name = "pcpu"
     classes = frozenset({"PCPU"})
 
+    def owns(self, resource_class: str) -> bool:
+        """Whether it is one of ``classes``."""
+        return resource_class in self.classes
+
     def needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
         """Libvirt's CPU map, to check that the set is there."""
         return frozenset({LIBVIRT})
@@ -30,7 +34,11 @@ class Pcpu:
 
     def inventory(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[ProviderKey, Inventory], ...]:  # noqa: ARG002
         """Total: size of ``[compute] cpu_dedicated_set``."""
-        return on_root(whole("PCPU", len(cpus.dedicated_cpus(settings)), 0, 1.0))
+        return on_root(whole("PCPU", len(cpus.dedicated_cpus(settings)), (), 1.0))
+
+    def own_reserve(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[str, int], ...]:  # noqa: ARG002
+        """Nothing: a dedicated CPU is a guest's alone."""
+        return ()
 
     def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:
         """VCPUs of each defined guest that is pinned to dedicated CPUs."""

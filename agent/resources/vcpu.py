@@ -19,6 +19,10 @@ class Vcpu:
     name = "vcpu"
     classes = frozenset({"VCPU"})
 
+    def owns(self, resource_class: str) -> bool:
+        """Whether it is one of ``classes``."""
+        return resource_class in self.classes
+
     def needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
         """Libvirt's CPU map."""
         return frozenset({LIBVIRT})
@@ -32,7 +36,12 @@ class Vcpu:
         """Total: CPUs of the shared set; reserved: ``reserved_host_cpus``."""
         host = snapshot.host.value
         total = len(cpus.shared_cpus(host, settings)) if host else 0
-        return on_root(whole("VCPU", total, settings.reserved_host_cpus, ratio(settings.cpu_ratio, snapshot, "VCPU")))
+        own = self.own_reserve(snapshot, settings)
+        return on_root(whole("VCPU", total, own, ratio(settings.cpu_ratio, snapshot, "VCPU")))
+
+    def own_reserve(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[str, int], ...]:  # noqa: ARG002
+        """``reserved_host_cpus``."""
+        return (("reserved_host_cpus", settings.reserved_host_cpus),)
 
     def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:
         """VCPUs of each defined guest that is not pinned to dedicated CPUs."""

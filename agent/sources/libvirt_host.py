@@ -22,6 +22,7 @@ import libvirt
 from oslo_log import log as logging
 
 from agent.errors import SourceError, SourceInconsistent, SourceUnavailable, SourceUnsupported
+from agent.model.capabilities import Capabilities, HostCpu
 from agent.model.host import Cpu, Domain, DomainState, HostFacts, OddDomain
 from agent.sources import libvirt_connection
 from agent.sources.base import Deadline
@@ -65,6 +66,7 @@ class _Nature:
 
     topology: HostTopology
     hypervisor_version: int
+    capabilities: Capabilities
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,7 +197,7 @@ class LibvirtHost:
             domains=tuple(one for one in domains if isinstance(one, Domain)),
             odd_domains=tuple(one for one in domains if isinstance(one, OddDomain)),
             simulated=node.simulated,
-            capabilities_known=nature is not None,
+            capabilities=nature.capabilities if nature else None,
         )
 
     def _node(self, session: _Session) -> _Node:
@@ -316,4 +318,8 @@ def _learn(session: _Session) -> None:
             " at every call if its user cannot open /dev/kvm",
             extra={"seconds": round(took_s, 1)},
         )
-    session.nature = _Nature(topology=parse_capabilities(xml), hypervisor_version=version)
+    session.nature = _Nature(
+        topology=parse_capabilities(xml),
+        hypervisor_version=version,
+        capabilities=Capabilities(host_cpu=HostCpu(arch="")),
+    )

@@ -84,8 +84,17 @@ def _still_state(state: NovaState) -> NovaState:
 
 
 def _still_host(host: HostFacts) -> HostFacts:
-    return dataclasses.replace(host, memory_used_mib=None)
+    return dataclasses.replace(
+        host,
+        memory_used_mib=None,
+        capabilities=None,
+        devices=None,
+        devices_unknown_because="",
+        kernel_parameters=(),
+        uptime_s=None,
+        load=None,
+    )
 
 
 def _still_storage(storage: StorageFacts) -> StorageFacts:
-    return dataclasses.replace(storage, filesystems=())
+    return StorageFacts(groups=storage.groups, volumes=storage.volumes)

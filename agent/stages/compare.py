@@ -19,7 +19,7 @@ from agent.model.occupancy import Occupancy
 from agent.model.placement import ConsumerRecord, ProviderKey
 from agent.model.report import Verdict
 from agent.model.snapshot import Snapshot
-from agent.resources import OWNED_CLASSES
+from agent.resources import owned
 
 _MOVE_CAUSES = frozenset({Cause.MIGRATION_IN, Cause.REVERT_HOLD, Cause.RESIZE_HERE})
 _GONE_STATES = frozenset({"shelved_offloaded"})
@@ -152,7 +152,7 @@ def _verdict(known: _Known, subject: _Subject) -> Verdict:
 
 def _expected(known: _Known, subject: _Subject) -> Verdict:
     """The cloud promised this consumer room here."""
-    if subject.promised is None and subject.resource_class not in OWNED_CLASSES:
+    if subject.promised is None and not owned(subject.resource_class):
         return Verdict.UNKNOWN  # a class that no resource of ours decides is not compared
     settling = _is_settling(known.occupancies[subject.consumer])
     if known.written.host_known and not _has_guest(known, subject.consumer) and not settling:

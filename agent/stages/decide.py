@@ -74,7 +74,7 @@ def decide(
     tree = desired(ours, settings, kept, subject.root_uuid, subject.node) if subject.root_uuid else None
     view = snapshot.placement.value
     root = view.root if view else None
-    judgement = judged(written, root, tree.providers[0]) if tree and view else written
+    judgement = judged(written, root, tree.root) if tree and view else written
     rival = rival_of(root, state, settings, judgement)
     unsure = doubts(root, state, subject)
     world = World(
@@ -125,4 +125,4 @@ def _plan(tree: DesiredTree | None, view: PlacementView | None, rival: Rival | N
 
 
 def _nothing(tree: DesiredTree, why: str) -> Plan:
-    return Plan(held_back=(HeldBack(provider_uuid=tree.providers[0].uuid, what="everything", why=why),))
+    return Plan(held_back=(HeldBack(provider_uuid=tree.root.uuid, what="everything", why=why),))

@@ -1,80 +1,160 @@
 """Decide the provider tree as it should be, from one snapshot.
 
 A class whose facts are missing is frozen: what Placement holds stays, whatever
-that is. Nothing here asks what is in Placement now but for two rules: a ratio
-that nobody configured is kept, and ``reserved`` is not lowered on doubt.
+that is. Nothing here asks what is in Placement now but for three rules: a ratio
+that nobody configured is kept, ``reserved`` is not lowered on doubt, and a child
+that is there already is the one to write.
 """
 
 from __future__ import annotations
 
-from agent.model.books import Books, DesiredProvider, DesiredTree, FrozenClass, ReserveTerms
+import uuid
+from collections.abc import Iterable
+
+from agent.model.books import Books, DesiredProvider, DesiredTree, FrozenClass, FrozenFamily, ReserveTerms
 from agent.model.nova import StateKind
-from agent.model.placement import ROOT, Inventory, ProviderKey
+from agent.model.placement import ROOT, Inventory, Provider, ProviderKey
 from agent.model.settings import Settings
 from agent.model.snapshot import LIBVIRT, LVM, STATE, Snapshot
+from agent.nested import BUILTIN as NESTED_FAMILIES
+from agent.nested.base import Nested, NestedFamily, children
 from agent.resources import BUILTIN as RESOURCES
-from agent.resources import OWNED_CLASSES
+from agent.resources import OWNED_CLASSES, owned
 from agent.resources.base import Resource
 from agent.stages.reserve import not_below, raised
 from agent.traits import BUILTIN as TRAIT_FAMILIES
-
-_OWN_TERM = {
-    "VCPU": "reserved_host_cpus",
-    "MEMORY_MB": "reserved_host_memory_mb",
-    "DISK_GB": "reserved_host_disk_mb",
-}
+from agent.traits.owner import OURS, RIVAL
 
 
 def desired(
     snapshot: Snapshot, settings: Settings, written: Books, root_uuid: str, root_name: str | None
 ) -> DesiredTree:
     """The tree of this host. An unknown name (libvirt never read) gives a root that can be compared, not created."""
+    root = _root(snapshot, settings, written, root_uuid, root_name or "")
+    if root_name is None:
+        return DesiredTree(providers=(root,))
+    return _with_children(snapshot, settings, root)
+
+
+def _root(snapshot: Snapshot, settings: Settings, written: Books, root_uuid: str, root_name: str) -> DesiredProvider:
     inventories: list[Inventory] = []
     frozen: list[FrozenClass] = []
     reserves: list[ReserveTerms] = []
     for resource in RESOURCES:
         why = _frozen_because(resource, snapshot, settings)
         if why is not None:
-            frozen.extend(FrozenClass(resource_class=name, why=why) for name in sorted(resource.classes))
+            frozen.extend(FrozenClass(resource_class=name, why=why) for name in _classes(resource, snapshot))
             continue
         for key, inventory in resource.inventory(snapshot, settings):
             _only_root(key)
-            wanted, terms = _reserved(inventory, snapshot, settings, written)
+            wanted, terms = _reserved(resource, inventory, snapshot, settings, written)
             inventories.append(wanted)
             reserves.append(terms)
     wished = [family.wish(snapshot, settings) for family in TRAIT_FAMILIES]
-    root = DesiredProvider(
+    return DesiredProvider(
         key=ROOT,
         uuid=root_uuid,
-        name=root_name or "",
+        name=root_name,
         parent_uuid=None,
         inventories=tuple(sorted(inventories, key=lambda i: i.resource_class)),
-        owned_classes=OWNED_CLASSES,
+        owned_classes=_owned_classes(snapshot, settings, inventories),
         frozen=tuple(sorted(frozen, key=lambda f: f.resource_class)),
         traits_wanted=frozenset().union(*(wish.wanted for wish in wished)),
         traits_unwanted=frozenset().union(*(wish.unwanted for wish in wished)),
         reserves=tuple(sorted(reserves, key=lambda r: r.resource_class)),
     )
-    return DesiredTree(providers=(root,))
+
+
+def _owned_classes(snapshot: Snapshot, settings: Settings, wanted: Iterable[Inventory]) -> frozenset[str]:
+    """What is decided on the root: our resources' classes, and those of children that were once kept there."""
+    known = {i.resource_class for i in wanted} | _observed_classes(snapshot.observed_root)
+    moved = frozenset().union(*(f.root_classes for f in NESTED_FAMILIES if _is_told(f, snapshot, settings)))
+    return OWNED_CLASSES | {name for name in known if owned(name)} | (moved & known)
+
+
+def _observed_classes(provider: Provider | None) -> frozenset[str]:
+    return frozenset(i.resource_class for i in (provider.inventories if provider else ()))
+
+
+def _classes(resource: Resource, snapshot: Snapshot) -> list[str]:
+    observed = _observed_classes(snapshot.observed_root)
+    return sorted(resource.classes | {name for name in observed if resource.owns(name)})
 
 
 def _only_root(key: ProviderKey) -> None:
     if key != ROOT:
-        raise AssertionError(f"no provider is built for {key}")
+        raise AssertionError(f"{key}: a resource decides classes of the root; children are agent/nested's")
 
 
-def _frozen_because(resource: Resource, snapshot: Snapshot, settings: Settings) -> str | None:
-    missing = sorted(source for source in resource.needs(settings) if not snapshot.fresh(source))
+def _frozen_because(part: Resource | NestedFamily, snapshot: Snapshot, settings: Settings) -> str | None:
+    missing = sorted(source for source in part.needs(settings) if not snapshot.fresh(source))
     if missing:
         return f"{', '.join(missing)} could not be read"
-    return resource.obstacle(snapshot, settings)
+    return part.obstacle(snapshot, settings)
+
+
+def _is_told(family: NestedFamily, snapshot: Snapshot, settings: Settings) -> bool:
+    return family.is_configured(settings) and _frozen_because(family, snapshot, settings) is None
+
+
+def _with_children(snapshot: Snapshot, settings: Settings, root: DesiredProvider) -> DesiredTree:
+    observed = children(snapshot.placement.value, root.name)
+    wanted: list[DesiredProvider] = []
+    obsolete: list[str] = []
+    frozen: list[FrozenFamily] = []
+    for family in NESTED_FAMILIES:
+        if not family.is_configured(settings):
+            continue
+        why = _frozen_because(family, snapshot, settings) or _not_moved(family, snapshot)
+        if why is not None:
+            frozen.append(FrozenFamily(name=family.name, why=why))
+            continue
+        wanted.extend(
+            _child(nested, observed.get(nested.key.name), root) for nested in family.providers(snapshot, settings)
+        )
+        gone = sorted(key.name for key in family.withdrawn(snapshot, settings) if key.name in observed)
+        obsolete.extend(observed[name].uuid for name in gone)
+    return DesiredTree(
+        providers=(root, *sorted(wanted, key=lambda child: child.name)),
+        obsolete=tuple(obsolete),
+        frozen_families=tuple(frozen),
+    )
+
+
+def _not_moved(family: NestedFamily, snapshot: Snapshot) -> str | None:
+    """Children beside a class that the root still holds in use would offer it twice (hypervisor-audit 5, 6)."""
+    view, root = snapshot.placement.value, snapshot.observed_root
+    if view is None or root is None:
+        return None
+    used = {a.resource_class for a in view.allocations if a.provider_uuid == root.uuid}
+    left = sorted(family.root_classes & _observed_classes(root) & used)
+    return f"{', '.join(left)} is still held on the root by allocations (reshape-needed)" if left else None
+
+
+def _child(nested: Nested, observed: Provider | None, root: DesiredProvider) -> DesiredProvider:
+    mine = frozenset(i.resource_class for i in nested.inventories)
+    return DesiredProvider(
+        key=nested.key,
+        uuid=observed.uuid if observed else child_uuid(root.uuid, nested.key),
+        name=f"{root.name}_{nested.key.name}",
+        parent_uuid=root.uuid,
+        inventories=tuple(sorted(nested.inventories, key=lambda i: i.resource_class)),
+        owned_classes=mine | _observed_classes(observed),
+        traits_wanted=nested.traits.wanted | {OURS},
+        traits_unwanted=(nested.traits.unwanted | {RIVAL}) - nested.traits.wanted,
+    )
+
+
+def child_uuid(root_uuid: str, key: ProviderKey) -> str:
+    """The uuid of a child that is made by us (design 3.4): the same on every start."""
+    return str(uuid.uuid5(uuid.UUID(root_uuid), f"{key.kind}/{key.name}"))
 
 
 def _reserved(
-    inventory: Inventory, snapshot: Snapshot, settings: Settings, written: Books
+    resource: Resource, inventory: Inventory, snapshot: Snapshot, settings: Settings, written: Books
 ) -> tuple[Inventory, ReserveTerms]:
-    own_term = _OWN_TERM.get(inventory.resource_class, "reserved")
-    wanted, terms = raised(inventory, own_term, written.unmanaged.claims, settings)
+    own = resource.own_reserve(snapshot, settings)
+    wanted, terms = raised(inventory, own, written.unmanaged.claims, settings)
     if _unmanaged_is_known(inventory.resource_class, snapshot, settings):
         return wanted, terms
     return not_below(wanted, terms, snapshot.recorded_inventory(inventory.resource_class))

@@ -37,8 +37,28 @@ def diff(wanted: DesiredTree, view: PlacementView) -> Plan:
         if own and observed is not None and observed.generation is not None:
             generations.append((provider.uuid, observed.generation))
         writes.extend(own)
-    writes.extend(DeleteProvider(provider_uuid=uuid) for uuid in wanted.obsolete if view.provider(uuid))
+    held.extend(_frozen_families(wanted))
+    writes.extend(_deletes(wanted, view, held))
     return Plan(writes=tuple(writes), held_back=tuple(held), generations=tuple(generations))
+
+
+def _frozen_families(wanted: DesiredTree) -> list[HeldBack]:
+    root = wanted.root.uuid
+    return [HeldBack(provider_uuid=root, what=f"{f.name} providers", why=f.why) for f in wanted.frozen_families]
+
+
+def _deletes(wanted: DesiredTree, view: PlacementView, held: list[HeldBack]) -> list[Write]:
+    writes: list[Write] = []
+    for uuid in wanted.obsolete:
+        if view.provider(uuid) is None:
+            continue
+        if used := sorted(used_classes(view, uuid)):
+            # Placement answers 409 to the removal of a provider that is allocated from.
+            why = f"it is to go, but {', '.join(used)} has allocations"
+            held.append(HeldBack(provider_uuid=uuid, what="delete", why=why))
+            continue
+        writes.append(DeleteProvider(provider_uuid=uuid))
+    return writes
 
 
 def used_classes(view: PlacementView, provider_uuid: str) -> frozenset[str]:

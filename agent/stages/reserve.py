@@ -22,14 +22,18 @@ HELD_TERM = "kept-from-placement"
 
 
 def raised(
-    inventory: Inventory, own_term: str, unmanaged: Iterable[Claim], settings: Settings
+    inventory: Inventory, own_terms: Iterable[tuple[str, int]], unmanaged: Iterable[Claim], settings: Settings
 ) -> tuple[Inventory, ReserveTerms]:
-    """The inventory with unmanaged use reserved, and the terms that make it up (the operator's own first)."""
-    terms = [(own_term, inventory.reserved)]
+    """The inventory with unmanaged use reserved, and the terms that make it up (the operator's own first).
+
+    ``own_terms`` are the operator's, whole: ``reserved`` has room for the total at most, the rest is ``overflow``.
+    """
+    terms = list(own_terms)
+    own = sum(value for _, value in terms)
     claims = [c for c in unmanaged if c.resource_class == inventory.resource_class and _is_reserved(c, settings)]
     amount = _reserve(claims, inventory)
     terms.extend(_split(claims, inventory, amount))
-    wanted = inventory.reserved + amount
+    wanted = own + amount
     reserved = min(wanted, inventory.total)
     return dataclasses.replace(inventory, reserved=reserved), ReserveTerms(
         resource_class=inventory.resource_class,

@@ -18,7 +18,7 @@ from agent.model.units import bytes_to_gib_ceil, bytes_to_gib_floor
 
 def reserve_rows(wanted: DesiredTree | None, subject: Subject) -> tuple[LedgerRow, ...]:
     """The operator's own reserves, one row a class."""
-    reserves = wanted.providers[0].reserves if wanted else ()
+    reserves = wanted.root.reserves if wanted else ()
     found = [_reserve_row(terms, name, amount, subject) for terms in reserves for name, amount in terms.terms[:1]]
     return tuple(row for row in found if row)
 
@@ -221,7 +221,7 @@ def _promised_disk(rows: tuple[Row, ...], settings: Settings) -> int:
 
 
 def _total(wanted: DesiredTree | None, resource_class: str) -> int:
-    inventory = wanted.providers[0].inventory(resource_class) if wanted else None
+    inventory = wanted.root.inventory(resource_class) if wanted else None
     return inventory.total if inventory else 0
 
 

@@ -315,7 +315,7 @@ def wanted_root(decision: Decision) -> DesiredProvider:
     """The root provider as that decision wants it."""
     if decision.tree is None:
         raise AssertionError("there is no tree")
-    return decision.tree.providers[0]
+    return decision.tree.root
 
 
 def reserves(decision: Decision) -> dict[str, int]:

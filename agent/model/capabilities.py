@@ -1,0 +1,99 @@
+"""What libvirt says that the host's CPU and its emulators can do. Asked once per connection.
+
+A part that libvirt does not give is None and named in ``missing``: what rests on
+it is unknown, and is left as it stands. An empty set says "none of them".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostCpu:
+    """``<host><cpu>``.
+
+    ``features`` are those of the host with its model's written out (baselineCPU,
+    hypervisor-audit 2); None where libvirt gives neither a model nor features.
+    ``maxphysaddr`` is (mode, bits or None), None where the host CPU has none.
+    """
+
+    arch: str
+    model: str | None = None
+    vendor: str | None = None
+    sockets: int | None = None
+    cores: int | None = None
+    threads: int | None = None
+    features: frozenset[str] | None = None
+    maxphysaddr: tuple[str, int | None] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuestKind:
+    """One ``<guest>``: an architecture (as libvirt writes it), hvm, xen or exe, and the domain types that run it."""
+
+    arch: str
+    os_type: str
+    domain_types: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SevLimits:
+    """How many encrypted guests the platform takes: SEV, and SEV-ES or SEV-SNP."""
+
+    max_guests: int
+    max_es_guests: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DomainCapabilities:
+    """``virConnectGetDomainCapabilities`` of one architecture and machine type.
+
+    ``machines`` are the names that stand for it: as asked (an alias) and as
+    libvirt expands it. ``buses`` are the values of every enum ``bus`` in the
+    document, ``video_models`` of every enum ``modelType``. ``tpm_models`` and
+    ``tpm_backends`` are empty where ``<tpm>`` is not supported; ``tpm_versions`` is
+    None where this libvirt does not list them. ``sev`` is None where ``<sev>`` is
+    not supported.
+    """
+
+    arch: str
+    domain_type: str
+    machines: tuple[str, ...]
+    buses: frozenset[str] = frozenset()
+    video_models: frozenset[str] = frozenset()
+    loader_secure: frozenset[str] = frozenset()
+    tpm_models: frozenset[str] = frozenset()
+    tpm_backends: frozenset[str] = frozenset()
+    tpm_versions: frozenset[str] | None = None
+    launch_security: frozenset[str] = frozenset()
+    sev: SevLimits | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissingPart:
+    """A part of the capabilities that could not be read: which, and libvirt's reason."""
+
+    part: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """All of it.
+
+    ``domain`` is sorted by architecture and machine; an architecture whose
+    emulator libvirt cannot run has none, as in the reference, and is no missing
+    part; None where the driver has no such call. ``model_features`` are
+    (CPU model, its features) as asked for by ``cpu_mode`` custom and none.
+    """
+
+    host_cpu: HostCpu
+    guests: tuple[GuestKind, ...] = ()
+    domain: tuple[DomainCapabilities, ...] | None = None
+    model_features: tuple[tuple[str, frozenset[str]], ...] = ()
+    missing: tuple[MissingPart, ...] = ()
+
+    def of_arch(self, arch: str) -> tuple[DomainCapabilities, ...]:
+        """Those of one architecture, in order."""
+        return tuple(one for one in self.domain or () if one.arch == arch)

@@ -1,0 +1,24 @@
+"""What provider.yaml files add to providers: inventories of custom classes, and custom traits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent.model.placement import Inventory
+
+COMPUTE_NODE = "$COMPUTE_NODE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderEntry:
+    """One entry of one file: for the provider of that uuid or that name, whichever is given.
+
+    ``origin`` is ``file:line``. ``uuid`` may be COMPUTE_NODE: the root, unless
+    another entry names it by its own uuid or name.
+    """
+
+    origin: str
+    uuid: str | None = None
+    name: str | None = None
+    inventories: tuple[Inventory, ...] = ()
+    traits: frozenset[str] = frozenset()

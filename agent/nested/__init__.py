@@ -1,0 +1,7 @@
+"""Providers below the root, one family a module. A new one is a file here and a line in BUILTIN."""
+
+from __future__ import annotations
+
+from agent.nested.base import NestedFamily
+
+BUILTIN: tuple[NestedFamily, ...] = ()
