@@ -79,18 +79,26 @@ AMOUNTS = {
 
 @pytest.mark.parametrize(("before", "claims", "expected"), AMOUNTS.values(), ids=AMOUNTS.keys())
 def test_amounts(before, claims, expected):
-    after, _ = raised(before, "own", claims, settings())
+    after, _ = raised(before, (("own", before.reserved),), claims, settings())
     assert after == dataclasses.replace(before, reserved=expected)
 
 
 def test_what_finds_no_room_is_told():
-    _, terms = raised(dataclasses.replace(DISK, reserved=5), "own", [by_hand(18 * GIB)], settings())
+    _, terms = raised(DISK, (("own", 5),), [by_hand(18 * GIB)], settings())
     assert terms == ReserveTerms(resource_class="DISK_GB", terms=(("own", 5), ("foreign-volume", 18)), overflow=3)
+
+
+def test_what_the_operator_keeps_above_the_total_is_overflow_too():
+    """A reserve is as configured; what it is clipped by is told, not lost."""
+    after, terms = raised(DISK, (("disk", 15), ("image cache", 9), ("pages", 0)), [by_hand(GIB)], settings())
+    assert after.reserved == 20
+    assert terms.terms == (("disk", 15), ("image cache", 9), ("foreign-volume", 1))
+    assert terms.overflow == 5
 
 
 def test_the_terms_say_what_each_cause_takes_and_add_up():
     claims = [by_hand(GIB // 2), made_by(Cause.BLOCK_STORAGE, 2 * GIB), made_by(Cause.VOLUME_ORPHANED, GIB // 4)]
-    after, terms = raised(dataclasses.replace(DISK, reserved=2), "reserved_host_disk_mb", claims, settings())
+    after, terms = raised(DISK, (("reserved_host_disk_mb", 2),), claims, settings())
     assert terms.terms[0] == ("reserved_host_disk_mb", 2)
     assert dict(terms.terms)["block-storage"] == 2
     assert after.reserved == sum(amount for _, amount in terms.terms) == 5
@@ -110,7 +118,7 @@ def test_each_policy_rules_its_own_causes(volumes, guests, expected):
         made_by(Cause.BLOCK_STORAGE, 2 * GIB),
         made_by(Cause.FOREIGN_GUEST, GIB),
     ]
-    after, _ = raised(DISK, "own", claims, settings(foreign_volumes=volumes, unknown_guests=guests))
+    after, _ = raised(DISK, (), claims, settings(foreign_volumes=volumes, unknown_guests=guests))
     assert after.reserved == expected
 
 
