@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+import os_traits
+
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
+
+_STANDARD: frozenset[str] = frozenset(os_traits.get_traits())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +20,17 @@ class Wish:
 
     wanted: frozenset[str] = frozenset()
     unwanted: frozenset[str] = frozenset()
+
+
+def known(names: Iterable[str]) -> frozenset[str]:
+    """Those that the installed os-traits has; Placement refuses others, and the reference leaves them out too."""
+    return frozenset(names) & _STANDARD
+
+
+def told(answers: Mapping[str, bool]) -> Wish:
+    """One wish of traits that are there (True) and are not (False); names that os-traits does not have are left out."""
+    wanted = known(name for name, there in answers.items() if there)
+    return Wish(wanted=wanted, unwanted=known(answers) - wanted)
 
 
 class TraitFamily(Protocol):
