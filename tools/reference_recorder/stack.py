@@ -1,0 +1,168 @@
+"""The running stack: its options, Placement, cell database, and one nova-compute at a time."""
+
+import importlib.metadata
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy
+from keystoneauth1 import adapter, session
+from keystoneauth1.identity import v3
+
+from reference_recorder import options
+
+# [DEFAULT]host of the recorded nova-compute: another than the stack's own, whose service stays as it is.
+HOST = "cmp1.example.org"
+_FIRST_AUDIT_S = 120.0
+_STOP_S = 30.0
+_AUDIT_ENDED = "Compute_service record updated for"
+_ERROR = re.compile(r"\S+ \S+ \d+ (ERROR|CRITICAL) ")
+
+
+# No slots: cached_property needs a __dict__.
+@dataclass(frozen=True)
+class Stack:
+    """A stack in ``folder``; SystemExit with a sentence whenever it is not fit for recording."""
+
+    folder: Path
+
+    def check(self) -> None:
+        """Nothing of the stack would write into the same provider tree."""
+        pid_file = self.folder / "run" / "nova-compute.pid"
+        if pid_file.exists() and Path(f"/proc/{pid_file.read_text().strip()}").exists():
+            raise SystemExit("the stack's own nova-compute runs; stop it first")
+        if not self._program("nova-compute").exists():
+            raise SystemExit(f"no nova-compute in {self.folder}")
+
+    @cached_property
+    def options(self) -> options.Options:
+        """nova-compute's own."""
+        return options.read(self._nova_conf)
+
+    @cached_property
+    def placement(self) -> adapter.Adapter:
+        """Placement as the stack's nova user sees it."""
+        names = ("auth_url", "username", "password", "project_name", "user_domain_name", "project_domain_name")
+        found = {name: options.value(self.options, "placement", name, "") for name in names}
+        return adapter.Adapter(
+            session.Session(auth=v3.Password(**found)),
+            service_type="placement",
+            interface="internal",
+            region_name=options.value(self.options, "placement", "region_name", "RegionOne"),
+            default_microversion="1.39",
+        )
+
+    @cached_property
+    def _engine(self) -> sqlalchemy.Engine:
+        control = options.read(self.folder / "etc" / "nova" / "nova-ctl.conf")
+        return sqlalchemy.create_engine(options.value(control, "database", "connection", ""))
+
+    def rows(self, statement: str, **values: object) -> list[dict[str, Any]]:
+        """Rows of the cell database as dicts."""
+        with self._engine.connect() as connection:
+            return [dict(row) for row in connection.execute(sqlalchemy.text(statement), values).mappings()]
+
+    def version(self, distribution: str) -> str:
+        """Of a distribution in the stack's own environment."""
+        (folder,) = (self.folder / "venv" / "lib").glob("python3*/site-packages")
+        (found,) = importlib.metadata.distributions(name=distribution, path=[str(folder)])
+        return found.version
+
+    def forget_node(self, node: str) -> None:
+        """Delete the provider tree of that node and its rows, so that the next nova-compute starts from nothing."""
+        for provider in reversed(self.tree(node)):
+            answer = self.placement.delete(f"/resource_providers/{provider['uuid']}", raise_exc=False)
+            if answer.status_code != 204:
+                raise SystemExit(f"provider {provider['name']} cannot be deleted: {answer.text}")
+        of_node = "SELECT id FROM compute_nodes WHERE hypervisor_hostname = :node"
+        with self._engine.begin() as connection:
+            for statement in (
+                f"DELETE FROM pci_devices WHERE compute_node_id IN ({of_node})",
+                "DELETE FROM compute_nodes WHERE hypervisor_hostname = :node",
+                "DELETE FROM services WHERE host = :host",
+            ):
+                values = {"node": node, "host": HOST}
+                connection.execute(
+                    sqlalchemy.text(statement), {k: v for k, v in values.items() if f":{k}" in statement}
+                )
+
+    def tree(self, node: str) -> list[dict[str, Any]]:
+        """Providers of the node's tree, parents before children, children by name; [] when there is none."""
+        (root,) = self._providers(name=node) or [None]
+        if root is None:
+            return []
+        providers = self._providers(in_tree=root["uuid"])
+        # Nova makes no trees deeper than two.
+        return sorted(providers, key=lambda found: (found["parent_provider_uuid"] is not None, found["name"]))
+
+    def _providers(self, **query: str) -> list[dict[str, Any]]:
+        return self.placement.get("/resource_providers", params=query).json()["resource_providers"]
+
+    @contextmanager
+    def nova_compute(self, conf: Path, log: Path, environment: Mapping[str, str]) -> Iterator[None]:
+        """A nova-compute that has finished its first audit."""
+        argv = [str(self._program("nova-compute")), "--config-file", str(self._nova_conf)]
+        argv += ["--config-file", str(conf), "--log-file", str(log)]
+        with log.with_suffix(".out").open("wb") as out:
+            child = subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                env=self._environment(environment),
+                start_new_session=True,
+            )
+        try:
+            _wait_for_audit(child, log)
+            yield
+        finally:
+            _end(child)
+
+    def _environment(self, more: Mapping[str, str]) -> dict[str, str]:
+        ours = {name: text for name, text in os.environ.items() if not name.startswith(("OS_", "PYTHON"))}
+        path = os.pathsep.join((str(self.folder / "venv" / "bin"), "/usr/sbin", "/usr/bin", "/sbin", "/bin"))
+        fixed = {"PATH": path, "LC_ALL": "C.UTF-8", "no_proxy": "127.0.0.1,localhost", "LVM_SUPPRESS_FD_WARNINGS": "1"}
+        return {**ours, **fixed, **more}
+
+    def _program(self, name: str) -> Path:
+        return self.folder / "venv" / "bin" / name
+
+    @property
+    def _nova_conf(self) -> Path:
+        return self.folder / "etc" / "nova" / "nova.conf"
+
+
+def _wait_for_audit(child: subprocess.Popen[bytes], log: Path) -> None:
+    """A nova-compute that fails to start may live on without auditing, so an ERROR in its log ends the waiting too."""
+    end = time.monotonic() + _FIRST_AUDIT_S
+    pause = threading.Event()
+    while True:
+        said = log.read_text(errors="replace") if log.exists() else ""
+        errors = [line for line in said.splitlines() if _ERROR.match(line)]
+        if errors or child.poll() is not None or time.monotonic() > end:
+            tail = "\n".join(errors[:30] or said.splitlines()[-10:] or [log.with_suffix(".out").read_text()])
+            raise SystemExit(f"nova-compute did not finish its first audit:\n{tail}")
+        if _AUDIT_ENDED in said:
+            return
+        pause.wait(0.1)
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """Its process group has only what it started itself: the privsep daemon."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(child.pid, number)
+            child.wait(_STOP_S)
+        except ProcessLookupError:
+            return
+        except subprocess.TimeoutExpired:
+            continue
