@@ -44,6 +44,19 @@ class FrozenFamily:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EntryProblem:
+    """Entries of provider.yaml files (``file:line``) that are left out, why, and the provider that they mean.
+
+    ``is_absent``: they mean a provider that is not (yet) there.
+    """
+
+    origins: tuple[str, ...]
+    provider_uuid: str | None
+    why: str
+    is_absent: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReserveTerms:
     """What makes up ``reserved`` of one class: (name, amount) of each term; ``overflow`` is what found no room."""
 
@@ -83,6 +96,7 @@ class DesiredTree:
     providers: tuple[DesiredProvider, ...]
     obsolete: tuple[str, ...] = ()
     frozen_families: tuple[FrozenFamily, ...] = ()
+    entry_problems: tuple[EntryProblem, ...] = ()
 
     @property
     def root(self) -> DesiredProvider:

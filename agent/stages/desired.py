@@ -21,6 +21,7 @@ from agent.nested.base import Nested, NestedFamily, children
 from agent.resources import BUILTIN as RESOURCES
 from agent.resources import OWNED_CLASSES, owned
 from agent.resources.base import Resource
+from agent.stages.provider_files import with_provider_files
 from agent.stages.reserve import not_below, raised
 from agent.traits import BUILTIN as TRAIT_FAMILIES
 from agent.traits.owner import OURS, RIVAL
@@ -33,7 +34,8 @@ def desired(
     root = _root(snapshot, settings, written, root_uuid, root_name or "")
     if root_name is None:
         return DesiredTree(providers=(root,))
-    return _with_children(snapshot, settings, root)
+    tree = _with_children(snapshot, settings, root)
+    return with_provider_files(tree, settings.provider_entries, snapshot.placement.value)
 
 
 def _root(snapshot: Snapshot, settings: Settings, written: Books, root_uuid: str, root_name: str) -> DesiredProvider:

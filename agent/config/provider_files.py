@@ -1,0 +1,304 @@
+"""Read provider.yaml files: what operators add to providers (``[compute] provider_config_location``).
+
+nova's own format, schema version 1, from every ``*.yaml`` of one folder. A mistake
+is named with file and line. Beyond nova's schema, what Placement would refuse at
+every audit (a total of 0, a reserve above the total) is refused here, once; and a
+key that stands twice, of which YAML would silently take the last.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import os_resource_classes
+import os_traits
+
+from agent.errors import ConfigError
+from agent.model.placement import Inventory
+from agent.model.provider_config import COMPUTE_NODE, ProviderEntry
+
+SUPPORTED_MAJOR = 1
+KNOWN_MINOR = 0
+_VERSION = re.compile(r"(?P<major>[0-9]{1,9})\.(?P<minor>[0-9]{1,9})")
+_UUID = "^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$"
+_NAME = "^[A-Z0-9_]{1,255}$"
+# Placement's own bounds (placement/schemas/inventory.py): every amount is a database INTEGER.
+_MOST = 2**31 - 1
+_MOST_RATIO = 3.40282e38
+_KEY_TAGS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge")
+_AMOUNT = {"type": "integer", "minimum": 1, "maximum": _MOST}
+_INVENTORY = {
+    "type": "object",
+    "properties": {
+        "total": _AMOUNT,
+        "reserved": {"type": "integer", "minimum": 0, "maximum": _MOST},
+        "min_unit": _AMOUNT,
+        "max_unit": _AMOUNT,
+        "step_size": _AMOUNT,
+        "allocation_ratio": {"type": "number", "exclusiveMinimum": 0, "maximum": _MOST_RATIO},
+    },
+    "required": ["total"],
+    "additionalProperties": False,
+}
+_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "providers": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "identification": {
+                        "type": "object",
+                        "properties": {
+                            "uuid": {"anyOf": [{"type": "string", "pattern": _UUID}, {"const": COMPUTE_NODE}]},
+                            "name": {"type": "string", "minLength": 1, "maxLength": 200},
+                        },
+                        "minProperties": 1,
+                        "maxProperties": 1,
+                        "additionalProperties": False,
+                    },
+                    "inventories": {
+                        "type": "object",
+                        "properties": {
+                            "additional": {
+                                "type": "array",
+                                "items": {
+                                    "type": "object",
+                                    "patternProperties": {_NAME: _INVENTORY},
+                                    "additionalProperties": False,
+                                },
+                            }
+                        },
+                    },
+                    "traits": {
+                        "type": "object",
+                        "properties": {
+                            "additional": {"type": "array", "items": {"type": "string", "pattern": _NAME}},
+                        },
+                    },
+                },
+                "required": ["identification"],
+            },
+        },
+    },
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderFiles:
+    """What the files say, in the order of their names; ``notices`` are about what works but does nothing."""
+
+    entries: tuple[ProviderEntry, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """One file: its content, and where every part of it stands."""
+
+    path: str
+    content: Any
+    lines: Mapping[tuple[str | int, ...], int]
+
+    def at(self, *where: str | int) -> str:
+        """``file:line`` of that part, or of the nearest part around it."""
+        known = next((where[:n] for n in range(len(where), 0, -1) if where[:n] in self.lines), ())
+        return f"{self.path}:{self.lines.get(known, 1)}"
+
+
+def read_provider_files(folder: str) -> ProviderFiles:
+    """Every ``*.yaml`` of the folder; none where there is no such folder.
+
+    Raises ConfigError, one problem for each refusal, each with file and line.
+    """
+    entries: list[ProviderEntry] = []
+    notices: list[str] = []
+    problems: list[str] = []
+    for path in _paths(folder):
+        try:
+            document = _document(path)
+            notices += _version_notices(document)
+            _check_schema(document)
+            for index in range(len(document.content.get("providers", ()))):
+                entry = _entry(document, index)
+                if entry.inventories or entry.traits:
+                    entries.append(entry)
+                else:
+                    notices.append(f"{entry.origin}: provider {_who(entry)} has nothing to add, and is ignored")
+        except ConfigError as error:
+            problems += error.problems
+    problems += _named_twice(entries)
+    if problems:
+        raise ConfigError(*problems)
+    return ProviderFiles(entries=tuple(entries), notices=tuple(notices))
+
+
+def _paths(folder: str) -> list[str]:
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".yaml") and not name.startswith("."))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise ConfigError(f"{folder}: cannot be read: {error.strerror}") from error
+    return [os.path.join(folder, name) for name in names]
+
+
+def _document(path: str) -> _Document:
+    # Only hosts that have such files pay for the parser.
+    import yaml
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            loader = yaml.SafeLoader(file)
+            try:
+                node = loader.get_single_node()
+                lines = dict(_places(path, node)) if node is not None else {}
+                content = loader.construct_document(node) if node is not None else None
+            finally:
+                loader.dispose()
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line = mark.line + 1 if mark else 1
+        reason = getattr(error, "problem", None) or "it cannot be understood"
+        raise ConfigError(f"{path}:{line}: no YAML: {reason}") from error
+    return _Document(path, content, lines)
+
+
+def _places(path: str, node: Any, where: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], int]]:  # noqa: ANN401 - yaml has no types
+    """Each part of a document with its line. Raises ConfigError where a key stands twice, or is no text."""
+    import yaml
+
+    yield where, node.start_mark.line + 1
+    if isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(node.value):
+            yield from _places(path, item, (*where, index))
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            line = key.start_mark.line + 1
+            if key.tag not in _KEY_TAGS:
+                raise ConfigError(f"{path}:{line}: a key is {key.value!r}, which is no text")
+            if key.value in seen:
+                raise ConfigError(f"{path}:{line}: {key.value} stands twice in one mapping")
+            seen.add(key.value)
+            yield from _places(path, value, (*where, key.value))
+            # The key's line after the value's: an operator looks for the name, and the last one counts.
+            yield (*where, key.value), line
+
+
+def _version_notices(document: _Document) -> list[str]:
+    content = document.content
+    meta = content.get("meta") if isinstance(content, dict) else None
+    text = meta.get("schema_version") if isinstance(meta, dict) else None
+    if text is None:
+        raise ConfigError(f"{document.at('meta')}: meta: schema_version is missing; this version reads 1.0")
+    version = _VERSION.fullmatch(text) if isinstance(text, str) else None
+    where = document.at("meta", "schema_version")
+    if version is None:
+        raise ConfigError(f"{where}: schema_version is {text!r}, not a text like '1.0'")
+    if int(version["major"]) != SUPPORTED_MAJOR:
+        raise ConfigError(f"{where}: schema_version {text} is not supported; this version reads 1.x")
+    if int(version["minor"]) > KNOWN_MINOR:
+        return [f"{where}: schema_version {text} is newer than 1.{KNOWN_MINOR}: what it added is ignored"]
+    return []
+
+
+def _check_schema(document: _Document) -> None:
+    import jsonschema
+
+    errors = jsonschema.Draft7Validator(_SCHEMA).iter_errors(document.content)
+    found = sorted(errors, key=lambda error: list(map(str, error.path)))
+    if found:
+        raise ConfigError(*(f"{document.at(*error.path)}: {_place(error.path)}{error.message}" for error in found))
+
+
+def _place(path: Sequence[str | int]) -> str:
+    names = [part for part in path if isinstance(part, str)]
+    return f"{'/'.join(names)}: " if names else ""
+
+
+def _entry(document: _Document, index: int) -> ProviderEntry:
+    provider = document.content["providers"][index]
+    identification = provider["identification"]
+    uuid = identification.get("uuid")
+    problems: list[str] = []
+    entry = ProviderEntry(
+        origin=document.at("providers", index),
+        uuid=uuid if uuid is None or uuid == COMPUTE_NODE else uuid.lower(),
+        name=identification.get("name"),
+        inventories=_inventories(document, index, problems),
+        traits=_traits(document, index, problems),
+    )
+    if problems:
+        raise ConfigError(*problems)
+    return entry
+
+
+def _inventories(document: _Document, index: int, problems: list[str]) -> tuple[Inventory, ...]:
+    found: dict[str, Inventory] = {}
+    base = ("providers", index, "inventories", "additional")
+    for number, group in enumerate(_additional(document.content["providers"][index], "inventories")):
+        for name, fields in group.items():
+            where = document.at(*base, number, name)
+            inventory = _inventory(name, fields)
+            if name in found:
+                problems.append(f"{where}: {name} stands twice for one provider")
+            problems += _refusals(where, inventory)
+            found[name] = inventory
+    return tuple(found[name] for name in sorted(found))
+
+
+def _inventory(name: str, fields: Mapping[str, Any]) -> Inventory:
+    """JSON Schema takes 4.0 for an integer; what is left out has Placement's default."""
+    ratio = float(fields.get("allocation_ratio", 1.0))
+    amounts = {field: int(value) for field, value in fields.items() if field != "allocation_ratio"}
+    return Inventory(resource_class=name, **amounts, allocation_ratio=ratio)
+
+
+def _refusals(where: str, inventory: Inventory) -> Iterator[str]:
+    name = inventory.resource_class
+    if not os_resource_classes.is_custom(name):
+        yield f"{where}: {name} is no custom class, and only those can be added"
+    if inventory.reserved > inventory.total:
+        yield f"{where}: {name}: reserved {inventory.reserved} is above the total {inventory.total}"
+    if math.isnan(inventory.allocation_ratio):
+        yield f"{where}: {name}: allocation_ratio is no number"
+    if inventory.min_unit > inventory.max_unit:
+        yield f"{where}: {name}: min_unit {inventory.min_unit} is above max_unit {inventory.max_unit}"
+
+
+def _traits(document: _Document, index: int, problems: list[str]) -> frozenset[str]:
+    named = _additional(document.content["providers"][index], "traits")
+    base = ("providers", index, "traits", "additional")
+    problems += [
+        f"{document.at(*base, number)}: {trait} is no custom trait, and only those can be added"
+        for number, trait in enumerate(named)
+        if not os_traits.is_custom(trait)
+    ]
+    return frozenset(named)
+
+
+def _additional(provider: Mapping[str, Any], part: str) -> Sequence[Any]:
+    found: Sequence[Any] = provider.get(part, {}).get("additional", ())
+    return found
+
+
+def _named_twice(entries: Sequence[ProviderEntry]) -> Iterator[str]:
+    first: dict[str, str] = {}
+    for entry in entries:
+        who = _who(entry)
+        if who in first:
+            yield f"{entry.origin}: provider {who} is named in {first[who]} already"
+        first.setdefault(who, entry.origin)
+
+
+def _who(entry: ProviderEntry) -> str:
+    return entry.uuid or entry.name or ""

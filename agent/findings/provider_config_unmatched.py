@@ -1,0 +1,32 @@
+"""provider-config-unmatched: an entry of a provider.yaml file for a provider that is not there (scenario 136).
+
+A child that another service makes may come later; then the entry is carried out,
+and the finding goes away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World
+from agent.model.finding import Finding, Severity
+
+
+def _find(world: World) -> Iterable[Finding]:
+    for problem in world.tree.entry_problems if world.tree else ():
+        if problem.is_absent:
+            yield RULE.finding(
+                world,
+                subject=" ".join(problem.origins),
+                expected="each entry of a provider.yaml file means a provider of this host",
+                actual=f"{' and '.join(problem.origins)}: {problem.why}; the entry waits for it",
+            )
+
+
+RULE = Rule(
+    code="provider-config-unmatched",
+    severity=Severity.WARNING,
+    remedy="correct the uuid or name in the file and reload the agent (SIGHUP); "
+    "where another service makes the provider later there is nothing to do",
+    find=_find,
+)

@@ -1,0 +1,186 @@
+"""provider.yaml as files: what is read, and each refusal with file and line."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.config.provider_files import ProviderFiles, read_provider_files
+from agent.errors import ConfigError
+from agent.model.placement import Inventory
+from agent.model.provider_config import COMPUTE_NODE, ProviderEntry
+
+UUID = "5c5a578f-51b0-481c-b38c-7aaa3394e585"
+GOOD = f"""\
+meta:
+  schema_version: '1.0'
+providers:
+  - identification:
+      uuid: $COMPUTE_NODE
+    inventories:
+      additional:
+        - CUSTOM_A:
+            total: 100
+        - CUSTOM_B:
+            total: 22
+            reserved: 2
+            min_unit: 1
+            max_unit: 10
+            step_size: 2
+            allocation_ratio: 2.5
+    traits:
+      additional:
+        - CUSTOM_T
+  - identification:
+      uuid: {UUID.upper()}
+    traits:
+      additional: [CUSTOM_U, CUSTOM_V]
+"""
+
+
+def read(folder, **files):
+    for name, text in files.items():
+        (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
+    return read_provider_files(str(folder))
+
+
+def refused(folder, text):
+    with pytest.raises(ConfigError) as caught:
+        read(folder, site=text)
+    return [problem.replace(f"{folder}/", "") for problem in caught.value.problems]
+
+
+def one(provider):
+    return f"meta: {{schema_version: '1.0'}}\nproviders:\n- identification: {{name: gpu}}\n  {provider}\n"
+
+
+def test_what_the_files_add_is_read_with_placement_s_defaults(tmp_path):
+    found = read(tmp_path, site=GOOD)
+    assert found == ProviderFiles(
+        entries=(
+            ProviderEntry(
+                origin=f"{tmp_path}/site.yaml:4",
+                uuid=COMPUTE_NODE,
+                inventories=(
+                    # POST a total alone, and Placement gives these back.
+                    Inventory(resource_class="CUSTOM_A", total=100, max_unit=2147483647),
+                    Inventory(
+                        resource_class="CUSTOM_B",
+                        total=22,
+                        reserved=2,
+                        min_unit=1,
+                        max_unit=10,
+                        step_size=2,
+                        allocation_ratio=2.5,
+                    ),
+                ),
+                traits=frozenset({"CUSTOM_T"}),
+            ),
+            ProviderEntry(origin=f"{tmp_path}/site.yaml:20", uuid=UUID, traits=frozenset({"CUSTOM_U", "CUSTOM_V"})),
+        )
+    )
+
+
+def test_no_folder_and_no_files_add_nothing(tmp_path):
+    (tmp_path / "README").write_text("not a provider file")
+    assert read_provider_files(str(tmp_path)) == read_provider_files(str(tmp_path / "absent")) == ProviderFiles()
+
+
+def test_files_are_read_in_the_order_of_their_names(tmp_path):
+    found = read(tmp_path, b=one("traits: {additional: [CUSTOM_B]}").replace("gpu", "b"), a=GOOD)
+    assert [entry.uuid or entry.name for entry in found.entries] == [COMPUTE_NODE, UUID, "b"]
+
+
+def test_s133_a_newer_minor_is_a_notice(tmp_path):
+    found = read(tmp_path, site=GOOD.replace("'1.0'", "'1.9'"))
+    assert len(found.entries) == 2
+    assert found.notices == (f"{tmp_path}/site.yaml:2: schema_version 1.9 is newer than 1.0: what it added is ignored",)
+
+
+def test_s134_a_provider_without_additions_is_ignored_with_a_notice(tmp_path):
+    found = read(tmp_path, site=one("traits: {additional: []}"))
+    assert found.entries == ()
+    assert found.notices == (f"{tmp_path}/site.yaml:3: provider gpu has nothing to add, and is ignored",)
+
+
+REFUSALS = {
+    "s133 another major": ("meta: {schema_version: '2.0'}", ["site.yaml:1: schema_version 2.0 is not supported"]),
+    "s133 no version": ("providers: []", ["site.yaml:1: meta: schema_version is missing"]),
+    "s133 an empty file": ("", ["site.yaml:1: meta: schema_version is missing"]),
+    "a version that is a number": ("meta:\n  schema_version: 1.0", ["site.yaml:2: schema_version is 1.0, not a text"]),
+    "no YAML": ("meta: [", ["site.yaml:1: no YAML:"]),
+    "s131 a standard class": (
+        one("inventories: {additional: [{VCPU: {total: 1}}]}"),
+        ["site.yaml:4: VCPU is no custom class"],
+    ),
+    "s131 a standard trait": (
+        one("traits: {additional: [CUSTOM_A, HW_CPU_X86_VMX]}"),
+        ["site.yaml:4: HW_CPU_X86_VMX is no custom trait"],
+    ),
+    "a total of 0": (
+        one("inventories: {additional: [{CUSTOM_A: {total: 0}}]}"),
+        ["site.yaml:4: providers/inventories/additional/CUSTOM_A/total: 0 is less than the minimum of 1"],
+    ),
+    "a reserve above the total": (
+        one("inventories: {additional: [{CUSTOM_A: {total: 3, reserved: 4}}]}"),
+        ["site.yaml:4: CUSTOM_A: reserved 4 is above the total 3"],
+    ),
+    "min above max": (
+        one("inventories: {additional: [{CUSTOM_A: {total: 3, min_unit: 3, max_unit: 2}}]}"),
+        ["site.yaml:4: CUSTOM_A: min_unit 3 is above max_unit 2"],
+    ),
+    "no number": (
+        one("inventories: {additional: [{CUSTOM_A: {total: 3, allocation_ratio: .nan}}]}"),
+        ["site.yaml:4: CUSTOM_A: allocation_ratio is no number"],
+    ),
+    "an unknown field": (
+        one("inventories: {additional: [{CUSTOM_A: {total: 3, ratio: 2}}]}"),
+        ["site.yaml:4: providers/inventories/additional/CUSTOM_A: Additional properties are not allowed"],
+    ),
+    "two ways to say who": (
+        one("traits: {additional: [CUSTOM_A]}").replace("name: gpu", f"name: gpu, uuid: {UUID}"),
+        ["site.yaml:3: providers/identification:"],
+    ),
+    "a class twice": (
+        one("inventories: {additional: [{CUSTOM_A: {total: 3}}, {CUSTOM_A: {total: 4}}]}"),
+        ["site.yaml:4: CUSTOM_A stands twice for one provider"],
+    ),
+    "a key twice": (one("traits: {additional: [], additional: []}"), ["site.yaml:4: additional stands twice"]),
+    "a key that is no text": (one("1: 2"), ["site.yaml:4: a key is '1', which is no text"]),
+    "s130 a provider twice": (
+        GOOD + f"  - identification: {{uuid: {UUID}}}\n    traits: {{additional: [CUSTOM_W]}}\n",
+        [f"site.yaml:24: provider {UUID} is named in"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), REFUSALS.values(), ids=REFUSALS.keys())
+def test_what_cannot_be_is_refused_with_file_and_line(tmp_path, text, expected):
+    found = refused(tmp_path, text)
+    assert len(found) == len(expected)
+    assert all(problem.startswith(start) for problem, start in zip(found, expected, strict=True)), found
+
+
+def test_all_problems_of_all_files_are_told_at_once(tmp_path):
+    with pytest.raises(ConfigError) as caught:
+        read(tmp_path, a="meta: [", b="meta: {schema_version: '3.0'}", c=GOOD)
+    assert len(caught.value.problems) == 2
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
+    (tmp_path / "site.yaml").mkdir()
+    with pytest.raises(ConfigError, match=r"site\.yaml: cannot be read: Is a directory"):
+        read_provider_files(str(tmp_path))
+
+
+@given(
+    st.one_of(st.text(max_size=200), st.builds(lambda a, b: GOOD[:a] + b + GOOD[a:], st.integers(0, 500), st.text()))
+)
+def test_arbitrary_text_raises_config_errors_only(tmp_path_factory, text):
+    folder = tmp_path_factory.mktemp("providers")
+    (folder / "site.yaml").write_bytes(text.encode("utf-8", "surrogatepass"))
+    try:
+        read_provider_files(str(folder))
+    except ConfigError as error:
+        assert all(str(folder) in problem for problem in error.problems)  # noqa: PT017 - any other error fails the test

@@ -1,0 +1,27 @@
+"""provider-config-conflict: entries of provider.yaml files that stand against each other or against us."""
+
+from __future__ import annotations
+
+from agent.model.finding import Severity
+from agent.model.provider_config import COMPUTE_NODE, ProviderEntry
+from tests.rigs.facts import NODE, ROOT_UUID, findings, inventory, settings, snapshot
+
+CODE = "provider-config-conflict"
+BY_UUID = ProviderEntry(origin="a.yaml:4", uuid=ROOT_UUID, inventories=(inventory("CUSTOM_A", 1),))
+BY_NAME = ProviderEntry(origin="b.yaml:9", name=NODE, traits=frozenset({"CUSTOM_T"}))
+
+
+def test_s130_it_names_both_files_with_their_lines():
+    (found,) = findings(snapshot(), CODE, settings(provider_entries=(BY_UUID, BY_NAME)))
+    assert found.severity is Severity.ERROR
+    assert found.provider_uuid == ROOT_UUID
+    assert found.actual == (
+        f"a.yaml:4 and b.yaml:9: provider {NODE} ({ROOT_UUID}) is named by its uuid and by its name; "
+        "nothing of it is added"
+    )
+    assert "SIGHUP" in found.remedy
+
+
+def test_it_is_silent_on_the_entry_for_every_compute_node_beside_one_for_this():
+    every = ProviderEntry(origin="a.yaml:4", uuid=COMPUTE_NODE, inventories=(inventory("CUSTOM_A", 1),))
+    assert findings(snapshot(), CODE, settings(provider_entries=(every, BY_NAME))) == ()

@@ -1,0 +1,123 @@
+"""provider.yaml entries in the desired tree: scenarios 129 to 136."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from agent.model.books import DesiredTree
+from agent.model.placement import Provider
+from agent.model.plan import PutInventories, PutTraits
+from agent.model.provider_config import COMPUTE_NODE, ProviderEntry
+from agent.stages.diff import diff
+from tests.rigs.facts import (
+    NODE,
+    ROOT_UUID,
+    decided,
+    findings,
+    inventory,
+    root,
+    settings,
+    snapshot,
+    uuid,
+    view,
+    wanted_root,
+)
+
+CHILD = Provider(
+    uuid=uuid("gpu"), name=f"{NODE}_gpu", parent_uuid=ROOT_UUID, generation=3, inventories=(inventory("VGPU", 2),)
+)
+OURS = root(inventory("DISK_GB", 6), inventory("MEMORY_MB", 512), inventory("VCPU", 4, allocation_ratio=4.0))
+
+
+def entry(*inventories, traits=(), **who):
+    return ProviderEntry(origin="site.yaml:4", inventories=inventories, traits=frozenset(traits), **who)
+
+
+def world(*providers):
+    return snapshot(placement=view(providers=providers or (OURS,)))
+
+
+def custom(found):
+    return {i.resource_class: i.total for i in found.inventories if i.resource_class.startswith("CUSTOM_")}
+
+
+def tree(there, *entries) -> DesiredTree:
+    made = decided(there, settings(provider_entries=entries)).tree
+    assert made is not None
+    return made
+
+
+def test_s129_an_entry_for_this_root_goes_before_the_one_for_every_compute_node():
+    every = entry(inventory("CUSTOM_A", 100), traits={"CUSTOM_T"}, uuid=COMPUTE_NODE)
+    ours = entry(inventory("CUSTOM_B", 5), uuid=ROOT_UUID)
+    assert custom(tree(world(), every, ours).root) == {"CUSTOM_B": 5}
+    assert "CUSTOM_T" not in tree(world(), every, ours).root.traits_wanted
+    assert custom(tree(world(), every).root) == {"CUSTOM_A": 100}
+    assert "CUSTOM_T" in tree(world(), every).root.traits_wanted
+
+
+def test_the_root_is_found_by_its_name_too_and_before_it_exists():
+    named = entry(inventory("CUSTOM_B", 5), name=NODE)
+    assert custom(tree(snapshot(placement=view(providers=())), named).root) == {"CUSTOM_B": 5}
+
+
+def test_s130_one_provider_by_uuid_and_by_name_is_left_alone_with_both():
+    by_uuid, by_name = entry(inventory("CUSTOM_A", 1), uuid=ROOT_UUID), entry(traits={"CUSTOM_T"}, name=NODE)
+    assert custom(tree(world(), by_uuid, by_name).root) == {}
+    (found,) = findings(world(), "provider-config-conflict", settings(provider_entries=(by_uuid, by_name)))
+    assert "is named by its uuid and by its name" in found.actual
+    assert {i.resource_class for i in tree(world(), by_uuid, by_name).root.inventories} == {
+        "DISK_GB",
+        "MEMORY_MB",
+        "VCPU",
+    }
+
+
+def test_s132_a_class_that_the_host_decides_is_a_conflict_and_the_root_goes_out():
+    # Were a resource's own class allowed in a file: the reader refuses standard ones, so a child's class stands here.
+    taken = entry(inventory("VCPU", 99), uuid=ROOT_UUID)
+    (found,) = findings(world(), "provider-config-conflict", settings(provider_entries=(taken,)))
+    assert found.actual.startswith(f"site.yaml:4: VCPU of provider {NODE} ({ROOT_UUID}) is decided by the host itself")
+    assert wanted_root(decided(world(), settings(provider_entries=(taken,)))).inventory("VCPU").total == 4
+
+
+def test_s135_our_own_earlier_class_is_no_conflict_and_a_second_audit_writes_nothing():
+    added = entry(inventory("CUSTOM_A", 100), traits={"CUSTOM_T"}, uuid=CHILD.uuid)
+    there = world(OURS, CHILD)
+    plan = decided(there, settings(provider_entries=(added,))).plan
+    assert plan.writes == (
+        PutInventories(provider_uuid=CHILD.uuid, inventories=(inventory("CUSTOM_A", 100), inventory("VGPU", 2))),
+        PutTraits(provider_uuid=CHILD.uuid, traits=("CUSTOM_T",)),
+    )
+    after = dataclasses.replace(
+        CHILD, inventories=(inventory("CUSTOM_A", 100), inventory("VGPU", 2)), traits=frozenset({"CUSTOM_T"})
+    )
+    second = decided(world(OURS, after), settings(provider_entries=(added,)))
+    assert second.plan.writes == ()
+    assert findings(world(OURS, after), "provider-config-conflict", settings(provider_entries=(added,))) == ()
+
+
+@pytest.mark.parametrize("who", [{"uuid": uuid("nobody")}, {"name": "nobody"}])
+def test_s136_an_unknown_provider_waits_and_is_told(who):
+    waiting = entry(inventory("CUSTOM_A", 1), **who)
+    chosen = settings(provider_entries=(waiting,))
+    (found,) = findings(world(), "provider-config-unmatched", chosen)
+    assert found.actual.startswith(f"site.yaml:4: there is no provider {next(iter(who.values()))} in this host's tree")
+    there = dataclasses.replace(CHILD, uuid=uuid("nobody"), name="nobody")
+    assert findings(world(OURS, there), "provider-config-unmatched", chosen) == ()
+    assert custom(tree(world(OURS, there), waiting).providers[-1]) == {"CUSTOM_A": 1}
+
+
+def test_where_placement_was_not_read_nothing_is_called_absent():
+    waiting = entry(inventory("CUSTOM_A", 1), name="nobody")
+    unread = snapshot(lost=("placement",))
+    assert findings(unread, "provider-config-unmatched", settings(provider_entries=(waiting,))) == ()
+
+
+def test_another_service_s_provider_keeps_all_that_is_its_own():
+    added = tree(world(OURS, CHILD), entry(inventory("CUSTOM_A", 1), uuid=CHILD.uuid))
+    plan = diff(added, view(providers=(OURS, CHILD)))
+    (put,) = [w for w in plan.writes if isinstance(w, PutInventories) and w.provider_uuid == CHILD.uuid]
+    assert put.inventories == (inventory("CUSTOM_A", 1), inventory("VGPU", 2))
