@@ -60,13 +60,15 @@ class Disk:
     """One disk of a domain.
 
     ``kind`` is libvirt's ``type`` (file, block, network, volume, ...), ``source``
-    the path or name, or None for an empty drive. Sizes are bytes or None: the
-    domain XML does not carry them.
+    the path or name, or None for an empty drive; ``format`` the driver's type
+    (qcow2, raw, ...), None where the XML gives none, which libvirt takes for raw.
+    Sizes are bytes or None: the domain XML does not carry them.
     """
 
     target: str
     kind: str
     source: str | None
+    format: str | None = None
     capacity_bytes: int | None = None
     allocated_bytes: int | None = None
 

@@ -187,6 +187,7 @@ def _disk(element: ET.Element, where: str) -> Disk:
         target=_attribute(_child(element, "target", f"{where}: <disk>"), "dev", f"{where}: <disk>"),
         kind=_attribute(element, "type", f"{where}: <disk>"),
         source=_disk_source(element.find("source")),
+        format=_driver_type(element),
     )
 
 
@@ -196,7 +197,13 @@ def _container_disk(element: ET.Element, where: str) -> Disk:
         target=_attribute(_child(element, "target", place), "dir", place),
         kind=element.get("type") or "mount",
         source=_disk_source(element.find("source")),
+        format=_driver_type(element),
     )
+
+
+def _driver_type(element: ET.Element) -> str | None:
+    driver = element.find("driver")
+    return None if driver is None else driver.get("type")
 
 
 def _attribute(element: ET.Element, name: str, where: str) -> str:

@@ -91,7 +91,7 @@ class TestTestDriver:
         assert sorted(domain.name for domain in facts.domains) == ["guest-0", "guest-1", "guest-2", "guest-3"]
         assert {(d.vcpus, d.memory_mib, d.state) for d in facts.domains} == {(4, 4096, DomainState.RUNNING)}
         [first] = [domain for domain in facts.domains if domain.name == "guest-0"]
-        assert first.disks == (Disk(target="vda", kind="block", source="/dev/vg0/guest-0"),)
+        assert first.disks == (Disk(target="vda", kind="block", source="/dev/vg0/guest-0", format="raw"),)
         assert first.nova_flavor == NovaMetadataFlavor(
             name="m1", vcpus=4, memory_mib=4096, root_gib=10, ephemeral_gib=0, swap_mib=0
         )

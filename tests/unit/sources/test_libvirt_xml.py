@@ -67,8 +67,8 @@ def test_everything_that_the_ledger_needs_is_read():
     assert (domain.vcpus, domain.memory_mib, domain.pinned_cpus) == (2, 2048, (0, 4, 6, 7))
     assert domain.disks == (
         Disk(target="sda", kind="file", source=None),
-        Disk(target="vda", kind="block", source="/dev/vg0/a_disk"),
-        Disk(target="vdb", kind="file", source="/var/lib/nova/instances/a/disk"),
+        Disk(target="vda", kind="block", source="/dev/vg0/a_disk", format="raw"),
+        Disk(target="vdb", kind="file", source="/var/lib/nova/instances/a/disk", format="qcow2"),
         Disk(target="vdc", kind="network", source="vms/a"),
         Disk(target="vdd", kind="volume", source="default/b.img"),
     )
@@ -150,7 +150,7 @@ def test_memory_in_every_unit_is_rounded_up_to_mib(memory, mib):
 )
 def test_other_hypervisors_and_architectures(kind, os_type, devices, disks):
     domain = parse(domain_xml("a", kind=kind, os_type=os_type, disks=[devices]))
-    assert domain.disks == (disks or (Disk(target="vda", kind="file", source="/a"),))
+    assert domain.disks == (disks or (Disk(target="vda", kind="file", source="/a", format="qcow2"),))
 
 
 @pytest.mark.parametrize(
