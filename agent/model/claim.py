@@ -22,11 +22,14 @@ class Cause(enum.Enum):
     FOREIGN_VOLUME = "foreign-volume"
     VOLUME_ORPHANED = "volume-orphaned"
     BLOCK_STORAGE = "block-storage"
+    THIN_POOL = "thin-pool"
     HOST_RESERVED = "host-reserved"
     RECORDED_ONLY = "recorded-only"
 
 
-UNMANAGED_CAUSES = frozenset({Cause.FOREIGN_GUEST, Cause.FOREIGN_VOLUME, Cause.VOLUME_ORPHANED, Cause.BLOCK_STORAGE})
+UNMANAGED_CAUSES = frozenset(
+    {Cause.FOREIGN_GUEST, Cause.FOREIGN_VOLUME, Cause.VOLUME_ORPHANED, Cause.BLOCK_STORAGE, Cause.THIN_POOL}
+)
 
 
 class Origin(NamedTuple):

@@ -92,6 +92,24 @@ class TraitRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StorageRow:
+    """Bytes of one store and whose they are: the rows of a store add up to ``store_bytes``, its free room included.
+
+    ``store`` is ``vg NAME``, a path or a Ceph pool; ``store_bytes`` its size as the
+    store itself says. ``owner`` is a uuid, a ``VG/LV`` or a path by ``owner_kind``,
+    "" for what is free. ``what`` says in words what the bytes are, ``source`` where that was read.
+    """
+
+    store: str
+    owner_kind: str
+    owner: str
+    what: str
+    size_bytes: int
+    source: str
+    store_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceStatus:
     """How one read went. ``age_s`` is 0 for a read of this audit, else since the last good one, None if never.
 
@@ -159,6 +177,7 @@ class AuditReport:
     ledger: tuple[LedgerRow, ...] = ()
     inventory: tuple[InventoryRow, ...] = ()
     traits: tuple[TraitRow, ...] = ()
+    storage: tuple[StorageRow, ...] = ()
     evacuations: tuple[EvacuationNote, ...] = ()
     summary: HostSummary | None = None
     simulated: tuple[str, ...] = ()

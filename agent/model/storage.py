@@ -51,7 +51,10 @@ class Volume:
 class ThinPool:
     """A thin pool: what it can give out and how full it is.
 
-    The percentages are None where lvm2 cannot say (the pool is not active here).
+    ``size_bytes`` is the room for data. The percentages are None where lvm2 cannot
+    say (the pool is not active here). ``mapped`` has (name, bytes) of each thin
+    volume of which it says how much is written; snapshots share blocks, so their
+    sum may be more than the pool has given out.
     """
 
     group: str
@@ -60,6 +63,7 @@ class ThinPool:
     metadata_bytes: int
     data_percent: float | None
     metadata_percent: float | None
+    mapped: tuple[tuple[str, int], ...] = ()
 
     @property
     def path(self) -> str:
@@ -75,6 +79,17 @@ class FileSystem:
     size_bytes: int
     free_bytes: int
     available_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuestFile:
+    """A file that a domain names as its disk; ``format`` by the domain's XML, never by what the file holds.
+
+    A guest writes what it likes into a raw disk, a qcow2 header with any size too.
+    """
+
+    path: str
+    format: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,12 +122,14 @@ class ImageStore:
 
     ``cache_path`` is the folder of base images below it, ``cache_bytes`` what its
     plain files take (0 where the folder is on another device or not there).
+    ``shared_because`` says why other hosts may keep their guests here too, "" where nothing says so.
     """
 
     path: str
     files: tuple[StoredFile, ...]
     cache_path: str
     cache_bytes: int
+    shared_because: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
