@@ -13,7 +13,8 @@ class DeviceSpec:
     ``product_id`` are four lower-case hex digits or ``*``. ``address_parts`` are
     four regular expressions (domain, bus, slot, function) that must match the
     whole part; ``single_address`` is set where they name one function. ``tags``
-    are the remaining keys, sorted, values as normalised text.
+    are the remaining keys, sorted, values as normalised text; one that is null in the
+    file is there and has None.
     """
 
     text: str
@@ -22,7 +23,7 @@ class DeviceSpec:
     address_parts: tuple[str, str, str, str] = (".*", ".*", ".*", ".*")
     single_address: str | None = None
     devname: str | None = None
-    tags: tuple[tuple[str, str], ...] = ()
+    tags: tuple[tuple[str, str | None], ...] = ()
 
     def tag(self, name: str) -> str | None:
         """The value of that tag, or None."""

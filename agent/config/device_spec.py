@@ -1,0 +1,204 @@
+"""Pure: read the texts of ``[pci] device_spec`` (hypervisor-audit 7.2), and say which of them cannot work.
+
+A part of an address that is a regular expression matches from the start of the
+part and not to its end (``"bus": "8"`` means all buses of 80 to 8f); a part of
+an address string matches as a whole. Both become expressions for the whole part.
+A tag that is null is there, and has no value: ``physical_network`` null is a
+device without a network and so one for Placement.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from agent.model.device_spec import DeviceSpec
+
+ANY = "*"
+_PARTS = ("domain", "bus", "slot", "function")
+_WIDTHS = dict(zip(_PARTS, (4, 2, 2, 1), strict=True))
+_LARGEST = dict(zip(_PARTS, (0xFFFF, 0xFF, 0x1F, 0x7), strict=True))
+_HEX = re.compile(r"(?:0[xX])?([0-9a-fA-F]+)")
+_FLAGS = re.compile(r"\(\?([aimsux]+)\)")
+_OWN = frozenset({"vendor_id", "product_id", "address", "devname"})
+_STRICT = frozenset({"managed", "live_migratable", "one_time_use"})
+_TRUE = frozenset({"1", "t", "true", "on", "y", "yes"})
+_FALSE = frozenset({"0", "f", "false", "off", "n", "no"})
+
+T = TypeVar("T")
+Address = tuple[tuple[str, str, str, str], str | None]
+
+
+def parse_device_specs(texts: Sequence[str]) -> tuple[DeviceSpec, ...]:
+    """The specs of these texts, in order; each text is a JSON object or a list of objects.
+
+    Raises ValueError whose ``args`` are one sentence for each problem, with the entry that has it.
+    """
+    problems: list[str] = []
+    specs = [
+        spec
+        for text in texts
+        for entry, fields in _entries(text, problems)
+        if (spec := _spec(entry, fields, problems)) is not None
+    ]
+    if problems:
+        raise ValueError(*problems)
+    return tuple(specs)
+
+
+def _entries(text: str, problems: list[str]) -> list[tuple[str, dict[str, object]]]:
+    """(entry for messages, its fields) of each object in one text."""
+    try:
+        decoded = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        problems.append(f"{text!r}: not JSON ({error})")
+        return []
+    if isinstance(decoded, dict):
+        return [(text, decoded)]
+    if not isinstance(decoded, list):
+        problems.append(f"{text!r}: must be a JSON object or a list of objects")
+        return []
+    entries = []
+    for element in decoded:
+        shown = json.dumps(element)
+        if isinstance(element, dict):
+            entries.append((shown, element))
+        else:
+            problems.append(f"{shown}: must be a JSON object")
+    return entries
+
+
+def _spec(text: str, fields: dict[str, object], problems: list[str]) -> DeviceSpec | None:
+    found: list[str] = []
+    vendor_id = _tried(lambda: _id(fields, "vendor_id"), ANY, found)
+    product_id = _tried(lambda: _id(fields, "product_id"), ANY, found)
+    devname = _tried(lambda: _devname(fields), None, found)
+    parts, single = _tried(lambda: _address(fields.get("address")), _any_address(), found)
+    tags = [
+        (name, _tried(lambda name=name: _tag(name, fields[name]), None, found))  # type: ignore[misc]
+        for name in sorted(fields.keys() - _OWN)
+    ]
+    if fields.get("address") and fields.get("devname"):
+        found.append("address and devname cannot stand in one entry")
+    problems.extend(f"{text}: {problem}" for problem in found)
+    if found:
+        return None
+    return DeviceSpec(
+        text=text,
+        vendor_id=vendor_id,
+        product_id=product_id,
+        address_parts=parts,
+        single_address=single,
+        devname=devname,
+        tags=tuple(tags),
+    )
+
+
+def _tried(read: Callable[[], T], otherwise: T, problems: list[str]) -> T:
+    try:
+        return read()
+    except ValueError as error:
+        problems.append(str(error))
+        return otherwise
+
+
+def _id(fields: dict[str, object], name: str) -> str:
+    text = _text(name, fields.get(name, ANY))
+    return ANY if text.strip() == ANY else _hex(name, text, 0xFFFF, 4)
+
+
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{name} must be text, not {json.dumps(value)}")  # noqa: TRY004 - each problem is one of these
+    return value
+
+
+def _hex(name: str, text: str, largest: int, width: int) -> str:
+    found = _HEX.fullmatch(text.strip())
+    if found is None:
+        raise ValueError(f"{name} {text!r} is no hexadecimal number")
+    number = int(found[1], 16)
+    if number > largest:
+        raise ValueError(f"{name} {text!r} is above {largest:x}, the largest there is")
+    return f"{number:0{width}x}"
+
+
+def _devname(fields: dict[str, object]) -> str | None:
+    value = fields.get("devname")
+    return None if value is None else _text("devname", value) or None
+
+
+def _any_address() -> Address:
+    return (".*", ".*", ".*", ".*"), None
+
+
+def _address(value: object) -> Address:
+    if value in (None, "", {}):
+        return _any_address()
+    if isinstance(value, str):
+        return _written(value)
+    if isinstance(value, dict):
+        return _expressions(value)
+    raise ValueError(f"address must be text or an object of expressions, not {json.dumps(value)}")
+
+
+def _written(text: str) -> Address:
+    """An address string: parts may be missing from the left, and missing or ``*`` means any."""
+    left, _, function = text.partition(".")
+    named = left.split(":")
+    if len(named) > 3:
+        raise ValueError(f"address {text!r} has more parts than domain:bus:slot.function")
+    texts = [part.strip() or ANY for part in (*[ANY] * (3 - len(named)), *named, function)]
+    values = [
+        ANY if part == ANY else _hex(f"the {name} of address {text!r}:", part, _LARGEST[name], _WIDTHS[name])
+        for name, part in zip(_PARTS, texts, strict=True)
+    ]
+    domain, bus, slot, function = (".*" if part == ANY else part for part in values)
+    single = None if ANY in values else f"{domain}:{bus}:{slot}.{function}"
+    return (domain, bus, slot, function), single
+
+
+def _expressions(value: dict[str, object]) -> Address:
+    """An object of expressions. One that spells out all four parts names one function."""
+    written = [value.get(name, ".*") for name in _PARTS]
+    domain, bus, slot, function = (_whole(name, part) for name, part in zip(_PARTS, written, strict=True))
+    spelt = all(
+        re.fullmatch(f"[0-9a-f]{{{_WIDTHS[name]}}}", str(part)) for name, part in zip(_PARTS, written, strict=True)
+    )
+    single = "{}:{}:{}.{}".format(*written) if spelt else None
+    return (domain, bus, slot, function), single
+
+
+def _whole(name: str, value: object) -> str:
+    """The expression that matches a whole part where ``value`` matches its beginning."""
+    text = _text(f"{name} of address", value)
+    try:
+        re.compile(text)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ValueError(f"{name} of address, {text!r}, is no regular expression ({error})") from error
+    if text == ".*":
+        return text
+    flags = _FLAGS.match(text)
+    if flags is None:
+        return f"(?:{text}).*"
+    # Flags for a whole expression may stand at its start only (an error since Python 3.11), so they become the
+    # group's; the line's end is for (?x), where a comment would take the bracket with it.
+    end = "\n" if "x" in flags[1] else ""
+    return f"(?{flags[1]}:{text[flags.end() :]}{end}).*"
+
+
+def _tag(name: str, value: object) -> str | None:
+    """A tag's value as text, booleans normalised as nova-compute does."""
+    if value is None:
+        return None
+    if isinstance(value, (dict, list)):
+        raise ValueError(f"{name} must be a single value, not {json.dumps(value)}")  # noqa: TRY004 - as above
+    text = str(value)
+    if name not in _STRICT and name != "remote_managed":
+        return text
+    lowered = text.strip().lower()
+    if name in _STRICT and lowered not in _TRUE | _FALSE:
+        raise ValueError(f"{name} must be true or false, not {json.dumps(value)}")
+    return "true" if lowered in _TRUE else "false"

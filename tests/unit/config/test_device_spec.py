@@ -1,0 +1,197 @@
+"""[pci] device_spec as text: what each form means, and that every bad entry is named with its reason."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.config.device_spec import parse_device_specs
+
+
+def one(**fields):
+    (spec,) = parse_device_specs([json.dumps(fields)])
+    return spec
+
+
+def problems(*texts: str) -> tuple[str, ...]:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - its args are looked at
+        parse_device_specs(texts)
+    return caught.value.args
+
+
+def matches(spec, address: str) -> bool:
+    domain, bus, rest = address.split(":")
+    pairs = zip(spec.address_parts, (domain, bus, *rest.split(".")), strict=True)
+    return all(re.fullmatch(pattern, part) for pattern, part in pairs)
+
+
+def test_an_object_and_a_list_of_objects():
+    first, second, third = parse_device_specs(
+        ['{"vendor_id": "10DE"}', '[{"product_id": " 1eb8 "}, {"address": "81:00.0"}]']
+    )
+    assert (first.text, first.vendor_id, first.product_id) == ('{"vendor_id": "10DE"}', "10de", "*")
+    assert (second.text, second.vendor_id, second.product_id) == ('{"product_id": " 1eb8 "}', "*", "1eb8")
+    assert third.text == '{"address": "81:00.0"}'
+
+
+def test_ids_are_filled_up_with_zeros():
+    assert (one(vendor_id="0x86", product_id="*").vendor_id, one(vendor_id="86").vendor_id) == ("0086", "0086")
+
+
+ADDRESSES = {
+    # nova's documentation and hypervisor-audit 7.2: what is missing or * is any.
+    "0000:0a:00.1": (["0000:0a:00.1"], ["0001:0a:00.1", "0000:0a:00.2"], "0000:0a:00.1"),
+    "0:A:0.1": (["0000:0a:00.1"], ["0000:0a:00.0"], "0000:0a:00.1"),
+    "*:0a:00.*": (["0000:0a:00.1", "00ff:0a:00.7"], ["0000:0a:01.1"], None),
+    "0a:00.1": (["0000:0a:00.1", "0003:0a:00.1"], ["0000:0b:00.1"], None),
+    ":0a:": (["0000:0a:00.1"], ["0000:0b:00.1"], None),
+    ":00.": (["0000:0a:00.1"], ["0000:0a:01.1"], None),
+    ".1": (["0000:0a:00.1"], ["0000:0a:00.0"], None),
+    "": (["0000:0a:00.1"], [], None),
+}
+
+
+@pytest.mark.parametrize(("text", "yes", "no", "single"), [(k, *v) for k, v in ADDRESSES.items()], ids=ADDRESSES)
+def test_an_address_string(text, yes, no, single):
+    spec = one(address=text)
+    assert [matches(spec, address) for address in yes] == [True] * len(yes)
+    assert [matches(spec, address) for address in no] == [False] * len(no)
+    assert spec.single_address == single
+
+
+EXPRESSIONS = {
+    "one part": ({"bus": "02"}, ["0000:02:01.0"], ["0000:03:01.0"], None),
+    "from the start, not to the end": ({"bus": "8"}, ["0000:81:00.0", "0000:8f:1f.7"], ["0000:18:00.0"], None),
+    "alternatives": ({"slot": "01|1f"}, ["0000:02:01.0", "0000:02:1f.0"], ["0000:02:02.0"], None),
+    "a class": ({"function": "[0-2]"}, ["0000:02:01.2"], ["0000:02:01.3"], None),
+    "flags": ({"bus": "(?i)0A"}, ["0000:0a:00.0"], ["0000:0b:00.0"], None),
+    "a comment": ({"bus": "(?x) 0a # the left riser"}, ["0000:0a:00.0"], ["0000:0b:00.0"], None),
+    "case counts": ({"bus": "0A"}, [], ["0000:0a:00.0"], None),
+    "all four spelt out": (
+        {"domain": "0000", "bus": "02", "slot": "01", "function": "3"},
+        ["0000:02:01.3"],
+        ["0000:02:01.4"],
+        "0000:02:01.3",
+    ),
+    "nothing": ({}, ["0000:02:01.0"], [], None),
+}
+
+
+@pytest.mark.parametrize(("value", "yes", "no", "single"), EXPRESSIONS.values(), ids=EXPRESSIONS.keys())
+def test_an_address_of_expressions(value, yes, no, single):
+    spec = one(address=value)
+    assert [matches(spec, address) for address in yes] == [True] * len(yes)
+    assert [matches(spec, address) for address in no] == [False] * len(no)
+    assert spec.single_address == single
+
+
+def test_tags_are_text_sorted_and_null_stays_there():
+    spec = one(
+        traits="A,B",
+        physical_network=None,
+        trusted="true",
+        managed="No",
+        live_migratable=True,
+        one_time_use="on",
+        remote_managed="Yes",
+        numbered=7,
+    )
+    assert spec.tags == (
+        ("live_migratable", "true"),
+        ("managed", "false"),
+        ("numbered", "7"),
+        ("one_time_use", "true"),
+        ("physical_network", None),
+        ("remote_managed", "true"),
+        ("traits", "A,B"),
+        ("trusted", "true"),
+    )
+    assert spec.tag("physical_network") is None
+
+
+def test_devname():
+    assert (one(devname="eth0").devname, one(devname="").devname) == ("eth0", None)
+
+
+BAD = {
+    "": "not JSON",
+    "{": "not JSON",
+    "7": "must be a JSON object or a list of objects",
+    "[7]": "7: must be a JSON object",
+    '{"vendor_id": 8086}': "vendor_id must be text, not 8086",
+    '{"vendor_id": "xyz"}': "vendor_id 'xyz' is no hexadecimal number",
+    '{"vendor_id": "-1"}': "vendor_id '-1' is no hexadecimal number",
+    '{"product_id": "10000"}': "product_id '10000' is above ffff",
+    '{"address": "10000:81:00.0"}': "'10000' is above ffff",
+    '{"address": "100:00.0"}': "'100' is above ff",
+    '{"address": "81:20.0"}': "'20' is above 1f",
+    '{"address": "81:00.8"}': "'8' is above 7",
+    '{"address": "81:0g.0"}': "'0g' is no hexadecimal number",
+    '{"address": "a:b:c:d.0"}': "more parts than domain:bus:slot.function",
+    '{"address": 7}': "address must be text or an object of expressions, not 7",
+    '{"address": {"bus": "*"}}': "bus of address, '*', is no regular expression",
+    '{"address": {"bus": 2}}': "bus of address must be text, not 2",
+    '{"address": "81:00.0", "devname": "eth0"}': "address and devname cannot stand in one entry",
+    '{"devname": ["eth0"]}': "devname must be text",
+    '{"managed": "maybe"}': 'managed must be true or false, not "maybe"',
+    '{"live_migratable": ""}': "live_migratable must be true or false",
+    '{"one_time_use": 2}': "one_time_use must be true or false, not 2",
+    '{"traits": ["A"]}': 'traits must be a single value, not ["A"]',
+}
+
+
+@pytest.mark.parametrize(("text", "reason"), BAD.items(), ids=BAD.keys())
+def test_a_bad_entry_is_named_with_its_reason(text, reason):
+    (problem,) = problems('{"vendor_id": "10de"}', text)
+    assert reason in problem
+    assert (text.strip("[]") or "''") in problem
+
+
+def test_all_problems_at_once():
+    found = problems('{"vendor_id": "x", "managed": "m"}', "{}", "nothing")
+    assert [text.split(":")[0] for text in found] == ['{"vendor_id"', '{"vendor_id"', "'nothing'"]
+    assert ["vendor_id 'x'" in found[0], "managed" in found[1], "not JSON" in found[2]] == [True, True, True]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+KEYS = st.sampled_from(
+    ["vendor_id", "product_id", "address", "devname", "managed", "traits", "remote_managed", "one_time_use"]
+)
+PARTS = st.sampled_from(["domain", "bus", "slot", "function", "other"])
+VALUES = JSON | st.dictionaries(PARTS, st.text("0a*.[]()?x|+{}", max_size=6), max_size=3) | st.text("0a:.*", max_size=9)
+
+
+def parsed(texts):
+    """The specs, or none where the texts are refused with sentences."""
+    try:
+        return parse_device_specs(texts)
+    except ValueError as error:
+        if not error.args or not all(isinstance(argument, str) for argument in error.args):
+            raise AssertionError(f"refused without a sentence: {error.args}") from error
+        return ()
+
+
+@given(st.lists(st.one_of(st.dictionaries(KEYS, VALUES, max_size=4).map(json.dumps), st.text(max_size=12)), max_size=3))
+def test_nothing_but_a_value_error_escapes_and_what_parses_can_match(texts):
+    for spec in parsed(texts):
+        matches(spec, "0000:0a:00.1")
+        if spec.single_address:
+            assert matches(spec, spec.single_address)
+
+
+@given(st.from_regex(r"(?:[0-9a-f]|\[0-9\]|[*|+?]|[()]){1,6}", fullmatch=True))
+def test_an_expression_means_what_it_means_from_the_start(pattern):
+    try:
+        expected = re.match(pattern, "8a")
+    except re.error:
+        assert "is no regular expression" in problems(json.dumps({"address": {"bus": pattern}}))[0]
+        return
+    assert matches(one(address={"bus": pattern}), "0000:8a:00.0") == bool(expected)

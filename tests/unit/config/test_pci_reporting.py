@@ -1,0 +1,41 @@
+"""What cannot be reported in Placement, known from the files alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+from agent.config.device_spec import parse_device_specs
+from agent.config.pci_reporting import placement_problems
+from agent.model.device_spec import PciSettings
+
+
+def one(**fields):
+    (spec,) = parse_device_specs([json.dumps(fields)])
+    return spec
+
+
+def reported(*specs) -> tuple[str, ...]:
+    return placement_problems(PciSettings(specs=specs, report_in_placement=True))
+
+
+def test_s120_a_devname_cannot_be_reported_in_placement():
+    (problem,) = reported(one(devname="eth0"), one(vendor_id="10de"))
+    assert problem.startswith('{"devname": "eth0"}: devname cannot stand beside [pci] report_in_placement')
+    assert placement_problems(PciSettings(specs=(one(devname="eth0"),))) == ()
+
+
+def test_one_time_use_needs_placement():
+    used_once = one(vendor_id="10de", one_time_use=True)
+    (problem,) = placement_problems(PciSettings(specs=(used_once, one(one_time_use=False))))
+    assert problem == f"{used_once.text}: one_time_use needs [pci] report_in_placement = true"
+    assert reported(used_once) == ()
+
+
+def test_names_that_placement_refuses():
+    assert reported(one(resource_class="a" * 248), one(traits="x" * 248), one(traits="HW_NIC_SRIOV,,x")) == ()
+    for bad in (one(resource_class="a" * 249), one(resource_class="custom_a-b"), one(traits="CUSTOM_")):
+        (problem,) = reported(bad)
+        assert "which Placement refuses" in problem
+        network = dataclasses.replace(bad, tags=tuple(sorted((*bad.tags, ("physical_network", "net1")))))
+        assert reported(network) == (), "a device of a network is not in Placement"
