@@ -78,7 +78,7 @@ class Domain:
     """A defined guest, running or not.
 
     ``vcpus`` and ``memory_mib`` are what it may use (current vCPUs, maximum
-    memory). ``nova_flavor`` is (vcpus, memory MiB, disk GiB) from the
+    memory); ``current_memory_mib`` is what its balloon leaves it now, None where libvirt does not say. ``nova_flavor`` is (vcpus, memory MiB, disk GiB) from the
     ``<nova:instance>`` metadata where there is any; ``managed_by_nova`` says
     whether that metadata is there at all.
     """
@@ -92,6 +92,12 @@ class Domain:
     disks: tuple[Disk, ...] = ()
     managed_by_nova: bool = False
     nova_flavor: NovaMetadataFlavor | None = None
+    current_memory_mib: int | None = None
+
+    @property
+    def running_memory_mib(self) -> int:
+        """What it takes of the host while it runs."""
+        return self.memory_mib if self.current_memory_mib is None else self.current_memory_mib
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,9 @@ dedicated CPUs holds PCPU, every other one VCPU.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from agent.model.cpuset import render_cpu_list
 from agent.model.host import Domain, HostFacts
 from agent.model.settings import Settings
 
@@ -23,25 +26,38 @@ def dedicated_cpus(settings: Settings) -> frozenset[int]:
     return frozenset(settings.cpu_dedicated_set or ())
 
 
-def obstacle(host: HostFacts, settings: Settings) -> str | None:
-    """A CPU set that names CPUs which are not there: then neither class can be told (scenarios 77, 79)."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfflineCpus:
+    """CPUs that an option names and that guests cannot have now, ascending."""
+
+    option: str
+    cpu_ids: tuple[int, ...]
+
+
+def offline_cpus(host: HostFacts, settings: Settings) -> tuple[OfflineCpus, ...]:
+    """CPUs of the configured sets that are not there or not online, by option (scenarios 77, 79).
+
+    With power management dedicated ones may be offline: nova switches unused ones off (hypervisor-audit 4.1).
+    """
     online = frozenset(host.online_cpus)
     present = frozenset(cpu.id for cpu in host.cpus)
     shared = settings.vcpu_pin_set or settings.cpu_shared_set
-    option = "vcpu_pin_set" if settings.vcpu_pin_set else "[compute] cpu_shared_set"
-    if shared is not None and (missing := frozenset(shared) - online):
-        return f"{option} names CPUs that are not online: {_listed(missing)}"
+    option = "[DEFAULT] vcpu_pin_set" if settings.vcpu_pin_set else "[compute] cpu_shared_set"
     usable = present if settings.cpu_power_management else online
-    if missing := dedicated_cpus(settings) - usable:
-        return f"[compute] cpu_dedicated_set names CPUs that are not online: {_listed(missing)}"
-    return None
+    missing = (
+        (option, frozenset(shared or ()) - online),
+        ("[compute] cpu_dedicated_set", dedicated_cpus(settings) - usable),
+    )
+    return tuple(OfflineCpus(option=name, cpu_ids=tuple(sorted(ids))) for name, ids in missing if ids)
+
+
+def obstacle(host: HostFacts, settings: Settings) -> str | None:
+    """A CPU set that names CPUs which are not there: then neither class can be told."""
+    found = offline_cpus(host, settings)
+    return f"{found[0].option} names CPUs that are not online: {render_cpu_list(found[0].cpu_ids)}" if found else None
 
 
 def is_pinned(domain: Domain, settings: Settings) -> bool:
     """Whether the guest runs on dedicated CPUs only."""
     dedicated = dedicated_cpus(settings)
     return bool(dedicated) and bool(domain.pinned_cpus) and frozenset(domain.pinned_cpus) <= dedicated
-
-
-def _listed(cpus: frozenset[int]) -> str:
-    return ", ".join(str(cpu) for cpu in sorted(cpus))

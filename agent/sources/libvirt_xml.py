@@ -69,6 +69,7 @@ def parse_domain(xml: str, state: DomainState) -> Domain:
         disks=_disks(root, where),
         managed_by_nova=flavor_of is not None,
         nova_flavor=None if flavor_of is None else _nova_flavor(flavor_of, where),
+        current_memory_mib=_current_memory_mib(root, where),
     )
 
 
@@ -245,6 +246,11 @@ def _nova_flavor(instance: ET.Element, where: str) -> NovaMetadataFlavor | None:
         ephemeral_gib=amount("ephemeral"),
         swap_mib=amount("swap"),
     )
+
+
+def _current_memory_mib(root: ET.Element, where: str) -> int | None:
+    current = root.find("currentMemory")
+    return None if current is None else _size_bytes(current, where) // MIB
 
 
 def _cell_memory_mib(cell: ET.Element, where: str) -> int:

@@ -34,9 +34,9 @@ def test_sets(facts, options, shared, dedicated):
 
 OBSTACLES = {
     "s77 shared, one offline": (HALF_ONLINE, {"cpu_shared_set": (0, 1, 2)}, "[compute] cpu_shared_set", "2"),
-    "shared, one that does not exist": (FOUR, {"cpu_shared_set": (3, 4, 5)}, "[compute] cpu_shared_set", "4, 5"),
-    "pin set": (HALF_ONLINE, {"vcpu_pin_set": (3,)}, "vcpu_pin_set", "3"),
-    "s79 dedicated, offline": (HALF_ONLINE, {"cpu_dedicated_set": (2, 3)}, "[compute] cpu_dedicated_set", "2, 3"),
+    "shared, one that does not exist": (FOUR, {"cpu_shared_set": (3, 4, 5)}, "[compute] cpu_shared_set", "4-5"),
+    "pin set": (HALF_ONLINE, {"vcpu_pin_set": (3,)}, "[DEFAULT] vcpu_pin_set", "3"),
+    "s79 dedicated, offline": (HALF_ONLINE, {"cpu_dedicated_set": (2, 3)}, "[compute] cpu_dedicated_set", "2-3"),
     "power management wakes only what is there": (
         HALF_ONLINE,
         {"cpu_dedicated_set": (3, 4), "cpu_power_management": True},

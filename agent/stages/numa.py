@@ -1,0 +1,74 @@
+"""The NUMA cells as guests may use them (hypervisor-audit 3.3).
+
+What a newcomer would get wrong: without a dedicated set the shared CPUs can be
+pinned to as well, unless ``cpu_shared_set`` says that they are for sharing only;
+huge pages kept for the host lower no memory, they only stand beside their pool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.model.host import Cell, HostFacts
+from agent.model.resource_view import CellPages, ViewCell
+from agent.model.settings import Settings
+from agent.resources import cpus
+
+_WITH_QEMU = frozenset({"i686", "x86_64", "aarch64"})
+_ALWAYS = frozenset({"ppc64", "ppc64le"})
+
+
+def numa_cells(host: HostFacts, settings: Settings) -> tuple[ViewCell, ...] | None:
+    """The cells by id, or None where nova knows no NUMA topology: other architectures and drivers, or none given."""
+    if not _has_topology(host):
+        return None
+    shared = cpus.shared_cpus(host, settings)
+    pinned = _pinned_cpus(shared, settings)
+    sockets = {cpu.id: cpu.socket for cpu in host.cpus}
+    return tuple(
+        ViewCell(
+            id=cell.id,
+            socket=_one_socket(sockets.get(cpu_id) for cpu_id in cell.cpu_ids),
+            cpuset=_in(cell.cpu_ids, shared),
+            pcpuset=_in(cell.cpu_ids, pinned),
+            memory_mib=cell.memory_mib,
+            siblings=_siblings(cell, shared | pinned),
+            pages=_pages(cell, settings),
+            physnets=tuple(sorted(name for name, cells in settings.networks.physnets if cell.id in cells)),
+            is_tunneled=cell.id in settings.networks.tunnel,
+        )
+        for cell in sorted(host.cells, key=lambda cell: cell.id)
+    )
+
+
+def _has_topology(host: HostFacts) -> bool:
+    arch = host.capabilities.host_cpu.arch if host.capabilities else ""
+    return bool(host.cells) and (arch in _ALWAYS or (arch in _WITH_QEMU and host.driver == "QEMU"))
+
+
+def _pinned_cpus(shared: frozenset[int], settings: Settings) -> frozenset[int]:
+    dedicated = cpus.dedicated_cpus(settings)
+    for_sharing_only = settings.cpu_shared_set is not None and settings.vcpu_pin_set is None
+    return dedicated if dedicated or for_sharing_only else shared
+
+
+def _in(cpu_ids: Iterable[int], wanted: frozenset[int]) -> tuple[int, ...]:
+    return tuple(sorted(frozenset(cpu_ids) & wanted))
+
+
+def _one_socket(sockets: Iterable[int | None]) -> int | None:
+    """Of CPUs that are offline libvirt gives none: those that are online speak for the cell."""
+    known = {socket for socket in sockets if socket is not None}
+    return known.pop() if len(known) == 1 else None
+
+
+def _siblings(cell: Cell, usable: frozenset[int]) -> tuple[tuple[int, ...], ...]:
+    return tuple(sorted({left for core in cell.siblings if (left := _in(core, usable))}))
+
+
+def _pages(cell: Cell, settings: Settings) -> tuple[CellPages, ...]:
+    kept = {(r.cell, r.size_kib): r.count for r in settings.reserved_huge_pages}
+    return tuple(
+        CellPages(size_kib=pool.size_kib, total=pool.total, reserved=kept.get((cell.id, pool.size_kib), 0))
+        for pool in cell.page_pools
+    )

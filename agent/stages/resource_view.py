@@ -1,0 +1,123 @@
+"""Describe the host as a compute node record does (hypervisor-audit 3).
+
+These are the driver's own figures: what guests *use* by the books goes into the
+record beside them. A figure whose source was not read is unknown, and named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.model.capabilities import GuestKind
+from agent.model.host import DomainState, HostFacts
+from agent.model.resource_view import ResourceView
+from agent.model.settings import Settings
+from agent.model.snapshot import Snapshot
+from agent.resources import cpus
+from agent.stages.numa import numa_cells
+
+OFF = frozenset({DomainState.SHUTOFF, DomainState.CRASHED, DomainState.NO_STATE})
+_ARCHES = {"i386": "i686", "i486": "i686", "i586": "i686", "x86_32": "i686", "x86_32p": "i686", "amd64": "x86_64"}
+_HYPERVISORS = {"xapi": "xen"}
+_MODES = {"pv": "xen", "hv": "hvm", "baremetal": "hvm"}
+# nova's own lists (nova/virt/arch.py, nova/objects/fields.py): a record with a name that is in none cannot be stored.
+_KNOWN_ARCHES = frozenset(
+    """
+    alpha armv6 armv7l armv7b aarch64 cris i686 ia64 lm32 m68k microblaze microblazeel mips mipsel mips64
+    mips64el openrisc parisc parisc64 ppc ppcle ppc64 ppc64le ppcemb s390 s390x sh4 sh4eb sparc sparc64
+    unicore32 x86_64 xtensa xtensaeb
+    """.split()  # noqa: SIM905 - a table of names, for people to read
+)
+_KNOWN_HYPERVISORS = frozenset(
+    """
+    baremetal bhyve docker fake hyperv ironic kqemu kvm lxc lxd openvz parallels phyp prsm qemu test uml
+    vbox vmware vz xen zvm
+    """.split()  # noqa: SIM905 - a table of names, for people to read
+)
+_KNOWN_MODES = frozenset({"exe", "hvm", "uml", "xen"})
+
+
+def resource_view(snapshot: Snapshot, settings: Settings, node: str | None) -> ResourceView | None:
+    """The view; None while libvirt cannot be read, or the node has no name yet."""
+    host = snapshot.host.value
+    if host is None or node is None:
+        return None
+    disk = disk_bytes(snapshot, settings)
+    capabilities = host.capabilities
+    obstacle = cpus.obstacle(host, settings)
+    return ResourceView(
+        hypervisor_type=host.driver,
+        hypervisor_version=host.hypervisor_version if capabilities else None,
+        hypervisor_hostname=node,
+        host_ip=settings.my_ip,
+        vcpus=len(cpus.shared_cpus(host, settings)) if obstacle is None else None,
+        vcpus_used=sum(domain.vcpus for domain in host.domains if domain.state not in OFF),
+        memory_mib=settings.file_backed_memory_mib or host.memory_mib,
+        memory_used_mib=_memory_used_mib(host, settings),
+        disk_total_bytes=disk[0] if disk else None,
+        disk_used_bytes=disk[1] if disk else None,
+        disk_available_least_bytes=None,
+        cpu=capabilities.host_cpu if capabilities else None,
+        cells=numa_cells(host, settings) if obstacle is None else None,
+        pci_devices=host.devices.pci if host.devices else None,
+        supported_instances=supported_instances(capabilities.guests if capabilities else ()),
+        uptime_s=host.uptime_s,
+        load=host.load,
+        unknown=_unknown(snapshot, settings, obstacle),
+    )
+
+
+def _memory_used_mib(host: HostFacts, settings: Settings) -> int | None:
+    """Of file-backed memory what running guests take; else what /proc/meminfo says (bug 1801702: no host memory)."""
+    if not settings.file_backed_memory_mib:
+        return host.memory_used_mib
+    return sum(domain.running_memory_mib for domain in host.domains if domain.state not in OFF)
+
+
+def disk_bytes(snapshot: Snapshot, settings: Settings) -> tuple[int, int] | None:
+    """(total, used) of what DISK_GB counts; None where it was not read (hypervisor-audit 3.1).
+
+    Their difference is not what is free: a file system keeps some for root, a Ceph pool's size is the cluster's.
+    """
+    if settings.disk_group:
+        group = snapshot.group(settings.disk_group)
+        return (group.size_bytes, group.size_bytes - group.free_bytes) if group else None
+    if settings.images_type == "rbd":
+        pools = (p for p in snapshot.ceph_pools if p.name == settings.images_rbd_pool)
+        return next(((pool.cluster_bytes, pool.used_bytes) for pool in pools), None)
+    stores = (fs for fs in snapshot.filesystems if fs.path == settings.instances_path)
+    return next(((fs.size_bytes, fs.size_bytes - fs.free_bytes) for fs in stores), None)
+
+
+def supported_instances(guests: Iterable[GuestKind]) -> tuple[tuple[str, str, str], ...]:
+    """(architecture, hypervisor, mode) of every guest kind and domain type, in nova's spelling and libvirt's order.
+
+    What nova has no name for is left out: it could not be stored.
+    """
+    named = (
+        (_ARCHES.get(arch, arch), _HYPERVISORS.get(kind, kind), _MODES.get(mode, mode))
+        for guest in guests
+        for kind in map(str.lower, guest.domain_types)
+        for arch, mode in ((guest.arch.lower(), guest.os_type.lower()),)
+    )
+    return tuple(
+        dict.fromkeys(
+            (arch, kind, mode)
+            for arch, kind, mode in named
+            if arch in _KNOWN_ARCHES and kind in _KNOWN_HYPERVISORS and mode in _KNOWN_MODES
+        )
+    )
+
+
+def _unknown(snapshot: Snapshot, settings: Settings, obstacle: str | None) -> tuple[str, ...]:
+    host = snapshot.host.value
+    reasons = []
+    if host is not None and host.capabilities is None:
+        reasons.append("cpu_info, numa_topology, supported_instances: libvirt has not told its capabilities yet")
+    if host is not None and host.devices is None:
+        reasons.append(f"pci_passthrough_devices: {host.devices_unknown_because or 'not listed'}")
+    if obstacle is not None:
+        reasons.append(f"vcpus, numa_topology: {obstacle}")
+    if disk_bytes(snapshot, settings) is None:
+        reasons.append("local_gb, local_gb_used: not measured")
+    return tuple(reasons)

@@ -1,0 +1,44 @@
+"""cpu-offline: scenarios 77 and 79; only the CPU classes stay behind."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from agent.model.finding import Severity
+from agent.model.host import Cpu
+from tests.rigs.facts import decided, findings, host, inventory, root, settings, snapshot, view, wanted_root
+
+CODE = "cpu-offline"
+HALF = dataclasses.replace(host(), cpus=tuple(Cpu(id=number, online=number < 2) for number in range(4)))
+WORLD = snapshot(libvirt=HALF, placement=view(provider=root(inventory("VCPU", 3, allocation_ratio=4.0))))
+
+
+def test_s77_it_names_the_option_and_the_cpus():
+    (found,) = findings(WORLD, CODE, settings(cpu_shared_set=(0, 1, 2)))
+    assert found.severity is Severity.ERROR
+    assert found.expected == "all CPUs of [compute] cpu_shared_set are online"
+    assert found.actual == "CPUs 2 are not; VCPU and PCPU stay at what Placement holds"
+    assert "chcpu -e 2" in found.remedy
+
+
+def test_s77_vcpu_stays_and_everything_else_goes_out():
+    wanted = wanted_root(decided(WORLD, settings(cpu_shared_set=(0, 1, 2))))
+    assert [i.resource_class for i in wanted.inventories] == ["DISK_GB", "MEMORY_MB"]
+    assert {f.resource_class for f in wanted.frozen} == {"VCPU", "PCPU"}
+
+
+def test_s79_dedicated_cpus_that_are_offline_are_named_each_set_for_itself():
+    found = findings(WORLD, CODE, settings(cpu_shared_set=(0, 3), cpu_dedicated_set=(1, 2)))
+    assert {(f.subject, dict(f.facts)["cpus"]) for f in found} == {
+        ("[compute] cpu_dedicated_set", "2"),
+        ("[compute] cpu_shared_set", "3"),
+    }
+
+
+def test_s78_with_power_management_dedicated_ones_may_be_offline():
+    assert findings(WORLD, CODE, settings(cpu_dedicated_set=(2, 3), cpu_power_management=True)) == ()
+
+
+def test_it_is_silent_where_all_are_online_and_where_libvirt_was_not_read():
+    assert findings(WORLD, CODE, settings(cpu_shared_set=(0, 1))) == ()
+    assert findings(snapshot(lost=("libvirt",)), CODE, settings(cpu_shared_set=(0, 9))) == ()

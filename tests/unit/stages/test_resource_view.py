@@ -1,0 +1,119 @@
+"""The host as a compute node record describes it: scenarios 74 to 79 and 91, and what is unknown."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from agent.model.capabilities import Capabilities, GuestKind, HostCpu
+from agent.model.host import DomainState
+from agent.model.storage import CephPool, FileSystem, StorageFacts
+from agent.model.units import GIB
+from agent.stages.resource_view import disk_bytes, resource_view, supported_instances
+from tests.rigs.facts import (
+    INSTANCES,
+    NODE,
+    domain,
+    filesystem,
+    good,
+    group,
+    host,
+    lvm_settings,
+    settings,
+    snapshot,
+    volume,
+)
+
+CAPABLE = Capabilities(host_cpu=HostCpu(arch="x86_64", model="EPYC", vendor="AMD"))
+
+
+def seen(world, chosen=None):
+    found = resource_view(world, chosen or settings(), NODE)
+    assert found is not None
+    return found
+
+
+def test_s74_memory_used_is_what_the_host_measures():
+    # 15814 - 10240; sources/meminfo.py takes the difference, tests/unit/sources/test_meminfo.py its parts.
+    found = seen(snapshot(libvirt=host(memory_mib=15814, memory_used_mib=5574)))
+    assert (found.memory_mib, found.memory_used_mib) == (15814, 5574)
+
+
+def test_s75_file_backed_memory_is_used_by_running_guests():
+    guests = [domain(n, memory_mib=m) for n, m in enumerate((4096, 2048, 1024, 1024))]
+    off = domain("off", memory_mib=9999, state=DomainState.SHUTOFF)
+    ballooned = dataclasses.replace(guests[0], memory_mib=8192, current_memory_mib=4096)
+    found = seen(snapshot(libvirt=host(ballooned, *guests[1:], off)), settings(file_backed_memory_mib=1048576))
+    assert (found.memory_mib, found.memory_used_mib) == (1048576, 8192)
+
+
+def test_vcpus_used_are_those_of_running_guests():
+    off = domain("off", vcpus=7, state=DomainState.SHUTOFF)
+    paused = domain("paused", vcpus=2, state=DomainState.PAUSED)
+    assert seen(snapshot(libvirt=host(domain("on", vcpus=3), paused, off))).vcpus_used == 5
+
+
+def test_s76_vcpus_are_the_shared_ones_and_s77_unknown_where_one_is_offline():
+    assert seen(snapshot()).vcpus == 4
+    found = seen(snapshot(), settings(cpu_shared_set=(3, 4)))
+    assert (found.vcpus, found.cells) == (None, None)
+    assert any("[compute] cpu_shared_set names CPUs that are not online: 4" in reason for reason in found.unknown)
+
+
+def test_s91_a_volume_group_s_own_figures():
+    world = snapshot(lvm=group(1, volume("half", 0.5)))
+    found = seen(world, lvm_settings())
+    assert (found.disk_total_bytes, found.disk_used_bytes) == (1073741824, 536870912)
+
+
+def test_a_file_system_counts_what_it_keeps_for_root_as_free_and_not_as_used():
+    files = StorageFacts(
+        filesystems=(FileSystem(path=INSTANCES, size_bytes=100 * GIB, free_bytes=60 * GIB, available_bytes=55 * GIB),)
+    )
+    assert disk_bytes(snapshot(files=files), settings()) == (100 * GIB, 40 * GIB)
+
+
+def test_a_ceph_pool_s_size_is_the_cluster_s():
+    pool = CephPool(name="vms", cluster_bytes=900 * GIB, available_bytes=250 * GIB, used_bytes=10 * GIB)
+    world = snapshot()
+    ceph = dataclasses.replace(world, storage=(*world.storage, good("ceph", StorageFacts(ceph_pools=(pool,)))))
+    assert disk_bytes(ceph, settings(images_type="rbd", images_rbd_pool="vms")) == (900 * GIB, 10 * GIB)
+    assert disk_bytes(ceph, settings(images_type="rbd", images_rbd_pool="other")) is None
+
+
+def test_what_was_not_read_is_unknown_and_named():
+    found = seen(snapshot(files=StorageFacts(), libvirt=host(devices_unknown_because="no such call")))
+    assert (found.cpu, found.cells, found.pci_devices, found.hypervisor_version) == (None, None, None, None)
+    assert (found.disk_total_bytes, found.disk_used_bytes) == (None, None)
+    assert [reason.partition(":")[0] for reason in found.unknown] == [
+        "cpu_info, numa_topology, supported_instances",
+        "pci_passthrough_devices",
+        "local_gb, local_gb_used",
+    ]
+    assert resource_view(snapshot(lost=("libvirt",)), settings(), NODE) is None
+
+
+def test_capabilities_are_shown_as_they_are():
+    found = seen(snapshot(libvirt=host(capabilities=CAPABLE), files=filesystem(99.7)))
+    assert (found.cpu, found.hypervisor_type, found.hypervisor_version) == (CAPABLE.host_cpu, "QEMU", 7002000)
+    assert found.hypervisor_hostname == NODE
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (
+            GuestKind(arch="i686", os_type="hvm", domain_types=("qemu", "kvm")),
+            [("i686", "qemu", "hvm"), ("i686", "kvm", "hvm")],
+        ),
+        (GuestKind(arch="amd64", os_type="HVM", domain_types=("KVM",)), [("x86_64", "kvm", "hvm")]),
+        (GuestKind(arch="x86_32p", os_type="xen", domain_types=("xen",)), [("i686", "xen", "xen")]),
+        (GuestKind(arch="x86_64", os_type="exe", domain_types=("lxc",)), [("x86_64", "lxc", "exe")]),
+        (GuestKind(arch="z80", os_type="hvm", domain_types=("qemu",)), []),
+        (GuestKind(arch="x86_64", os_type="hvm", domain_types=("hvf",)), []),
+    ],
+    ids=["two types", "canonical", "xen of old", "container", "an architecture nova does not know", "a type neither"],
+)
+def test_supported_instances_are_in_nova_s_spelling(kind, expected):
+    assert list(supported_instances((kind, kind))) == expected
