@@ -78,7 +78,8 @@ class Domain:
     """A defined guest, running or not.
 
     ``vcpus`` and ``memory_mib`` are what it may use (current vCPUs, maximum
-    memory); ``current_memory_mib`` is what its balloon leaves it now, None where libvirt does not say. ``nova_flavor`` is (vcpus, memory MiB, disk GiB) from the
+    memory); ``current_memory_mib`` is what its balloon leaves it now, None where
+    libvirt does not say. ``nova_flavor`` is (vcpus, memory MiB, disk GiB) from the
     ``<nova:instance>`` metadata where there is any; ``managed_by_nova`` says
     whether that metadata is there at all.
     """

@@ -49,7 +49,7 @@ def _named(
     view: PlacementView | None,
 ) -> tuple[_Named, list[EntryProblem]]:
     """Entries by the uuid of the provider that they mean; an entry that means none is a problem."""
-    by_name = {p.name: p.uuid for p in (*others.values(), *tree.providers)}
+    by_name = {p.name: p.uuid for p in others.values()} | {p.name: p.uuid for p in tree.providers}
     uuids = {*others, *(p.uuid for p in tree.providers)}
     found: dict[str, list[ProviderEntry]] = defaultdict(list)
     problems: list[EntryProblem] = []
