@@ -24,6 +24,8 @@ _UNMANAGED = {
     OwnerKind.FOREIGN: Cause.FOREIGN_VOLUME,
     OwnerKind.ORPHANED: Cause.VOLUME_ORPHANED,
     OwnerKind.BLOCK_STORAGE: Cause.BLOCK_STORAGE,
+    # A pool with the cloud's disks adds its data room to what can be given out, and nothing else of its extents.
+    OwnerKind.THIN_POOL: Cause.THIN_POOL,
 }
 
 
@@ -114,11 +116,11 @@ def _unmanaged_claims(owned: Iterable[OwnedVolume]) -> tuple[Claim, ...]:
             consumer=Consumer(key=volume.volume.path, kind="volume", name=volume.volume.path),
             cause=_UNMANAGED[volume.kind],
             resource_class="DISK_GB",
-            amount=bytes_to_gib_ceil(volume.bytes_taken),
+            amount=bytes_to_gib_ceil(size_bytes),
             provider_key=ROOT,
             source=Origin("lvm", volume.volume.path),
-            size_bytes=volume.bytes_taken,
+            size_bytes=size_bytes,
         )
         for volume in owned
-        if volume.kind in _UNMANAGED and volume.bytes_taken
+        if volume.kind in _UNMANAGED and (size_bytes := volume.bytes_taken - volume.free_bytes)
     )

@@ -2,8 +2,13 @@
 
 The name decides first, then the guest that uses it, then what it serves: a
 snapshot of an instance's disk is counted with that disk, a leg with its mirror,
-and a thin volume takes nothing, because its pool does. So a row may be an
-instance's and take 0 bytes; the sum over all rows is what is taken from the groups.
+a thin volume with its pool. So a row may be an instance's and take 0 bytes; the sum
+over all rows is what is taken from the groups.
+
+A thin pool that holds a disk of the cloud is the exception: it is split over its
+volumes by what it owes them (their virtual sizes, or shares of too little), and not
+by what is written: written bytes move with every write of a guest, and reserves in
+Placement must not. The rest is the pool's: room that it can still give out, and what it needs for itself.
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ from dataclasses import dataclass
 from agent.model.host import Domain
 from agent.model.snapshot import Snapshot
 from agent.model.storage import Volume
+from agent.resources.thin import owed
 
 _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 # nova: <uuid>_<disk name>, the disk name's own underscores doubled; nova itself matches by the prefix alone.
@@ -26,7 +32,10 @@ _BLOCK_STORAGE = re.compile(f"(volume|_snapshot)-{_UUID}")
 
 
 class OwnerKind(enum.Enum):
-    """The rows of hypervisor-audit 3.4. PART: counted with the volume or pool that it serves, so it takes nothing."""
+    """The rows of hypervisor-audit 3.4. PART: counted with the volume or pool that it serves, so it takes nothing.
+
+    THIN_POOL: what is left of a pool that holds the cloud's disks, when its volumes have their share.
+    """
 
     INSTANCE = "instance"
     DOMAIN = "domain"
@@ -34,6 +43,7 @@ class OwnerKind(enum.Enum):
     ORPHANED = "orphaned"
     FOREIGN = "foreign"
     UNKNOWN = "unknown"
+    THIN_POOL = "thin-pool"
     PART = "part"
 
 
@@ -55,9 +65,10 @@ class OwnedVolume:
     """One volume and its owner.
 
     ``owner_uuid`` is the instance's or domain's (an ORPHANED volume: the uuid in
-    its name), None elsewhere and for a pool that several instances share.
-    ``bytes_taken`` are the extents of the volume and of all parts that serve it.
-    ``serves`` is the path (``VG/LV``) that a PART is counted with.
+    its name), None elsewhere. ``bytes_taken`` are the extents of the volume and of all
+    parts that serve it, or its share of a thin pool; ``free_bytes`` of them a THIN_POOL
+    can still give out, the rest it needs for itself: metadata, spare, the copies of a
+    mirror. ``serves`` is the path (``VG/LV``) that a PART is counted with.
     """
 
     volume: Volume
@@ -65,6 +76,7 @@ class OwnedVolume:
     owner_uuid: str | None
     bytes_taken: int
     serves: str | None = None
+    free_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +88,7 @@ class _Owner:
 _BLOCK_STORAGE_OWNER = _Owner(OwnerKind.BLOCK_STORAGE)
 _FOREIGN = _Owner(OwnerKind.FOREIGN)
 _UNKNOWN = _Owner(OwnerKind.UNKNOWN)
+_SPLIT = _Owner(OwnerKind.THIN_POOL)
 
 
 def owners(snapshot: Snapshot, guests: Guests) -> tuple[OwnedVolume, ...]:
@@ -85,19 +98,50 @@ def owners(snapshot: Snapshot, guests: Guests) -> tuple[OwnedVolume, ...]:
     """
     volumes = tuple(sorted(snapshot.volumes, key=lambda volume: (volume.group, volume.name)))
     claimed = _claimed(volumes, guests, _users(guests.domains) if snapshot.host.ok else None)
-    served = _served(volumes, claimed)
+    rest = _FOREIGN if snapshot.host.ok else _UNKNOWN
+    pools = _pool_owners(volumes, claimed, rest)
+    split = frozenset(path for path, owner in pools.items() if owner is _SPLIT)
+    served = _served(volumes, claimed, split)
     taken: dict[str, int] = defaultdict(int)
     for volume in volumes:
         taken[served[volume.path]] += volume.extent_bytes
-    rest = _FOREIGN if snapshot.host.ok else _UNKNOWN
-    pools = {**claimed, **_pool_owners(volumes, claimed, rest)}
-    return tuple(_row(volume, served[volume.path], pools.get(volume.path, rest), taken) for volume in volumes)
+    free = _share_out(volumes, split, served, taken)
+    known = {**claimed, **pools}
+    return tuple(_row(volume, served[volume.path], known.get(volume.path, rest), taken, free) for volume in volumes)
 
 
-def _row(volume: Volume, served: str, owner: _Owner, taken: Mapping[str, int]) -> OwnedVolume:
+def _row(volume: Volume, served: str, owner: _Owner, taken: Mapping[str, int], free: Mapping[str, int]) -> OwnedVolume:
     if served != volume.path:
         return OwnedVolume(volume=volume, kind=OwnerKind.PART, owner_uuid=None, bytes_taken=0, serves=served)
-    return OwnedVolume(volume=volume, kind=owner.kind, owner_uuid=owner.uuid, bytes_taken=taken[volume.path])
+    return OwnedVolume(
+        volume=volume,
+        kind=owner.kind,
+        owner_uuid=owner.uuid,
+        bytes_taken=taken[volume.path],
+        free_bytes=free.get(volume.path, 0),
+    )
+
+
+def _share_out(
+    volumes: Iterable[Volume], split: frozenset[str], served: Mapping[str, str], taken: dict[str, int]
+) -> dict[str, int]:
+    """Move what these pools owe from their rows of ``taken`` to those of their volumes; what each has left to give."""
+    inside: dict[str, list[Volume]] = defaultdict(list)
+    room: dict[str, int] = {}
+    for volume in volumes:
+        if volume.path in split:
+            # Its data lies on other volumes where those are counted, if lvm2 can stack that: no more than is here.
+            room[volume.path] = min(volume.size_bytes, taken[volume.path])
+        elif (pool := _pool(volume)) in split:
+            inside[pool].append(volume)
+    free: dict[str, int] = {}
+    for pool, members in inside.items():
+        shares = owed(room[pool], [volume.size_bytes for volume in members])
+        for volume, share in zip(members, shares, strict=True):
+            taken[pool] -= share
+            taken[served[volume.path]] += share
+        free[pool] = room[pool] - sum(shares)
+    return free
 
 
 def _claimed(volumes: Iterable[Volume], guests: Guests, users: Mapping[str, str] | None) -> dict[str, _Owner]:
@@ -143,17 +187,29 @@ def _device_paths(volume: Volume) -> tuple[str, str]:
     return f"/dev/{volume.path}", f"/dev/mapper/{mapped}"
 
 
-def _served(volumes: tuple[Volume, ...], claimed: Mapping[str, _Owner]) -> dict[str, str]:
+def _served(volumes: tuple[Volume, ...], claimed: Mapping[str, _Owner], split: frozenset[str]) -> dict[str, str]:
     """By path, the path of the volume that it is counted with: itself, or what it serves in the end."""
     paths = {volume.path for volume in volumes}
-    step = {volume.path: target for volume in volumes if (target := _target(volume)) in paths}
+    step = {volume.path: target for volume in volumes if (target := _target(volume, split)) in paths}
     return {volume.path: _follow(volume.path, step, claimed) for volume in volumes}
 
 
-def _target(volume: Volume) -> str | None:
-    """What it serves directly: a hidden part its parent, a thin volume its pool, a snapshot its origin."""
-    name = volume.parent if volume.hidden else volume.pool or volume.origin
+def _target(volume: Volume, split: frozenset[str]) -> str | None:
+    """What it serves directly: a hidden part its parent; a thin volume its pool, its origin where the pool is split."""
+    if not volume.hidden and (pool := _pool(volume)) is not None and pool not in split:
+        return pool
+    return None if volume.path in split else _user(volume)
+
+
+def _user(volume: Volume) -> str | None:
+    """The volume whose owner is its owner too: of a hidden part its parent, of a snapshot its origin."""
+    name = volume.parent if volume.hidden else volume.origin
     return None if name is None else f"{volume.group}/{name}"
+
+
+def _pool(volume: Volume) -> str | None:
+    """The path of the thin or VDO pool that holds its extents."""
+    return None if volume.pool is None else f"{volume.group}/{volume.pool}"
 
 
 def _follow(path: str, step: Mapping[str, str], claimed: Mapping[str, _Owner]) -> str:
@@ -166,19 +222,28 @@ def _follow(path: str, step: Mapping[str, str], claimed: Mapping[str, _Owner]) -
     return seen[-1]
 
 
-def _pool_owners(volumes: Iterable[Volume], claimed: Mapping[str, _Owner], rest: _Owner) -> dict[str, _Owner]:
-    """Owners of the thin pools that have none by name (``<vg>-pool`` is block storage's), by path.
+def _pool_owners(volumes: tuple[Volume, ...], claimed: Mapping[str, _Owner], rest: _Owner) -> dict[str, _Owner]:
+    """Owners of the pools that have none by name (``<vg>-pool`` is block storage's), by path.
 
-    The pool holds the extents, so it is its users' when all volumes in it are
-    instances' (or one domain's); when the state is not known for one, it is
-    unknown for the pool. A pool of mixed use, and one that holds volumes of
+    A thin pool with an instance's disk in it is split. Any other pool is its users'
+    when all volumes in it are of one owner; when the state is not known for one, it
+    is unknown for the pool. A pool of mixed use, and one that holds volumes of
     nobody, is foreign: it is no cloud disk, and its room is gone.
     """
+    thin = {volume.path for volume in volumes if volume.segment_type == "thin-pool" and _pool(volume) is None}
+    step = {volume.path: user for volume in volumes if (user := _user(volume)) is not None}
     users: dict[str, set[_Owner]] = defaultdict(set)
     for volume in volumes:
-        if volume.pool is not None and not volume.hidden:
-            users[f"{volume.group}/{volume.pool}"].add(claimed.get(volume.path, rest))
-    return {path: _pool_owner(found, rest) for path, found in users.items() if path not in claimed}
+        if (pool := _pool(volume)) is not None and pool not in claimed:
+            users[pool].add(claimed.get(_follow(volume.path, step, claimed), rest))
+    return {
+        path: _SPLIT if path in thin and _is_clouds(found) else _pool_owner(found, rest)
+        for path, found in users.items()
+    }
+
+
+def _is_clouds(users: set[_Owner]) -> bool:
+    return any(user.kind is OwnerKind.INSTANCE for user in users)
 
 
 def _pool_owner(users: set[_Owner], rest: _Owner) -> _Owner:

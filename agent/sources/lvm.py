@@ -118,7 +118,7 @@ class Lvm:
             return StorageFacts()
         names = tuple(group.name for group in ours)
         report = self._run(("lvs", "-a", *lvm_json.FORMAT, "-o", lvm_json.VOLUME_COLUMNS, *names), limit)
-        return StorageFacts(groups=ours, volumes=lvm_json.parse_volumes(report.stdout, ours))
+        return lvm_json.parse_storage(report.stdout, ours)
 
     def _read_groups(self, limit: Deadline) -> tuple[VolumeGroup, ...]:
         report = self._run(("vgs", *lvm_json.FORMAT, "-o", lvm_json.GROUP_COLUMNS), limit)

@@ -109,8 +109,8 @@ def test_every_extent_is_counted_once_for_every_kind_of_volume(group: VolumeGrou
     used = rigs.lvm(group.runner, "pvs", "--noheadings", "--units", "b", "--nosuffix", "-o", "pv_used")
     assert sum(v.extent_bytes for v in facts.volumes) == int(used)
     recorded_groups = lvm_json.parse_groups((rigs.RECORDED / "every_kind.vgs.json").read_text())
-    recorded = lvm_json.parse_volumes((rigs.RECORDED / "every_kind.lvs.json").read_text(), recorded_groups)
-    assert facts.volumes == recorded
+    recorded = lvm_json.parse_storage((rigs.RECORDED / "every_kind.lvs.json").read_text(), recorded_groups)
+    assert (facts.volumes, facts.thin_pools) == (recorded.volumes, recorded.thin_pools)
     assert replace(facts.groups[0], uuid=recorded_groups[0].uuid) == recorded_groups[0]
 
 

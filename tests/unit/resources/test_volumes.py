@@ -147,32 +147,104 @@ def test_parts_are_counted_with_what_they_serve() -> None:
     }
 
 
-def pool_with(
-    name: str, *thin: str, guests: Guests = GUESTS
-) -> dict[str, tuple[OwnerKind, str | None, int, str | None]]:
-    data = (part(f"{name}_tdata", name, 50), part(f"{name}_tmeta", name, 1))
-    volumes = tuple(volume(inside, 0, pool=name) for inside in thin)
-    return said(owners(snapshot(volume(name, 0), *data, *volumes), guests))
+def pool(name: str, size_bytes: int, *more: Volume, metadata: int = 1, copies: int = 1) -> tuple[Volume, ...]:
+    """A thin pool with that room for data, which lies on so many times the room, and volumes in it."""
+    head = volume(name, 0, size_bytes=size_bytes, segment_type="thin-pool")
+    data = [part(f"{name}_tdata", name, 0)] if copies > 1 else [part(f"{name}_tdata", name, size_bytes)]
+    legs = [part(f"{name}_tdata_rimage_{n}", f"{name}_tdata", size_bytes) for n in range(copies) if copies > 1]
+    return (head, *data, *legs, part(f"{name}_tmeta", name, metadata), *more)
+
+
+def thin(name: str, size_bytes: int = 100, in_pool: str = "tpool", **fields: object) -> Volume:
+    return volume(name, 0, size_bytes=size_bytes, pool=in_pool, segment_type="thin", **fields)
+
+
+def pool_with(name: str, *inside: str, guests: Guests = GUESTS) -> Said:
+    return said(owners(snapshot(*pool(name, 50, *(thin(found, in_pool=name) for found in inside))), guests))
 
 
 @pytest.mark.parametrize(
-    ("name", "thin", "owner"),
+    ("name", "inside", "owner"),
     [
         ("vg0-pool", (f"volume-{GONE}",), (OwnerKind.BLOCK_STORAGE, None)),
         ("vg0-pool", (f"{HERE}_disk", "x"), (OwnerKind.BLOCK_STORAGE, None)),
-        ("tpool", (), (OwnerKind.FOREIGN, None)),
         ("tpool", ("x",), (OwnerKind.FOREIGN, None)),
-        ("tpool", (f"{HERE}_disk",), (OwnerKind.INSTANCE, HERE)),
-        ("tpool", (f"{HERE}_disk", f"{OTHER}_disk"), (OwnerKind.INSTANCE, None)),
-        ("tpool", (f"{HERE}_disk", "x"), (OwnerKind.FOREIGN, None)),
-        ("tpool", (f"{HERE}_disk", f"{GONE}_disk"), (OwnerKind.FOREIGN, None)),
+        ("tpool", (), (OwnerKind.FOREIGN, None)),
+        ("tpool", ("x", f"{GONE}_disk"), (OwnerKind.FOREIGN, None)),
         ("tpool", (f"{GONE}_disk",), (OwnerKind.ORPHANED, GONE)),
     ],
 )
-def test_a_pools_bytes_are_the_pools(name: str, thin: tuple[str, ...], owner: tuple[OwnerKind, str | None]) -> None:
-    rows = pool_with(name, *thin)
+def test_a_pool_without_the_clouds_disks_is_one_owners(
+    name: str, inside: tuple[str, ...], owner: tuple[OwnerKind, str | None]
+) -> None:
+    rows = pool_with(name, *inside)
     assert rows[name] == (*owner, 51, None)
-    assert all(rows[inside][2] == 0 for inside in thin)
+    assert all(rows[found][2] == 0 for found in inside)
+
+
+def shares(*found: Volume, guests: Guests = GUESTS) -> dict[str, tuple[OwnerKind, int, int]]:
+    """Kind, bytes and room that can be given out, of those that take something."""
+    rows = owners(snapshot(*found), guests)
+    return {row.volume.name: (row.kind, row.bytes_taken, row.free_bytes) for row in rows if row.bytes_taken}
+
+
+def test_a_pool_of_the_cloud_owes_each_volume_its_size_and_can_give_out_the_rest() -> None:
+    assert shares(*pool("tpool", 50, thin(f"{HERE}_disk", 20), thin(f"{OTHER}_disk", 5))) == {
+        f"{HERE}_disk": (OwnerKind.INSTANCE, 20, 0),
+        f"{OTHER}_disk": (OwnerKind.INSTANCE, 5, 0),
+        "tpool": (OwnerKind.THIN_POOL, 25 + 1, 25),
+    }
+
+
+def test_a_pool_that_promised_more_than_it_has_is_shared_by_size() -> None:
+    assert shares(*pool("tpool", 50, thin(f"{HERE}_disk", 150), thin(f"{OTHER}_disk", 50))) == {
+        f"{HERE}_disk": (OwnerKind.INSTANCE, 37, 0),
+        f"{OTHER}_disk": (OwnerKind.INSTANCE, 13, 0),
+        "tpool": (OwnerKind.THIN_POOL, 1, 0),
+    }
+
+
+def test_others_in_a_pool_of_the_cloud_take_their_share_alone() -> None:
+    guests = replace(GUESTS, domains=(domain(GUEST, "/dev/vg0/b"),))
+    inside = (thin(f"{HERE}_disk", 20), thin("a", 4), thin("b", 3), thin(f"{GONE}_disk", 2), thin(f"volume-{GONE}", 1))
+    assert shares(*pool("tpool", 50, *inside), guests=guests) == {
+        f"{HERE}_disk": (OwnerKind.INSTANCE, 20, 0),
+        "a": (OwnerKind.FOREIGN, 4, 0),
+        "b": (OwnerKind.DOMAIN, 3, 0),
+        f"{GONE}_disk": (OwnerKind.ORPHANED, 2, 0),
+        f"volume-{GONE}": (OwnerKind.BLOCK_STORAGE, 1, 0),
+        "tpool": (OwnerKind.THIN_POOL, 20 + 1, 20),
+    }
+
+
+def test_copies_of_a_pools_data_are_no_room() -> None:
+    assert shares(*pool("tpool", 50, thin(f"{HERE}_disk", 20), copies=2, metadata=3)) == {
+        f"{HERE}_disk": (OwnerKind.INSTANCE, 20, 0),
+        "tpool": (OwnerKind.THIN_POOL, 103 - 20, 30),
+    }
+
+
+def test_a_thin_snapshot_without_a_name_is_counted_with_what_it_is_of() -> None:
+    disk = f"{HERE}_disk"
+    inside = (thin(disk, 20), thin("before-upgrade", 20, origin=disk), thin("again", 5, origin="before-upgrade"))
+    rows = said(owners(snapshot(*pool("tpool", 50, *inside)), GUESTS))
+    assert rows[disk] == (OwnerKind.INSTANCE, HERE, 45, None)
+    assert rows["before-upgrade"] == rows["again"] == (OwnerKind.PART, None, 0, f"vg0/{disk}")
+    assert rows["tpool"][2] == 50 - 45 + 1
+
+
+def test_a_cached_thin_disk_is_its_instances_too() -> None:
+    disk = f"{HERE}_disk"
+    hidden = thin(f"{disk}_corig", 20, parent=disk, hidden=True)
+    assert shares(*pool("tpool", 50, hidden, volume(disk, 0))) == {
+        disk: (OwnerKind.INSTANCE, 20, 0),
+        "tpool": (OwnerKind.THIN_POOL, 31, 30),
+    }
+
+
+def test_a_vdo_pool_is_never_split() -> None:
+    vdo = volume(f"{HERE}_disk", 0, pool="vpool", segment_type="vdo")
+    assert shares(vdo, volume("vpool", 50, segment_type="vdo-pool")) == {"vpool": (OwnerKind.INSTANCE, 50, 0)}
 
 
 def test_a_thin_volume_with_no_owner_is_part_of_its_pool() -> None:
@@ -209,6 +281,7 @@ volumes = st.builds(
     origin=links,
     parent=links,
     hidden=st.booleans(),
+    segment_type=st.sampled_from(["linear", "thin", "thin-pool"]),
 )
 worlds = st.lists(volumes, max_size=10, unique_by=lambda found: found.path)
 guests = st.builds(
@@ -226,6 +299,8 @@ def test_every_byte_has_one_owner(found: list[Volume], who: Guests, libvirt: boo
     assert sum(row.bytes_taken for row in rows) == sum(volume.extent_bytes for volume in found)
     assert {row.volume for row in rows} == set(found)
     assert all(row.bytes_taken == 0 and row.serves for row in rows if row.kind is OwnerKind.PART)
+    assert all(0 <= row.free_bytes <= row.bytes_taken for row in rows)
+    assert all(row.kind is OwnerKind.THIN_POOL for row in rows if row.free_bytes)
 
 
 @given(worlds.flatmap(lambda found: st.tuples(st.just(found), st.permutations(found))), guests)

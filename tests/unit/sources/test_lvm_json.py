@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import SourceInconsistent
-from agent.model.storage import Volume, VolumeGroup
-from agent.sources.lvm_json import GROUP_COLUMNS, VOLUME_COLUMNS, ReportsDiffer, parse_groups, parse_volumes, select
+from agent.model.storage import ThinPool, Volume, VolumeGroup
+from agent.sources.lvm_json import GROUP_COLUMNS, VOLUME_COLUMNS, ReportsDiffer, parse_groups, parse_storage, select
 
 RECORDED = pathlib.Path(__file__).parents[2] / "rigs" / "lvm_recorded"
 EXTENT = 4 * 1024 * 1024
@@ -37,7 +37,7 @@ def group_row(**changes: object) -> dict[str, object]:
 
 def volumes_of(name: str) -> dict[str, Volume]:
     groups = parse_groups(recorded(f"{name}.vgs.json"))
-    return {volume.path: volume for volume in parse_volumes(recorded(f"{name}.lvs.json"), groups)}
+    return {volume.path: volume for volume in parse_storage(recorded(f"{name}.lvs.json"), groups).volumes}
 
 
 def test_groups_of_a_real_report() -> None:
@@ -93,7 +93,52 @@ KINDS = {
 def test_each_extent_counts_once_where_it_is() -> None:
     volumes = volumes_of("every_kind").values()
     assert {v.name: (v.extent_bytes // EXTENT, v.pool, v.origin, v.parent) for v in volumes} == KINDS
+    types = {v.name: v.segment_type for v in volumes}
+    assert (types["lin"], types["tpool"], types["thinsnap"], types["r1"]) == ("linear", "thin-pool", "thin", "raid1")
     assert {v.name for v in volumes if v.hidden} == {name for name, (_, _, _, parent) in KINDS.items() if parent}
+
+
+def thin_report(pool: dict[str, object], *thin: dict[str, object]) -> str:
+    """A pool of 3 extents, all on one disk, and thin volumes of 5 extents in it."""
+    known = {"lv_name": "tpool", "segtype": "thin-pool", "lv_metadata_size": str(EXTENT), **pool}
+    inside = {"segtype": "thin", "pool_lv": "tpool", "lv_size": str(5 * EXTENT), "seg_le_ranges": ""}
+    return report("lv", *(volume_row(**inside, **row) for row in thin), volume_row(**known))
+
+
+def test_what_lvm2_says_of_a_thin_pool() -> None:
+    text = thin_report(
+        {"data_percent": "95.31", "metadata_percent": "11.23"},
+        {"lv_name": "b", "data_percent": "50.00"},
+        {"lv_name": "a", "data_percent": "0.00"},
+        {"lv_name": "not-active", "data_percent": ""},
+    )
+    assert parse_storage(text, (GROUP,)).thin_pools == (
+        ThinPool(
+            group="vg0",
+            name="tpool",
+            size_bytes=3 * EXTENT,
+            metadata_bytes=EXTENT,
+            data_percent=95.31,
+            metadata_percent=11.23,
+            mapped=(("a", 0), ("b", 5 * EXTENT // 2)),
+        ),
+    )
+
+
+def test_a_percentage_that_is_not_there_is_unknown() -> None:
+    pools = parse_storage(recorded("every_kind.lvs.json"), parse_groups(recorded("every_kind.vgs.json"))).thin_pools
+    (pool,) = pools
+    assert (pool.path, pool.size_bytes, pool.metadata_bytes) == ("vg0/tpool", 50 * EXTENT, EXTENT)
+    assert (pool.data_percent, pool.metadata_percent, pool.mapped) == (None, None, ())
+
+
+def test_the_same_text_gives_the_same_objects() -> None:
+    groups = parse_groups(recorded("every_kind.vgs.json"))
+    text = recorded("every_kind.lvs.json")
+    assert parse_storage(text, groups) is parse_storage(
+        text.encode().decode(), parse_groups(recorded("every_kind.vgs.json"))
+    )
+    assert parse_storage(text + "\n", groups) is not parse_storage(text, groups)
 
 
 def test_extents_of_a_lost_disk_still_count() -> None:
@@ -111,20 +156,20 @@ def test_no_group_is_an_empty_answer_of_the_parser() -> None:
 
 def test_volumes_of_other_groups_are_left_out() -> None:
     text = report("lv", volume_row(), volume_row(vg_name="other", lv_size="none of our business"))
-    assert [volume.path for volume in parse_volumes(text, (GROUP,))] == ["vg0/lv"]
+    assert [volume.path for volume in parse_storage(text, (GROUP,)).volumes] == ["vg0/lv"]
 
 
 def test_order_of_rows_does_not_matter() -> None:
     document = json.loads(recorded("every_kind.lvs.json"))
     document["report"][0]["lv"].reverse()
     groups = parse_groups(recorded("every_kind.vgs.json"))
-    turned = {volume.path: volume for volume in parse_volumes(json.dumps(document), groups)}
+    turned = {volume.path: volume for volume in parse_storage(json.dumps(document), groups).volumes}
     assert turned == volumes_of("every_kind")
 
 
 def test_reports_that_do_not_add_up_are_told_apart() -> None:
     with pytest.raises(ReportsDiffer, match=r"'vg0': its volumes take 0 bytes and 29360128 are free"):
-        parse_volumes(report("lv"), (GROUP,))
+        parse_storage(report("lv"), (GROUP,))
 
 
 def test_two_groups_of_one_name_matter_only_when_it_is_ours() -> None:
@@ -169,15 +214,22 @@ def test_an_odd_report_on_groups_names_the_item(text: str, item: str) -> None:
         ({"lv_size": "many"}, "lv_size of 'vg0/lv' is 'many'"),
         ({"lv_name": "[]"}, "column lv_name is no name"),
         ({"lv_role": None}, "column lv_role is None"),
+        ({"segtype": "thin", "data_percent": "100.01"}, "data_percent of 'lv' is '100.01', not a percentage"),
+        ({"segtype": "thin", "data_percent": "-1.00"}, "data_percent of 'lv' is '-1.00'"),
+        ({"segtype": "thin-pool", "lv_metadata_size": "1", "metadata_percent": "full"}, "is 'full'"),
+        ({"segtype": "thin-pool", "lv_metadata_size": ""}, "lv_metadata_size of 'vg0/lv' is ''"),
     ],
 )
 def test_an_odd_volume_is_named(changes: dict[str, object], item: str) -> None:
     with pytest.raises(SourceInconsistent) as caught:
-        parse_volumes(report("lv", volume_row(**changes)), (GROUP,))
+        parse_storage(report("lv", volume_row(**changes)), (GROUP,))
     assert item in str(caught.value)
 
 
-words = st.one_of(st.text(max_size=8), st.sampled_from(["vg0", "lv", "[lv]", "thin", "/dev/a:0-2", "[lv]:0-2", "7"]))
+words = st.one_of(
+    st.text(max_size=8),
+    st.sampled_from(["vg0", "lv", "[lv]", "thin", "thin-pool", "12.00", "/dev/a:0-2", "[lv]:0-2", "7"]),
+)
 odd = st.one_of(words, st.none(), st.integers(), st.lists(words, max_size=2))
 odd_rows = st.lists(
     st.dictionaries(st.sampled_from([*GROUP_COLUMNS.split(","), *VOLUME_COLUMNS.split(",")]), odd), max_size=3
@@ -186,7 +238,7 @@ odd_rows = st.lists(
 
 @given(st.one_of(st.text(), st.recursive(odd, lambda inner: st.lists(inner, max_size=3)).map(json.dumps)))
 def test_arbitrary_text_raises_nothing_else(text: str) -> None:
-    for parse in (parse_groups, lambda found: parse_volumes(found, (GROUP,))):
+    for parse in (parse_groups, lambda found: parse_storage(found, (GROUP,))):
         try:
             parse(text)
         except SourceInconsistent:
@@ -199,7 +251,7 @@ def test_arbitrary_rows_raise_nothing_else(groups: list[dict[str, object]], volu
     for vg_rows, lv_rows in ((groups, volumes), complete):
         try:
             found = parse_groups(report("vg", *vg_rows))
-            parse_volumes(report("lv", *lv_rows), found or (GROUP,))
+            parse_storage(report("lv", *lv_rows), found or (GROUP,))
         except SourceInconsistent:
             continue
 
@@ -207,5 +259,5 @@ def test_arbitrary_rows_raise_nothing_else(groups: list[dict[str, object]], volu
 @given(st.permutations(json.loads(recorded("every_kind.lvs.json"))["report"][0]["lv"]))
 def test_any_order_of_rows_gives_the_same_volumes(rows: list[dict[str, object]]) -> None:
     groups = parse_groups(recorded("every_kind.vgs.json"))
-    volumes = parse_volumes(report("lv", *rows), groups)
+    volumes = parse_storage(report("lv", *rows), groups).volumes
     assert {volume.path: volume for volume in volumes} == volumes_of("every_kind")
