@@ -16,7 +16,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from agent.config.files import ConfigFile, last_set
+from agent.config.files import ConfigFile, group_name, last_set, names_of
 from agent.errors import ConfigError
 
 MASK = "***"
@@ -41,6 +41,18 @@ class Book:
         """The file whose value of an option holds, None where it has its default."""
         hit = last_set(self.files, group, opt)
         return hit[0] if hit else None
+
+    def files_of_each(self, group: str, opt: cfg.Opt) -> tuple[str, ...]:
+        """The file of each value of an option that may be given several times, in oslo.config's order.
+
+        Every file adds its own; inside a file those under an old name come first.
+        """
+        return tuple(
+            file.path
+            for file in self.files
+            for owner, name in reversed(names_of(group, opt))
+            for _ in file.sections.get(group_name(owner), {}).get(name, ())
+        )
 
     def read(self, group: str, opt: cfg.Opt) -> Any:  # noqa: ANN401 - an option's type is the option's
         """The typed value. Raises ConfigError naming file, option and raw value; a secret one is masked."""

@@ -1,8 +1,8 @@
 """Turn a loaded configuration into the values that the parts get, and refuse what cannot work.
 
-Each function reads options and nothing else, and raises ConfigError with all of
-its own problems at once. ``check`` collects them over all functions: what the
-operator sees is the whole list and not its first line.
+Each function raises ConfigError with all of its own problems at once. ``check``
+collects them over all functions: what the operator sees is the whole list and not
+its first line. What an option group means stands in ``reading``, one file each.
 """
 
 from __future__ import annotations
@@ -11,12 +11,32 @@ import os
 import re
 from collections.abc import Callable, Iterable
 
+from agent.config.host_checks import host_notices, host_problems
 from agent.config.load import Loaded
+from agent.config.reading import mdev_types as mdevs
+from agent.config.reading.cpu_sets import cpu_sets
+from agent.config.reading.disks import excluded_image_types, images_type, resolved_images_type
+from agent.config.reading.guest_cpu import guest_cpu, machine_types
+from agent.config.reading.memory import file_backed_memory_mib, memory_notices, reserved_huge_pages
+from agent.config.reading.networks import networks
+from agent.config.reading.pci import pci
+from agent.config.reading.pmem_labels import pmem_labels
+from agent.config.reading.problems import problems_of, refuse
+from agent.config.reading.provider_files import provider_entries, provider_notices
+from agent.config.reading.ratios import check_ratios, ratio
+from agent.config.reading.tpm import tpm
 from agent.config.state_choice import state_options_from
-from agent.config.values import AgentOptions, IdentityPaths, LibvirtOptions, LvmOptions
+from agent.config.values import (
+    AgentOptions,
+    CephOptions,
+    IdentityPaths,
+    ImageOptions,
+    LibvirtOptions,
+    LvmOptions,
+    PmemOptions,
+)
 from agent.errors import ConfigError
-from agent.model.cpuset import parse_cpu_list, render_cpu_list
-from agent.model.settings import RatioPolicy, Role, Settings, UnmanagedPolicy
+from agent.model.settings import Role, Settings, UnmanagedPolicy
 
 DEFAULT_INTERVAL_S = 60.0
 URIS = {"kvm": "qemu:///system", "qemu": "qemu:///system", "lxc": "lxc:///system", "parallels": "parallels:///system"}
@@ -24,33 +44,32 @@ URIS = {"kvm": "qemu:///system", "qemu": "qemu:///system", "lxc": "lxc:///system
 _LVM_NAME = re.compile(r"[a-zA-Z0-9+_.][a-zA-Z0-9+_.-]{0,126}\Z")
 
 
+def check_settings(loaded: Loaded) -> None:
+    """Raise ConfigError with every refusal of what ``settings_from`` reads."""
+    refuse(problems_of(loaded, SETTINGS_READERS))
+
+
+# 50 lines, for 40 fields with one line each.
 def settings_from(loaded: Loaded) -> Settings:
     """What an audit decides by. Raises ConfigError, one problem for each refusal."""
-    problems: list[str] = []
-    shared, dedicated, pinned = _cpu_sets(loaded, problems)
-    problems += _role_problems(loaded)
-    problems += _storage_problems(loaded)
-    problems += _memory_problems(loaded)
-    problems += _absolute(loaded, ("DEFAULT", "instances_path"))
-    if problems:
-        raise ConfigError(*problems)
-    value = loaded.value
+    check_settings(loaded)
+    value, sets = loaded.value, cpu_sets(loaded)
     return Settings(
         role=Role(value("agent", "role")),
         takeover=value("agent", "takeover"),
         host=value("DEFAULT", "host"),
-        cpu_ratio=_ratio(loaded, "cpu"),
-        memory_ratio=_ratio(loaded, "ram"),
-        disk_ratio=_ratio(loaded, "disk"),
+        cpu_ratio=ratio(loaded, "cpu"),
+        memory_ratio=ratio(loaded, "ram"),
+        disk_ratio=ratio(loaded, "disk"),
         reserved_host_cpus=value("DEFAULT", "reserved_host_cpus"),
         reserved_host_memory_mib=value("DEFAULT", "reserved_host_memory_mb"),
         reserved_host_disk_mib=value("DEFAULT", "reserved_host_disk_mb"),
-        cpu_shared_set=shared,
-        cpu_dedicated_set=dedicated,
-        vcpu_pin_set=pinned,
+        cpu_shared_set=sets.shared,
+        cpu_dedicated_set=sets.dedicated,
+        vcpu_pin_set=sets.pinned,
         cpu_power_management=value("libvirt", "cpu_power_management"),
-        file_backed_memory_mib=value("libvirt", "file_backed_memory"),
-        images_type=_images_type(loaded),
+        file_backed_memory_mib=file_backed_memory_mib(loaded),
+        images_type=images_type(loaded),
         images_volume_group=value("libvirt", "images_volume_group") or None,
         instances_path=value("DEFAULT", "instances_path"),
         volume_groups=_groups(loaded),
@@ -61,6 +80,21 @@ def settings_from(loaded: Loaded) -> Settings:
         full_read_every=value("placement", "full_read_every"),
         consumer_reads=value("placement", "consumer_reads"),
         source_deadline_s=value("agent", "source_deadline"),
+        virt_type=value("libvirt", "virt_type"),
+        my_ip=value("DEFAULT", "my_ip") or None,
+        guest_cpu=guest_cpu(loaded),
+        machine_types=machine_types(loaded),
+        tpm=tpm(loaded),
+        force_raw_images=value("DEFAULT", "force_raw_images"),
+        image_types_excluded=excluded_image_types(loaded),
+        reserve_image_cache=value("workarounds", "reserve_disk_resource_for_image_cache"),
+        images_rbd_pool=value("libvirt", "images_rbd_pool"),
+        mdev_types=mdevs.mdev_types(loaded),
+        pmem_labels=pmem_labels(loaded),
+        pci=pci(loaded),
+        reserved_huge_pages=reserved_huge_pages(loaded),
+        networks=networks(loaded),
+        provider_entries=provider_entries(loaded),
     )
 
 
@@ -85,9 +119,15 @@ def agent_options_from(loaded: Loaded) -> AgentOptions:
 
 
 def libvirt_options_from(loaded: Loaded) -> LibvirtOptions:
-    """``connection_uri``, or the system URI of ``virt_type``."""
-    uri = loaded.value("libvirt", "connection_uri") or URIS[loaded.value("libvirt", "virt_type")]
-    return LibvirtOptions(uri=uri)
+    """``connection_uri``, or the system URI of ``virt_type``; the CPUs and machines to ask for. Raises ConfigError."""
+    virt_type, cpu = loaded.value("libvirt", "virt_type"), guest_cpu(loaded)
+    return LibvirtOptions(
+        uri=loaded.value("libvirt", "connection_uri") or URIS[virt_type],
+        virt_type=virt_type,
+        machine_types=machine_types(loaded),
+        cpu_mode=cpu.mode,
+        cpu_models=cpu.models,
+    )
 
 
 def lvm_options_from(loaded: Loaded) -> LvmOptions:
@@ -99,6 +139,32 @@ def lvm_options_from(loaded: Loaded) -> LvmOptions:
         pairs = zip(homes, bad, strict=True)
         raise ConfigError(*(f"{loaded.quote(*home)}: {name!r} is not a name of a volume group" for home, name in pairs))
     return LvmOptions(groups=_groups(loaded), deadline_s=loaded.value("lvm", "deadline"))
+
+
+def image_options_from(loaded: Loaded) -> ImageOptions:
+    """Where disks and cached images lie. Raises ConfigError on a cache that is not inside instances_path."""
+    path, name = loaded.value("DEFAULT", "instances_path"), loaded.value("image_cache", "subdirectory_name")
+    cache = os.path.normpath(os.path.join(path, name))
+    if not name or os.path.commonpath((os.path.normpath(path), cache)) != os.path.normpath(path) or cache == path:
+        quoted = loaded.quote("image_cache", "subdirectory_name")
+        raise ConfigError(f"{quoted}: must name a folder inside {loaded.quote('DEFAULT', 'instances_path')}")
+    return ImageOptions(instances_path=path, cache_path=cache)
+
+
+def ceph_options_from(loaded: Loaded) -> CephOptions | None:
+    """The pool of the guests' disks, None where they are not in Ceph."""
+    if loaded.value("libvirt", "images_type") != "rbd":
+        return None
+    return CephOptions(
+        pool=loaded.value("libvirt", "images_rbd_pool"),
+        user=loaded.value("libvirt", "rbd_user") or None,
+        conf=loaded.value("libvirt", "images_rbd_ceph_conf") or None,
+    )
+
+
+def pmem_options_from(loaded: Loaded) -> PmemOptions:
+    """Whether persistent memory is asked for. Raises ConfigError."""
+    return PmemOptions(enabled=bool(pmem_labels(loaded)))
 
 
 def identity_paths_from(loaded: Loaded) -> IdentityPaths:
@@ -113,23 +179,21 @@ def identity_paths_from(loaded: Loaded) -> IdentityPaths:
 
 
 BUILDERS: tuple[Callable[[Loaded], object], ...] = (
-    settings_from,
+    check_settings,
     agent_options_from,
     libvirt_options_from,
     lvm_options_from,
+    image_options_from,
+    ceph_options_from,
+    pmem_options_from,
     state_options_from,
     identity_paths_from,
 )
 
 
 def check(loaded: Loaded) -> tuple[str, ...]:
-    """Every problem that keeps this configuration from working, one sentence each; empty when there is none."""
-    problems = list(_auth_problems(loaded))
-    for build in BUILDERS:
-        try:
-            build(loaded)
-        except ConfigError as error:
-            problems += error.problems
+    """Every problem that keeps this configuration from working here, one sentence each; empty when there is none."""
+    problems = (*_auth_problems(loaded), *problems_of(loaded, BUILDERS), *host_problems(loaded))
     return tuple(dict.fromkeys(problems))
 
 
@@ -140,10 +204,15 @@ def require(loaded: Loaded) -> None:
 
 
 def notices(loaded: Loaded) -> tuple[str, ...]:
-    """What works but will not for ever; the daemon logs them once at start."""
-    if loaded.value("DEFAULT", "vcpu_pin_set"):
-        return (f"{loaded.quote('DEFAULT', 'vcpu_pin_set')}: deprecated, use [compute] cpu_shared_set",)
-    return ()
+    """What works but is not meant so, or not for ever; the daemon logs them once at start."""
+    pinned = (loaded.quote("DEFAULT", "vcpu_pin_set"),) if loaded.value("DEFAULT", "vcpu_pin_set") else ()
+    return (
+        *(f"{quoted}: deprecated, use [compute] cpu_shared_set" for quoted in pinned),
+        *memory_notices(loaded),
+        *mdevs.notices(loaded),
+        *provider_notices(loaded),
+        *host_notices(loaded),
+    )
 
 
 def _interval_s(seconds: int) -> float | None:
@@ -152,26 +221,9 @@ def _interval_s(seconds: int) -> float | None:
     return float(seconds) if seconds else DEFAULT_INTERVAL_S
 
 
-def _ratio(loaded: Loaded, name: str) -> RatioPolicy:
-    # 0.0 is "unset" to nova (hypervisor-audit 4.2), so that one file serves both.
-    configured = loaded.value("DEFAULT", f"{name}_allocation_ratio") or None
-    initial = loaded.value("DEFAULT", f"initial_{name}_allocation_ratio")
-    if not initial:
-        quoted = loaded.quote("DEFAULT", f"initial_{name}_allocation_ratio")
-        raise ConfigError(f"{quoted}: must be more than 0, or the class has no capacity")
-    return RatioPolicy(configured=configured, initial=initial)
-
-
-def _images_type(loaded: Loaded) -> str:
-    configured: str = loaded.value("libvirt", "images_type")
-    if configured != "default":
-        return configured
-    return "qcow2" if loaded.value("DEFAULT", "use_cow_images") else "flat"
-
-
 def _groups(loaded: Loaded) -> tuple[str, ...]:
     groups = set(loaded.value("lvm", "volume_groups"))
-    if _images_type(loaded) == "lvm" and (own := loaded.value("libvirt", "images_volume_group")):
+    if resolved_images_type(loaded) == "lvm" and (own := loaded.value("libvirt", "images_volume_group")):
         groups.add(own)
     return tuple(sorted(groups))
 
@@ -180,57 +232,13 @@ def _lvm_name(name: str) -> bool:
     return bool(_LVM_NAME.match(name)) and name not in (".", "..")
 
 
-CpuSet = tuple[int, ...] | None
-
-
-def _cpu_sets(loaded: Loaded, problems: list[str]) -> tuple[CpuSet, CpuSet, CpuSet]:
-    """(shared, dedicated, vcpu_pin_set) by the rules of hypervisor-audit 4.1."""
-    shared = _cpu_set(loaded, "compute", "cpu_shared_set", problems)
-    dedicated = _cpu_set(loaded, "compute", "cpu_dedicated_set", problems)
-    pinned = _cpu_set(loaded, "DEFAULT", "vcpu_pin_set", problems)
-    if both := set(shared or ()) & set(dedicated or ()):
-        where = f"{loaded.quote('compute', 'cpu_dedicated_set')} and {loaded.quote('compute', 'cpu_shared_set')}"
-        problems.append(f"{where}: CPUs {render_cpu_list(both)} are in both")
-    if loaded.value("DEFAULT", "reserved_host_cpus") and pinned is None and (shared or dedicated):
-        name = "cpu_shared_set" if shared else "cpu_dedicated_set"
-        reserved = loaded.quote("DEFAULT", "reserved_host_cpus")
-        problems.append(f"{reserved}: cannot stand beside {loaded.quote('compute', name)}")
-    if pinned is not None and dedicated is not None:
-        own = loaded.quote("DEFAULT", "vcpu_pin_set")
-        problems.append(f"{own}: cannot stand beside {loaded.quote('compute', 'cpu_dedicated_set')}")
-    return shared, dedicated, pinned
-
-
-def _cpu_set(loaded: Loaded, group: str, option: str, problems: list[str]) -> CpuSet:
-    text = loaded.value(group, option)
-    if not text:
-        return None
-    try:
-        return parse_cpu_list(text)
-    except ValueError as error:
-        problems.append(f"{loaded.quote(group, option)}: {error}")
-        return None
-
-
-def _role_problems(loaded: Loaded) -> Iterable[str]:
+def _check_role(loaded: Loaded) -> None:
     if loaded.value("agent", "role") == Role.COMPANION.value:
-        yield f"{loaded.quote('agent', 'role')}: this role is not built yet; set owner or observer"
+        refuse([f"{loaded.quote('agent', 'role')}: this role is not built yet; set owner or observer"])
 
 
-def _storage_problems(loaded: Loaded) -> Iterable[str]:
-    images = loaded.quote("libvirt", "images_type")
-    if loaded.value("libvirt", "images_type") == "lvm" and not loaded.value("libvirt", "images_volume_group"):
-        yield f"{images}: needs [libvirt] images_volume_group, which is not set"
-    if loaded.value("libvirt", "images_type") == "rbd":
-        yield f"{images}: Ceph pools are not measured yet, and the local file system is not what DISK_GB means there"
-
-
-def _memory_problems(loaded: Loaded) -> Iterable[str]:
-    ratio = _ratio(loaded, "ram")
-    name = "ram_allocation_ratio" if ratio.configured is not None else "initial_ram_allocation_ratio"
-    if loaded.value("libvirt", "file_backed_memory") and (ratio.configured or ratio.initial) != 1.0:
-        quoted = loaded.quote("DEFAULT", name)
-        yield f"{quoted}: must be 1.0 with {loaded.quote('libvirt', 'file_backed_memory')}"
+def _check_paths(loaded: Loaded) -> None:
+    refuse(_absolute(loaded, ("DEFAULT", "instances_path"), ("compute", "provider_config_location")))
 
 
 def _absolute(loaded: Loaded, *options: tuple[str, str]) -> list[str]:
@@ -248,3 +256,24 @@ def _auth_problems(loaded: Loaded) -> Iterable[str]:
     for group, opt in loaded.options:
         if group == section and opt.required and loaded.value(group, opt.dest) in (None, ""):
             yield f"[{section}] {opt.dest} is not set: {loaded.quote(section, 'auth_type')} needs it"
+
+
+# Each raises ConfigError with its own problems; in the order in which they are told.
+SETTINGS_READERS: tuple[Callable[[Loaded], object], ...] = (
+    cpu_sets,
+    _check_role,
+    images_type,
+    excluded_image_types,
+    check_ratios,
+    file_backed_memory_mib,
+    reserved_huge_pages,
+    guest_cpu,
+    machine_types,
+    tpm,
+    mdevs.mdev_types,
+    pmem_labels,
+    pci,
+    networks,
+    provider_entries,
+    _check_paths,
+)

@@ -1,4 +1,4 @@
-"""[compute]: which CPUs the guests get. Same names and meaning as in nova.conf."""
+"""[compute]: which CPUs the guests get, and what operators add. Same names and meaning as in nova.conf."""
 
 from __future__ import annotations
 
@@ -18,5 +18,19 @@ OPTS = FROM_NOVA = [
         mutable=True,
         help="CPU list for PCPU: CPUs that a guest gets for itself. Must not overlap cpu_shared_set. "
         "SIGHUP applies it.",
+    ),
+    cfg.ListOpt(
+        "image_type_exclude_list",
+        default=[],
+        mutable=True,
+        help="Image formats that this host does not offer, as in raw,iso: their COMPUTE_IMAGE_TYPE_ trait is "
+        "withdrawn. Empty: what the hypervisor can. SIGHUP applies it.",
+    ),
+    cfg.StrOpt(
+        "provider_config_location",
+        default="/etc/nova/provider_config/",
+        mutable=True,
+        help="Folder of provider.yaml files (*.yaml): inventories of custom classes and custom traits that operators "
+        "add to providers. The default is nova's and may be absent. SIGHUP reads the files again.",
     ),
 ]

@@ -19,10 +19,16 @@ FROM_NOVA = [
         "Needs a restart.",
     ),
     cfg.StrOpt(
+        "my_ip",
+        sample_default="<the address that the default route goes out from>",
+        mutable=True,
+        help="Address of this host, the host_ip of its resource view. SIGHUP applies it.",
+    ),
+    cfg.StrOpt(
         "instances_path",
         default="/var/lib/nova/instances",
-        help="Folder of the guests' disks, absolute; DISK_GB counts its file system unless [libvirt] images_type = "
-        "lvm. In nova.conf the default is $state_path/instances. Needs a restart.",
+        help="Folder of the guests' disks, absolute; DISK_GB counts its file system unless [libvirt] images_type is "
+        "lvm or rbd. In nova.conf the default is $state_path/instances. Needs a restart.",
     ),
     cfg.IntOpt(
         "reserved_host_cpus",
@@ -45,6 +51,14 @@ FROM_NOVA = [
         min=0,
         mutable=True,
         help="MiB of disk kept for the host: DISK_GB's reserved, rounded up to GiB. SIGHUP applies it.",
+    ),
+    cfg.MultiStrOpt(
+        "reserved_huge_pages",
+        default=[],
+        mutable=True,
+        help="Huge pages kept for the host, once per NUMA cell and page size, as in node:0,size:2048,count:64 or "
+        "node:1,size:1GB,count:1; a size without a unit is KiB. They are taken off the cell's page "
+        "pools in the resource view; MEMORY_MB stays as it is. SIGHUP applies it.",
     ),
     cfg.FloatOpt(
         "cpu_allocation_ratio",
@@ -116,6 +130,13 @@ FROM_NOVA = [
         "use_cow_images",
         default=True,
         help="What [libvirt] images_type = default means: qcow2 (true) or flat (false). Needs a restart.",
+    ),
+    cfg.BoolOpt(
+        "force_raw_images",
+        default=True,
+        help="Nova turns images into raw ones before a guest uses them. Off, a host whose disks are logical volumes "
+        "does not offer qcow2 images, and one whose disks lie in Ceph is refused. The default is nova's. "
+        "Needs a restart.",
     ),
 ]
 

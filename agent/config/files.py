@@ -70,12 +70,16 @@ def parse_files(paths: Iterable[str]) -> tuple[ConfigFile, ...]:
 
 def last_set(files: Sequence[ConfigFile], group: str, opt: cfg.Opt) -> tuple[ConfigFile, str] | None:
     """The file that has the last word on an option, and the raw value; None where no file sets it."""
-    names = [(group, opt.dest), *((old.group or group, old.name or opt.dest) for old in opt.deprecated_opts)]
     for file in reversed(files):
-        for owner, name in names:
+        for owner, name in names_of(group, opt):
             if values := file.sections.get(group_name(owner), {}).get(name):
                 return file, values[-1]
     return None
+
+
+def names_of(group: str, opt: cfg.Opt) -> list[tuple[str, str]]:
+    """(group, name) of everything that an option may be written as, its own name first."""
+    return [(group, opt.dest), *((old.group or group, old.name or opt.dest) for old in opt.deprecated_opts)]
 
 
 def _in_folder(folder: str) -> list[str]:

@@ -1,8 +1,12 @@
-"""[libvirt]: where the hypervisor is and what the guests' disks are. Same names and meaning as in nova.conf."""
+"""[libvirt]: where the hypervisor is, what guests can be given by it, and what their disks are.
+
+Same names and meaning as in nova.conf. What decides what is asked of libvirt, once
+per connection, needs a restart.
+"""
 
 from __future__ import annotations
 
-from oslo_config import cfg
+from oslo_config import cfg, types
 
 GROUP = "libvirt"
 
@@ -24,12 +28,27 @@ OPTS = FROM_NOVA = [
         "images_type",
         default="default",
         choices=["raw", "flat", "qcow2", "lvm", "rbd", "ploop", "default"],
-        help="What guests' disks are made of, which is what DISK_GB counts: lvm counts images_volume_group, the "
-        "others the file system of instances_path. rbd is not measured yet and is refused. Needs a restart.",
+        help="What guests' disks are made of, which is what DISK_GB counts: lvm counts images_volume_group, rbd "
+        "the Ceph cluster of images_rbd_pool, the others the file system of instances_path. Needs a restart.",
     ),
     cfg.StrOpt(
         "images_volume_group",
         help="Volume group of the guests' disks; required with images_type = lvm. Needs a restart.",
+    ),
+    cfg.StrOpt(
+        "images_rbd_pool",
+        default="rbd",
+        help="Ceph pool of the guests' disks, with images_type = rbd. The default is nova's. Needs a restart.",
+    ),
+    cfg.StrOpt(
+        "images_rbd_ceph_conf",
+        default="",
+        help="Configuration file for the ceph command. Empty: ceph's own default. Needs a restart.",
+    ),
+    cfg.StrOpt(
+        "rbd_user",
+        help="Ceph user for the ceph command; one that may only read is enough. Unset: ceph's own default. "
+        "Needs a restart.",
     ),
     cfg.IntOpt(
         "file_backed_memory",
@@ -37,12 +56,71 @@ OPTS = FROM_NOVA = [
         min=0,
         mutable=True,
         help="MiB of memory to report in the place of the machine's own, where guests' memory lies in files. "
-        "0: off. SIGHUP applies it.",
+        "0: off. Needs [DEFAULT] ram_allocation_ratio = 1.0 and virt_type kvm or qemu: such memory cannot be "
+        "overcommitted. SIGHUP applies it.",
     ),
     cfg.BoolOpt(
         "cpu_power_management",
         default=False,
         mutable=True,
         help="Nova switches unused dedicated CPUs off: they still count as PCPU. SIGHUP applies it.",
+    ),
+    cfg.StrOpt(
+        "cpu_mode",
+        choices=["host-model", "host-passthrough", "custom", "none"],
+        help="What CPU guests get, which decides the traits of CPU features. Unset: host-model with virt_type kvm "
+        "and qemu, on aarch64 host-passthrough. Needs a restart.",
+    ),
+    cfg.ListOpt(
+        "cpu_models",
+        default=[],
+        deprecated_name="cpu_model",
+        help="CPU models that guests may get, with cpu_mode = custom and required there; refused with any other. "
+        "Needs a restart.",
+    ),
+    cfg.ListOpt(
+        "cpu_model_extra_flags",
+        default=[],
+        help="CPU features that guests get beside those of their model, as in pcid,+ssbd; with a minus they do not "
+        "get it. Needs a restart.",
+    ),
+    cfg.ListOpt(
+        "hw_machine_type",
+        help="Machine type of guests by architecture, as in x86_64=q35,aarch64=virt; the first of an architecture "
+        "holds. Unset: nova's own. Needs a restart.",
+    ),
+    cfg.BoolOpt(
+        "swtpm_enabled",
+        default=False,
+        mutable=True,
+        help="Guests may get an emulated TPM, with virt_type kvm or qemu. The default is nova's. SIGHUP applies it.",
+    ),
+    cfg.StrOpt(
+        "swtpm_user",
+        default="tss",
+        mutable=True,
+        help="User that the emulated TPM runs as; must exist where swtpm_enabled. The default is nova's. "
+        "SIGHUP applies it.",
+    ),
+    cfg.StrOpt(
+        "swtpm_group",
+        default="tss",
+        mutable=True,
+        help="Group that the emulated TPM runs as; must exist where swtpm_enabled. The default is nova's. "
+        "SIGHUP applies it.",
+    ),
+    cfg.ListOpt(
+        "supported_tpm_secret_security",
+        default=["user", "host", "deployment"],
+        item_type=types.String(choices=["user", "host", "deployment"]),
+        mutable=True,
+        help="Who may own the secret of an emulated TPM on this host, offered where swtpm_enabled. The default is "
+        "nova's. SIGHUP applies it.",
+    ),
+    cfg.ListOpt(
+        "pmem_namespaces",
+        default=[],
+        help="Persistent memory for guests: namespaces by label, as in 128G:ns0|ns1,MEDIUM:ns2. Each label is a class "
+        "of its own, CUSTOM_PMEM_NAMESPACE_ and the label. Empty: none. Needs a restart.",
     ),
 ]

@@ -19,6 +19,7 @@ from oslo_config import cfg
 from agent.config import agent, nova, opts, placement
 from agent.config.auth import auth_options
 from agent.config.book import MASK, Book, open_book, register_strays, set_default, value_of
+from agent.config.dynamic import dynamic_options
 from agent.config.files import ConfigFile, find_files, last_set, parse_files
 from agent.config.unknown import known_names, unknown_options
 from agent.errors import ConfigError
@@ -55,7 +56,8 @@ class Loaded:
     ``searched`` where was looked; ``files`` and ``nova_files`` what was read, later
     ones win. ``options`` are (group, option), the auth plugin's included.
     ``configured`` are the values as the files give them, also where a reload pinned
-    the running one.
+    the running one. ``entry_origins`` are the files of the single values of options
+    that may be given several times.
     """
 
     conf: cfg.ConfigOpts = field(repr=False)
@@ -68,10 +70,20 @@ class Loaded:
     options: tuple[tuple[str, cfg.Opt], ...] = field(repr=False)
     origins: Mapping[Key, str] = field(repr=False)
     configured: Mapping[Key, Any] = field(repr=False)
+    entry_origins: Mapping[Key, tuple[str, ...]] = field(repr=False, default_factory=dict)
 
     def value(self, group: str, option: str) -> Any:  # noqa: ANN401 - an option's type is the option's
         """The value in force."""
         return value_of(self.conf, group, option)
+
+    def listed(self, group: str, option: str) -> tuple[str, ...]:
+        """The values of a list in force, stripped, without empty ones; none where it is unset."""
+        return tuple(item.strip() for item in self.value(group, option) or () if item.strip())
+
+    def entries(self, group: str, option: str) -> tuple[tuple[str, str], ...]:
+        """(value, its file) of an option that may be given several times, without empty ones."""
+        pairs = zip(self.value(group, option), self.entry_origins.get((group, option), ()), strict=True)
+        return tuple((text.strip(), origin) for text, origin in pairs if text.strip())
 
     def origin(self, group: str, option: str) -> str:
         """The file that a value came from, or ``default``."""
@@ -104,11 +116,16 @@ def load(config_files: Sequence[str] = (), config_dirs: Sequence[str] = ()) -> L
     auth = auth_options(files, nova_files)
     ours = open_book(files, [*opts.registered_opts(), *auth.options])
     theirs = _nova_book(nova_files, auth.options)
+    dynamic = dynamic_options(ours, theirs)
+    ours.register(dynamic)
+    theirs.register(dynamic)
+    register_strays(theirs)
     set_default(ours.conf, "DEFAULT", "host", socket.gethostname())
+    set_default(ours.conf, "DEFAULT", "my_ip", _own_address())
     for name, value in placement.DEFAULTS.items():
         set_default(ours.conf, placement.GROUP, name, value)
     problems = list(auth.problems)
-    taken = _take(ours, theirs, [*opts.shared_opts(), *auth.options], problems)
+    taken = _take(ours, theirs, [*opts.shared_opts(), *auth.options, *dynamic], problems)
     taken |= _take_instances_path(ours, theirs)
     problems += unknown_options(ours.files, known_names(ours.options), auth.unchecked)
     configured = _read_all(ours, problems)
@@ -126,6 +143,7 @@ def load(config_files: Sequence[str] = (), config_dirs: Sequence[str] = ()) -> L
         options=tuple(ours.options),
         origins=_origins(ours) | taken,
         configured=configured,
+        entry_origins=_entry_origins(theirs) | _entry_origins(ours),
     )
 
 
@@ -144,7 +162,6 @@ def _nova_book(files: Sequence[ConfigFile], auth: Iterable[tuple[str, cfg.Opt]])
     book = open_book(files, [*opts.shared_opts(), *auth, *((g, opt) for g, own in nova.OPTS for opt in own)])
     # Not literal: here the substitution is wanted.
     book.conf.set_default("instances_path", nova.INSTANCES_PATH)
-    register_strays(book)
     return book
 
 
@@ -177,6 +194,24 @@ def _take_instances_path(ours: Book, theirs: Book) -> dict[Key, str]:
 def _origins(book: Book) -> dict[Key, str]:
     hits = ((group, opt.dest, book.file_of(group, opt)) for group, opt in book.options)
     return {(group, name): file.path for group, name, file in hits if file}
+
+
+def _entry_origins(book: Book) -> dict[Key, tuple[str, ...]]:
+    """Of the options that a book sets: where both set one, all values are ours."""
+    several = ((group, opt) for group, opt in book.options if opt.multi)
+    found = {(group, opt.dest): book.files_of_each(group, opt) for group, opt in several}
+    return {key: paths for key, paths in found.items() if paths}
+
+
+def _own_address() -> str | None:
+    """The address that this machine sends from, by its default route; None without one. Nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            return None
+        address: str = probe.getsockname()[0]
+    return address
 
 
 def _read_all(book: Book, problems: list[str]) -> dict[Key, Any]:

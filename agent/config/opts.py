@@ -6,9 +6,35 @@ import importlib.metadata
 
 from oslo_config import cfg
 
-from agent.config import agent, compute, default, libvirt, lvm, placement, state
+from agent.config import (
+    agent,
+    compute,
+    default,
+    devices,
+    image_cache,
+    libvirt,
+    lvm,
+    neutron,
+    neutron_tunnel,
+    pci,
+    placement,
+    state,
+    workarounds,
+)
 
-GROUPS = (default, agent, compute, libvirt, lvm, placement, state)
+WITH_NOVA = (
+    default,
+    compute,
+    libvirt,
+    pci,
+    devices,
+    neutron,
+    neutron_tunnel,
+    workarounds,
+    image_cache,
+    placement,
+)
+GROUPS = (*WITH_NOVA, agent, lvm, state)
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
@@ -39,4 +65,4 @@ def registered_opts() -> list[tuple[str, cfg.Opt]]:
 
 def shared_opts() -> list[tuple[str, cfg.Opt]]:
     """(group, option) of those taken from nova.conf where our files do not set them."""
-    return [(m.GROUP, opt) for m in (default, compute, libvirt, placement) for opt in m.FROM_NOVA]
+    return [(m.GROUP, opt) for m in WITH_NOVA for opt in m.FROM_NOVA]

@@ -23,7 +23,10 @@ def reload(running: Loaded) -> Loaded:
     """
     fresh = load(running.config_files, running.config_dirs)
     require(fresh)
-    return _mixed(running, fresh)
+    mixed = _mixed(running, fresh)
+    # Good files may still not go with what keeps running until a restart.
+    require(mixed)
+    return mixed
 
 
 def needs_restart(running: Loaded, reloaded: Loaded) -> tuple[str, ...]:
@@ -46,10 +49,15 @@ def _mixed(running: Loaded, fresh: Loaded) -> Loaded:
     """
     conf = empty_conf()
     origins: dict[Key, str] = {}
+    entry_origins: dict[Key, tuple[str, ...]] = {}
     for group, opt in running.options:
         source = fresh if opt.mutable else running
         conf.register_opt(opt, group=in_oslo(group))
         set_override(conf, group, opt.dest, source.value(group, opt.dest))
         if (origin := source.origins.get((group, opt.dest))) is not None:
             origins[group, opt.dest] = origin
-    return dataclasses.replace(running, conf=conf, origins=origins, configured=fresh.configured)
+        if paths := source.entry_origins.get((group, opt.dest)):
+            entry_origins[group, opt.dest] = paths
+    return dataclasses.replace(
+        running, conf=conf, origins=origins, configured=fresh.configured, entry_origins=entry_origins
+    )

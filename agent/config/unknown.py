@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from oslo_config import cfg
 
+from agent.config.dynamic import FAMILIES
 from agent.config.files import ConfigFile, group_name
 
 # What operators would reasonably try, and where it belongs instead.
@@ -72,6 +73,12 @@ def _hint(group: str, name: str, known: Mapping[str, frozenset[str]]) -> str:
 
 def _nearest_group(group: str, options: Iterable[str], known: Mapping[str, frozenset[str]]) -> str:
     lowered = {name.lower(): name for name in sorted(known)}
+    for family in FAMILIES:
+        if group.startswith(family.prefix):
+            member = group.removeprefix(family.prefix)
+            alike = difflib.get_close_matches(group, [name for name in lowered if name.startswith(family.prefix)], n=1)
+            nearest = f"; the nearest is [{alike[0]}]" if alike else ""
+            return f": {member} is not in [{family.group}] {family.option}{nearest}"
     near = difflib.get_close_matches(group.lower(), lowered, n=1)
     if near:
         return f": the nearest is [{lowered[near[0]]}]"

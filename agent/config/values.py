@@ -23,9 +23,17 @@ class AgentOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LibvirtOptions:
-    """Where libvirt is."""
+    """Where libvirt is, and of which emulators and CPUs the capabilities are asked.
+
+    ``machine_types`` are (architecture, machine type), the first of an architecture
+    holds; ``cpu_models`` is empty unless ``cpu_mode`` is custom.
+    """
 
     uri: str
+    virt_type: str = "kvm"
+    machine_types: tuple[tuple[str, str], ...] = ()
+    cpu_mode: str | None = None
+    cpu_models: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +42,30 @@ class LvmOptions:
 
     groups: tuple[str, ...]
     deadline_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageOptions:
+    """Folders of the guests' disks and of the images that they were made from; the second lies in the first."""
+
+    instances_path: str
+    cache_path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CephOptions:
+    """The pool of the guests' disks; ``user`` for ``ceph --id``, ``conf`` for ``--conf``, None for ceph's own."""
+
+    pool: str
+    user: str | None
+    conf: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PmemOptions:
+    """Whether persistent memory is asked for: only where labels are configured."""
+
+    enabled: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -134,7 +134,7 @@ def test_a_name_that_lvm_allows_is_taken(tmp_path, name):
         ),
         (
             "[libvirt]\nfile_backed_memory = 1024\n[DEFAULT]\nram_allocation_ratio = 1.5\n",
-            "[DEFAULT] ram_allocation_ratio = 1.5: must be 1.0 with DIR: [libvirt] file_backed_memory = 1024",
+            "[DEFAULT] ram_allocation_ratio = 1.5: must be set to 1.0 with DIR: [libvirt] file_backed_memory = 1024",
         ),
         ("[agent]\nrole = companion\n", "[agent] role = companion: this role is not built yet; set owner or observer"),
         ("[agent]\nstate_dir = here\n", "[agent] state_dir = here: must be an absolute path"),
@@ -154,9 +154,13 @@ def test_reserved_cpus_may_stand_beside_a_shared_set_under_vcpu_pin_set(tmp_path
     assert problems_of(tmp_path, text) == []
 
 
-def test_ceph_pools_are_refused_and_not_mistaken_for_a_file_system(tmp_path):
-    (problem,) = problems_of(tmp_path, "[libvirt]\nimages_type = rbd\n")
-    assert problem.startswith("[libvirt] images_type = rbd: Ceph pools are not measured yet")
+def test_disks_in_ceph_are_raw(tmp_path):
+    assert problems_of(tmp_path, "[libvirt]\nimages_type = rbd\n") == []
+    (problem,) = problems_of(tmp_path, "[libvirt]\nimages_type = rbd\n[DEFAULT]\nforce_raw_images = false\n")
+    assert problem == (
+        f"[DEFAULT] force_raw_images = false: cannot stand beside {tmp_path}/stocktake.conf: "
+        "[libvirt] images_type = rbd: disks in Ceph are raw"
+    )
 
 
 def test_a_deprecated_option_is_noticed(tmp_path):

@@ -1,0 +1,59 @@
+"""Groups whose names stand in the value of another option: [mdev_TYPE], [neutron_physnet_NAME].
+
+Which groups there are is known only once that value is, and it may stand in our
+files or in nova.conf; then they are options like any other, in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from oslo_config import cfg
+
+from agent.config import devices, neutron
+from agent.config.book import Book
+from agent.errors import ConfigError
+
+
+class Family(NamedTuple):
+    """Groups that begin with ``prefix`` and end with one of the values of ``[group] option``."""
+
+    prefix: str
+    group: str
+    option: str
+
+
+MDEV = Family(devices.type_group(""), devices.GROUP, "enabled_mdev_types")
+PHYSNETS = Family(neutron.physnet_group(""), neutron.GROUP, "physnets")
+# The last is the old name of the first.
+FAMILIES = (MDEV, PHYSNETS, MDEV._replace(prefix="vgpu_"))
+
+
+def dynamic_options(ours: Book, theirs: Book) -> tuple[tuple[str, cfg.Opt], ...]:
+    """(group, option) of every such group, by the value in force: ours, else theirs, else the default."""
+    types = _in_force(ours, theirs, MDEV)
+    networks = _in_force(ours, theirs, PHYSNETS)
+    return (
+        *_members(types, devices.type_group, devices.type_opts),
+        *_members(networks, neutron.physnet_group, lambda _name: neutron.physnet_opts()),
+    )
+
+
+def _members(
+    names: Sequence[str], group: Callable[[str], str], opts: Callable[[str], list[cfg.Opt]]
+) -> list[tuple[str, cfg.Opt]]:
+    return [(group(name), opt) for name in dict.fromkeys(names) if name for opt in opts(name)]
+
+
+def _in_force(ours: Book, theirs: Book, family: Family) -> Sequence[str]:
+    (opt,) = (opt for group, opt in ours.options if (group, opt.dest) == (family.group, family.option))
+    for book in (ours, theirs):
+        if book.file_of(family.group, opt):
+            try:
+                named: list[str] = book.read(family.group, opt)
+            except ConfigError:
+                # It is read again with all others, and told then.
+                return ()
+            return named
+    return ()

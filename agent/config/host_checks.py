@@ -1,0 +1,60 @@
+"""What only this machine can tell of a configuration: users, addresses, devices below /sys."""
+
+from __future__ import annotations
+
+import grp
+import os
+import pwd
+import socket
+from collections.abc import Iterable
+
+from agent.config.devices import type_group
+from agent.config.load import Loaded
+from agent.config.reading import mdev_types
+
+SYS = "/sys"
+
+
+def host_problems(loaded: Loaded, sys_root: str = SYS) -> tuple[str, ...]:
+    """What cannot work on this machine, a sentence each."""
+    return (*_swtpm_problems(loaded), *_mdev_problems(loaded, sys_root))
+
+
+def host_notices(loaded: Loaded) -> tuple[str, ...]:
+    """What looks like a mistake on this machine, and does no harm."""
+    address = loaded.value("DEFAULT", "my_ip")
+    if address and not _is_ours(address):
+        return (f"{loaded.quote('DEFAULT', 'my_ip')}: no interface of this machine has this address",)
+    return ()
+
+
+def _swtpm_problems(loaded: Loaded) -> Iterable[str]:
+    if not loaded.value("libvirt", "swtpm_enabled"):
+        return
+    for option, find in (("swtpm_user", pwd.getpwnam), ("swtpm_group", grp.getgrnam)):
+        try:
+            find(loaded.value("libvirt", option))
+        except KeyError:
+            kind = option.removeprefix("swtpm_")
+            own = loaded.quote("libvirt", "swtpm_enabled")
+            yield f"{loaded.quote('libvirt', option)}: there is no such {kind} on this machine, and {own} needs it"
+
+
+def _mdev_problems(loaded: Loaded, sys_root: str) -> Iterable[str]:
+    """A parent that is no PCI device is one below /sys/devices/virtual: mtty_mtty is mtty/mtty."""
+    for type_id, name in mdev_types.other_names(loaded):
+        path = os.path.join(sys_root, "devices/virtual", name.replace("_", "/"))
+        if not os.path.exists(path):
+            quoted = loaded.quote(type_group(type_id), "device_addresses")
+            yield f"{quoted}: {name!r} is no PCI address (dddd:bb:ss.f), and there is no device {path}"
+
+
+def _is_ours(address: str) -> bool:
+    """Whether a socket can be bound to it; a name, or what is no address, cannot."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind((address, 0))
+        except (OSError, UnicodeError):
+            return False
+    return True

@@ -1,0 +1,26 @@
+"""[neutron] and [neutron_physnet_NAME]: which NUMA cells a physical network is near. As in nova.conf."""
+
+from __future__ import annotations
+
+from oslo_config import cfg, types
+
+GROUP = "neutron"
+
+OPTS = FROM_NOVA = [
+    cfg.ListOpt(
+        "physnets",
+        default=[],
+        help="Physical networks that are near some NUMA cells; the numa_nodes of a group [neutron_physnet_NAME] of "
+        "each says which, as in 0,1, and is required. Empty: none. All of it needs a restart.",
+    ),
+]
+
+
+def physnet_group(name: str) -> str:
+    """The group that says more of a network."""
+    return f"neutron_physnet_{name}"
+
+
+def physnet_opts() -> list[cfg.Opt]:
+    """The options of that group."""
+    return [cfg.ListOpt("numa_nodes", default=[], item_type=types.Integer(min=0))]

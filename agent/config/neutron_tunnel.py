@@ -1,0 +1,16 @@
+"""[neutron_tunnel]: which NUMA cells tunnelled networks are near. As in nova.conf."""
+
+from __future__ import annotations
+
+from oslo_config import cfg, types
+
+GROUP = "neutron_tunnel"
+
+OPTS = FROM_NOVA = [
+    cfg.ListOpt(
+        "numa_nodes",
+        default=[],
+        item_type=types.Integer(min=0),
+        help="NUMA cells that tunnelled networks are near, as in 0,1. Empty: none. Needs a restart.",
+    ),
+]

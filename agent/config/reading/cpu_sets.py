@@ -1,0 +1,55 @@
+"""Which CPUs are for VCPU and which for PCPU: three lists that exclude one another (hypervisor-audit 4.1).
+
+Whether the CPUs exist and are online is known on the host alone, and no start ends by it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent.config.load import Loaded
+from agent.config.reading.problems import refuse
+from agent.model.cpuset import parse_cpu_list, render_cpu_list
+
+CpuSet = tuple[int, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuSets:
+    """CPU ids ascending; None where the option is not set."""
+
+    shared: CpuSet
+    dedicated: CpuSet
+    pinned: CpuSet
+
+
+def cpu_sets(loaded: Loaded) -> CpuSets:
+    """The three lists. Raises ConfigError on a list that cannot be parsed and on two that exclude each other."""
+    problems: list[str] = []
+    sets = CpuSets(
+        shared=_cpu_set(loaded, "compute", "cpu_shared_set", problems),
+        dedicated=_cpu_set(loaded, "compute", "cpu_dedicated_set", problems),
+        pinned=_cpu_set(loaded, "DEFAULT", "vcpu_pin_set", problems),
+    )
+    shared = loaded.quote("compute", "cpu_shared_set")
+    dedicated = loaded.quote("compute", "cpu_dedicated_set")
+    if both := set(sets.shared or ()) & set(sets.dedicated or ()):
+        problems.append(f"{dedicated} and {shared}: CPUs {render_cpu_list(both)} are in both")
+    if loaded.value("DEFAULT", "reserved_host_cpus") and sets.pinned is None and (sets.shared or sets.dedicated):
+        reserved = loaded.quote("DEFAULT", "reserved_host_cpus")
+        problems.append(f"{reserved}: cannot stand beside {shared if sets.shared else dedicated}")
+    if sets.pinned is not None and sets.dedicated is not None:
+        problems.append(f"{loaded.quote('DEFAULT', 'vcpu_pin_set')}: cannot stand beside {dedicated}")
+    refuse(problems)
+    return sets
+
+
+def _cpu_set(loaded: Loaded, group: str, option: str, problems: list[str]) -> CpuSet:
+    text = loaded.value(group, option)
+    if not text:
+        return None
+    try:
+        return parse_cpu_list(text)
+    except ValueError as error:
+        problems.append(f"{loaded.quote(group, option)}: {error}")
+        return None

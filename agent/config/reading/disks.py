@@ -1,0 +1,47 @@
+"""What guests' disks are made of, and which image formats are not offered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.config.load import Loaded
+from agent.config.reading.problems import refuse
+
+# The disk formats that the image service knows; those that are a trait are fewer.
+IMAGE_FORMATS = frozenset(
+    ("aki", "ami", "ari", "gpt", "iso", "luks", "ploop", "qcow2", "raw", "vdi", "vhd", "vhdx", "vmdk")
+)
+
+
+def images_type(loaded: Loaded) -> str:
+    """``[libvirt] images_type`` with default resolved. Raises ConfigError where it lacks what it counts."""
+    refuse(_problems(loaded))
+    return resolved_images_type(loaded)
+
+
+def resolved_images_type(loaded: Loaded) -> str:
+    """The same without a check."""
+    configured: str = loaded.value("libvirt", "images_type")
+    if configured != "default":
+        return configured
+    return "qcow2" if loaded.value("DEFAULT", "use_cow_images") else "flat"
+
+
+def excluded_image_types(loaded: Loaded) -> frozenset[str]:
+    """``[compute] image_type_exclude_list``. Raises ConfigError on a name that is no image format."""
+    named = loaded.listed("compute", "image_type_exclude_list")
+    quoted = loaded.quote("compute", "image_type_exclude_list")
+    formats = ", ".join(sorted(IMAGE_FORMATS))
+    refuse(f"{quoted}: {name!r} is no image format; there are {formats}" for name in named if name not in IMAGE_FORMATS)
+    return frozenset(named)
+
+
+def _problems(loaded: Loaded) -> Iterable[str]:
+    images = loaded.quote("libvirt", "images_type")
+    kind = loaded.value("libvirt", "images_type")
+    if kind == "lvm" and not loaded.value("libvirt", "images_volume_group"):
+        yield f"{images}: needs [libvirt] images_volume_group, which is not set"
+    if kind == "rbd" and not loaded.value("libvirt", "images_rbd_pool"):
+        yield f"{images}: needs [libvirt] images_rbd_pool, which is empty"
+    if kind == "rbd" and not loaded.value("DEFAULT", "force_raw_images"):
+        yield f"{loaded.quote('DEFAULT', 'force_raw_images')}: cannot stand beside {images}: disks in Ceph are raw"

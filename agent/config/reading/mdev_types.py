@@ -1,0 +1,84 @@
+"""Which types of mediated devices guests may get, and which devices make them (hypervisor-audit 5).
+
+One type may leave its addresses out: it is made by all devices that no other type
+names. A second one like it is dropped, as in nova, and told as a notice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from agent.config.devices import type_group
+from agent.config.load import Loaded
+from agent.config.reading.problems import refuse
+from agent.model.settings import MdevTypeChoice
+
+_PCI_ADDRESS = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]\Z")
+
+
+def mdev_types(loaded: Loaded) -> tuple[MdevTypeChoice, ...]:
+    """The types in force, as configured. Raises ConfigError on a device that is named twice."""
+    refuse(_problems(loaded))
+    dropped = dropped_types(loaded)
+    return tuple(_choice(loaded, name) for name in _enabled(loaded) if name not in dropped)
+
+
+def dropped_types(loaded: Loaded) -> tuple[str, ...]:
+    """Types without addresses after the first such: no device makes them."""
+    return tuple(name for name in _enabled(loaded) if not addresses(loaded, name))[1:]
+
+
+def notices(loaded: Loaded) -> Iterator[str]:
+    """What of the types has no effect."""
+    for name in dropped_types(loaded):
+        group = type_group(name)
+        quoted = loaded.quote("devices", "enabled_mdev_types")
+        yield f"{quoted}: {name} is not used: a type before it has no device_addresses either, and none in [{group}]"
+    for name in _enabled(loaded):
+        if not addresses(loaded, name) and loaded.value(type_group(name), "mdev_class") != "VGPU":
+            quoted = loaded.quote(type_group(name), "mdev_class")
+            yield f"{quoted}: has no effect without device_addresses: those devices count as VGPU"
+
+
+def addresses(loaded: Loaded, type_id: str) -> tuple[str, ...]:
+    """What the group of a type names: PCI addresses in lower case, other names as they are."""
+    return tuple(map(_normal, loaded.listed(type_group(type_id), "device_addresses")))
+
+
+def other_names(loaded: Loaded) -> tuple[tuple[str, str], ...]:
+    """(type, name) of what is no PCI address: a device below /sys/devices/virtual, or a mistake."""
+    pairs = ((name, address) for name in _enabled(loaded) for address in addresses(loaded, name))
+    return tuple(pair for pair in pairs if not _PCI_ADDRESS.match(pair[1]))
+
+
+def _enabled(loaded: Loaded) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(loaded.listed("devices", "enabled_mdev_types")))
+
+
+def _normal(address: str) -> str:
+    lowered = address.lower()
+    return lowered if _PCI_ADDRESS.match(lowered) else address
+
+
+def _choice(loaded: Loaded, name: str) -> MdevTypeChoice:
+    named = addresses(loaded, name)
+    return MdevTypeChoice(
+        type_id=name,
+        addresses=named,
+        resource_class=loaded.value(type_group(name), "mdev_class") if named else "VGPU",
+        max_instances=loaded.value(type_group(name), "max_instances"),
+    )
+
+
+def _problems(loaded: Loaded) -> Iterable[str]:
+    first: dict[str, str] = {}
+    for name in _enabled(loaded):
+        quoted = loaded.quote(type_group(name), "device_addresses")
+        for address, times in Counter(addresses(loaded, name)).items():
+            if times > 1:
+                yield f"{quoted}: {address} is named twice"
+            if address in first:
+                yield f"{quoted}: {address} is of {first[address]} already"
+            first.setdefault(address, name)

@@ -1,0 +1,103 @@
+"""What is reported as memory and what may be given out of it: ratio, memory in files, huge pages.
+
+Memory in files cannot be overcommitted, so its ratio must be set to 1.0: unset,
+whoever changes it through Placement's API would win (hypervisor-audit 8.3).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from agent.config.load import Loaded
+from agent.config.reading.guest_cpu import EMULATED
+from agent.config.reading.problems import refuse
+from agent.model.settings import ReservedPages
+
+_KEYS = ("node", "size", "count")
+_SIZE = re.compile(r"(?P<number>[0-9]{1,15})(?:(?P<unit>[KMGT]?)(?P<binary>i?)B)?\Z")
+_KIB_PER = {"K": 1, "M": 1 << 10, "G": 1 << 20, "T": 1 << 30}
+
+
+def file_backed_memory_mib(loaded: Loaded) -> int:
+    """``[libvirt] file_backed_memory``, 0 for none. Raises ConfigError where it cannot hold."""
+    refuse(_file_backed_problems(loaded))
+    mib: int = loaded.value("libvirt", "file_backed_memory")
+    return mib
+
+
+def reserved_huge_pages(loaded: Loaded) -> tuple[ReservedPages, ...]:
+    """All entries, by cell and page size; of two for the same the later holds. Raises ConfigError, each entry's own."""
+    problems: list[str] = []
+    found: dict[tuple[int, int], ReservedPages] = {}
+    for text, origin in loaded.entries("DEFAULT", "reserved_huge_pages"):
+        try:
+            pages = parse_reserved_pages(text)
+        except ValueError as error:
+            problems.append(f"{origin}: [DEFAULT] reserved_huge_pages = {text}: {error}")
+        else:
+            found[pages.cell, pages.size_kib] = pages
+    refuse(problems)
+    return tuple(found[key] for key in sorted(found))
+
+
+def memory_notices(loaded: Loaded) -> Iterator[str]:
+    """Memory in files and a reserve of the machine's memory: allowed, and seldom meant."""
+    own = loaded.quote("libvirt", "file_backed_memory")
+    if loaded.value("libvirt", "file_backed_memory") and loaded.value("DEFAULT", "reserved_host_memory_mb"):
+        reserved = loaded.quote("DEFAULT", "reserved_host_memory_mb")
+        yield f"{reserved}: is taken off {own}, which is not the machine's memory"
+
+
+def parse_reserved_pages(text: str) -> ReservedPages:
+    """``node:N,size:S,count:C`` in any order; S in KiB, or with a unit: 2MB, 1GB. Raises ValueError."""
+    given = dict(_pair(item) for item in text.split(","))
+    if missing := [key for key in _KEYS if key not in given]:
+        raise ValueError(f"lacks {' and '.join(missing)}; an entry is node:N,size:S,count:C")
+    if strange := sorted(given.keys() - set(_KEYS)):
+        raise ValueError(f"{strange[0]!r} is not known; an entry is node:N,size:S,count:C")
+    return ReservedPages(
+        cell=_number("node", given["node"]),
+        size_kib=_size_kib(given["size"]),
+        count=_number("count", given["count"]),
+    )
+
+
+def _pair(item: str) -> tuple[str, str]:
+    key, colon, value = item.partition(":")
+    if not colon:
+        raise ValueError(f"{item.strip()!r} is not KEY:VALUE; an entry is node:N,size:S,count:C")
+    return key.strip(), value.strip()
+
+
+def _number(key: str, text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 16):
+        raise ValueError(f"{key} {text!r} is not a whole number")
+    return int(text)
+
+
+def _size_kib(text: str) -> int:
+    match = _SIZE.match(text)
+    if match is None or (match["binary"] and not match["unit"]):
+        raise ValueError(f"size {text!r} is no page size: a number of KiB, or one with a unit as in 2MB or 1GB")
+    kib = int(match["number"]) * _KIB_PER.get(match["unit"] or "K", 1)
+    if match["unit"] == "":
+        kib, rest = divmod(int(match["number"]), 1 << 10)
+        if rest:
+            raise ValueError(f"size {text!r} is not a whole number of KiB")
+    if not kib:
+        raise ValueError(f"size {text!r} is no page size: it must be more than 0")
+    return kib
+
+
+def _file_backed_problems(loaded: Loaded) -> Iterable[str]:
+    mib = loaded.value("libvirt", "file_backed_memory")
+    if not mib:
+        return
+    own = loaded.quote("libvirt", "file_backed_memory")
+    if loaded.value("libvirt", "virt_type") not in EMULATED:
+        yield f"{own}: needs virt_type kvm or qemu, not {loaded.quote('libvirt', 'virt_type')}"
+    if loaded.value("DEFAULT", "ram_allocation_ratio") != 1.0:
+        yield f"{loaded.quote('DEFAULT', 'ram_allocation_ratio')}: must be set to 1.0 with {own}"
+    if loaded.value("DEFAULT", "reserved_host_memory_mb") >= mib:
+        yield f"{loaded.quote('DEFAULT', 'reserved_host_memory_mb')}: must be below {own}"

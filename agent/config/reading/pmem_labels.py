@@ -1,0 +1,44 @@
+"""Persistent memory by label (hypervisor-audit 4). Whether the namespaces exist is known on the host alone."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+from agent.config.load import Loaded
+from agent.config.reading.problems import refuse
+from agent.model.settings import PmemLabel
+
+# Placement's longest name of a class, less the prefix that a label gets.
+_LONGEST = 255 - len("CUSTOM_PMEM_NAMESPACE_")
+
+
+def pmem_labels(loaded: Loaded) -> tuple[PmemLabel, ...]:
+    """``LABEL:ns1|ns2`` entries. Raises ConfigError on a malformed one, and on a label or a namespace named twice."""
+    entries = [_label(text) for text in loaded.listed("libvirt", "pmem_namespaces")]
+    quoted = loaded.quote("libvirt", "pmem_namespaces")
+    refuse(f"{quoted}: {problem}" for problem in _problems(loaded, entries))
+    return tuple(entries)
+
+
+def _label(text: str) -> PmemLabel:
+    label, _, names = text.partition(":")
+    return PmemLabel(label=label.strip(), namespaces=tuple(map(str.strip, names.split("|"))))
+
+
+def _problems(loaded: Loaded, entries: Iterable[PmemLabel]) -> Iterable[str]:
+    for text, entry in zip(loaded.listed("libvirt", "pmem_namespaces"), entries, strict=True):
+        if not (entry.label and all(entry.namespaces)):
+            yield f"{text!r} is not LABEL:NAMESPACE|NAMESPACE"
+        elif len(entry.label) > _LONGEST:
+            yield f"{text!r}: the label is longer than {_LONGEST} characters, and its class would be no class"
+    named = Counter(name for entry in entries for name in entry.namespaces if name)
+    yield from (f"namespace {name} is named twice" for name, times in named.items() if times > 1)
+    labels = Counter(_class_part(entry.label) for entry in entries if entry.label)
+    yield from (f"label {label} stands twice" for label, times in labels.items() if times > 1)
+
+
+def _class_part(label: str) -> str:
+    """Labels that differ here alone are one class."""
+    return re.sub(r"[^0-9A-Z]+", "_", label.upper())

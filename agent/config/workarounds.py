@@ -1,0 +1,17 @@
+"""[workarounds]: what nova has as one and changes an inventory. Same name and meaning as in nova.conf."""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+
+GROUP = "workarounds"
+
+OPTS = FROM_NOVA = [
+    cfg.BoolOpt(
+        "reserve_disk_resource_for_image_cache",
+        default=False,
+        mutable=True,
+        help="What the image cache takes of the file system of instances_path is added to DISK_GB's reserved. The "
+        "default is nova's. SIGHUP applies it.",
+    ),
+]
