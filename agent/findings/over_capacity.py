@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.findings.base import Rule, World, amount_text, number_text
+from agent.findings.reshape_needed import to_move
 from agent.model.claim import UNMANAGED_CAUSES
 from agent.model.compared import Row
 from agent.model.finding import Finding, Severity
@@ -41,12 +42,15 @@ def _recorded(world: World, resource_class: str) -> tuple[list[Row], int]:
 
 
 def _withdrawn(world: World, frozen: set[str]) -> frozenset[str]:
-    """Classes that Placement still offers here and the host does not: taken away only once nobody uses them."""
+    """Classes that Placement still offers here and the host does not: taken away only once nobody uses them.
+
+    Not one that belongs on children: the host does offer that (findings/reshape_needed.py).
+    """
     if world.tree is None or world.root is None:
         return frozenset()
     wanted = world.tree.root
     offered = {i.resource_class for i in world.root.inventories} & wanted.owned_classes
-    return frozenset(offered - frozen - {i.resource_class for i in wanted.inventories})
+    return frozenset(offered - frozen - {i.resource_class for i in wanted.inventories} - to_move(world).keys())
 
 
 def _of_withdrawn(world: World, name: str, rows: list[Row], used: int) -> Finding:

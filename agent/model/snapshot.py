@@ -88,6 +88,15 @@ class Snapshot:
         return view.root if view else None
 
     @property
+    def root_classes_in_use(self) -> frozenset[str]:
+        """Classes that our root offers in Placement and that allocations on it use; none where it was not read."""
+        view, root = self.placement.value, self.observed_root
+        if view is None or root is None:
+            return frozenset()
+        used = frozenset(a.resource_class for a in view.allocations if a.provider_uuid == root.uuid)
+        return used & frozenset(i.resource_class for i in root.inventories)
+
+    @property
     def groups(self) -> tuple[VolumeGroup, ...]:
         """Volume groups of all storage sources that answered."""
         return tuple(group for reading in self.storage if reading.value for group in reading.value.groups)

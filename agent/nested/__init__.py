@@ -3,5 +3,7 @@
 from __future__ import annotations
 
 from agent.nested.base import NestedFamily
+from agent.nested.mdev import MediatedDevices
+from agent.nested.sev import MemoryEncryption
 
-BUILTIN: tuple[NestedFamily, ...] = ()
+BUILTIN: tuple[NestedFamily, ...] = (MediatedDevices(), MemoryEncryption())

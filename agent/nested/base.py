@@ -59,6 +59,11 @@ class NestedFamily(Protocol):
         ...
 
 
+def still_on_root(family: NestedFamily, snapshot: Snapshot) -> tuple[str, ...]:
+    """Its classes that the root offers and allocations there use: children beside them would offer it all twice."""
+    return tuple(sorted(family.root_classes & snapshot.root_classes_in_use))
+
+
 def children(view: PlacementView | None, node: str) -> Mapping[str, Provider]:
     """Providers of our tree below the root whose name begins with the node's, by the rest of the name."""
     prefix = f"{node}_"

@@ -17,7 +17,7 @@ from agent.model.placement import ROOT, Inventory, Provider, ProviderKey
 from agent.model.settings import Settings
 from agent.model.snapshot import LIBVIRT, LVM, STATE, Snapshot
 from agent.nested import BUILTIN as NESTED_FAMILIES
-from agent.nested.base import Nested, NestedFamily, children
+from agent.nested.base import Nested, NestedFamily, children, still_on_root
 from agent.resources import BUILTIN as RESOURCES
 from agent.resources import OWNED_CLASSES, owned
 from agent.resources.base import Resource
@@ -70,7 +70,7 @@ def _root(snapshot: Snapshot, settings: Settings, written: Books, root_uuid: str
 def _owned_classes(snapshot: Snapshot, settings: Settings, wanted: Iterable[Inventory]) -> frozenset[str]:
     """What is decided on the root: our resources' classes, and those of children that were once kept there."""
     known = {i.resource_class for i in wanted} | _observed_classes(snapshot.observed_root)
-    moved = frozenset().union(*(f.root_classes for f in NESTED_FAMILIES if _is_told(f, snapshot, settings)))
+    moved = frozenset().union(*(f.root_classes for f in NESTED_FAMILIES if is_told(f, snapshot, settings)))
     return OWNED_CLASSES | {name for name in known if owned(name)} | (moved & known)
 
 
@@ -95,7 +95,8 @@ def _frozen_because(part: Resource | NestedFamily, snapshot: Snapshot, settings:
     return part.obstacle(snapshot, settings)
 
 
-def _is_told(family: NestedFamily, snapshot: Snapshot, settings: Settings) -> bool:
+def is_told(family: NestedFamily, snapshot: Snapshot, settings: Settings) -> bool:
+    """Whether the family says what its children are, moved or not."""
     return family.is_configured(settings) and _frozen_because(family, snapshot, settings) is None
 
 
@@ -125,11 +126,7 @@ def _with_children(snapshot: Snapshot, settings: Settings, root: DesiredProvider
 
 def _not_moved(family: NestedFamily, snapshot: Snapshot) -> str | None:
     """Children beside a class that the root still holds in use would offer it twice (hypervisor-audit 5, 6)."""
-    view, root = snapshot.placement.value, snapshot.observed_root
-    if view is None or root is None:
-        return None
-    used = {a.resource_class for a in view.allocations if a.provider_uuid == root.uuid}
-    left = sorted(family.root_classes & _observed_classes(root) & used)
+    left = still_on_root(family, snapshot)
     return f"{', '.join(left)} is still held on the root by allocations (reshape-needed)" if left else None
 
 

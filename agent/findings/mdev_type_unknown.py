@@ -1,0 +1,64 @@
+"""mdev-type-unknown: no device of this host that could make an enabled type of mediated device offers it.
+
+nova-compute says nothing then: the type is simply never offered. Only libvirt knows the types, so the configuration
+alone cannot refuse it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World
+from agent.model.devices import Devices
+from agent.model.finding import Finding, Severity
+from agent.model.settings import MdevTypeChoice
+from agent.nested.mdev import bound_to, place_of
+
+
+def _find(world: World) -> Iterable[Finding]:
+    host = world.snapshot.host.value
+    if host is None or host.devices is None:
+        return
+    for choice in world.settings.mdev_types:
+        # A device that cannot be read may be the one that offers it.
+        if not _is_offered(host.devices, choice) and not _may_be_odd(world, host.devices, choice):
+            yield _finding(world, host.devices, choice)
+
+
+def _is_offered(devices: Devices, choice: MdevTypeChoice) -> bool:
+    return choice.type_id in _types(devices, choice)
+
+
+def _types(devices: Devices, choice: MdevTypeChoice) -> frozenset[str]:
+    """Types of the devices that the choice is bound to, or of all where it is bound to none."""
+    wanted = {address.lower() for address in choice.addresses}
+    offered = ((parent.name, one.type_id) for parent in devices.mdev_parents for one in parent.types)
+    existing = ((mdev.parent, mdev.type_id) for mdev in devices.mdevs)
+    return frozenset(kind for name, kind in (*offered, *existing) if not wanted or place_of(name) in wanted)
+
+
+def _may_be_odd(world: World, devices: Devices, choice: MdevTypeChoice) -> bool:
+    bound = (bound_to(one.name, world.settings) for one in devices.odd)
+    return any(found is not None and found.type_id == choice.type_id for found in bound)
+
+
+def _finding(world: World, devices: Devices, choice: MdevTypeChoice) -> Finding:
+    at = f" at {', '.join(sorted(choice.addresses))}" if choice.addresses else ""
+    types = ", ".join(sorted(_types(devices, choice)))
+    return RULE.finding(
+        world,
+        resource_class=choice.resource_class,
+        subject=choice.type_id,
+        expected=f"a device{at} that makes mediated devices of type {choice.type_id} ([devices] enabled_mdev_types)",
+        actual=f"the types there are: {types}" if types else f"no device{at} makes mediated devices",
+        facts=(("mdev_type", choice.type_id), ("offered_types", types)),
+    )
+
+
+RULE = Rule(
+    code="mdev-type-unknown",
+    severity=Severity.ERROR,
+    remedy="compare [devices] enabled_mdev_types and the type's device_addresses with what `virsh nodedev-list "
+    "--cap mdev_types` and `virsh nodedev-dumpxml` show; the card's driver may not be loaded",
+    find=_find,
+)

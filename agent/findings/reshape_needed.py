@@ -1,0 +1,69 @@
+"""reshape-needed: allocations use a class on the root that belongs on child providers (scenarios 106, 107).
+
+An older nova-compute had it there. As long as they are there no child of the family
+is published, because the same devices would be offered twice. No audit moves an
+allocation; everything else of the root goes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from agent.findings.base import Rule, World, amount_text
+from agent.model.finding import Finding, Severity
+from agent.model.placement import ROOT, Inventory
+from agent.nested import BUILTIN as FAMILIES
+from agent.nested.base import NestedFamily, still_on_root
+from agent.stages.desired import is_told
+
+
+def _find(world: World) -> Iterable[Finding]:
+    for name, family in sorted(to_move(world).items()):
+        yield _finding(world, family, name)
+
+
+def to_move(world: World) -> Mapping[str, NestedFamily]:
+    """Classes that the root holds in use for the children of a configured family."""
+    configured = (family for family in FAMILIES if family.is_configured(world.settings))
+    return {name: family for family in configured for name in still_on_root(family, world.snapshot)}
+
+
+def _finding(world: World, family: NestedFamily, name: str) -> Finding:
+    rows = [r for r in world.rows if r.provider_key == ROOT and r.resource_class == name and r.recorded]
+    used = sum(row.recorded or 0 for row in rows)
+    children = _children(world, family, name)
+    who = ", ".join(f"{row.key} ({row.recorded})" for row in rows)
+    return RULE.finding(
+        world,
+        resource_class=name,
+        expected=f"{name} on child providers alone: {_offers(world, children)}",
+        actual=f"{amount_text(name, used)} used on the root by {len(rows)} consumers: {who}; "
+        "its children are not published until it is moved",
+        evidence=tuple(claim for row in rows for claim in row.claims),
+        facts=(("used", used), ("consumers", len(rows)), ("children", ", ".join(key for key, _ in children))),
+        rests_on_recorded=True,
+    )
+
+
+def _children(world: World, family: NestedFamily, name: str) -> tuple[tuple[str, Inventory], ...]:
+    """Where it belongs, by the child's name without the node's; nothing while the host has not told."""
+    if not is_told(family, world.snapshot, world.settings):
+        return ()
+    nested = family.providers(world.snapshot, world.settings)
+    return tuple((one.key.name, i) for one in nested for i in one.inventories if i.resource_class == name)
+
+
+def _offers(world: World, children: tuple[tuple[str, Inventory], ...]) -> str:
+    offers = ", ".join(f"{world.node}_{key} ({inventory.total})" for key, inventory in children)
+    return offers or "which ones is not known, for this host offers none of it now"
+
+
+RULE = Rule(
+    code="reshape-needed",
+    severity=Severity.ERROR,
+    remedy="until this version can move them: migrate or shelve these guests, and bring them back once the children "
+    "are published (the next audit does that); or start nova-compute here once in our place: it moves them at its "
+    "start. A VGPU belongs to the device that is the parent of the mediated device in the guest's XML, "
+    "a MEM_ENCRYPTION_CONTEXT to the child with HW_CPU_X86_AMD_SEV",
+    find=_find,
+)

@@ -1,0 +1,154 @@
+"""Mediated devices (vGPU): a child provider for each device that can make them, as ``[devices]`` binds types to it.
+
+A device makes mediated devices of one type, the one that is configured for it. What
+it offers is what exists of that type and what it can still make. A device that
+libvirt lists no more keeps its provider: it may be bound to another driver for a
+moment. Only one that says that it has nothing to give loses it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agent.model.devices import Devices, MdevParent
+from agent.model.placement import Inventory, ProviderKey
+from agent.model.settings import MdevTypeChoice, Settings
+from agent.model.snapshot import LIBVIRT, Snapshot
+from agent.nested.base import Nested
+
+KIND = "mdev"
+VGPU = "VGPU"
+# libvirt's name of a PCI device. A mediated device knows its parent by that name alone, so all go by it.
+_PCI_NAME = re.compile(r"pci_([0-9a-f]{4,8})_([0-9a-f]{2})_([0-9a-f]{2})_([0-9a-f])")
+# What an unreadable device may have been: one of ours, on a parent that nobody knows.
+_MDEV_PREFIX = "mdev_"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """What is configured for one device: the type that it makes, the class that this is, the type's cap."""
+
+    type_id: str
+    resource_class: str
+    max_instances: int | None
+
+
+class MediatedDevices:
+    """Providers ``<node>_<libvirt's name of the device>`` (hypervisor-audit 5)."""
+
+    name = KIND
+    root_classes = frozenset({VGPU})
+
+    def is_configured(self, settings: Settings) -> bool:
+        """Whether a type is enabled; without one, providers of an earlier configuration stay as they are."""
+        return bool(settings.mdev_types)
+
+    def needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
+        """Libvirt's devices."""
+        return frozenset({LIBVIRT})
+
+    def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:  # noqa: ARG002
+        """Devices that could not be listed, or a mediated device that cannot be read: its parent is not known."""
+        host = snapshot.host.value
+        if host is None:
+            return None
+        if host.devices is None:
+            return f"devices could not be listed: {host.devices_unknown_because}"
+        odd = sorted(one.name for one in host.devices.odd if one.name.startswith(_MDEV_PREFIX))
+        return f"mediated devices that cannot be read: {', '.join(odd)}" if odd else None
+
+    def providers(self, snapshot: Snapshot, settings: Settings) -> tuple[Nested, ...]:
+        """One for each device with anything to offer; ``max_unit`` is all of it."""
+        return tuple(
+            _nested(parent, bound.resource_class, total)
+            for parent, total in sorted(_totals(snapshot, settings).items())
+            if total > 0 and (bound := bound_to(parent, settings))
+        )
+
+    def withdrawn(self, snapshot: Snapshot, settings: Settings) -> frozenset[ProviderKey]:
+        """Devices that could make the type and have nothing of it, or too much for its cap."""
+        totals = _totals(snapshot, settings)
+        return frozenset(ProviderKey(KIND, parent) for parent, total in totals.items() if total == 0)
+
+
+def bound_to(parent: str, settings: Settings) -> Bound | None:
+    """The type for the device of that libvirt name: by its address, or, for a PCI device, the default type.
+
+    The first type without addresses is the default, and its devices are VGPU whatever its class is set to.
+    """
+    place = place_of(parent)
+    for choice in settings.mdev_types:
+        if place in {address.lower() for address in choice.addresses}:
+            return Bound(
+                type_id=choice.type_id, resource_class=choice.resource_class, max_instances=choice.max_instances
+            )
+    default = default_type(settings)
+    if default is None or _PCI_NAME.fullmatch(parent) is None:
+        return None
+    return Bound(type_id=default.type_id, resource_class=VGPU, max_instances=default.max_instances)
+
+
+def default_type(settings: Settings) -> MdevTypeChoice | None:
+    """The first type that is bound to no address; further ones are used nowhere."""
+    return next((choice for choice in settings.mdev_types if not choice.addresses), None)
+
+
+def place_of(parent: str) -> str:
+    """The PCI address (``0000:84:00.0``) in libvirt's name; any other name stands for itself (``mtty_mtty``)."""
+    found = _PCI_NAME.fullmatch(parent)
+    return "{}:{}:{}.{}".format(*found.groups()) if found else parent.lower()
+
+
+def _totals(snapshot: Snapshot, settings: Settings) -> Mapping[str, int]:
+    """What each device offers of its type, by libvirt name; a device that says nothing of its type is not in it."""
+    devices = snapshot.host.value.devices if snapshot.host.value else None
+    if devices is None:
+        return {}
+    totals = _existing(devices, settings)
+    used: Counter[str] = Counter()
+    for parent, count in totals.items():
+        used[_type_of(parent, settings)] += count
+    # By name, so that the same devices always find room below a cap; libvirt's own order is any.
+    for device in sorted(devices.mdev_parents, key=lambda parent: parent.name):
+        bound = bound_to(device.name, settings)
+        available = _available(device, bound)
+        if bound is None or available is None:
+            continue
+        if bound.max_instances and used[bound.type_id] + available > bound.max_instances:
+            totals[device.name] = 0
+            continue
+        used[bound.type_id] += available
+        totals[device.name] += available
+    return {parent: total for parent, total in totals.items() if parent not in _unsure(devices, settings)}
+
+
+def _existing(devices: Devices, settings: Settings) -> Counter[str]:
+    """Mediated devices by parent; one of another type than its parent's is none of the cloud's."""
+    return Counter(mdev.parent for mdev in devices.mdevs if mdev.type_id == _type_of(mdev.parent, settings))
+
+
+def _type_of(parent: str, settings: Settings) -> str:
+    bound = bound_to(parent, settings)
+    return bound.type_id if bound else ""
+
+
+def _available(device: MdevParent, bound: Bound | None) -> int | None:
+    """How many more of that type; None where the device does not offer it at all."""
+    found = [one.available_instances for one in device.types if bound and one.type_id == bound.type_id]
+    return sum(found) if found else None
+
+
+def _unsure(devices: Devices, settings: Settings) -> frozenset[str]:
+    """Devices to leave alone beside some that cannot be read: these, and those that share a capped type with one."""
+    odd = {one.name for one in devices.odd}
+    capped = {b.type_id for name in odd if (b := bound_to(name, settings)) and b.max_instances}
+    known = {p.name for p in devices.mdev_parents} | {m.parent for m in devices.mdevs}
+    return frozenset(odd | {name for name in known if _type_of(name, settings) in capped})
+
+
+def _nested(parent: str, resource_class: str, total: int) -> Nested:
+    inventory = Inventory(resource_class=resource_class, total=total, max_unit=total)
+    return Nested(key=ProviderKey(KIND, parent), inventories=(inventory,))

@@ -1,0 +1,121 @@
+"""Facts about what children of the root rest on: cards that make mediated devices, a platform that encrypts memory."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from agent.model.books import DesiredProvider, DesiredTree
+from agent.model.capabilities import Capabilities, DomainCapabilities, HostCpu, SevLimits
+from agent.model.devices import Devices, Mdev, MdevParent, MdevType
+from agent.model.host import HostFacts
+from agent.model.placement import Allocation, PlacementView, Provider
+from agent.model.settings import MdevTypeChoice, Settings
+from agent.model.snapshot import Snapshot
+from tests.rigs.facts import NODE, ROOT_UUID, decided, host, root, uuid, view
+
+GPU_06, GPU_07 = "pci_0000_06_00_0", "pci_0000_07_00_0"
+AT_06, AT_07 = "0000:06:00.0", "0000:07:00.0"
+
+
+def card(name: str, **available: int) -> MdevParent:
+    """A device that can make so many more of each type; ``nvidia_11`` is type nvidia-11."""
+    types = tuple(MdevType(type_id=key.replace("_", "-"), available_instances=n) for key, n in available.items())
+    return MdevParent(name=name, address=None, types=types)
+
+
+def mdevs(parent: str, type_id: str, count: int = 1) -> tuple[Mdev, ...]:
+    """So many mediated devices on that parent."""
+    return tuple(Mdev(name=f"mdev_{n}_{parent}_{type_id}", type_id=type_id, parent=parent) for n in range(count))
+
+
+def with_devices(*cards: MdevParent, made: tuple[Mdev, ...] = (), **changes: Any) -> HostFacts:
+    """A host with these cards and mediated devices."""
+    return host(devices=Devices(mdev_parents=cards, mdevs=made, **changes))
+
+
+def mdev_type(type_id: str, *addresses: str, **changes: Any) -> MdevTypeChoice:
+    """An enabled type, bound to these addresses."""
+    return MdevTypeChoice(type_id=type_id, addresses=addresses, **changes)
+
+
+# The host of scenarios 100 to 102: nvidia-11 on one card, another count of it, or another type, on the other.
+CARDS = with_devices(
+    card(GPU_06, nvidia_11=15, nvidia_12=9),
+    card(GPU_07, nvidia_11=7, nvidia_12=10),
+    made=(*mdevs(GPU_06, "nvidia-11"), *mdevs(GPU_07, "nvidia-11")),
+)
+
+SEV = SevLimits(max_guests=16, max_es_guests=17)
+QEMU_8 = 8_000_000
+
+
+def machine(name: str = "q35", **changes: Any) -> DomainCapabilities:
+    """What x86_64 guests of that machine type can have."""
+    plain = DomainCapabilities(arch="x86_64", domain_type="kvm", machines=(name,))
+    return dataclasses.replace(plain, **changes)
+
+
+def x86(*machines: DomainCapabilities, **changes: Any) -> Capabilities:
+    """Capabilities of an x86_64 host."""
+    return dataclasses.replace(Capabilities(host_cpu=HostCpu(arch="x86_64"), domain=machines), **changes)
+
+
+def kernel(**parameters: str | None) -> tuple[tuple[str, str | None], ...]:
+    """Parameters of kvm_amd as the kernel prints them."""
+    return tuple((f"kvm_amd/{name}", text) for name, text in sorted(parameters.items()))
+
+
+def encrypting(capabilities: Capabilities | None = None, qemu: int = QEMU_8, **parameters: str | None) -> HostFacts:
+    """A host whose kernel has these parameters; SEV with 16 guests (17 with ES) where nothing else is said."""
+    return host(
+        capabilities=capabilities or x86(machine(sev=SEV)),
+        hypervisor_version=qemu,
+        kernel_parameters=kernel(**parameters),
+    )
+
+
+def child(key: str, *inventories: Any, traits: frozenset[str] = frozenset({"CUSTOM_OWNER_STOCKTAKE"})) -> Provider:
+    """A child of our root as Placement holds it, with a uuid of somebody else's making."""
+    return Provider(
+        uuid=uuid(key),
+        name=f"{NODE}_{key}",
+        parent_uuid=ROOT_UUID,
+        generation=3,
+        inventories=inventories,
+        traits=traits,
+    )
+
+
+def on(provider_uuid: str, consumer: str, resource_class: str, amount: int) -> Allocation:
+    """An allocation of that provider."""
+    return Allocation(
+        consumer_uuid=uuid(consumer),
+        consumer_generation=1,
+        provider_uuid=provider_uuid,
+        resource_class=resource_class,
+        amount=amount,
+    )
+
+
+def tree_of(world: Snapshot, chosen: Settings | None = None) -> DesiredTree:
+    """The tree wanted of that world."""
+    tree = decided(world, chosen).tree
+    if tree is None:
+        raise AssertionError("there is no tree")
+    return tree
+
+
+def below(tree: DesiredTree) -> dict[str, DesiredProvider]:
+    """Its children by name, without the node's."""
+    return {provider.name.removeprefix(f"{NODE}_"): provider for provider in tree.providers[1:]}
+
+
+def totals(tree: DesiredTree) -> dict[str, dict[str, int]]:
+    """Child to class to total."""
+    return {name: {i.resource_class: i.total for i in found.inventories} for name, found in below(tree).items()}
+
+
+def standing(*children: Provider, held: tuple[Allocation, ...] = (), **of_root: Any) -> PlacementView:
+    """Our root with these children and allocations."""
+    return view(held, providers=(root(**of_root), *children))

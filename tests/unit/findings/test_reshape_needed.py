@@ -1,0 +1,67 @@
+"""reshape-needed: who uses on the root what belongs on children, and where it belongs."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.model.finding import Severity
+from agent.model.snapshot import LIBVIRT
+from tests.rigs.facts import NODE, ROOT_UUID, decided, findings, inventory, proof, settings, snapshot, uuid
+from tests.rigs.nested import CARDS, GPU_06, child, encrypting, mdev_type, on, standing
+
+ONE_TYPE = settings(mdev_types=(mdev_type("nvidia-11"),))
+VGPU = standing(
+    held=(on(ROOT_UUID, "i1", "VGPU", 2), on(ROOT_UUID, "i2", "VGPU", 1), on(ROOT_UUID, "i2", "VCPU", 4)),
+    inventories=(inventory("VGPU", 16), inventory("VCPU", 4)),
+)
+
+
+def test_s106_the_consumers_and_the_children_are_named():
+    (found,) = findings(snapshot(libvirt=CARDS, placement=VGPU), "reshape-needed", ONE_TYPE)
+    assert (found.severity, found.provider_uuid, found.resource_class) == (Severity.ERROR, ROOT_UUID, "VGPU")
+    assert found.expected == (
+        f"VGPU on child providers alone: {NODE}_pci_0000_06_00_0 (16), {NODE}_pci_0000_07_00_0 (8)"
+    )
+    assert found.actual.startswith("3 VGPU used on the root by 2 consumers: ")
+    assert f"{uuid('i1')} (2)" in found.actual
+    assert proof(found) == [("placement", "VGPU", 1), ("placement", "VGPU", 2)]
+    assert found.rests_on_recorded
+    assert "until this version can move them" in found.remedy
+
+
+def test_s107_of_memory_encryption_too():
+    held = standing(
+        held=(on(ROOT_UUID, "c", "MEM_ENCRYPTION_CONTEXT", 1),), inventories=(inventory("MEM_ENCRYPTION_CONTEXT", 16),)
+    )
+    (found,) = findings(snapshot(libvirt=encrypting(sev="Y"), placement=held), "reshape-needed")
+    assert found.expected == f"MEM_ENCRYPTION_CONTEXT on child providers alone: {NODE}_amd_sev (16)"
+    assert proof(found) == [("placement", "MEM_ENCRYPTION_CONTEXT", 1)]
+
+
+def test_it_is_said_while_libvirt_is_silent_but_not_where_it_belongs():
+    (found,) = findings(snapshot(libvirt=CARDS, placement=VGPU, lost=[LIBVIRT]), "reshape-needed", ONE_TYPE)
+    assert found.expected.endswith("which ones is not known, for this host offers none of it now")
+
+
+QUIET = {
+    "no type is enabled": (snapshot(libvirt=CARDS, placement=VGPU), settings()),
+    "nobody uses it": (snapshot(libvirt=CARDS, placement=standing(inventories=(inventory("VGPU", 16),))), ONE_TYPE),
+    "it is used on a child": (
+        snapshot(
+            libvirt=CARDS,
+            placement=standing(child(GPU_06, inventory("VGPU", 16)), held=(on(uuid(GPU_06), "i1", "VGPU", 1),)),
+        ),
+        ONE_TYPE,
+    ),
+    "Placement was not read": (snapshot(libvirt=CARDS, placement=VGPU, lost=["placement"]), ONE_TYPE),
+}
+
+
+@pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
+def test_nothing_is_said(world, chosen):
+    assert findings(world, "reshape-needed", chosen) == ()
+
+
+def test_what_belongs_on_children_is_not_called_withdrawn_as_well():
+    decision = decided(snapshot(libvirt=CARDS, placement=VGPU), ONE_TYPE)
+    assert [f.resource_class for f in decision.findings if f.code == "over-capacity"] == []

@@ -1,0 +1,236 @@
+"""Mediated devices: what each card offers of its type, and when its provider goes."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from agent.model.devices import OddDevice
+from agent.model.placement import Inventory
+from agent.model.plan import DeleteProvider
+from agent.model.snapshot import LIBVIRT
+from agent.nested.mdev import MediatedDevices, place_of
+from tests.rigs.facts import NODE, ROOT_UUID, decided, host, inventory, root, settings, snapshot, uuid
+from tests.rigs.nested import (
+    AT_06,
+    AT_07,
+    CARDS,
+    GPU_06,
+    GPU_07,
+    below,
+    card,
+    child,
+    mdev_type,
+    mdevs,
+    on,
+    standing,
+    totals,
+    tree_of,
+    with_devices,
+)
+
+ONE_TYPE = settings(mdev_types=(mdev_type("nvidia-11"),))
+TWO_TYPES = settings(mdev_types=(mdev_type("nvidia-11", AT_06), mdev_type("nvidia-12", AT_07)))
+CAPPED = settings(mdev_types=(mdev_type("nvidia-11", AT_06, max_instances=2), mdev_type("nvidia-12", AT_07)))
+
+
+def test_s100_each_card_offers_what_exists_and_what_it_can_still_make():
+    tree = tree_of(snapshot(libvirt=CARDS), ONE_TYPE)
+    children = below(tree)
+    assert {name: found.inventories for name, found in children.items()} == {
+        GPU_06: (Inventory(resource_class="VGPU", total=16, reserved=0, min_unit=1, max_unit=16, step_size=1),),
+        GPU_07: (Inventory(resource_class="VGPU", total=8, reserved=0, min_unit=1, max_unit=8, step_size=1),),
+    }
+    assert children[GPU_06].name == f"{NODE}_pci_0000_06_00_0"
+    assert {found.parent_uuid for found in children.values()} == {ROOT_UUID}
+    assert {found.traits_wanted for found in children.values()} == {frozenset({"CUSTOM_OWNER_STOCKTAKE"})}
+    assert tree.obsolete == ()
+    assert tree.root.inventory("VGPU") is None
+
+
+def test_s101_a_type_of_its_own_for_each_card_and_only_its_devices_count():
+    assert totals(tree_of(snapshot(libvirt=CARDS), TWO_TYPES)) == {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 10}}
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_s102_above_its_cap_a_card_offers_nothing_even_with_devices_on_it(there):
+    old = child(GPU_06, inventory("VGPU", 16))
+    tree = tree_of(snapshot(libvirt=CARDS, placement=standing(*(old,) if there else ())), CAPPED)
+    assert totals(tree) == {GPU_07: {"VGPU": 10}}
+    assert tree.obsolete == ((old.uuid,) if there else ())
+
+
+def test_s94_a_card_with_nothing_to_give_has_no_provider():
+    tree = tree_of(snapshot(libvirt=with_devices(card(GPU_06, nvidia_11=0))), ONE_TYPE)
+    assert totals(tree) == {}
+
+
+TOTALS = {
+    "both find room below the cap": (
+        [mdev_type("nvidia-11", max_instances=24)],
+        {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 8}},
+    ),
+    # nova-compute takes the devices in the order of libvirt's hash table; ours is by name.
+    "the second one does not": ([mdev_type("nvidia-11", max_instances=23)], {GPU_06: {"VGPU": 16}}),
+    "a class of its own, by address": (
+        [mdev_type("nvidia-11", AT_06, resource_class="CUSTOM_BIG"), mdev_type("nvidia-12")],
+        {GPU_06: {"CUSTOM_BIG": 16}, GPU_07: {"VGPU": 10}},
+    ),
+    "the default type is VGPU whatever its class": (
+        [mdev_type("nvidia-11", resource_class="CUSTOM_BIG")],
+        {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 8}},
+    ),
+    "only the first type without addresses counts": (
+        [mdev_type("nvidia-12"), mdev_type("nvidia-11")],
+        {GPU_06: {"VGPU": 9}, GPU_07: {"VGPU": 10}},
+    ),
+    "no default: an unbound card is not ours": ([mdev_type("nvidia-11", AT_06)], {GPU_06: {"VGPU": 16}}),
+    "an address in capitals": ([mdev_type("nvidia-11", AT_06.upper())], {GPU_06: {"VGPU": 16}}),
+    "a type that no card has": ([mdev_type("nvidia-99")], {}),
+}
+
+
+@pytest.mark.parametrize(("types", "expected"), TOTALS.values(), ids=TOTALS.keys())
+def test_what_a_card_offers(types, expected):
+    assert totals(tree_of(snapshot(libvirt=CARDS), settings(mdev_types=tuple(types)))) == expected
+
+
+def test_a_card_that_makes_no_more_still_offers_what_exists():
+    made = with_devices(made=mdevs(GPU_06, "nvidia-11", 3))
+    assert totals(tree_of(snapshot(libvirt=made), ONE_TYPE)) == {GPU_06: {"VGPU": 3}}
+
+
+def test_a_device_that_is_not_pci_is_bound_by_its_name_alone():
+    made = with_devices(card("mtty_mtty", mtty_2=24), card("css_0_0_0042", vfio_ccw_io=1))
+    default = settings(mdev_types=(mdev_type("mtty-2"),))
+    assert totals(tree_of(snapshot(libvirt=made), default)) == {}
+    bound = settings(mdev_types=(mdev_type("mtty-2", "mtty_mtty", resource_class="CUSTOM_TTY"),))
+    assert totals(tree_of(snapshot(libvirt=made), bound)) == {"mtty_mtty": {"CUSTOM_TTY": 24}}
+
+
+LEFT_ALONE = {
+    "the card vanished from the listing": (with_devices(card(GPU_07, nvidia_11=7)), ONE_TYPE),
+    "the card offers another type only": (with_devices(card(GPU_06, nvidia_12=7)), ONE_TYPE),
+    "mediated devices were switched off": (CARDS, settings()),
+    "the card cannot be read": (with_devices(odd=(OddDevice(name=GPU_06, reason="no <capability>"),)), ONE_TYPE),
+    "it has devices, and it cannot be read": (
+        with_devices(made=mdevs(GPU_06, "nvidia-11"), odd=(OddDevice(name=GPU_06, reason="?"),)),
+        ONE_TYPE,
+    ),
+    # How much of the cap the unreadable card takes is not known, so nobody can say that this one is above it.
+    "its cap is shared with one that cannot be read": (
+        with_devices(card(GPU_06, nvidia_11=15), odd=(OddDevice(name=GPU_07, reason="?"),)),
+        settings(mdev_types=(mdev_type("nvidia-11", max_instances=2),)),
+    ),
+}
+
+
+@pytest.mark.parametrize(("libvirt", "chosen"), LEFT_ALONE.values(), ids=LEFT_ALONE.keys())
+def test_a_provider_is_left_alone(libvirt, chosen):
+    old = child(GPU_06, inventory("VGPU", 4), traits=frozenset())
+    tree = tree_of(snapshot(libvirt=libvirt, placement=standing(old)), chosen)
+    assert GPU_06 not in below(tree)
+    assert old.uuid not in tree.obsolete
+
+
+UNKNOWN = {
+    "devices were not listed": (
+        host(devices_unknown_because="libvirt did not answer"),
+        (),
+        "devices could not be listed: libvirt did not answer",
+    ),
+    "a mediated device that cannot be read": (
+        dataclasses.replace(
+            CARDS, devices=dataclasses.replace(CARDS.devices, odd=(OddDevice(name="mdev_x", reason="?"),))
+        ),
+        (),
+        "mediated devices that cannot be read: mdev_x",
+    ),
+    "libvirt was not read": (CARDS, (LIBVIRT,), "libvirt could not be read"),
+}
+
+
+@pytest.mark.parametrize(("libvirt", "lost", "why"), UNKNOWN.values(), ids=UNKNOWN.keys())
+def test_unknown_is_not_zero(libvirt, lost, why):
+    old = child(GPU_06, inventory("VGPU", 4))
+    world = snapshot(libvirt=libvirt, placement=standing(old), lost=lost)
+    tree = tree_of(world, ONE_TYPE)
+    assert totals(tree) == {}
+    assert tree.obsolete == ()
+    assert ("mdev", why) in {(family.name, family.why) for family in tree.frozen_families}
+    assert ("mdev providers", why) in {(held.what, held.why) for held in decided(world, ONE_TYPE).plan.held_back}
+
+
+def test_a_child_that_is_there_is_written_under_its_own_uuid_and_loses_other_classes():
+    old = child(GPU_06, inventory("CUSTOM_OLD", 4), inventory("VGPU", 1))
+    tree = tree_of(snapshot(libvirt=CARDS, placement=standing(old)), ONE_TYPE)
+    found = below(tree)[GPU_06]
+    assert found.uuid == old.uuid
+    assert found.owned_classes == {"VGPU", "CUSTOM_OLD"}
+
+
+def test_a_withdrawn_child_in_use_stays_and_is_told():
+    old = child(GPU_06, inventory("VGPU", 16))
+    world = snapshot(libvirt=CARDS, placement=standing(old, held=(on(old.uuid, "i1", "VGPU", 1),)))
+    plan = decided(world, CAPPED).plan
+    assert not [write for write in plan.writes if isinstance(write, DeleteProvider)]
+    assert (old.uuid, "it is to go, but VGPU has allocations") in {(h.provider_uuid, h.why) for h in plan.held_back}
+
+
+def test_s106_while_the_root_holds_vgpu_in_use_no_child_is_published():
+    """Ours differs: a finding, nothing fatal, and the move itself is never an audit's."""
+    world = snapshot(
+        libvirt=CARDS,
+        placement=standing(held=(on(ROOT_UUID, "i1", "VGPU", 1),), inventories=(inventory("VGPU", 16),)),
+    )
+    decision = decided(world, ONE_TYPE)
+    assert totals(decision.tree) == {}
+    assert "VGPU is still held on the root by allocations (reshape-needed)" in {
+        family.why for family in decision.tree.frozen_families
+    }
+    assert [f.resource_class for f in decision.findings if f.code == "reshape-needed"] == ["VGPU"]
+    put = next(w for w in decision.plan.writes if w.provider_uuid == ROOT_UUID and hasattr(w, "inventories"))
+    assert {i.resource_class for i in put.inventories} >= {"VGPU", "VCPU", "MEMORY_MB", "DISK_GB"}, "the root goes out"
+
+
+def test_vgpu_on_the_root_that_nobody_uses_goes_for_the_children():
+    world = snapshot(libvirt=CARDS, placement=standing(inventories=(inventory("VGPU", 16),)))
+    decision = decided(world, ONE_TYPE)
+    put = next(w for w in decision.plan.writes if w.provider_uuid == ROOT_UUID and hasattr(w, "inventories"))
+    assert "VGPU" not in {i.resource_class for i in put.inventories}
+    assert totals(decision.tree) == {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 8}}
+
+
+def test_vgpu_on_the_root_is_left_alone_where_no_type_is_enabled():
+    world = snapshot(libvirt=CARDS, placement=standing(inventories=(inventory("VGPU", 16),)))
+    assert "VGPU" not in tree_of(world, settings()).root.owned_classes
+
+
+PLACES = {
+    "pci_0000_84_00_0": "0000:84:00.0",
+    "pci_10000_e1_00_7": "10000:e1:00.7",
+    "mtty_mtty": "mtty_mtty",
+    "pci_0000_84_00": "pci_0000_84_00",
+}
+
+
+@pytest.mark.parametrize(("name", "place"), PLACES.items())
+def test_where_a_device_is(name, place):
+    assert place_of(name) == place
+
+
+def test_without_a_reading_of_libvirt_the_family_says_nothing():
+    family, blind = MediatedDevices(), snapshot(lost=[LIBVIRT])
+    assert family.needs(ONE_TYPE) == {LIBVIRT}
+    assert family.obstacle(blind, ONE_TYPE) is None
+    assert family.providers(blind, ONE_TYPE) == ()
+    assert family.withdrawn(blind, ONE_TYPE) == frozenset()
+
+
+def test_children_of_another_node_s_name_are_not_ours():
+    """Two tree members may bear another prefix (an operator's own child): only ``<node>_<name>`` is found."""
+    other = dataclasses.replace(child(GPU_06), name=f"other_{GPU_06}", uuid=uuid("other"))
+    tree = tree_of(snapshot(libvirt=CARDS, placement=standing(other)), CAPPED)
+    assert tree.obsolete == ()
+    assert root().uuid not in {found.uuid for found in below(tree).values()}

@@ -1,0 +1,157 @@
+"""Memory encryption: which kinds have a provider, and what the kernel, QEMU and libvirt each have to say to it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from agent.model.capabilities import HostCpu, MissingPart
+from agent.model.placement import Inventory
+from agent.model.plan import PutTraits
+from agent.model.snapshot import LIBVIRT
+from tests.rigs.facts import NODE, ROOT_UUID, decided, host, inventory, snapshot
+from tests.rigs.nested import SEV, below, child, encrypting, kernel, machine, on, standing, totals, tree_of, x86
+
+CONTEXT = "MEM_ENCRYPTION_CONTEXT"
+SNP_MACHINE = machine(sev=SEV, launch_security=frozenset({"sev", "sev-snp"}))
+
+
+def test_s103_sev_is_a_child_whose_guests_take_one_context_each():
+    tree = tree_of(snapshot(libvirt=encrypting(sev="Y")))
+    found = below(tree)
+    assert list(found) == ["amd_sev"]
+    sev = found["amd_sev"]
+    assert sev.inventories == (
+        Inventory(
+            resource_class=CONTEXT, total=16, reserved=0, min_unit=1, max_unit=1, step_size=1, allocation_ratio=1.0
+        ),
+    )
+    assert (sev.name, sev.parent_uuid) == (f"{NODE}_amd_sev", ROOT_UUID)
+    assert sev.traits_wanted == {"HW_CPU_X86_AMD_SEV", "CUSTOM_OWNER_STOCKTAKE"}
+    assert tree.root.inventory(CONTEXT) is None
+
+
+def test_s104_sev_es_has_a_child_and_a_total_of_its_own():
+    tree = tree_of(snapshot(libvirt=encrypting(sev="1", sev_es="1")))
+    assert totals(tree) == {"amd_sev": {CONTEXT: 16}, "amd_sev_es": {CONTEXT: 17}}
+    assert below(tree)["amd_sev_es"].traits_wanted == {"HW_CPU_X86_AMD_SEV_ES", "CUSTOM_OWNER_STOCKTAKE"}
+
+
+def test_s105_sev_snp_takes_the_places_of_sev_es():
+    tree = tree_of(snapshot(libvirt=encrypting(x86(SNP_MACHINE), sev="Y", sev_es="Y", sev_snp="Y")))
+    assert totals(tree) == {"amd_sev": {CONTEXT: 16}, "amd_sev_snp": {CONTEXT: 17}}
+    assert below(tree)["amd_sev_snp"].traits_wanted == {"HW_CPU_X86_AMD_SEV_SNP", "CUSTOM_OWNER_STOCKTAKE"}
+
+
+NONE = dataclasses.replace(SEV, max_guests=0, max_es_guests=0)
+KINDS = {
+    "s94 the platform takes none": (encrypting(x86(machine(sev=NONE)), sev="Y", sev_es="Y"), set()),
+    "the kernel has it switched off": (encrypting(sev="N"), set()),
+    "the module is not loaded": (encrypting(sev=None), set()),
+    "a kernel that says ES but not SEV": (encrypting(sev="N", sev_es="Y"), set()),
+    "no machine type has it": (encrypting(x86(machine()), sev="Y", sev_es="Y"), set()),
+    "libvirt cannot run an x86_64 emulator": (encrypting(x86(), sev="Y"), set()),
+    "another machine type has it": (encrypting(x86(machine("a"), machine("b", sev=SEV)), sev="Y"), {"amd_sev"}),
+    "SEV-ES needs QEMU 8": (encrypting(qemu=7_002_001, sev="Y", sev_es="Y"), {"amd_sev"}),
+    "SEV-ES is there, its number is 0": (
+        encrypting(x86(machine(sev=dataclasses.replace(SEV, max_es_guests=0))), sev="Y", sev_es="Y"),
+        {"amd_sev"},
+    ),
+    # The note of hypervisor-audit 6: a kernel with SNP that libvirt or QEMU cannot use has neither.
+    "SNP in the kernel alone": (encrypting(sev="Y", sev_es="Y", sev_snp="Y"), {"amd_sev"}),
+    "SNP in libvirt alone": (encrypting(x86(SNP_MACHINE), sev="Y"), {"amd_sev"}),
+    "another architecture": (
+        encrypting(x86(machine(sev=SEV), host_cpu=HostCpu(arch="aarch64")), sev="Y"),
+        set(),
+    ),
+    "only another architecture's guests": (encrypting(x86(machine(arch="i686", sev=SEV)), sev="Y"), set()),
+    "any word for true": (encrypting(sev=" yes\n"), {"amd_sev"}),
+}
+
+
+@pytest.mark.parametrize(("libvirt", "expected"), KINDS.values(), ids=KINDS.keys())
+def test_which_kinds_there_are(libvirt, expected):
+    tree = tree_of(snapshot(libvirt=libvirt))
+    assert set(below(tree)) == expected
+    assert tree.frozen_families == ()
+
+
+@pytest.mark.parametrize(("libvirt", "expected"), KINDS.values(), ids=KINDS.keys())
+def test_a_kind_that_is_not_supported_loses_its_provider(libvirt, expected):
+    old = {kind: child(kind, inventory(CONTEXT, 3, max_unit=1)) for kind in ("amd_sev", "amd_sev_es", "amd_sev_snp")}
+    tree = tree_of(snapshot(libvirt=libvirt, placement=standing(*old.values())))
+    assert set(tree.obsolete) == {provider.uuid for kind, provider in old.items() if kind not in expected}
+    assert {found.uuid for found in below(tree).values()} == {old[kind].uuid for kind in expected}
+
+
+MISSING = MissingPart(part="domain capabilities of x86_64 q35", why="libvirt: internal error")
+UNKNOWN = {
+    "capabilities are not there yet": (
+        host(kernel_parameters=kernel(sev="Y")),
+        (),
+        "libvirt has not told its capabilities yet",
+    ),
+    "a libvirt that has no such call": (
+        encrypting(x86(domain=None), sev="Y"),
+        (),
+        "this libvirt does not tell what its guests can have (domain capabilities)",
+    ),
+    "part of it is missing": (
+        encrypting(x86(machine("pc"), missing=(MISSING,)), sev="Y"),
+        (),
+        "part of what libvirt's guests can have could not be read: "
+        "domain capabilities of x86_64 q35: libvirt: internal error",
+    ),
+    "libvirt was not read": (encrypting(sev="N"), (LIBVIRT,), "libvirt could not be read"),
+}
+
+
+@pytest.mark.parametrize(("libvirt", "lost", "why"), UNKNOWN.values(), ids=UNKNOWN.keys())
+def test_unknown_is_not_zero(libvirt, lost, why):
+    old = child("amd_sev", inventory(CONTEXT, 16, max_unit=1))
+    tree = tree_of(snapshot(libvirt=libvirt, lost=lost, placement=standing(old)))
+    assert below(tree) == {}
+    assert tree.obsolete == ()
+    assert ("memory-encryption", why) in {(family.name, family.why) for family in tree.frozen_families}
+
+
+def test_a_missing_machine_type_says_nothing_beside_one_that_has_it():
+    known = encrypting(x86(machine("pc", sev=SEV), missing=(MISSING,)), sev="Y")
+    assert totals(tree_of(snapshot(libvirt=known))) == {"amd_sev": {CONTEXT: 16}}
+
+
+def test_a_kernel_without_it_needs_no_capabilities():
+    """So a host of another make is not held up while libvirt is still looking at its QEMU."""
+    tree = tree_of(snapshot(libvirt=host(kernel_parameters=kernel(sev=None))))
+    assert (tree.frozen_families, below(tree)) == ((), {})
+
+
+OLD_ROOT = {"inventories": (inventory(CONTEXT, 16, max_unit=1),), "traits": frozenset({"HW_CPU_X86_AMD_SEV"})}
+
+
+def _root_traits(decision):
+    puts = [w for w in decision.plan.writes if isinstance(w, PutTraits) and w.provider_uuid == ROOT_UUID]
+    return set(puts[0].traits)
+
+
+def test_s107_a_context_in_use_on_the_root_keeps_class_and_trait_there_and_is_told():
+    """Ours differs: the move is a finding's plan, never an audit's; nothing is fatal and the root goes out."""
+    world = snapshot(
+        libvirt=encrypting(sev="Y"), placement=standing(held=(on(ROOT_UUID, "c", CONTEXT, 1),), **OLD_ROOT)
+    )
+    decision = decided(world)
+    assert below(decision.tree) == {}
+    (told,) = [f for f in decision.findings if f.code == "reshape-needed"]
+    assert (told.resource_class, told.evidence[0].amount) == (CONTEXT, 1)
+    assert "HW_CPU_X86_AMD_SEV" in _root_traits(decision)
+    put = next(w for w in decision.plan.writes if w.provider_uuid == ROOT_UUID and hasattr(w, "inventories"))
+    assert {i.resource_class for i in put.inventories} >= {CONTEXT, "VCPU", "MEMORY_MB", "DISK_GB"}
+
+
+def test_s107_once_nobody_uses_it_there_class_and_trait_leave_the_root_for_the_child():
+    decision = decided(snapshot(libvirt=encrypting(sev="Y"), placement=standing(**OLD_ROOT)))
+    assert totals(decision.tree) == {"amd_sev": {CONTEXT: 16}}
+    assert "HW_CPU_X86_AMD_SEV" not in _root_traits(decision)
+    put = next(w for w in decision.plan.writes if w.provider_uuid == ROOT_UUID and hasattr(w, "inventories"))
+    assert CONTEXT not in {i.resource_class for i in put.inventories}

@@ -1,0 +1,27 @@
+"""HW_CPU_X86_AMD_SEV on the root: it goes when the child has it, and at no other time."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.model.snapshot import LIBVIRT
+from agent.traits.memory_encryption import MemoryEncryptionTraits
+from tests.rigs.facts import ROOT_UUID, host, inventory, settings, snapshot
+from tests.rigs.nested import encrypting, kernel, on, standing
+
+IN_USE = standing(
+    held=(on(ROOT_UUID, "c", "MEM_ENCRYPTION_CONTEXT", 1),), inventories=(inventory("MEM_ENCRYPTION_CONTEXT", 16),)
+)
+CASES = {
+    "the child has it": (snapshot(libvirt=encrypting(sev="Y")), {"HW_CPU_X86_AMD_SEV"}),
+    "no SEV: nothing is said of a trait that somebody may have set": (snapshot(libvirt=encrypting(sev="N")), set()),
+    "contexts are still in use on the root": (snapshot(libvirt=encrypting(sev="Y"), placement=IN_USE), set()),
+    "capabilities are not known": (snapshot(libvirt=host(kernel_parameters=kernel(sev="Y"))), set()),
+    "libvirt was not read": (snapshot(libvirt=encrypting(sev="Y"), lost=[LIBVIRT]), set()),
+}
+
+
+@pytest.mark.parametrize(("world", "unwanted"), CASES.values(), ids=CASES.keys())
+def test_it_leaves_the_root_when_the_child_has_it(world, unwanted):
+    wish = MemoryEncryptionTraits().wish(world, settings())
+    assert (wish.wanted, wish.unwanted) == (frozenset(), unwanted)
