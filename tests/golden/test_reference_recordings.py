@@ -12,7 +12,9 @@ FIELDS = {"total", "reserved", "min_unit", "max_unit", "step_size", "allocation_
 PROVIDER_KEYS = {
     "uuid", "name", "parent_provider_uuid", "root_provider_uuid", "inventories", "traits", "aggregates",
 }  # fmt: skip
-INPUTS = {"capabilities.xml", "expanded_cpu.xml", "host.json", "meminfo.txt", "baseline/qemu64.xml"}
+INPUTS = {
+    "capabilities.xml", "expanded_cpu.xml", "cpu_model_names.json", "host.json", "meminfo.txt", "baseline/qemu64.xml",
+}  # fmt: skip
 LVM_INPUTS = {"vgs_of_nova.txt", "vgs.json", "lvs.json"}
 HOST_KEYS = {
     "lib_version", "version", "type", "info", "cpu_map", "statvfs", "image_cache", "module_parameters",
@@ -107,3 +109,20 @@ def test_memory_was_read_in_the_same_moment(folder: pathlib.Path):
     assert record["total"] == compute_node["memory_mb"]
     if "file_backed_memory" not in (folder / "nova.conf").read_text():
         assert record["total"] == _json(_inputs(folder)["host.json"])["info"][1]
+
+
+@each_recording
+def test_the_host_features_are_those_that_nova_saw(folder: pathlib.Path):
+    """nova-compute writes into cpu_info what it got from the same two questions."""
+    expanded = ET.fromstring(_inputs(folder)["expanded_cpu.xml"].read_text(encoding="utf-8"))
+    features = {found.get("name") for found in expanded.iter("feature") if found.get("policy") != "disable"}
+    assert features == set(_json(folder / "compute_node.json")["cpu_info"]["features"])
+
+
+@each_recording
+def test_the_domain_capabilities_say_which_question_they_answer(folder: pathlib.Path):
+    for name, path in _inputs(folder).items():
+        if name.startswith("domain_capabilities/"):
+            answer = ET.fromstring(path.read_text(encoding="utf-8"))
+            arch, *_, virt_type = name.removeprefix("domain_capabilities/").removesuffix(".xml").split("-")
+            assert (answer.findtext("arch"), answer.findtext("domain")) == (arch, virt_type)

@@ -69,6 +69,31 @@ providers:
         - CUSTOM_NO_INTERNET
 """
 
+_BY_NAME_YAML = """\
+meta:
+  schema_version: '1.0'
+providers:
+  - identification:
+      uuid: $COMPUTE_NODE
+    inventories:
+      additional:
+        - CUSTOM_OF_EVERY_NODE:
+            total: 7
+    traits:
+      additional:
+        - CUSTOM_EVERY_NODE
+  - identification:
+      name: cmp1.example.org{child}
+    inventories:
+      additional:
+        - CUSTOM_OF_THIS:
+            total: 3
+            reserved: 1
+    traits:
+      additional:
+        - CUSTOM_THIS
+"""
+
 _BASIC = (
     _one("default", "nothing but what the stack needs", {}),
     _one(
@@ -188,6 +213,18 @@ _PROVIDER_YAMLS = (
             "20-this.yaml": _PROVIDER_YAML.format(uuid=NODE_UUID),
         },
     ),
+    _one(
+        "provider_yaml_name",
+        "the node by its name, and every node in the same file",
+        {},
+        provider_files={"site.yaml": _BY_NAME_YAML.format(child="")},
+    ),
+    _one(
+        "provider_yaml_child",
+        "the provider of a PCI device by its name, and every node in the same file",
+        {"pci": {"report_in_placement": "True", "device_spec": '{"address": "0000:00:05.0"}'}},
+        provider_files={"site.yaml": _BY_NAME_YAML.format(child="_0000:00:05.0")},
+    ),
 )
 
 _QEMU = {"virt_type": "qemu"}
@@ -204,19 +241,25 @@ _CPU_MODELS = (
     ),
     _one(
         "cpu_mode_custom",
-        "two models, flags added and removed",
+        "two models, one of them in another case than libvirt's; richer ones are refused on this virtual machine",
+        {"libvirt": {"cpu_mode": "custom", "cpu_models": "Pentium3,486"}},
+    ),
+    _one(
+        "cpu_mode_custom_unchecked",
+        "models and flags that the host's CPU cannot give, taken without nova-compute's check",
         {
             "libvirt": {
                 "cpu_mode": "custom",
                 "cpu_models": "Opteron_G1,qemu64",
-                "cpu_model_extra_flags": "pcid,-sse4.1,+avx2",
-            }
+                "cpu_model_extra_flags": "XOP,-sse4.1,+tbm",
+            },
+            "workarounds": {"skip_cpu_compare_at_startup": "True"},
         },
     ),
     _one(
         "virt_type_qemu_cpu_mode_custom",
         "emulation of one model",
-        {"libvirt": {**_QEMU, "cpu_mode": "custom", "cpu_models": "Opteron_G3"}},
+        {"libvirt": {**_QEMU, "cpu_mode": "custom", "cpu_models": "Westmere"}},
     ),
     _one(
         "cpu_mode_host_model_flags",
@@ -224,6 +267,11 @@ _CPU_MODELS = (
         {"libvirt": {"cpu_mode": "host-model", "cpu_model_extra_flags": "xop,-aes,VMX"}},
     ),
     _one("cpu_mode_host_passthrough", "the host's CPU as it is", {"libvirt": {"cpu_mode": "host-passthrough"}}),
+    _one(
+        "cpu_mode_host_passthrough_flags",
+        "the host's CPU and flags that it has not",
+        {"libvirt": {"cpu_mode": "host-passthrough", "cpu_model_extra_flags": "xop,-aes"}},
+    ),
     _one("machine_type_q35", "another default machine type", {"libvirt": {"hw_machine_type": "x86_64=q35"}}),
     _one(
         "machine_type_versioned",
@@ -235,7 +283,7 @@ _CPU_MODELS = (
 _PCI = (
     _one(
         "pci_in_placement",
-        "four devices of the machine by vendor, product and address; class and traits given, made up and left out",
+        "devices by vendor, product and address; class given, made up and left out; traits with blanks between them",
         {
             "pci": {
                 "report_in_placement": "True",
@@ -246,6 +294,21 @@ _PCI = (
                     '{"vendor_id": "1af4", "product_id": "1045", "resource_class": "CUSTOM_BALLOON",'
                     ' "one_time_use": "true"}',
                     '{"vendor_id": "8086", "product_id": "*", "resource_class": "pgpu"}',
+                ),
+            }
+        },
+    ),
+    _one(
+        "pci_tagged",
+        "class and traits from standard names, live migration and managed given, a network device left out",
+        {
+            "pci": {
+                "report_in_placement": "True",
+                "device_spec": (
+                    '{"address": {"domain": "0000", "bus": "00", "slot": "0[45]", "function": ".*"},'
+                    ' "resource_class": "FPGA", "traits": "HW_GPU_API_VULKAN,hw_gpu_api_dxva,CUSTOM_A,b--c",'
+                    ' "managed": "no"}',
+                    '{"vendor_id": "1af4", "product_id": "1041", "physical_network": "physnet1"}',
                 ),
             }
         },

@@ -15,7 +15,7 @@ from reference_recorder.stack import HOST
 
 _SHARED = "host"
 # Each moment has its own, so they are not shared even if two are equal once.
-_OF_A_MOMENT = ("host.json", "meminfo.txt")
+_OF_A_MOMENT = ("host.json", "lvs.json", "meminfo.txt", "vgs.json", "vgs_of_nova.txt")
 _HOST_UUID = "c0de0000-0000-4000-8000-00000000aaaa"
 _MAC = re.compile(r"\b[0-9a-f]{2}(?P<gap>[:_])(?:[0-9a-f]{2}(?P=gap)){4}[0-9a-f]{2}\b")
 _NO_MACS = {"00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff"}

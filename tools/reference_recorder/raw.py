@@ -83,8 +83,12 @@ def _baselines(connection: libvirt.virConnect, cpu: ET.Element, conf: Options) -
     """
     texts = {"expanded_cpu.xml": connection.baselineCPU([ET.tostring(cpu, encoding="unicode")], _EXPAND)}
     arch = cpu.findtext("arch", "")
-    configured = options.value(conf, "libvirt", "cpu_models", "").split(",")
-    for model in sorted({_DEFAULT_MODELS.get(arch, ""), *(name.strip() for name in configured)} - {""}):
+    known = connection.getCPUModelNames(arch)
+    texts["cpu_model_names.json"] = json.dumps(known, indent=1) + "\n"
+    spelled = {name.lower(): name for name in known}
+    configured = options.value(conf, "libvirt", "cpu_models", "").lower().split(",")
+    asked = {spelled[name.strip()] for name in configured if name.strip()}
+    for model in sorted(asked | {_DEFAULT_MODELS.get(arch, "")} - {""}):
         question = ET.Element("cpu")
         for name in ("arch", "vendor", "topology"):
             if (found := cpu.find(name)) is not None:

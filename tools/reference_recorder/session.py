@@ -1,12 +1,14 @@
 """One configuration from an empty provider tree to its recording.
 
 Two readings belong together only if nothing moved between them, and a virtual
-machine's memory moves: while it does, the configuration is recorded again.
+machine's memory and a disk's free space move: then the configuration is recorded
+again.
 """
 
 import json
 import re
 import tempfile
+import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +23,7 @@ from reference_recorder.stack import HOST, Stack
 from reference_recorder.surroundings import Scratch
 
 _TRIES = 5
+_GIB = 1 << 30
 # Of the stack's own nova.conf only what an audit depends on; of other sections only what a configuration sets.
 _KEPT = {"DEFAULT": ("compute_driver",), "libvirt": ("connection_uri", "virt_type", "images_type")}
 # nova-compute's start names the architectures and machine types that it asks libvirt about.
@@ -61,7 +64,7 @@ def record(stack: Stack, configuration: Configuration) -> Recording:
                 return recording
     finally:
         connection.close()
-    raise SystemExit(f"{configuration.name}: memory moved in each of {_TRIES} tries")
+    raise SystemExit(f"{configuration.name}: memory or disk moved in each of {_TRIES} tries")
 
 
 def _record_once(
@@ -70,7 +73,7 @@ def _record_once(
     node = connection.getHostname()
     scratch.instances.mkdir(parents=True)
     (scratch.state / "compute_id").write_text(NODE_UUID)
-    extra = options.joined(_of_run(scratch, configuration), configuration.options)
+    extra = options.joined(_of_run(scratch, configuration, node), configuration.options)
     (scratch.folder / "extra.conf").write_text(options.text(extra))
     log = scratch.folder / "nova-compute.log"
     with configuration.surroundings(scratch) as environment:
@@ -97,14 +100,17 @@ def _record_once(
     return recording
 
 
-def _of_run(scratch: Scratch, configuration: Configuration) -> Options:
-    """What every run needs; the second audit is put off so that it cannot come between two readings."""
+def _of_run(scratch: Scratch, configuration: Configuration, node: str) -> Options:
+    """What every run needs; the second audit is put off so that it cannot come between two readings.
+
+    Provider files call the node by its recorded name, nova-compute knows the real one only.
+    """
     default = {"host": (HOST,), "state_path": (str(scratch.state),), "update_resources_interval": ("600",)}
     if not configuration.provider_files:
         return {"DEFAULT": default}
     scratch.provider_files.mkdir()
     for name, text in configuration.provider_files.items():
-        (scratch.provider_files / name).write_text(text)
+        (scratch.provider_files / name).write_text(text.replace(HOST, node))
     return {"DEFAULT": default, "compute": {"provider_config_location": (str(scratch.provider_files),)}}
 
 
@@ -140,12 +146,27 @@ def _check_questions(log: Path, texts: Mapping[str, str]) -> None:
 
 
 def _same_moment(recording: Recording) -> bool:
-    """Memory is what moves: in the node's own figure and in the NUMA cells of the capabilities."""
-    topology = json.loads(recording.compute_node["numa_topology"] or "null")
-    cells = topology["nova_object.data"]["cells"] if topology else []
-    seen = [cell["nova_object.data"]["memory"] for cell in cells]
-    kib = re.findall(r"<memory unit='KiB'>(\d+)</memory>", recording.texts["capabilities.xml"])
-    read = [int(amount) // 1024 for amount in kib]
-    file_backed = int(options.value(recording.conf, "libvirt", "file_backed_memory", "0"))
-    memory_mib = file_backed or json.loads(recording.texts["host.json"])["info"][1]
-    return (not cells or seen == read) and recording.compute_node["memory_mb"] == memory_mib
+    """nova-compute saw the memory and the free disk that the recorder saw, in whole MiB and GiB."""
+    host = json.loads(recording.texts["host.json"])
+    file_backed_mib = int(options.value(recording.conf, "libvirt", "file_backed_memory", "0"))
+    return (
+        recording.compute_node["memory_mb"] == (file_backed_mib or host["info"][1])
+        and _cells_seen(recording.compute_node) == _cells_read(recording.texts["capabilities.xml"])
+        and recording.compute_node["disk_available_least"] == _free_gib(recording, host["statvfs"])
+    )
+
+
+def _cells_seen(compute_node: Mapping[str, Any]) -> list[int]:
+    topology = json.loads(compute_node["numa_topology"])
+    return [cell["nova_object.data"]["memory"] for cell in topology["nova_object.data"]["cells"]]
+
+
+def _cells_read(capabilities: str) -> list[int]:
+    return [int(cell.findtext("memory", "")) // 1024 for cell in ET.fromstring(capabilities).iter("cell")]
+
+
+def _free_gib(recording: Recording, statvfs: Mapping[str, int]) -> int:
+    """Without instances nothing is over-committed."""
+    if (group := recording.texts.get("vgs_of_nova.txt")) is not None:
+        return int(group.split("|")[1]) // _GIB
+    return statvfs["f_bavail"] * statvfs["f_frsize"] // _GIB

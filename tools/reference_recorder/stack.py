@@ -149,7 +149,7 @@ def _wait_for_audit(child: subprocess.Popen[bytes], log: Path) -> None:
         said = log.read_text(errors="replace") if log.exists() else ""
         errors = [line for line in said.splitlines() if _ERROR.match(line)]
         if errors or child.poll() is not None or time.monotonic() > end:
-            tail = "\n".join(errors[:30] or said.splitlines()[-10:] or [log.with_suffix(".out").read_text()])
+            tail = "\n".join(errors[:3] or said.splitlines()[-10:] or [log.with_suffix(".out").read_text()])
             raise SystemExit(f"nova-compute did not finish its first audit:\n{tail}")
         if _AUDIT_ENDED in said:
             return
