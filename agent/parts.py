@@ -14,7 +14,7 @@ from agent.errors import AuditCancelled
 from agent.model.audit import AuditRequest, Identity, Publish
 from agent.model.finding import History
 from agent.model.settings import Role, Settings
-from agent.sources.base import HostSource, PlacementReader, Reporter, StateSource, StorageSource
+from agent.sources.base import HostSource, ImageSource, PlacementReader, Reporter, StateSource, StorageSource
 
 
 class HistoryStore(Protocol):
@@ -73,9 +73,10 @@ def _new_id() -> str:
 class Parts:
     """Everything with a side effect that an audit needs, wired by hand in cmd/.
 
-    ``random`` gives [0, 1) for jitter; ``new_id`` an audit id; ``request_scope``
-    makes every request to Placement inside it bear that id; ``reading`` is entered
-    around each read, which a stop may leave behind.
+    ``images`` is None where nobody asks for guests' disk files (the demo). ``random``
+    gives [0, 1) for jitter; ``new_id`` an audit id; ``request_scope`` makes every request
+    to Placement inside it bear that id; ``reading`` is entered around each read, which a
+    stop may leave behind.
     """
 
     state: StateSource
@@ -87,6 +88,7 @@ class Parts:
     history: HistoryStore
     lock: WriteLock
     clock: Clock
+    images: ImageSource | None = None
     random: Callable[[], float] = random.random
     new_id: Callable[[], str] = _new_id
     request_scope: Callable[[str], AbstractContextManager[object]] = contextlib.nullcontext

@@ -231,6 +231,8 @@ class Worker:
         if self._in_use is not None and self._in_use is not configured:
             configured.parts.host.forget()
             configured.parts.reader.forget()
+            if configured.parts.images is not None:
+                configured.parts.images.forget()
             self._memory = replace(self._memory, written=None)
         self._in_use = configured
         return configured

@@ -22,6 +22,7 @@ from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, Reading, Snapshot
 from agent.model.storage import StorageFacts
 from agent.parts import Errand, Parts
 from agent.sources.base import Deadline, StorageSource, ViewRequest
+from agent.stages.overcommit import guest_files
 
 T = TypeVar("T")
 EVERY_CONSUMER = 10**9
@@ -66,7 +67,7 @@ def node_name(memory: AuditMemory, snapshot: Snapshot) -> str | None:
 
 
 def read(errand: Errand, memory: AuditMemory) -> Snapshot:
-    """All four kinds of reads. A failed one costs what depends on it and nothing else."""
+    """All kinds of reads. A failed one costs what depends on it and nothing else."""
     placement = read_placement(errand, memory)
     errand.stop_if_cancelled()
     view = placement.value
@@ -79,7 +80,7 @@ def read(errand: Errand, memory: AuditMemory) -> Snapshot:
         _reading(errand.parts, source.name, functools.partial(_read_storage, source, errand.settings))
         for source in errand.parts.storage
     )
-    return Snapshot(placement=placement, nova=nova, host=host, storage=storage)
+    return Snapshot(placement=placement, nova=nova, host=host, storage=(*storage, *_images(errand, host.value)))
 
 
 def read_placement(errand: Errand, memory: AuditMemory) -> Reading[PlacementView]:
@@ -107,6 +108,18 @@ def _read_storage(source: StorageSource, settings: Settings) -> StorageFacts:
 
 def _host(errand: Errand) -> Reading[HostFacts]:
     return _reading(errand.parts, LIBVIRT, lambda: errand.parts.host.read(_deadline(errand.settings)))
+
+
+def _images(errand: Errand, host: HostFacts | None) -> tuple[Reading[StorageFacts], ...]:
+    """After libvirt, which names the disks; asked for by hand, they are measured anew."""
+    images = errand.parts.images
+    if images is None:
+        return ()
+    if errand.request.depth is Depth.FULL:
+        images.forget()
+    errand.stop_if_cancelled()
+    disks = guest_files(host) if host else frozenset()
+    return (_reading(errand.parts, images.name, lambda: images.read(disks, _deadline(errand.settings))),)
 
 
 def _state(errand: Errand, consumers: frozenset[str]) -> Reading[NovaState]:

@@ -122,13 +122,15 @@ class ImageStore:
 
     ``cache_path`` is the folder of base images below it, ``cache_bytes`` what its
     plain files take (0 where the folder is on another device or not there).
-    ``shared_because`` says why other hosts may keep their guests here too, "" where nothing says so.
+    ``filesystem`` is it as measured right after the files. ``shared_because`` says why
+    other hosts may keep their guests here too, "" where nothing says so.
     """
 
     path: str
     files: tuple[StoredFile, ...]
     cache_path: str
     cache_bytes: int
+    filesystem: FileSystem
     shared_because: str = ""
 
 

@@ -14,7 +14,7 @@ from agent.model.host import HostFacts
 from agent.model.nova import NovaState
 from agent.model.placement import PlacementView
 from agent.model.plan import Applied, Plan
-from agent.model.storage import StorageFacts
+from agent.model.storage import GuestFile, StorageFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,20 @@ class StorageSource(Protocol):
 
     def read(self, deadline: Deadline) -> StorageFacts:
         """All facts of this kind. Raises SourceError."""
+        ...
+
+
+class ImageSource(Protocol):
+    """Reads guests' disk files and the folder that nova keeps them in."""
+
+    name: str
+
+    def read(self, disks: frozenset[GuestFile], deadline: Deadline) -> StorageFacts:
+        """Sizes of ``disks``, and the image store; the same object while nothing asks for a new look. SourceError."""
+        ...
+
+    def forget(self) -> None:
+        """Drop what was measured: the next read measures again."""
         ...
 
 

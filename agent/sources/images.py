@@ -1,0 +1,123 @@
+"""Read guests' disk files, of all defined domains, and the folder that nova keeps them in.
+
+A quiet audit only asks two folders for the time of their last change: disks are
+measured again when their set changed, when a folder came or went, when the last
+measure is old, or after forget(). Until then the very same value is given. A hung
+network mount costs this source's own thread and its reading, never the audit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from agent.errors import SourceUnavailable
+from agent.model import snapshot
+from agent.model.storage import GuestFile, ImageStore, StorageFacts
+from agent.sources.base import Deadline
+from agent.sources.disk_files import measure_disk
+from agent.sources.filesystem import measure
+from agent.sources.image_walk import cache_bytes, walk
+from agent.sources.reader_thread import ReaderThread
+from agent.sources.shared_storage import shared_because
+
+# Files grow without a word. Nothing that is published rests on them but the image cache's reserve in whole GiB, and
+# a measure costs 50 µs a file: nova's own image cache, too, is looked at every 40 minutes only.
+MAX_AGE_S = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """One measure, what it rests on, and when it was taken (monotonic)."""
+
+    disks: frozenset[GuestFile]
+    changed: tuple[int | None, int | None]
+    taken_at: float
+    facts: StorageFacts
+
+
+class Images:
+    """ImageSource of one host. ``instances_path`` and ``cache_path`` as nova has them; ``monotonic`` for tests."""
+
+    name = snapshot.IMAGES
+
+    def __init__(
+        self,
+        instances_path: str,
+        cache_path: str,
+        reader: ReaderThread,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._instances_path = instances_path
+        self._cache_path = cache_path
+        self._reader = reader
+        self._monotonic = monotonic
+        self._last: _Look | None = None
+        self._at = ""
+
+    def read(self, disks: frozenset[GuestFile], deadline: Deadline) -> StorageFacts:
+        """Disk files by path, and the image store: none where the folder cannot be listed.
+
+        Raises SourceUnavailable, naming the file that does not answer by the deadline.
+        """
+        before = self._last
+        try:
+            self._last = self._reader.call(lambda: self._look(disks, before), deadline)
+        except SourceUnavailable as error:
+            raise SourceUnavailable(self.name, f"{self._at or self._instances_path}: {error.message}") from error
+        return self._last.facts
+
+    def forget(self) -> None:
+        """The next read measures."""
+        self._last = None
+
+    def _look(self, disks: frozenset[GuestFile], before: _Look | None) -> _Look:
+        self._at = self._instances_path
+        changed = (_changed_ns(self._instances_path), _changed_ns(self._cache_path))
+        now = self._monotonic()
+        asked_before = before is not None and (before.disks, before.changed) == (disks, changed)
+        if before and asked_before and now - before.taken_at < MAX_AGE_S and self._problems_stand(before.facts):
+            return before
+        return _Look(disks=disks, changed=changed, taken_at=now, facts=self._measure(disks))
+
+    def _problems_stand(self, facts: StorageFacts) -> bool:
+        """Whether the files that could not be measured still cannot, for the same reasons."""
+        for file in facts.disk_files:
+            self._at = file.path
+            if file.problem and measure_disk(GuestFile(path=file.path, format=file.format)) != file:
+                return False
+        return True
+
+    def _measure(self, disks: frozenset[GuestFile]) -> StorageFacts:
+        files = []
+        for disk in sorted(disks, key=lambda disk: (disk.path, disk.format)):
+            self._at = disk.path
+            files.append(measure_disk(disk))
+        self._at = self._instances_path
+        stores = self._stores(frozenset(disk.path for disk in disks))
+        return StorageFacts(disk_files=tuple(files), image_stores=stores)
+
+    def _stores(self, disks: frozenset[str]) -> tuple[ImageStore, ...]:
+        with contextlib.suppress(OSError):
+            store = ImageStore(
+                path=self._instances_path,
+                files=walk(self._instances_path, disks),
+                cache_path=self._cache_path,
+                cache_bytes=cache_bytes(self._instances_path, self._cache_path),
+                # Right after the walk, so that the two fit as well as they can: the audit's own statvfs is of before.
+                filesystem=measure(self._instances_path),
+                shared_because=shared_because(self._instances_path),
+            )
+            return (store,)
+        return ()
+
+
+def _changed_ns(path: str) -> int | None:
+    """When something was made, renamed or removed in that folder; None where it cannot be asked."""
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return None

@@ -1,0 +1,69 @@
+"""Tell whether other hosts may keep their guests in the same folder: then a folder of no guest here is no leftover.
+
+Two signs: the file system is one that several hosts can mount, or nova's own
+register in the folder (``compute_nodes``, host name to its last pass of the image
+cache) names more than one host of the last day. No sign is no proof, so whoever
+removes something looks first.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import time
+from pathlib import Path
+
+# nova.virt.storage_users: a host that has not passed by for a day is gone.
+_DAY_S = 86400.0
+_REGISTER = "compute_nodes"
+_REGISTER_MAX_BYTES = 1 << 20
+_SHARED_TYPES = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "ceph", "glusterfs", "gfs2", "ocfs2", "lustre", "gpfs", "beegfs", "afs", "9p"}
+    | {"virtiofs", "orangefs"}
+)
+_MOUNTS = Path("/proc/self/mountinfo")
+
+
+def shared_because(root: str) -> str:
+    """The sign that ``root`` is shared, in words, or "" where there is none."""
+    kind = filesystem_type(_MOUNTS, os.stat(root).st_dev)
+    # A file system in user space: nearly always one over the network (GlusterFS, Quobyte, MooseFS).
+    if kind in _SHARED_TYPES or kind.startswith("fuse."):
+        return f"its file system is {kind}"
+    hosts = registered_hosts(root, time.time())
+    return f"{_REGISTER} there names the hosts {', '.join(hosts)}" if len(hosts) > 1 else ""
+
+
+def filesystem_type(mountinfo: Path, device: int) -> str:
+    """The type of the mount with that device number, or "" where mountinfo (proc(5)) has none."""
+    wanted = f"{os.major(device)}:{os.minor(device)}"
+    try:
+        lines = mountinfo.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return ""
+    for line in lines:
+        place, _, kind = line.partition(" - ")
+        words = place.split()
+        if len(words) > 2 and words[2] == wanted and kind:
+            return kind.split()[0]
+    return ""
+
+
+def registered_hosts(root: str, now_s: float) -> tuple[str, ...]:
+    """Hosts in nova's register that passed by in the last day, sorted; none where it is not there or not readable."""
+    path = os.path.join(root, _REGISTER)
+    try:
+        status = os.stat(path)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _REGISTER_MAX_BYTES:
+            return ()
+        seen = json.loads(Path(path).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return ()
+    if not isinstance(seen, dict):
+        return ()
+    return tuple(sorted(str(host) for host, at in seen.items() if _is_recent(at, now_s)))
+
+
+def _is_recent(at: object, now_s: float) -> bool:
+    return isinstance(at, (int, float)) and now_s - at < _DAY_S

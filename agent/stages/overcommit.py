@@ -1,0 +1,120 @@
+"""How much room the disks of this host's guests may still take, and what is free once they have taken it.
+
+A disk of which something is not known makes its whole domain unknown, named with
+the reason, and nothing else (scenario 89): the sum then is too low, and says so.
+Sums may be negative: a preallocated raw file takes more than its size. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from agent.model.host import Disk, HostFacts
+from agent.model.settings import Settings
+from agent.model.snapshot import CEPH, FILESYSTEM, IMAGES, LVM, Snapshot
+from agent.model.storage import DiskFile, GuestFile
+from agent.model.units import GIB
+
+_FORMATS = frozenset({"qcow2", "ploop"})
+_UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+# cinder's volume_name_template on NFS and its like; a snapshot's file has its own uuid behind that.
+_BLOCK_STORAGE_FILE = re.compile(f"(.*/)?volume-{_UUID}([.]{_UUID})?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownDomain:
+    """A domain whose over-commit cannot be told, and why."""
+
+    uuid: str
+    name: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverCommit:
+    """Bytes that guests may still write into their disks' files; those of ``unknown`` are not in it."""
+
+    total_bytes: int
+    unknown: tuple[UnknownDomain, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeastDisk:
+    """What is left when every guest has filled its disks; may be negative.
+
+    None where what is free, the domains or their files were not read; ``unknown``
+    names the domains whose part is missing.
+    """
+
+    size_bytes: int | None
+    unknown: tuple[UnknownDomain, ...] = ()
+
+    @property
+    def gib(self) -> int | None:
+        """Whole GiB, cut towards 0 as nova's integer column cuts (hypervisor-audit 3: -3.7 is -3)."""
+        if self.size_bytes is None:
+            return None
+        return self.size_bytes // GIB if self.size_bytes >= 0 else -(-self.size_bytes // GIB)
+
+
+def guest_files(host: HostFacts) -> frozenset[GuestFile]:
+    """The files to measure: disks of all defined domains, running or not, but for those of block storage."""
+    return frozenset(_file(disk) for domain in host.domains for disk in domain.disks if _counts(disk))
+
+
+def over_commit(host: HostFacts, files: Iterable[DiskFile]) -> OverCommit:
+    """Source: hypervisor-audit 3.2. A file that two domains share counts for each, as nova counts it."""
+    measured = {(file.path, file.format): file for file in files}
+    total_bytes = 0
+    unknown = [UnknownDomain(uuid=odd.uuid, name=odd.name, why=odd.reason) for odd in host.odd_domains]
+    for domain in host.domains:
+        found = [_measured(wanted, measured) for wanted in map(_file, filter(_counts, domain.disks))]
+        problems = [f"{file.path}: {file.problem}" for file in found if file.problem]
+        if problems:
+            unknown.append(UnknownDomain(uuid=domain.uuid, name=domain.name, why="; ".join(problems)))
+        else:
+            total_bytes += sum(map(_still_to_come, found))
+    return OverCommit(total_bytes=total_bytes, unknown=tuple(sorted(unknown, key=lambda domain: domain.uuid)))
+
+
+def disk_available_least(snapshot: Snapshot, settings: Settings) -> LeastDisk:
+    """Free bytes of what holds guests' disks, less the over-commit of every domain (hypervisor-audit 3)."""
+    free_bytes, host = _free_bytes(snapshot, settings), snapshot.host.value
+    if free_bytes is None or host is None or not snapshot.fresh(IMAGES):
+        return LeastDisk(size_bytes=None)
+    found = over_commit(host, snapshot.disk_files)
+    return LeastDisk(size_bytes=free_bytes - found.total_bytes, unknown=found.unknown)
+
+
+def _counts(disk: Disk) -> bool:
+    """Local files only: what is on the network is not here, a block device is as large as it is."""
+    return disk.kind == "file" and disk.source is not None and not _BLOCK_STORAGE_FILE.fullmatch(disk.source)
+
+
+def _file(disk: Disk) -> GuestFile:
+    return GuestFile(path=disk.source or "", format=disk.format if disk.format in _FORMATS else "raw")
+
+
+def _measured(wanted: GuestFile, measured: Mapping[tuple[str, str], DiskFile]) -> DiskFile:
+    nothing = DiskFile(
+        path=wanted.path, format=wanted.format, virtual_bytes=None, allocated_bytes=None, problem="was not measured"
+    )
+    return measured.get((wanted.path, wanted.format), nothing)
+
+
+def _still_to_come(file: DiskFile) -> int:
+    left = (file.virtual_bytes or 0) - (file.allocated_bytes or 0)
+    return max(0, left) if file.format == "qcow2" else left
+
+
+def _free_bytes(snapshot: Snapshot, settings: Settings) -> int | None:
+    if settings.images_type == "rbd":
+        pools = snapshot.ceph_pools if snapshot.fresh(CEPH) else ()
+        return next((pool.available_bytes for pool in pools if pool.name == settings.images_rbd_pool), None)
+    if settings.disk_group is not None:
+        group = snapshot.group(settings.disk_group) if snapshot.fresh(LVM) else None
+        return group.free_bytes if group else None
+    files = snapshot.filesystems if snapshot.fresh(FILESYSTEM) else ()
+    return next((fs.available_bytes for fs in files if fs.path == settings.instances_path), None)

@@ -1,0 +1,149 @@
+"""Over-commit of guests' disks and the least room left. Numbers in names are rows of spec/scenarios."""
+
+import dataclasses
+
+import pytest
+
+from agent.model.host import Disk, OddDomain
+from agent.model.snapshot import CEPH, FILESYSTEM, IMAGES, LIBVIRT, LVM
+from agent.model.storage import CephPool, DiskFile, FileSystem, GuestFile, StorageFacts
+from agent.model.units import GIB, MIB
+from agent.stages.overcommit import LeastDisk, disk_available_least, guest_files, over_commit
+from tests.rigs.facts import INSTANCES, domain, failed, good, group, host, lvm_settings, settings, snapshot, uuid
+
+QCOW2, RAW = "/i/1/disk", "/i/2/disk"
+
+
+def disk(source, target="vda", kind="file", form="qcow2"):
+    return Disk(target=target, kind=kind, source=source, format=form)
+
+
+def file(path, virtual, allocated, form="qcow2"):
+    return DiskFile(path=path, format=form, virtual_bytes=virtual, allocated_bytes=allocated)
+
+
+def hidden(path, problem, form="qcow2"):
+    return DiskFile(path=path, format=form, virtual_bytes=None, allocated_bytes=None, problem=problem)
+
+
+def guest(name, *disks):
+    return domain(name, disks=disks)
+
+
+def world(*guests, files=(), free=100 * GIB, **changes):
+    """A host whose file system has ``free`` bytes available."""
+    place = FileSystem(path=INSTANCES, size_bytes=200 * GIB, free_bytes=free + GIB, available_bytes=free)
+    read = snapshot(libvirt=host(*guests), files=StorageFacts(filesystems=(place,)), **changes)
+    return dataclasses.replace(read, storage=(*read.storage, good(IMAGES, StorageFacts(disk_files=tuple(files)))))
+
+
+def test_s88_what_a_qcow2_and_a_raw_disk_may_still_take():
+    guests = (guest("a", disk(QCOW2)), guest("b", disk(RAW, form="raw")))
+    # 5350000000 bytes as they were asked for are 5350031360 in blocks.
+    files = [file(QCOW2, 10 * GIB, 80 * MIB), file(RAW, 10 * GIB, 10 * GIB - 5387418240, "raw")]
+    assert over_commit(host(guests[0]), files).total_bytes == 10653532160
+    assert over_commit(host(guests[1]), files).total_bytes == 5387418240
+    assert over_commit(host(*guests), files).total_bytes == 16040950400
+
+
+def test_s89_a_domain_with_a_disk_that_cannot_be_read_is_named_and_the_rest_counted():
+    problems = {"1": "ENOENT: No such file", "2": "ESTALE: Stale file handle", "3": "EACCES: denied", "5": "EIO: error"}
+    guests = [
+        guest(name, disk(f"/i/{name}/disk"), disk(f"/i/{name}/swap", "vdb")) for name in ("1", "2", "3", "4", "5")
+    ]
+    files = [hidden(f"/i/{name}/disk", problem) for name, problem in problems.items()]
+    files += [file(f"/i/{name}/swap", GIB, 0) for name in problems]
+    files += [file("/i/4/disk", 42949672960, 0), file("/i/4/swap", 0, 0)]
+    found = over_commit(host(*guests), files)
+    assert found.total_bytes == 42949672960
+    assert {unknown.name: unknown.why for unknown in found.unknown} == {
+        name: f"/i/{name}/disk: {problem}" for name, problem in problems.items()
+    }
+    least = disk_available_least(world(*guests, files=files), settings())
+    assert (least.gib, least.unknown) == (60, found.unknown)
+
+
+VOLUME = f"volume-{uuid('v')}"
+ATTACHED = {
+    "over the network": disk(f"pool/{VOLUME}", "vdb", "network", "raw"),
+    "a block device": disk("/dev/disk/by-path/lun-1", "vdb", "block", "raw"),
+    "of a storage pool": disk("default/b.img", "vdb", "volume", "raw"),
+    "a file on NFS": disk(f"/var/lib/nova/mnt/8f0a/{VOLUME}", "vdb", "file", "raw"),
+    "a file on NFS with a snapshot": disk(f"/mnt/8f0a/{VOLUME}.{uuid('s')}", "vdb"),
+    "an empty drive": disk(None, "vdb", "file", "raw"),
+}
+
+
+@pytest.mark.parametrize("attached", ATTACHED.values(), ids=ATTACHED.keys())
+def test_s90_a_disk_of_the_block_storage_service_is_ignored(attached):
+    guests = host(guest("a", disk(QCOW2), attached))
+    assert guest_files(guests) == {GuestFile(path=QCOW2, format="qcow2")}
+    measured = file(attached.source or "", 10 * GIB, 0, attached.format)
+    assert over_commit(guests, [file(QCOW2, 2 * GIB, GIB), measured]).total_bytes == GIB
+
+
+def test_a_file_whose_name_only_begins_like_a_volume_counts():
+    odd = f"/i/{VOLUME}-of-mine"
+    assert guest_files(host(guest("a", disk(odd, form="raw")))) == {GuestFile(path=odd, format="raw")}
+
+
+@pytest.mark.parametrize(("form", "asked"), [("ploop", "ploop"), ("vmdk", "raw"), (None, "raw"), ("raw", "raw")])
+def test_every_other_format_is_measured_as_a_plain_file(form, asked):
+    assert guest_files(host(guest("a", disk("/a", form=form)))) == {GuestFile(path="/a", format=asked)}
+
+
+@pytest.mark.parametrize(("form", "still_to_come"), [("qcow2", 0), ("raw", -4096), ("ploop", -4096)])
+def test_only_a_qcow2_that_takes_more_than_its_size_counts_as_nothing(form, still_to_come):
+    assert (
+        over_commit(host(guest("a", disk("/a", form=form))), [file("/a", 0, 4096, form)]).total_bytes == still_to_come
+    )
+
+
+def test_a_disk_that_another_guest_has_by_another_format_is_measured_for_each():
+    guests = host(guest("a", disk("/a", form="raw")), guest("b", disk("/a")))
+    files = [file("/a", GIB, 0, "raw"), hidden("/a", "not a qcow2 image")]
+    found = over_commit(guests, files)
+    assert (found.total_bytes, [unknown.name for unknown in found.unknown]) == (GIB, ["b"])
+
+
+def test_a_file_that_was_not_measured_and_a_domain_that_was_not_understood_are_unknown():
+    odd = OddDomain(uuid=uuid("odd"), name="odd", reason="no <name>")
+    found = over_commit(host(guest("a", disk("/a")), odd_domains=(odd,)), [])
+    assert {(unknown.name, unknown.why) for unknown in found.unknown} == {
+        ("a", "/a: was not measured"),
+        ("odd", "no <name>"),
+    }
+
+
+@pytest.mark.parametrize(("over_gib", "gib"), [(99.5, 0), (100, 0), (100.5, 0), (103.7, -3), (104, -4), (10, 90)])
+def test_what_is_left_may_be_negative_and_is_cut_towards_zero(over_gib, gib):
+    read = world(guest("a", disk("/a")), files=[file("/a", int(over_gib * GIB), 0)])
+    assert disk_available_least(read, settings()).gib == gib
+
+
+@pytest.mark.parametrize("lost", [FILESYSTEM, LIBVIRT])
+def test_nothing_is_said_of_what_was_not_read(lost):
+    assert disk_available_least(world(lost=[lost]), settings()) == LeastDisk(size_bytes=None)
+
+
+def test_nothing_is_said_while_the_files_were_not_read():
+    read = world()
+    unread = dataclasses.replace(read, storage=(*read.storage[:-1], failed(IMAGES)))
+    assert disk_available_least(unread, settings()).gib is None
+
+
+def test_in_a_volume_group_what_is_free_there_counts():
+    read = world(guest("a", disk("/a", form="raw")), files=[file("/a", GIB, 0, "raw")], lvm=group(20))
+    assert disk_available_least(read, lvm_settings()).gib == 19
+    assert disk_available_least(read, lvm_settings(images_volume_group="gone")).gib is None
+    assert disk_available_least(world(lost=[LVM]), lvm_settings()).gib is None
+
+
+def test_in_ceph_what_the_pool_can_still_take_counts():
+    pool = CephPool(name="vms", cluster_bytes=90 * GIB, available_bytes=30 * GIB, used_bytes=GIB)
+    read = world()
+    chosen = settings(images_type="rbd", images_rbd_pool="vms")
+    assert disk_available_least(read, chosen).gib is None
+    read = dataclasses.replace(read, storage=(*read.storage, good(CEPH, StorageFacts(ceph_pools=(pool,)))))
+    assert disk_available_least(read, chosen).gib == 30
+    assert disk_available_least(read, settings(images_type="rbd", images_rbd_pool="other")).gib is None
