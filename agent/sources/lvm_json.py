@@ -178,7 +178,7 @@ def _volume(
         size_bytes=_number(row, "lv_size", f"{group.name}/{name}"),
         extent_bytes=extents * group.extent_bytes,
         pool=_bare(_field(row, "pool_lv")) or None if _field(row, "segtype") in _IN_POOL else None,
-        origin=_bare(_field(row, "origin")) or None,
+        origin=parents.origin_of(name),
         parent=parents.of(name) if hidden else None,
         role=_field(row, "lv_role"),
         hidden=hidden,
@@ -192,7 +192,9 @@ class _Parents:
 
     def __init__(self, segments: Mapping[str, list[Row]], areas: Mapping[str, tuple[_Area, ...]]) -> None:
         self._named: dict[str, str] = {}
+        self._on_it: dict[str, set[str]] = defaultdict(set)
         self._users: dict[str, set[str]] = defaultdict(set)
+        self._origins: dict[str, str] = {}
         self._pools: list[str] = []
         self._spares: set[str] = set()
         for name, rows in segments.items():
@@ -201,8 +203,10 @@ class _Parents:
     def _note(self, name: str, row: Row, areas: Iterable[_Area]) -> None:
         if parent := _bare(_field(row, "lv_parent")):
             self._named[name] = parent
-        links = {_field(row, "origin"), _field(row, "pool_lv"), *(area.device for area in areas)}
-        for link in links - {""}:
+        self._origins[name] = origin = _field(row, "origin")
+        for area in areas:
+            self._on_it[_bare(area.device)].add(name)
+        for link in {origin, _field(row, "pool_lv")} - {""}:
             self._users[_bare(link)].add(name)
         if _field(row, "segtype") in _POOLS:
             self._pools.append(name)
@@ -210,11 +214,22 @@ class _Parents:
             self._spares.add(name)
 
     def of(self, name: str) -> str | None:
-        """Its parent; of several that lie on it (pvmove) and of the pools that share the spare, the first by name."""
+        """Its parent; of several that lie on it (pvmove) and of the pools that share the spare, the first by name.
+
+        What lies on it goes before what only names it: a cached thin volume may have snapshots.
+        """
         if parent := self._named.get(name):
             return parent
-        users = self._users.get(name, set()) - {name}
-        return min(users or (self._pools if name in self._spares else ()), default=None)
+        for users in (self._on_it.get(name, set()), self._users.get(name, set())):
+            if others := users - {name}:
+                return min(others)
+        return min(self._pools, default=None) if name in self._spares else None
+
+    def origin_of(self, name: str) -> str | None:
+        """What it is a snapshot of: not its own hidden part, which lvm2 also calls the origin of a cache."""
+        origin = self._origins[name]
+        is_part = origin.startswith("[") and self.of(_bare(origin)) == name
+        return None if is_part else _bare(origin) or None
 
 
 def _areas(path: str, segments: list[Row]) -> tuple[_Area, ...]:

@@ -1,0 +1,160 @@
+"""Write whose every byte of the host's storage is: rows that add up to the size of each store.
+
+What is taken now is shown here, by what lvm2 says is written; the books count what
+is owed (agent/resources/volumes.py), so a thin volume may be less here than there.
+Where lvm2 cannot say how full a pool is, all that it owes counts as written. Pure.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from agent.model.report import StorageRow
+from agent.model.settings import Settings
+from agent.model.snapshot import Snapshot
+from agent.model.storage import ThinPool, Volume, VolumeGroup
+from agent.resources.guests import guests_of
+from agent.resources.thin import in_proportion
+from agent.resources.volumes import OwnedVolume, OwnerKind, owners
+
+FREE = "free"
+# The roles that lvm2 gives the volume on which a thin pool's data lies; raid legs below it have roles of their own.
+_POOL_DATA = frozenset({"thin", "pool", "data"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Some bytes of a group, and the volume whose owner's they are."""
+
+    volume: Volume
+    what: str
+    size_bytes: int
+
+
+def storage_ledger(snapshot: Snapshot, settings: Settings) -> tuple[StorageRow, ...]:  # noqa: ARG001 - for the files
+    """Rows of every store that was read: volume groups first."""
+    return volume_group_rows(snapshot)
+
+
+def volume_group_rows(snapshot: Snapshot) -> tuple[StorageRow, ...]:
+    """Rows of each volume group, sorted by owner and then by what it is, its free extents last.
+
+    They add up to the group's size, as its volumes' extents and free extents do (hypervisor-audit 3.4).
+    """
+    if not snapshot.groups:
+        return ()
+    guests = guests_of(snapshot)
+    owned: dict[str, list[OwnedVolume]] = defaultdict(list)
+    for found in owners(snapshot, guests):
+        owned[found.volume.group].append(found)
+    fills = {pool.path: pool for pool in snapshot.thin_pools}
+    return tuple(
+        row for group in snapshot.groups for row in _group_rows(group, owned[group.name], fills, guests.instance_uuids)
+    )
+
+
+def _group_rows(
+    group: VolumeGroup, owned: Sequence[OwnedVolume], fills: Mapping[str, ThinPool], instances: frozenset[str]
+) -> list[StorageRow]:
+    by_path = {found.volume.path: found for found in owned}
+    parts = _parts([found.volume for found in owned], fills)
+    rows = sorted(
+        (_row(group, part, by_path, instances) for part in parts if part.size_bytes),
+        key=lambda row: (row.owner_kind, row.owner, row.what),
+    )
+    rows.append(
+        StorageRow(
+            store=f"vg {group.name}",
+            owner_kind=FREE,
+            owner="",
+            what="free extents",
+            size_bytes=group.free_bytes,
+            source=f"lvm {group.name}",
+            store_bytes=group.size_bytes,
+        )
+    )
+    return rows
+
+
+def _row(group: VolumeGroup, part: _Part, by_path: Mapping[str, OwnedVolume], instances: frozenset[str]) -> StorageRow:
+    found = by_path[part.volume.path]
+    owner = by_path[found.serves] if found.serves else found
+    # A guest may use volumes that are not named after it: it is the cloud's all the same.
+    is_instance = owner.kind is OwnerKind.DOMAIN and owner.owner_uuid in instances
+    return StorageRow(
+        store=f"vg {group.name}",
+        owner_kind=(OwnerKind.INSTANCE if is_instance else owner.kind).value,
+        owner=owner.owner_uuid or owner.volume.path,
+        what=part.what,
+        size_bytes=part.size_bytes,
+        source=f"lvm {part.volume.path}",
+        store_bytes=group.size_bytes,
+    )
+
+
+def _parts(volumes: Sequence[Volume], fills: Mapping[str, ThinPool]) -> Iterator[_Part]:
+    """Every volume's own extents once; those of a thin pool's data are split by what is written."""
+    by_name = {volume.name: volume for volume in volumes}
+    inside: dict[str, list[Volume]] = defaultdict(list)
+    data: dict[str, int] = defaultdict(int)
+    for volume in volumes:
+        if volume.segment_type == "thin" and volume.pool is not None:
+            inside[volume.pool].append(volume)
+        pool = _pool_of_data(volume, by_name) if volume.hidden and volume.extent_bytes else None
+        if pool is None:
+            yield _Part(volume, _described(volume), volume.extent_bytes)
+        else:
+            data[pool.name] += volume.extent_bytes
+    for name, size_bytes in data.items():
+        pool = by_name[name]
+        yield from _pool_parts(pool, size_bytes, inside[name], fills.get(pool.path))
+
+
+def _pool_of_data(volume: Volume, by_name: Mapping[str, Volume]) -> Volume | None:
+    """The thin pool of whose data this hidden volume is a part, at any depth."""
+    seen: set[str] = set()
+    part: Volume | None = volume
+    while part is not None and part.hidden and part.parent is not None and part.name not in seen:
+        parent = by_name.get(part.parent)
+        if parent is not None and parent.segment_type == "thin-pool" and set(part.role.split(",")) >= _POOL_DATA:
+            return parent
+        seen.add(part.name)
+        part = parent
+    return None
+
+
+def _pool_parts(pool: Volume, data_bytes: int, inside: Sequence[Volume], fill: ThinPool | None) -> Iterator[_Part]:
+    room = min(pool.size_bytes, data_bytes)
+    percent = None if fill is None else fill.data_percent
+    promised = sum(volume.size_bytes for volume in inside)
+    given = min(room, promised if percent is None else round(room * percent / 100))
+    shares = in_proportion(given, _weights(inside, fill))
+    unsure = " (at most: not known how full)" if percent is None else ""
+    for volume, share in zip(inside, shares, strict=True):
+        yield _Part(volume, f"thin volume {volume.name} in {pool.name}{unsure}", share)
+    yield _Part(pool, f"given out by thin pool {pool.name} to no volume", given - sum(shares))
+    yield _Part(pool, f"free room of thin pool {pool.name}", room - given)
+    yield _Part(pool, f"copies or cache of the data of thin pool {pool.name}", data_bytes - room)
+
+
+def _weights(inside: Sequence[Volume], fill: ThinPool | None) -> list[int]:
+    """What each volume has written, where lvm2 knows that of all, else their sizes.
+
+    Weights, since they never add up: snapshots share blocks, and lvm2 rounds to 1/10,000 of a size.
+    """
+    mapped = dict(fill.mapped) if fill else {}
+    written = [mapped[volume.name] for volume in inside if volume.name in mapped]
+    if len(written) == len(inside) and any(written):
+        return written
+    return [volume.size_bytes for volume in inside]
+
+
+def _described(volume: Volume) -> str:
+    if volume.hidden:
+        role = " ".join(word for word in volume.role.split(",") if word not in ("", "private")) or "part"
+        return f"{role} {volume.name} of {volume.parent}" if volume.parent else f"{role} {volume.name}"
+    if volume.origin is not None:
+        return f"snapshot {volume.name} of {volume.origin}"
+    return f"{volume.segment_type} volume {volume.name}".lstrip()

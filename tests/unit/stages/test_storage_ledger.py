@@ -1,0 +1,277 @@
+"""Whose every byte of a volume group is: rows of each cause, and the law that they add up to the group."""
+
+from __future__ import annotations
+
+import pathlib
+from collections import defaultdict
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.model.host import Disk
+from agent.model.report import StorageRow
+from agent.model.snapshot import LIBVIRT, LVM, STATE, Snapshot
+from agent.model.storage import StorageFacts, ThinPool, Volume
+from agent.model.units import GIB
+from agent.sources.lvm_json import parse_groups, parse_storage
+from agent.stages.storage_ledger import storage_ledger, volume_group_rows
+from tests.rigs.facts import (
+    domain,
+    filesystem,
+    good,
+    group,
+    host,
+    instance,
+    lvm_settings,
+    snapshot,
+    state,
+    uuid,
+    volume,
+    without,
+)
+
+RECORDED = pathlib.Path(__file__).parents[2] / "rigs" / "lvm_recorded"
+EXTENT = 4 * 1024 * 1024
+HERE, OTHER, GONE = uuid("i1"), uuid("i2"), uuid("gone")
+NOVA = state(instance("i1"), instance("i2"))
+
+
+def rows_of(*volumes: Volume, size_gib: int = 100, pools: tuple[ThinPool, ...] = ()) -> list[tuple[str, str, str, int]]:
+    """(owner kind, owner, what, GiB) of each row."""
+    world = snapshot(nova=NOVA, lvm=replace(group(size_gib, *volumes), thin_pools=pools))
+    rows = volume_group_rows(world)
+    assert_complete(rows)
+    assert all(row.size_bytes % GIB == 0 for row in rows)
+    return [(row.owner_kind, row.owner, row.what, row.size_bytes // GIB) for row in rows]
+
+
+def assert_complete(rows: tuple[StorageRow, ...]) -> None:
+    by_store: dict[tuple[str, int], int] = defaultdict(int)
+    for row in rows:
+        by_store[row.store, row.store_bytes] += row.size_bytes
+    assert all(found == size for (_, size), found in by_store.items())
+    assert len(by_store) == len({row.store for row in rows})
+
+
+def pool(size: int, *inside: Volume, copies: int = 1) -> tuple[Volume, ...]:
+    head = Volume(group="vg0", name="tpool", uuid="tpool", size_bytes=size * GIB, extent_bytes=0,
+                  segment_type="thin-pool")  # fmt: skip
+    names = ["tpool_tdata"] if copies == 1 else [f"tpool_tdata_rimage_{leg}" for leg in range(copies)]
+    legs = [part(name, "tpool_tdata" if copies > 1 else "tpool", size, "private,raid,image") for name in names]
+    data = part("tpool_tdata", "tpool", 0 if copies > 1 else size, "private,thin,pool,data")
+    return (head, data, *(legs if copies > 1 else ()), part("tpool_tmeta", "tpool", 1, "private,thin,pool,metadata"),
+            part("lvol0_pmspare", "tpool", 1, "private,pool,spare"), *inside)  # fmt: skip
+
+
+def part(name: str, parent: str, size: int, role: str) -> Volume:
+    return replace(volume(name, size), parent=parent, hidden=True, role=role)
+
+
+def thin(name: str, size: int, **fields: object) -> Volume:
+    return Volume(group="vg0", name=name, uuid=name, size_bytes=size * GIB, extent_bytes=0, pool="tpool",
+                  segment_type="thin", **fields)  # type: ignore[arg-type]  # fmt: skip
+
+
+def fill(size: int, percent: float | None, **mapped: int) -> tuple[ThinPool, ...]:
+    """``mapped`` in GiB; one underscore stands for each dash of a name."""
+    return (
+        ThinPool(
+            group="vg0",
+            name="tpool",
+            size_bytes=size * GIB,
+            metadata_bytes=GIB,
+            data_percent=percent,
+            metadata_percent=percent,
+            mapped=tuple(sorted((name, written * GIB) for name, written in mapped.items())),
+        ),
+    )
+
+
+METADATA = [
+    ("thin-pool", "vg0/tpool", "pool spare lvol0_pmspare of tpool", 1),
+    ("thin-pool", "vg0/tpool", "thin pool metadata tpool_tmeta of tpool", 1),
+]
+
+
+def test_each_cause_is_a_row() -> None:
+    found = rows_of(
+        replace(volume(f"{HERE}_disk", 10), segment_type="linear"),
+        replace(volume("before", 2), origin=f"{HERE}_disk", segment_type="linear"),
+        replace(volume(f"{GONE}_disk", 3), segment_type="linear"),
+        replace(volume(f"volume-{uuid('v')}", 4), segment_type="striped"),
+        replace(volume("by-hand", 0), segment_type="raid1"),
+        part("by-hand_rimage_0", "by-hand", 5, "private,raid,image"),
+        part("by-hand_rimage_1", "by-hand", 5, "private,raid,image"),
+    )
+    assert found == [
+        ("block-storage", f"vg0/volume-{uuid('v')}", f"striped volume volume-{uuid('v')}", 4),
+        ("foreign", "vg0/by-hand", "raid image by-hand_rimage_0 of by-hand", 5),
+        ("foreign", "vg0/by-hand", "raid image by-hand_rimage_1 of by-hand", 5),
+        ("instance", HERE, f"linear volume {HERE}_disk", 10),
+        ("instance", HERE, f"snapshot before of {HERE}_disk", 2),
+        ("orphaned", GONE, f"linear volume {GONE}_disk", 3),
+        ("free", "", "free extents", 71),
+    ]
+
+
+@pytest.mark.parametrize(("known", "kind"), [(True, "instance"), (False, "domain")])
+def test_a_guests_other_volume_is_the_clouds_if_the_guest_is(known: bool, kind: str) -> None:
+    used = Disk(target="vda", kind="block", source="/dev/vg0/by-hand")
+    world = snapshot(
+        nova=state(instance("i1")) if known else state(),
+        libvirt=host(domain("i1", disks=(used,))),
+        lvm=group(20, volume("by-hand", 5)),
+    )
+    (row, _) = volume_group_rows(world)
+    assert (row.owner_kind, row.owner, row.source) == (kind, HERE, "lvm vg0/by-hand")
+
+
+def test_a_thin_pool_is_split_by_what_is_written() -> None:
+    inside = pool(40, thin("a", 100), thin(f"{HERE}_disk", 30), thin(f"{OTHER}_disk", 30))
+    found = rows_of(*inside, pools=fill(40, 50.0, a=4, **{f"{HERE}_disk": 15, f"{OTHER}_disk": 1}))
+    assert (
+        found
+        == [
+            ("foreign", "vg0/a", "thin volume a in tpool", 4),
+            ("instance", HERE, f"thin volume {HERE}_disk in tpool", 15),
+            ("instance", OTHER, f"thin volume {OTHER}_disk in tpool", 1),
+            ("thin-pool", "vg0/tpool", "free room of thin pool tpool", 20),
+            *METADATA,
+            ("free", "", "free extents", 58),
+        ][: len(found)]
+    )
+    assert len(found) == 7
+
+
+def test_blocks_that_snapshots_share_are_split() -> None:
+    snap = thin("before", 30, origin=f"{HERE}_disk")
+    found = rows_of(*pool(40, thin(f"{HERE}_disk", 30), snap), pools=fill(40, 50.0, before=20, **{f"{HERE}_disk": 20}))
+    assert found[:3] == [
+        ("instance", HERE, f"thin volume {HERE}_disk in tpool", 10),
+        ("instance", HERE, "thin volume before in tpool", 10),
+        ("thin-pool", "vg0/tpool", "free room of thin pool tpool", 20),
+    ]
+
+
+def test_a_pool_whose_fill_is_unknown_counts_as_written_what_it_owes() -> None:
+    found = rows_of(*pool(40, thin(f"{HERE}_disk", 30)), pools=fill(40, None))
+    assert found[:2] == [
+        ("instance", HERE, f"thin volume {HERE}_disk in tpool (at most: not known how full)", 30),
+        ("thin-pool", "vg0/tpool", "free room of thin pool tpool", 10),
+    ]
+
+
+def test_one_volume_that_lvm2_does_not_know_about_makes_sizes_count() -> None:
+    found = rows_of(
+        *pool(40, thin(f"{HERE}_disk", 30), thin(f"{OTHER}_disk", 10)), pools=fill(40, 50.0, **{f"{HERE}_disk": 1})
+    )
+    assert [size for *_, size in found[:3]] == [15, 5, 20]
+
+
+def test_what_a_pool_gave_to_nobody_is_the_pools() -> None:
+    found = rows_of(*pool(40), pools=fill(40, 25.0))
+    assert found[:2] == [
+        ("foreign", "vg0/tpool", "free room of thin pool tpool", 30),
+        ("foreign", "vg0/tpool", "given out by thin pool tpool to no volume", 10),
+    ]
+
+
+def test_copies_of_a_pools_data_are_told_apart() -> None:
+    found = rows_of(*pool(40, thin(f"{HERE}_disk", 30), copies=2), pools=fill(40, 0.0, **{f"{HERE}_disk": 0}))
+    assert found[:2] == [
+        ("thin-pool", "vg0/tpool", "copies or cache of the data of thin pool tpool", 40),
+        ("thin-pool", "vg0/tpool", "free room of thin pool tpool", 40),
+    ]
+
+
+def test_the_pool_of_block_storage_is_its_down_to_the_free_room() -> None:
+    theirs = [replace(v, name=v.name.replace("tpool", "vg0-pool"), parent=v.parent and "vg0-pool") for v in pool(40)]
+    assert {kind for kind, *_ in rows_of(*theirs)} == {"block-storage", "free"}
+
+
+@pytest.mark.parametrize("name", ["every_kind", "missing_disk", "two_groups"])
+def test_recorded_groups_add_up(name: str) -> None:
+    groups = parse_groups((RECORDED / f"{name}.vgs.json").read_text())
+    facts = parse_storage((RECORDED / f"{name}.lvs.json").read_text(), groups)
+    rows = volume_group_rows(snapshot(lvm=facts))
+    assert_complete(rows)
+    assert {row.store: row.store_bytes for row in rows} == {f"vg {found.name}": found.size_bytes for found in groups}
+    free = {row.store: row.size_bytes for row in rows if row.owner_kind == "free"}
+    assert free == {f"vg {found.name}": found.free_bytes for found in groups}
+
+
+def test_hidden_volumes_are_named_with_what_they_serve() -> None:
+    groups = parse_groups((RECORDED / "every_kind.vgs.json").read_text())
+    facts = parse_storage((RECORDED / "every_kind.lvs.json").read_text(), groups)
+    said = {row.what: (row.owner, row.size_bytes // EXTENT) for row in volume_group_rows(snapshot(lvm=facts))}
+    assert said["pvmove pvmove0 of moved"] == ("vg0/moved", 6)
+    assert said["cache pool metadata cp_cpool_cmeta of cp_cpool"] == ("vg0/c", 1)
+    assert said["mirror log m_mlog of m"] == ("vg0/m", 1)
+
+
+def test_without_lvm_there_are_no_rows() -> None:
+    assert storage_ledger(without(snapshot(), LVM), lvm_settings()) == ()
+
+
+def test_without_the_other_books_the_bytes_are_still_all_there() -> None:
+    world = snapshot(nova=NOVA, lvm=group(20, volume(f"{HERE}_disk", 5), volume("x", 1)))
+    for lost in (STATE, LIBVIRT):
+        rows = volume_group_rows(without(world, lost))
+        assert_complete(rows)
+        assert "unknown" in {row.owner_kind for row in rows}
+
+
+# Few names, so that pools, parents and origins meet, and rings and self-reference come up.
+names = st.sampled_from([f"{HERE}_disk", f"{GONE}_disk", f"volume-{GONE}", "vg0-pool", "a", "b", "c", "d"])
+links = st.none() | names
+volumes = st.builds(
+    Volume,
+    group=st.sampled_from(["vg0", "vg1"]),
+    name=names,
+    uuid=st.just("u"),
+    size_bytes=st.integers(0, 99),
+    extent_bytes=st.integers(0, 99),
+    pool=links,
+    origin=links,
+    parent=links,
+    hidden=st.booleans(),
+    role=st.sampled_from(["", "public", "private,thin,pool,data", "private,raid,image"]),
+    segment_type=st.sampled_from(["linear", "thin", "thin-pool"]),
+)
+fills = st.builds(
+    ThinPool,
+    group=st.sampled_from(["vg0", "vg1"]),
+    name=names,
+    size_bytes=st.integers(0, 99),
+    metadata_bytes=st.just(1),
+    data_percent=st.none() | st.floats(0, 100),
+    metadata_percent=st.none(),
+    mapped=st.dictionaries(names, st.integers(0, 99)).map(lambda found: tuple(sorted(found.items()))),
+)
+
+
+def random_world(found: list[Volume], pools: list[ThinPool], frees: tuple[int, int]) -> Snapshot:
+    groups = []
+    for name, free in zip(("vg0", "vg1"), frees, strict=True):
+        size = sum(one.extent_bytes for one in found if one.group == name) + free
+        groups.append(replace(group(1, name=name).groups[0], size_bytes=size, free_bytes=free))
+    facts = StorageFacts(groups=tuple(groups), volumes=tuple(found), thin_pools=tuple(pools))
+    return replace(snapshot(nova=NOVA), storage=(good(LVM, facts), good("filesystem", filesystem())))
+
+
+@given(
+    st.lists(volumes, max_size=12, unique_by=lambda found: found.path),
+    st.lists(fills, max_size=3, unique_by=lambda found: found.path),
+    st.tuples(st.integers(0, 99), st.integers(0, 99)),
+)
+def test_the_rows_of_a_group_are_its_size_whatever_is_in_it(
+    found: list[Volume], pools: list[ThinPool], frees: tuple[int, int]
+) -> None:
+    rows = volume_group_rows(random_world(found, pools, frees))
+    assert_complete(rows)
+    assert all(row.size_bytes > 0 for row in rows if row.owner_kind != "free")
+    assert tuple(row.size_bytes for row in rows if row.owner_kind == "free") == frees
+    turned = volume_group_rows(random_world(found[::-1], pools[::-1], frees))
+    assert turned == rows
