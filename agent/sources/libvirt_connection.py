@@ -1,4 +1,4 @@
-"""Open libvirt read-only, and tell a lost connection from an answer that is an error.
+"""Open libvirt, and tell a lost connection from an answer that is an error.
 
 The binding prints every error to stderr unless a handler is registered, and
 the event loop must be registered before the first open: a connection opened
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+from collections.abc import Callable
 from urllib.parse import unquote, urlsplit
 
 import libvirt
@@ -44,9 +45,18 @@ def open_read_only(uri: str) -> libvirt.virConnect:
     waits for. Raises libvirt.libvirtError, and SourceUnavailable where the test
     driver's file cannot be opened.
     """
+    return _opened(uri, libvirt.openReadOnly)
+
+
+def open_read_write(uri: str) -> libvirt.virConnect:
+    """The same with the right to change, which some questions need; a user may lack it."""
+    return _opened(uri, libvirt.open)
+
+
+def _opened(uri: str, opener: Callable[[str], libvirt.virConnect]) -> libvirt.virConnect:
     silence()
     _check_test_file(uri)
-    connection = libvirt.openReadOnly(uri)
+    connection = opener(uri)
     # The test driver has none, nor has a process without the event loop: the reader's deadline remains.
     with contextlib.suppress(libvirt.libvirtError):
         connection.setKeepAlive(_KEEPALIVE_INTERVAL_S, _KEEPALIVE_COUNT)

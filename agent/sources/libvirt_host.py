@@ -1,4 +1,4 @@
-"""Read the host from libvirt and /proc/meminfo: CPUs, memory, NUMA cells and all defined guests.
+"""Read the host from libvirt, /proc and /sys: CPUs, memory, NUMA cells, devices, all defined guests, what it can do.
 
 Few bulk calls: one list, one STATE statistics call, and the XML of those
 domains only that the cache does not vouch for. No statistics group but STATE:
@@ -15,27 +15,30 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import libvirt
 from oslo_log import log as logging
 
 from agent.errors import SourceError, SourceInconsistent, SourceUnavailable, SourceUnsupported
-from agent.model.capabilities import Capabilities, HostCpu
+from agent.model.devices import Devices
 from agent.model.host import Cpu, Domain, DomainState, HostFacts, OddDomain
-from agent.sources import libvirt_connection
+from agent.sources import kernel_files, libvirt_connection
 from agent.sources.base import Deadline
+from agent.sources.capability_questions import GuestChoice
 from agent.sources.domain_cache import DomainCache
 from agent.sources.domain_texts import DomainTexts
-from agent.sources.libvirt_xml import HostTopology, parse_capabilities
+from agent.sources.libvirt_capabilities import Asker
+from agent.sources.libvirt_devices import DeviceListing
+from agent.sources.libvirt_nature import Nature, learn
 from agent.sources.meminfo import used_mib
 from agent.sources.reader_thread import ReaderThread
+from agent.sources.topology_xml import HostTopology
 
 LOG = logging.getLogger(__name__)
 
 _STATES = tuple(DomainState)
-_SLOW_CAPABILITIES_S = 2.0
 _CLOSE_WAIT_S = 1.0
 
 SIMULATED = (
@@ -47,26 +50,20 @@ SIMULATED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostPlace:
-    """Which libvirt, and where /proc is.
+    """Which libvirt, and where /proc and /sys are.
 
     ``host`` is ``[DEFAULT] host``: the node name where the driver is the test
     driver, and nowhere else. ``capabilities_wait_s`` is how long a read waits
-    for slow capabilities before it goes on without them.
+    for slow capabilities before it goes on without them. ``guests`` is what the
+    operator chose for guests, which decides what is asked about them.
     """
 
     uri: str
     host: str
+    guests: GuestChoice = field(default_factory=GuestChoice)
     proc_root: Path = Path("/proc")
+    sys_root: Path = Path("/sys")
     capabilities_wait_s: float = 1.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Nature:
-    """What does not change while a connection lasts, and may take seconds to ask for."""
-
-    topology: HostTopology
-    hypervisor_version: int
-    capabilities: Capabilities
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +82,7 @@ class _Session:
         self.connection = connection
         self.driver: str = connection.getType()
         self.libvirt_version: int = connection.getLibVersion()
-        self.nature: _Nature | None = None
+        self.nature: Nature | None = None
 
 
 class LibvirtHost:
@@ -99,6 +96,7 @@ class LibvirtHost:
         self._capability_reader = capability_reader
         self._cache = DomainCache()
         self._texts = DomainTexts()
+        self._devices = DeviceListing()
         self._session: _Session | None = None
         self._hostname: str | None = None
         self._ignored_hostname: str | None = None
@@ -119,8 +117,9 @@ class LibvirtHost:
             raise self._named(error) from error
 
     def forget(self) -> None:
-        """Read every domain again, and the capabilities."""
+        """Read every domain and device again, and the capabilities."""
         self._cache.forget()
+        self._devices.forget()
         session = self._session
         if session is not None:
             session.nature = None
@@ -139,6 +138,10 @@ class LibvirtHost:
     def domain_changed(self, domain_uuid: str) -> None:
         """An event named this domain: its XML is read again. From any thread."""
         self._cache.changed(domain_uuid)
+
+    def device_changed(self, name: str) -> None:
+        """An event named this device of the host: its XML is read again. From any thread."""
+        self._devices.changed(name)
 
     def events_up(self) -> None:
         """Events arrive from now on, so that cached domains may be believed. From any thread."""
@@ -171,6 +174,7 @@ class LibvirtHost:
             self._drop()
         if self._session is None:
             self._cache.forget()
+            self._devices.forget()
             self._session = _Session(libvirt_connection.open_read_only(self._place.uri))
         return self._session
 
@@ -183,8 +187,9 @@ class LibvirtHost:
         memory_mib = int(session.connection.getInfo()[1])
         node = self._node(session)
         domains = self._domains(session)
-        nature = self._nature(session)
+        nature = self._nature(session, node.online)
         topology = nature.topology if nature else HostTopology()
+        devices, unknown_because = self._read_devices(session.connection)
         return HostFacts(
             hostname=self._first_hostname(node.hostname),
             driver=session.driver,
@@ -198,6 +203,11 @@ class LibvirtHost:
             odd_domains=tuple(one for one in domains if isinstance(one, OddDomain)),
             simulated=node.simulated,
             capabilities=nature.capabilities if nature else None,
+            devices=devices,
+            devices_unknown_because=unknown_because,
+            kernel_parameters=kernel_files.module_parameters(self._place.sys_root),
+            uptime_s=kernel_files.uptime_s(self._place.proc_root),
+            load=kernel_files.load(self._place.proc_root),
         )
 
     def _node(self, session: _Session) -> _Node:
@@ -245,13 +255,27 @@ class LibvirtHost:
             reason = f"domain {handle.name()}: {error.get_error_message()}"
             return OddDomain(uuid=handle.UUIDString(), name=handle.name(), reason=reason)
 
-    def _nature(self, session: _Session) -> _Nature | None:
-        """Capabilities and version, or None while they are still being asked for."""
-        if session.nature is None:
+    def _read_devices(self, connection: libvirt.virConnect) -> tuple[Devices | None, str]:
+        """The devices, or why they are not known. Raises libvirt.libvirtError on a lost connection."""
+        try:
+            return self._devices.read(connection), ""
+        except libvirt.libvirtError as error:
+            # Another daemon may serve the devices: that it is down loses them alone, whatever the error's code says.
+            if not libvirt_connection.is_alive(connection):
+                raise
+            return None, error.get_error_message() or str(error)
+
+    def _nature(self, session: _Session, online: tuple[bool, ...]) -> Nature | None:
+        """Capabilities and version, or None while they are being asked for the first time."""
+        if session.nature is None or not session.nature.still_holds(online, time.monotonic()):
+            asker = Asker(
+                connection=session.connection, driver=session.driver, uri=self._place.uri, choice=self._place.guests
+            )
+            allowed = Deadline.after(self._place.capabilities_wait_s)
             try:
-                self._capability_reader.call(lambda: _learn(session), Deadline.after(self._place.capabilities_wait_s))
+                self._capability_reader.call(lambda: _learn(session, asker, online), allowed)
             except SourceUnavailable:
-                return None
+                LOG.debug("libvirt's capabilities are still being asked for", extra={"uri": self._place.uri})
         return session.nature
 
 
@@ -267,7 +291,14 @@ def test_driver_node(connection: libvirt.virConnect, host: str) -> _Node:
 def _cpus(online: tuple[bool, ...], topology: HostTopology) -> tuple[Cpu, ...]:
     places = {place.id: place for place in topology.places}
     return tuple(
-        Cpu(id=cpu_id, online=is_online, core=place.core, socket=place.socket, cell=place.cell)
+        Cpu(
+            id=cpu_id,
+            online=is_online,
+            # Of a CPU that is offline some versions of libvirt say socket 0.
+            core=place.core if is_online else None,
+            socket=place.socket if is_online else None,
+            cell=place.cell,
+        )
         if (place := places.get(cpu_id))
         else Cpu(id=cpu_id, online=is_online)
         for cpu_id, is_online in enumerate(online)
@@ -306,20 +337,5 @@ def _one_state(handle: libvirt.virDomain) -> int | None:
         raise
 
 
-def _learn(session: _Session) -> None:
-    """Ask for what takes seconds after a daemon's start: it probes each QEMU binary (4 s, measured)."""
-    started = time.monotonic()
-    xml = session.connection.getCapabilities()
-    version = int(session.connection.getVersion())
-    took_s = time.monotonic() - started
-    if took_s > _SLOW_CAPABILITIES_S:
-        LOG.warning(
-            "libvirt's capabilities were slow: it probes QEMU again where it finds its cache stale,"
-            " at every call if its user cannot open /dev/kvm",
-            extra={"seconds": round(took_s, 1)},
-        )
-    session.nature = _Nature(
-        topology=parse_capabilities(xml),
-        hypervisor_version=version,
-        capabilities=Capabilities(host_cpu=HostCpu(arch="")),
-    )
+def _learn(session: _Session, asker: Asker, online: tuple[bool, ...]) -> None:
+    session.nature = learn(asker, online)

@@ -1,0 +1,197 @@
+"""Ask libvirt what the host's CPU and its emulators can do, once per connection.
+
+Domain capabilities are refused on a read-only connection, so they are asked
+over one of their own that lives as long as the questions do. All calls may take
+seconds after a daemon's start: run this on a thread that nobody waits for.
+
+A part that cannot be had is a MissingPart with libvirt's reason, and the others
+stand. Only a lost connection fails the whole.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+from xml.etree import ElementTree as ET
+
+import libvirt
+
+from agent.errors import SourceError
+from agent.model.capabilities import Capabilities, DomainCapabilities, HostCpu, MissingPart
+from agent.sources import libvirt_connection
+from agent.sources.capabilities_xml import Guest, expanded_features, guests, host_cpu, host_question, model_question
+from agent.sources.capability_questions import GuestChoice, MachineQuestion, machine_questions, models_to_ask
+from agent.sources.domain_capabilities_xml import parse_domain_capabilities
+
+HOST_CPU = "host CPU"
+HOST_FEATURES = "host CPU features"
+GUESTS = "guests"
+DOMAIN = "domain capabilities"
+VERSION = "hypervisor version"
+
+# It would read the file of a test:///path again, 1 s for 1000 guests, to say that it has no such call.
+_WITHOUT_DOMAIN_CAPABILITIES = frozenset({"TEST"})
+
+T = TypeVar("T")
+
+
+def model_part(model: str) -> str:
+    """The name of a CPU model's features as a missing part."""
+    return f"features of CPU model {model}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asker:
+    """Whom to ask: the connection, its URI to open a read-write one, and what the operator chose for guests."""
+
+    connection: libvirt.virConnect
+    driver: str
+    uri: str
+    choice: GuestChoice
+
+
+class _Missing:
+    """The parts that could not be had so far."""
+
+    def __init__(self) -> None:
+        self.parts: list[MissingPart] = []
+
+    def ask(self, part: str, question: Callable[[], T]) -> T | None:
+        """The answer, or None and the part noted. A lost connection is raised: nothing else can be asked either."""
+        try:
+            return question()
+        except libvirt.libvirtError as error:
+            if libvirt_connection.says_lost(error):
+                raise
+            self.add(part, _reason(error))
+        except SourceError as error:
+            self.add(part, _reason(error))
+        return None
+
+    def add(self, part: str, why: str) -> None:
+        self.parts.append(MissingPart(part=part, why=why))
+
+
+def read_version(connection: libvirt.virConnect) -> tuple[int, tuple[MissingPart, ...]]:
+    """The hypervisor's version, or 0 and why it is not known. Raises libvirt.libvirtError on a lost connection."""
+    missing = _Missing()
+    version = missing.ask(VERSION, lambda: int(connection.getVersion()))
+    return version or 0, tuple(missing.parts)
+
+
+def read_capabilities(document: ET.Element, asker: Asker) -> Capabilities:
+    """All that follows from the capabilities document and further questions.
+
+    Raises libvirt.libvirtError on a lost connection.
+    """
+    missing = _Missing()
+    cpu = _host_cpu(document, asker, missing)
+    kinds = missing.ask(GUESTS, lambda: guests(document))
+    domain = None if kinds is None else _domain(kinds, asker, missing)
+    return Capabilities(
+        host_cpu=cpu,
+        guests=tuple(guest.kind for guest in kinds or ()),
+        domain=domain,
+        model_features=_model_features(document, cpu.arch, asker, missing),
+        missing=tuple(missing.parts),
+    )
+
+
+def _host_cpu(document: ET.Element, asker: Asker, missing: _Missing) -> HostCpu:
+    """The host's CPU, its model's features written out; of an unknown one the architecture is empty."""
+    cpu = missing.ask(HOST_CPU, lambda: host_cpu(document))
+    if cpu is None:
+        return HostCpu(arch="")
+    # For aarch64 baselineCPU answers without any feature (hypervisor-audit 2).
+    if cpu.model is None or cpu.arch == "aarch64":
+        return cpu
+    return replace(cpu, features=missing.ask(HOST_FEATURES, lambda: _host_features(document, cpu, asker)))
+
+
+def _host_features(document: ET.Element, cpu: HostCpu, asker: Asker) -> frozenset[str]:
+    """All features of the host's CPU; those that the document lists where the driver cannot write out a model's."""
+    try:
+        return _expanded(asker, host_question(document))
+    except libvirt.libvirtError as error:
+        if libvirt_connection.is_unsupported(error) and cpu.features:
+            return cpu.features
+        raise
+
+
+def _expanded(asker: Asker, question: str) -> frozenset[str]:
+    answer = asker.connection.baselineCPU([question], libvirt.VIR_CONNECT_BASELINE_CPU_EXPAND_FEATURES)
+    return expanded_features(answer)
+
+
+def _model_features(
+    document: ET.Element, arch: str, asker: Asker, missing: _Missing
+) -> tuple[tuple[str, frozenset[str]], ...]:
+    """(model as configured, its features) for each one that cpu_mode asks for; an unknown model is a missing part."""
+    models = models_to_ask(arch, asker.choice)
+    if not models:
+        return ()
+    names = _model_names(asker.connection, arch)
+    # nova takes the configured names in any case, libvirt does not; it refuses one that it does not know.
+    questions = {model: model_question(document, names.get(model.lower(), model)) for model in models}
+    answers = (
+        (model, missing.ask(model_part(model), functools.partial(_expanded, asker, question)))
+        for model, question in questions.items()
+    )
+    return tuple((model, features) for model, features in answers if features is not None)
+
+
+def _model_names(connection: libvirt.virConnect, arch: str) -> dict[str, str]:
+    """Libvirt's spelling of each model by its lower case; empty where it does not list them, as for aarch64."""
+    try:
+        listed = connection.getCPUModelNames(arch, 0)
+    except libvirt.libvirtError as error:
+        if libvirt_connection.says_lost(error):
+            raise
+        return {}
+    return {name.lower(): name for name in listed or ()}
+
+
+def _domain(kinds: tuple[Guest, ...], asker: Asker, missing: _Missing) -> tuple[DomainCapabilities, ...] | None:
+    if asker.driver in _WITHOUT_DOMAIN_CAPABILITIES:
+        return None
+    questions = machine_questions(kinds, asker.choice)
+    try:
+        connection = libvirt_connection.open_read_write(asker.uri)
+    except (libvirt.libvirtError, SourceError) as error:
+        # Whatever the error's code: that it cannot be had says nothing about the connection that we hold.
+        missing.add(DOMAIN, f"no read-write connection, which this call needs: {_reason(error)}")
+        return None
+    try:
+        return _asked(connection, questions, asker.choice.virt_type, missing)
+    finally:
+        libvirt_connection.close_quietly(connection)
+
+
+def _asked(
+    connection: libvirt.virConnect, questions: tuple[MachineQuestion, ...], virt_type: str, missing: _Missing
+) -> tuple[DomainCapabilities, ...] | None:
+    """The answers, sorted; None where the driver has no such call. A question that is refused has no answer."""
+    answers = []
+    for question in questions:
+        arguments = (question.emulator, question.arch, question.machine, virt_type, 0)
+        try:
+            xml = connection.getDomainCapabilities(*arguments)
+        except libvirt.libvirtError as error:
+            if libvirt_connection.says_lost(error):
+                raise
+            if libvirt_connection.is_unsupported(error):
+                return None
+            continue
+        part = f"{DOMAIN} of {question.arch} {question.machine or 'default machine'}"
+        answer = missing.ask(part, functools.partial(parse_domain_capabilities, xml, question.names))
+        if answer is not None:
+            answers.append(answer)
+    return tuple(sorted(answers, key=lambda one: (one.arch, one.machines)))
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, libvirt.libvirtError):
+        return error.get_error_message() or str(error)
+    return error.message if isinstance(error, SourceError) else str(error)

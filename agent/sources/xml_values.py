@@ -1,0 +1,111 @@
+"""The steps that every parser of libvirt's XML is made of: open a document, take a child, a text, a number.
+
+Every attribute is a string and any part may be missing: what cannot be
+understood raises SourceInconsistent naming the place, and nothing else is
+raised, whatever the text. A document with a DOCTYPE is refused before it is
+parsed, because entities can only be declared there. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+
+from agent.errors import SourceInconsistent
+
+_SOURCE = "libvirt"
+_LONGEST_REASON = 400
+_WHOLE = re.compile(r"[0-9]{1,18}")
+_HEX = re.compile(r"(?:0[xX])?[0-9a-fA-F]{1,8}")
+# virScaleInteger: case does not matter; nothing after the number means the element's default, KiB for memory.
+_UNITS: dict[str, int] = {"b": 1, "bytes": 1}
+for _power, _letter in enumerate("kmgtpe", start=1):
+    _UNITS |= {_letter: 1 << 10 * _power, f"{_letter}ib": 1 << 10 * _power, f"{_letter}b": int(1000**_power)}
+
+
+def document(xml: str, root_tag: str, where: str) -> ET.Element:
+    """The root element of a document that must be a ``root_tag``. Raises SourceInconsistent."""
+    if "<!DOCTYPE" in xml:
+        raise odd(where, "a document type declaration, which libvirt never writes")
+    try:
+        root = ET.fromstring(xml)
+    except (ET.ParseError, ValueError) as error:
+        raise odd(where, f"XML that does not parse ({error})") from error
+    if root.tag != root_tag:
+        raise odd(where, f"the root element <{root.tag}>")
+    return root
+
+
+def odd(where: str, what: str) -> SourceInconsistent:
+    """The error to raise: what is wrong, and in which part of which document."""
+    return SourceInconsistent(_SOURCE, f"{where}: {what}"[:_LONGEST_REASON])
+
+
+def child(parent: ET.Element, tag: str, where: str) -> ET.Element:
+    """The first child of that name. Raises SourceInconsistent."""
+    element = parent.find(tag)
+    if element is None:
+        raise odd(where, f"no <{tag}>")
+    return element
+
+
+def text_of(parent: ET.Element, tag: str, where: str) -> str:
+    """The text of a child that must be there. Raises SourceInconsistent."""
+    text = optional_text(parent, tag)
+    if text is None:
+        raise odd(where, f"no <{tag}>" if parent.find(tag) is None else f"an empty <{tag}>")
+    return text
+
+
+def optional_text(parent: ET.Element, path: str) -> str | None:
+    """The text at a path, or None where there is none or an empty one."""
+    return (parent.findtext(path) or "").strip() or None
+
+
+def attribute(element: ET.Element, name: str, where: str) -> str:
+    """An attribute that must be there. Raises SourceInconsistent."""
+    value = element.get(name)
+    if not value:
+        raise odd(where, f"<{element.tag}> without {name}")
+    return value
+
+
+def number(text: str | None, where: str) -> int:
+    """A whole number, not negative. Raises SourceInconsistent."""
+    stripped = (text or "").strip()
+    if _WHOLE.fullmatch(stripped) is None:
+        raise odd(where, f"{text!r} is not a whole number")
+    return int(stripped)
+
+
+def optional_number(text: str | None, where: str) -> int | None:
+    """The same, None for an attribute that is not there. Raises SourceInconsistent."""
+    return None if text is None else number(text, where)
+
+
+def hexadecimal(text: str | None, where: str) -> int:
+    """A number as libvirt writes PCI ids and addresses: ``0x1af4``. Raises SourceInconsistent."""
+    stripped = (text or "").strip()
+    if _HEX.fullmatch(stripped) is None:
+        raise odd(where, f"{text!r} is not a hexadecimal number")
+    return int(stripped, 16)
+
+
+def scaled_bytes(value: int, unit: str | None, where: str) -> int:
+    """A number in libvirt's unit, as bytes. Raises SourceInconsistent."""
+    factor = _UNITS.get((unit or "KiB").lower())
+    if factor is None:
+        raise odd(where, f"unit {unit!r}")
+    return value * factor
+
+
+def size_bytes(element: ET.Element, where: str) -> int:
+    """The size that an element such as ``<memory unit='KiB'>`` holds. Raises SourceInconsistent."""
+    place = f"{where}: <{element.tag}>"
+    return scaled_bytes(number(element.text, place), element.get("unit"), place)
+
+
+def capabilities_of_type(element: ET.Element, kind: str) -> Iterator[ET.Element]:
+    """Each ``<capability type=kind>`` below, at any depth."""
+    return (found for found in element.iter("capability") if found.get("type") == kind)
