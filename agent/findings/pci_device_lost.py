@@ -1,0 +1,69 @@
+"""pci-device-lost: Placement counts a consumer on a device that this host does not hand out any more.
+
+Its provider stays, with as much as is held: nothing can be taken from below a
+consumer. As soon as it is gone, the provider goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World
+from agent.findings.base_pci import view_of
+from agent.model.finding import Finding, Severity
+from agent.model.placement import Allocation, Provider
+from agent.nested.pci_view import PciView
+
+
+def _find(world: World) -> Iterable[Finding]:
+    view = view_of(world)
+    if view is None or not world.settings.pci.report_in_placement:
+        return
+    for name, provider in view.gone.items():
+        for allocation in view.allocations.get(provider.uuid, ()):
+            yield _finding(world, provider, allocation, name.lower(), _where(world, name.lower()))
+    for address, provider, left, held in _short(view):
+        for allocation in view.allocations[provider.uuid]:
+            why = f"only {left} of the {held} that are held there are handed out"
+            yield _finding(world, provider, allocation, address, why)
+
+
+def _short(view: PciView) -> Iterable[tuple[str, Provider, int, int]]:
+    """(address, provider, devices that are left, amount held) where more is held than there is."""
+    for address, offer in view.offers.items():
+        provider = view.of(address)
+        if provider is None or address in view.frozen:
+            continue
+        held = sum(view.held(provider).values())
+        if held > len(offer.matches):
+            yield address, provider, len(offer.matches), held
+
+
+def _where(world: World, address: str) -> str:
+    host = world.snapshot.host.value
+    devices = host.devices.pci if host and host.devices else ()
+    if any(address in (device.address, device.parent_address) for device in devices):
+        return "libvirt lists the device, and [pci] device_spec does not name it"
+    return "libvirt does not list the device"
+
+
+def _finding(world: World, provider: Provider, allocation: Allocation, address: str, why: str) -> Finding:
+    return RULE.finding(
+        world,
+        provider_uuid=provider.uuid,
+        consumer_uuid=allocation.consumer_uuid,
+        resource_class=allocation.resource_class,
+        expected=f"{address} handed out by [pci] device_spec for as long as somebody holds it",
+        actual=f"{allocation.consumer_uuid} holds {allocation.amount} {allocation.resource_class} of it; {why}",
+        facts=(("address", address), ("amount", allocation.amount)),
+        rests_on_recorded=True,
+    )
+
+
+RULE = Rule(
+    code="pci-device-lost",
+    severity=Severity.ERROR,
+    remedy="put the entry of [pci] device_spec back; where the device is dead, delete or cold migrate the instance "
+    "(openstack server show CONSUMER says which host it is on)",
+    find=_find,
+)

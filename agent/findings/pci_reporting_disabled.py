@@ -1,0 +1,41 @@
+"""pci-reporting-disabled: ``[pci] report_in_placement`` is off, and Placement still has providers of PCI devices.
+
+They cannot be taken back by turning the option off: instances hold them, and the
+scheduler goes on placing by them. Nova-compute does not start then; here they are
+left alone, and everything else goes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World
+from agent.model.finding import Finding, Severity
+from agent.nested.pci_view import managed
+
+_SHOWN = 8
+
+
+def _find(world: World) -> Iterable[Finding]:
+    left = managed(world.view)
+    if world.settings.pci.report_in_placement or not left:
+        return
+    names = sorted(provider.name for provider in left)
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    yield RULE.finding(
+        world,
+        expected="[pci] report_in_placement = true, as when these providers were made; "
+        "or none with COMPUTE_MANAGED_PCI_DEVICE in this host's tree",
+        actual=f"report_in_placement is false, and {len(names)} such providers are left as they are: "
+        f"{', '.join(names[:_SHOWN])}{more}",
+        facts=(("providers", len(names)),),
+    )
+
+
+RULE = Rule(
+    code="pci-reporting-disabled",
+    severity=Severity.ERROR,
+    remedy="set [pci] report_in_placement = true again; to be rid of the providers, take the devices out of [pci] "
+    "device_spec while it is true, and turn it off when they are gone",
+    find=_find,
+)

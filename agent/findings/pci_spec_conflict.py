@@ -1,0 +1,51 @@
+"""pci-spec-conflict: entries of ``[pci] device_spec`` and this host's devices contradict each other.
+
+Nova-compute does not start then. The provider of that device stays as it is, and
+the rest of the host goes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World
+from agent.findings.base_pci import provider_uuid, view_of
+from agent.model.finding import Finding, Severity
+from agent.nested.pci_offers import Conflict
+
+_SHOWN = 8
+
+
+def _find(world: World) -> Iterable[Finding]:
+    view = view_of(world)
+    if view is None or not world.settings.pci.report_in_placement:
+        return
+    for conflict in view.conflicts:
+        yield RULE.finding(
+            world,
+            provider_uuid=provider_uuid(world, view, conflict.address),
+            subject=f"{conflict.address or ''} {conflict.reason}",
+            expected="each device handed out in one way: by [pci] device_spec = " + "; ".join(conflict.specs),
+            actual=f"{conflict.reason}: {_devices(conflict)}; {_consequence(conflict)}",
+            facts=(("address", conflict.address), ("device_specs", len(conflict.specs))),
+        )
+
+
+def _devices(conflict: Conflict) -> str:
+    more = f" and {len(conflict.devices) - _SHOWN} more" if len(conflict.devices) > _SHOWN else ""
+    return ", ".join(conflict.devices[:_SHOWN]) + more
+
+
+def _consequence(conflict: Conflict) -> str:
+    if conflict.address is None:
+        return "no provider of virtual functions is written, and none of PCI devices removed"
+    return f"the provider of {conflict.address} is left as it is"
+
+
+RULE = Rule(
+    code="pci-spec-conflict",
+    severity=Severity.ERROR,
+    remedy="change [pci] device_spec so that a physical function or its virtual ones are handed out, all virtual ones "
+    "alike; where a device is allocated, move its instance away first",
+    find=_find,
+)

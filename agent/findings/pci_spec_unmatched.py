@@ -1,0 +1,47 @@
+"""pci-spec-unmatched: an entry of ``[pci] device_spec`` that no device falls under.
+
+Nova-compute says nothing of it. Mostly it is an address that moved with a card to
+another slot, virtual functions that were not made after a boot, or an entry that
+an earlier one leaves nothing to: the first that matches a device has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World
+from agent.findings.base_pci import view_of
+from agent.model.finding import Finding, Severity
+from agent.nested.pci_devices import IdleSpec, idle
+
+_SHOWN = 8
+
+
+def _find(world: World) -> Iterable[Finding]:
+    host = world.snapshot.host.value
+    if host is None or host.devices is None or view_of(world) is None:
+        return
+    for one in idle(host.devices.pci, world.settings.pci.specs):
+        yield RULE.finding(
+            world,
+            subject=f"{one.position}: {one.spec.text}",
+            expected=f"a device of this host for [pci] device_spec = {one.spec.text}",
+            actual=_actual(one, len(host.devices.pci)),
+            facts=(("device_spec", one.spec.text), ("devices_taken", len(one.taken))),
+        )
+
+
+def _actual(one: IdleSpec, devices: int) -> str:
+    if not one.taken:
+        return f"none of the {devices} PCI devices that libvirt lists matches it"
+    more = f" and {len(one.taken) - _SHOWN} more" if len(one.taken) > _SHOWN else ""
+    return f"earlier entries have all devices that match it: {', '.join(one.taken[:_SHOWN])}{more}"
+
+
+RULE = Rule(
+    code="pci-spec-unmatched",
+    severity=Severity.WARNING,
+    remedy="compare the entry with virsh nodedev-list --cap pci; a card may have moved, its virtual functions may not "
+    "be made yet, or the entry stands behind one that takes all its devices",
+    find=_find,
+)

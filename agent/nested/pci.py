@@ -1,0 +1,113 @@
+"""PCI in Placement: a child provider for each device, or physical function, that ``[pci] device_spec`` hands out.
+
+What is allocated stays offered: a device whose spec or whose hardware is gone keeps
+its provider with as much as its consumers hold, because Placement refuses to take
+away what is in use. Where specs and devices contradict each other, that one
+provider stays as it is and findings/pci_spec_conflict.py says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.model.placement import Inventory, Provider, ProviderKey
+from agent.model.settings import Settings
+from agent.model.snapshot import LIBVIRT, Snapshot
+from agent.nested.base import Nested
+from agent.nested.pci_offers import Offer
+from agent.nested.pci_view import KIND, PciView, key_of, pci_view, unknown_because
+from agent.traits.base import Wish
+from agent.traits.owner import OURS
+
+# Placement answers 400 to a longer provider name.
+NAME_LIMIT = 200
+_ADDRESS_LENGTH = len("0000:00:00.0")
+
+
+class PciDevices:
+    """Providers ``<node>_0000:81:0A.0`` (hypervisor-audit 7.5)."""
+
+    name = KIND
+    root_classes: frozenset[str] = frozenset()
+
+    def is_configured(self, settings: Settings) -> bool:
+        """``[pci] report_in_placement``; what was made before it was turned off stays, and is told as a finding."""
+        return settings.pci.report_in_placement
+
+    def needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
+        """Libvirt's devices."""
+        return frozenset({LIBVIRT})
+
+    def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:  # noqa: ARG002
+        """Devices that could not be listed or read, or a node name that leaves no room for an address."""
+        host, root = snapshot.host.value, snapshot.observed_root
+        if host is None:
+            return None
+        return unknown_because(host) or _name_too_long(root.name if root else host.hostname)
+
+    def providers(self, snapshot: Snapshot, settings: Settings) -> tuple[Nested, ...]:
+        """One for each device that nothing contradicts, and one for each that is gone but still held."""
+        view = pci_view(snapshot, settings)
+        return tuple(sorted((*_offered(view), *_kept(view)), key=lambda nested: nested.key))
+
+    def withdrawn(self, snapshot: Snapshot, settings: Settings) -> frozenset[ProviderKey]:
+        """Those of devices that are not handed out any more, and that nobody holds."""
+        view = pci_view(snapshot, settings)
+        return frozenset(ProviderKey(KIND, name) for name, provider in view.gone.items() if not view.held(provider))
+
+
+def _name_too_long(node: str) -> str | None:
+    room = NAME_LIMIT - len("_") - _ADDRESS_LENGTH
+    if len(node) <= room:
+        return None
+    return (
+        f"the node's name has {len(node)} characters: above {room}, a device's provider gets a name Placement refuses"
+    )
+
+
+def _offered(view: PciView) -> Iterable[Nested]:
+    for address, offer in view.offers.items():
+        if address not in view.frozen:
+            observed = view.of(address)
+            yield Nested(
+                key=key_of(address), inventories=(_inventory(offer, view, observed),), traits=_wish(offer, observed)
+            )
+
+
+def _inventory(offer: Offer, view: PciView, observed: Provider | None) -> Inventory:
+    """As many as there are, and never fewer than are held; ``reserved`` is what the operator set."""
+    (resource_class,) = offer.classes
+    held = view.held(observed).get(resource_class, 0)
+    total = max(len(offer.matches), held)
+    if offer.is_one_time_use and (held or _was_used(observed)):
+        # It was given out: only the operator gives it back, by lowering ``reserved`` (hypervisor-audit 7.5).
+        return _whole(resource_class, total, total)
+    before = observed.inventory(resource_class) if observed else None
+    return _whole(resource_class, total, before.reserved if before else 0)
+
+
+def _was_used(observed: Provider | None) -> bool:
+    """Whether all of it is reserved, under whatever class: a new name does not make a used device new."""
+    return any(inventory.reserved >= inventory.total for inventory in (observed.inventories if observed else ()))
+
+
+def _whole(resource_class: str, total: int, reserved: int) -> Inventory:
+    # Placement answers 400 where more is reserved than there is.
+    return Inventory(resource_class=resource_class, total=total, max_unit=total, reserved=min(reserved, total))
+
+
+def _wish(offer: Offer, observed: Provider | None) -> Wish:
+    """Its traits replace what is there, but for the owner's, which stages/desired.py decides."""
+    before = observed.traits if observed else frozenset()
+    return Wish(wanted=offer.traits, unwanted=before - offer.traits - {OURS})
+
+
+def _kept(view: PciView) -> Iterable[Nested]:
+    """Devices that are gone and still held: as much of each class as is held, traits as they are."""
+    for name, provider in view.gone.items():
+        inventories = [
+            _whole(resource_class, amount, before.reserved if (before := provider.inventory(resource_class)) else 0)
+            for resource_class, amount in sorted(view.held(provider).items())
+        ]
+        if inventories:
+            yield Nested(key=ProviderKey(KIND, name), inventories=tuple(inventories))

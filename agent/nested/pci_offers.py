@@ -1,0 +1,147 @@
+"""Pure: what PCI devices offer in Placement, provider by provider, and which of them contradict each other.
+
+A provider stands for a whole device or for one physical function, never for a
+virtual one: those are counted on their physical function's (hypervisor-audit 7.5).
+A device of a physical network is not in Placement at all. A contradiction is known
+from the devices only, so it freezes that provider and not the host.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from agent.model.device_spec import DeviceSpec
+from agent.model.devices import PciDevice, PciKind
+from agent.model.host import HostFacts
+from agent.nested.pci_devices import ANY, Match, matched
+from agent.nested.pci_names import class_of, traits_of
+
+PARENTS = frozenset({PciKind.PCI, PciKind.PF})
+# nova-compute's own limits for live_migratable (hypervisor-audit 7.2).
+_LIBVIRT_FOR_MIGRATION = 10_000_000
+_QEMU_FOR_MIGRATION = 8_002_002
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """What is counted on the provider of one address."""
+
+    address: str
+    matches: tuple[Match, ...]
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Resource classes of its devices, sorted; more than one contradict each other."""
+        return tuple(sorted({class_of(m.spec, m.device.vendor_id, m.device.product_id) for m in self.matches}))
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """Traits of its first device: all have the same where nothing is in conflict."""
+        return traits_of(self.matches[0].spec)
+
+    @property
+    def specs(self) -> tuple[str, ...]:
+        """Texts of the specs that its devices fall under, in the order of the configuration."""
+        return texts(self.matches)
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Addresses of its devices."""
+        return tuple(match.device.address for match in self.matches)
+
+    @property
+    def is_of_virtual_functions(self) -> bool:
+        """Whether it counts virtual functions."""
+        return any(m.device.kind not in PARENTS for m in self.matches)
+
+    @property
+    def is_one_time_use(self) -> bool:
+        """Whether its device is given out once only."""
+        return any(m.spec.tag("one_time_use") == "true" for m in self.matches)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """A contradiction: about the provider of that address, or of an unknown one; texts of specs, device addresses."""
+
+    address: str | None
+    reason: str
+    specs: tuple[str, ...]
+    devices: tuple[str, ...]
+
+
+def offers(devices: Iterable[PciDevice], specs: Sequence[DeviceSpec]) -> Mapping[str, Offer]:
+    """By address of the provider, in order of address. Virtual functions without a known parent are in none."""
+    grouped: dict[str, list[Match]] = defaultdict(list)
+    for match in _reported(devices, specs):
+        if (place := _place(match)) is not None:
+            grouped[place].append(match)
+    return {address: Offer(address=address, matches=tuple(grouped[address])) for address in sorted(grouped)}
+
+
+def conflicts(host: HostFacts, specs: Sequence[DeviceSpec]) -> tuple[Conflict, ...]:
+    """Contradictions between specs and devices, sorted by address."""
+    devices = host.devices.pci if host.devices else ()
+    found = [
+        _conflict(offer.address, reason, matches)
+        for offer in offers(devices, specs).values()
+        for reason, matches in _contradictions(offer, host)
+    ]
+    lonely = [match for match in _reported(devices, specs) if _place(match) is None]
+    if lonely:
+        found.append(_conflict(None, "a virtual function whose physical function libvirt does not name", lonely))
+    found.extend(_remote_parents(devices, specs))
+    return tuple(sorted(found, key=lambda conflict: (conflict.address or "", conflict.reason)))
+
+
+def _reported(devices: Iterable[PciDevice], specs: Sequence[DeviceSpec]) -> list[Match]:
+    return [match for match in matched(devices, specs) if not match.spec.tag("physical_network")]
+
+
+def _place(match: Match) -> str | None:
+    return match.device.address if match.device.kind in PARENTS else match.device.parent_address
+
+
+def _contradictions(offer: Offer, host: HostFacts) -> Iterable[tuple[str, Sequence[Match]]]:
+    children = [match for match in offer.matches if match.device.kind not in PARENTS]
+    if children and len(children) < len(offer.matches):
+        yield "a physical function and its virtual functions are both handed out", offer.matches
+    elif len(offer.classes) > 1:
+        yield f"virtual functions of one device differ in resource class: {', '.join(offer.classes)}", offer.matches
+    elif len({traits_of(match.spec) for match in offer.matches}) > 1:
+        yield "virtual functions of one device differ in traits", offer.matches
+    if once := [match for match in children if "one_time_use" in dict(match.spec.tags)]:
+        yield "one_time_use is set, whatever to, on a virtual function", once
+    movable = [match for match in offer.matches if match.spec.tag("live_migratable") == "true"]
+    if movable and _is_too_old_to_move(host):
+        yield "live_migratable needs libvirt 10.0.0 and QEMU 8.2.2 at least", movable
+
+
+def _is_too_old_to_move(host: HostFacts) -> bool:
+    # 0: libvirt has not asked QEMU yet, so its version is unknown.
+    qemu_is_old = 0 < host.hypervisor_version < _QEMU_FOR_MIGRATION
+    return qemu_is_old or host.libvirt_version < _LIBVIRT_FOR_MIGRATION
+
+
+def _remote_parents(devices: Iterable[PciDevice], specs: Sequence[DeviceSpec]) -> Iterable[Conflict]:
+    """Specs that say of a physical function that it is managed from elsewhere; its virtual ones alone can be."""
+    functions = {device.address: device for device in devices if device.kind is PciKind.PF}
+    for spec in specs:
+        named = functions.get(spec.single_address or "")
+        if named is None or spec.tag("remote_managed") != "true":
+            continue
+        if spec.vendor_id in (ANY, named.vendor_id) and spec.product_id in (ANY, named.product_id):
+            reason = "remote_managed on a physical function: give the product_id of its virtual functions"
+            yield Conflict(address=named.address, reason=reason, specs=(spec.text,), devices=(named.address,))
+
+
+def _conflict(address: str | None, reason: str, matches: Sequence[Match]) -> Conflict:
+    devices = tuple(match.device.address for match in matches)
+    return Conflict(address=address, reason=reason, specs=texts(matches), devices=devices)
+
+
+def texts(matches: Iterable[Match]) -> tuple[str, ...]:
+    """Texts of the specs, each once, in the order of the configuration."""
+    return tuple(dict.fromkeys(m.spec.text for m in sorted(matches, key=lambda match: match.position)))

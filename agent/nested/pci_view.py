@@ -1,0 +1,125 @@
+"""Pure: PCI devices, their specs and what Placement has of them, put side by side once for the family and its findings.
+
+A provider is ours to judge by its trait COMPUTE_MANAGED_PCI_DEVICE and its name,
+whoever made it. What is allocated is what Placement recorded: the cloud's own rows
+of PCI devices are not read here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from agent.model.host import HostFacts
+from agent.model.placement import Allocation, PlacementView, Provider, ProviderKey
+from agent.model.settings import Settings
+from agent.model.snapshot import Snapshot
+from agent.nested.base import children
+from agent.nested.pci_names import MANAGED
+from agent.nested.pci_offers import Conflict, Offer, conflicts, offers
+
+KIND = "pci"
+_PCI_PREFIX = "pci_"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PciView:
+    """``offers`` by address, ``observed`` and ``gone`` by the key's name, all in order.
+
+    ``observed`` are children of ours that bear such a key's name or the trait;
+    ``gone`` those of them that stand for no device that is handed out. ``frozen``
+    are addresses whose provider stays as it is.
+    """
+
+    offers: Mapping[str, Offer]
+    conflicts: tuple[Conflict, ...]
+    frozen: frozenset[str]
+    observed: Mapping[str, Provider]
+    gone: Mapping[str, Provider]
+    allocations: Mapping[str, tuple[Allocation, ...]]
+
+    def of(self, address: str) -> Provider | None:
+        """The provider of that device as Placement holds it, or None."""
+        return self.observed.get(key_of(address).name)
+
+    def held(self, provider: Provider | None) -> Mapping[str, int]:
+        """What is allocated on it, by class."""
+        return _held(self.allocations, provider)
+
+
+def key_of(address: str) -> ProviderKey:
+    """The provider of the device at that address."""
+    return ProviderKey(KIND, address.upper())
+
+
+def unknown_because(host: HostFacts) -> str | None:
+    """Why the PCI devices of this host are not all known, or None."""
+    if host.devices is None:
+        return f"devices could not be listed: {host.devices_unknown_because}"
+    odd = sorted(one.name for one in host.devices.odd if one.name.startswith(_PCI_PREFIX))
+    return f"PCI devices that cannot be read: {', '.join(odd)}" if odd else None
+
+
+def managed(view: PlacementView | None) -> tuple[Provider, ...]:
+    """Providers of the tree that stand for PCI devices, ours or nova-compute's."""
+    return tuple(provider for provider in (view.providers if view else ()) if MANAGED in provider.traits)
+
+
+def pci_view(snapshot: Snapshot, settings: Settings) -> PciView:
+    """Everything that is decided about PCI rests on this. Without host facts it is empty."""
+    host, placement, root = snapshot.host.value, snapshot.placement.value, snapshot.observed_root
+    offered = offers(host.devices.pci if host and host.devices else (), settings.pci.specs)
+    observed = children(placement, root.name) if root else {}
+    allocated = _by_provider(placement)
+    found = conflicts(host, settings.pci.specs) if host else ()
+    found = (*found, *_used_otherwise(offered, observed, allocated))
+    frozen = _frozen(found, offered)
+    claimed = {key_of(address).name for address in (*offered, *frozen)}
+    gone = {name: p for name, p in sorted(observed.items()) if MANAGED in p.traits and name not in claimed}
+    return PciView(
+        offers=offered,
+        conflicts=found,
+        frozen=frozen,
+        observed=observed,
+        # A virtual function of unknown parent may belong to any provider that seems to be gone.
+        gone={} if any(conflict.address is None for conflict in found) else gone,
+        allocations=allocated,
+    )
+
+
+def _by_provider(view: PlacementView | None) -> Mapping[str, tuple[Allocation, ...]]:
+    grouped: dict[str, list[Allocation]] = {}
+    for allocation in view.allocations if view else ():
+        grouped.setdefault(allocation.provider_uuid, []).append(allocation)
+    return {uuid: tuple(some) for uuid, some in grouped.items()}
+
+
+def _held(allocations: Mapping[str, tuple[Allocation, ...]], provider: Provider | None) -> Mapping[str, int]:
+    amounts: Counter[str] = Counter()
+    for allocation in allocations.get(provider.uuid, ()) if provider else ():
+        amounts[allocation.resource_class] += allocation.amount
+    return amounts
+
+
+def _used_otherwise(
+    offered: Mapping[str, Offer], observed: Mapping[str, Provider], allocated: Mapping[str, tuple[Allocation, ...]]
+) -> Iterable[Conflict]:
+    """Providers with allocations of another class than their devices have now: Placement takes none away in use."""
+    for address, offer in offered.items():
+        others = sorted(set(_held(allocated, observed.get(key_of(address).name))) - set(offer.classes))
+        if others:
+            yield Conflict(
+                address=address,
+                reason=f"{', '.join(others)} of this provider is allocated, and its class would be "
+                f"{', '.join(offer.classes)}",
+                specs=offer.specs,
+                devices=offer.devices,
+            )
+
+
+def _frozen(found: Iterable[Conflict], offered: Mapping[str, Offer]) -> frozenset[str]:
+    named = {conflict.address for conflict in found}
+    if None in named:
+        named |= {offer.address for offer in offered.values() if offer.is_of_virtual_functions}
+    return frozenset(address for address in named if address is not None)

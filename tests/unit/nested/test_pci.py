@@ -1,0 +1,341 @@
+"""The providers of PCI devices: what each offers, what stays while it is held, what goes."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.model.compared import Subject
+from agent.model.devices import OddDevice, PciKind
+from agent.model.placement import Inventory
+from agent.model.plan import CreateProvider, DeleteProvider, PutInventories, PutTraits
+from agent.model.snapshot import LIBVIRT
+from agent.stages.decide import decide
+from agent.stages.desired import child_uuid
+from tests.rigs.facts import NODE, ROOT_UUID, decided, host, inventory, root, snapshot, uuid, view, without
+from tests.rigs.pci import MANAGED, NEW_ENOUGH, OURS, child, device, functions, held, pci_settings, tree, world
+
+GPU, PF, VFS = "0000:81:00.0", "0000:82:00.0", functions("0000:82:00.0", 4)
+T4, VF_CLASS = "CUSTOM_PCI_10DE_1EB8", "CUSTOM_PCI_8086_1515"
+ALL_T4 = pci_settings({"vendor_id": "10de", "product_id": "1eb8"})
+ALL_VFS = pci_settings({"product_id": "1515"})
+
+
+def provider(decision, address: str):
+    """The wanted provider of that device, or None."""
+    name = f"{NODE}_{address.upper()}"
+    return next((p for p in decision.tree.providers if p.name == name), None)
+
+
+def pci_providers(decision) -> dict[str, dict[str, int]]:
+    """Totals by class of each wanted provider of a device."""
+    return {
+        p.name.removeprefix(f"{NODE}_"): {i.resource_class: i.total for i in p.inventories}
+        for p in decision.tree.providers
+        if p.key.kind == "pci"
+    }
+
+
+def names_of_devices(decision) -> list[str]:
+    return [p.name for p in decision.tree.providers if p.key.kind == "pci"]
+
+
+def writes(decision, address: str) -> list:
+    """What the plan writes to the provider of that device which exists already."""
+    return [w for w in decision.plan.writes if getattr(w, "provider_uuid", None) == uuid(f"child-{address}")]
+
+
+def test_s116_one_provider_for_a_device_and_for_a_physical_function():
+    chosen = pci_settings(
+        {"vendor_id": "10de", "traits": "HW_GPU_API_VULKAN,CUSTOM_GPU,purple"},
+        {"address": "0000:81:02.0", "product_id": "1563", "one_time_use": True},
+        {"address": "0000:81:03.0", "product_id": "1515"},
+    )
+    devices = (
+        device("0000:81:00.0"),
+        device("0000:81:01.0"),
+        *functions("0000:81:02.0", 2),
+        *functions("0000:81:03.0", 2),
+    )
+    decision = decided(world(*devices), chosen)
+    assert pci_providers(decision) == {
+        "0000:81:00.0": {T4: 1},
+        "0000:81:01.0": {T4: 1},
+        "0000:81:02.0": {"CUSTOM_PCI_8086_1563": 1},
+        "0000:81:03.0": {VF_CLASS: 2},
+    }
+    traits = {p.name.removeprefix(f"{NODE}_"): p.traits_wanted for p in decision.tree.providers[1:]}
+    gpu = {"HW_GPU_API_VULKAN", "CUSTOM_GPU", "CUSTOM_PURPLE", MANAGED, OURS}
+    assert traits == {
+        "0000:81:00.0": gpu,
+        "0000:81:01.0": gpu,
+        "0000:81:02.0": {"HW_PCI_ONE_TIME_USE", MANAGED, OURS},
+        "0000:81:03.0": {MANAGED, OURS},
+    }
+
+
+def test_a_new_device_is_created_below_the_root_with_its_own_uuid():
+    decision = decided(world(device("0000:81:0a.0")), ALL_T4)
+    made = provider(decision, "0000:81:0a.0")
+    assert made.name == f"{NODE}_0000:81:0A.0", "the address is in upper case"
+    assert (made.parent_uuid, made.uuid) == (ROOT_UUID, child_uuid(ROOT_UUID, made.key))
+    assert [w for w in decision.plan.writes if getattr(w, "provider_uuid", None) == made.uuid] == [
+        CreateProvider(provider_uuid=made.uuid, name=made.name, parent_uuid=ROOT_UUID),
+        PutInventories(provider_uuid=made.uuid, inventories=(Inventory(resource_class=T4, total=1, max_unit=1),)),
+        PutTraits(provider_uuid=made.uuid, traits=(MANAGED, OURS)),
+    ]
+
+
+def test_the_same_again_writes_nothing():
+    there = tree(child(GPU, inventory(T4, 1)), child(PF, inventory(VF_CLASS, 4)))
+    chosen = pci_settings({"vendor_id": "10de"}, {"product_id": "1515"})
+    decision = decided(world(device(GPU), *VFS, placement=there), chosen)
+    assert writes(decision, GPU) == writes(decision, PF) == []
+    assert pci_providers(decision) == {GPU: {T4: 1}, PF: {VF_CLASS: 4}}
+
+
+def test_s121_a_device_of_a_physical_network_is_not_in_placement():
+    chosen = pci_settings({"product_id": "1515", "physical_network": "net1"}, {"vendor_id": "10de"})
+    assert pci_providers(decided(world(device(GPU), *VFS), chosen)) == {GPU: {T4: 1}}
+    # null is a network of no name (tunnelled): nova-compute reports such a device.
+    chosen = pci_settings({"product_id": "1515", "physical_network": None})
+    assert pci_providers(decided(world(*VFS), chosen)) == {PF: {VF_CLASS: 4}}
+
+
+def test_s122_a_free_device_that_no_spec_names_loses_its_provider():
+    there = tree(child(GPU, inventory(T4, 1)))
+    decision = decided(world(device(GPU), placement=there), pci_settings())
+    assert writes(decision, GPU) == [DeleteProvider(provider_uuid=uuid(f"child-{GPU}"))]
+
+
+def test_s123_an_allocated_device_that_no_spec_names_is_kept_until_it_is_free():
+    there = tree(child(GPU, inventory(T4, 1), traits=frozenset({MANAGED, OURS, "CUSTOM_X"})))
+    used = dataclasses.replace(there, allocations=(held(GPU, T4),))
+    decision = decided(world(device(GPU), placement=used), pci_settings())
+    assert (pci_providers(decision), writes(decision, GPU)) == ({GPU: {T4: 1}}, [])
+    freed = decided(world(device(GPU), placement=there), pci_settings())
+    assert writes(freed, GPU) == [DeleteProvider(provider_uuid=uuid(f"child-{GPU}"))]
+
+
+def test_s123_the_total_falls_to_what_is_held():
+    there = tree(child(PF, inventory(VF_CLASS, 4, reserved=2)), allocations=(held(PF, VF_CLASS),))
+    decision = decided(world(*VFS, placement=there), pci_settings())
+    assert writes(decision, PF) == [
+        PutInventories(provider_uuid=uuid(f"child-{PF}"), inventories=(inventory(VF_CLASS, 1, max_unit=1, reserved=1),))
+    ]
+
+
+def test_s123_virtual_functions_that_are_left_never_count_less_than_is_held():
+    allocations = (held(PF, VF_CLASS, 2), held(PF, VF_CLASS, 1, consumer="i2"))
+    there = tree(child(PF, inventory(VF_CLASS, 4)), allocations=allocations)
+    left = pci_settings({"address": VFS[1].address})
+    assert pci_providers(decided(world(*VFS, placement=there), left)) == {PF: {VF_CLASS: 3}}
+
+
+def test_s124_never_enabled_says_nothing():
+    chosen = pci_settings({"vendor_id": "10de"}, report=False)
+    decision = decided(world(device(GPU)), chosen)
+    assert pci_providers(decision) == {}
+    assert not [f.code for f in decision.findings if f.code.startswith("pci-")]
+
+
+def test_s124_turned_off_after_use_leaves_the_providers_alone():
+    there = tree(child(GPU, inventory(T4, 1)))
+    decision = decided(world(placement=there), pci_settings(report=False))
+    assert (pci_providers(decision), writes(decision, GPU)) == ({}, [])
+
+
+ONCE = pci_settings({"vendor_id": "10de", "one_time_use": "true"})
+ONCE_TRAITS = frozenset({MANAGED, OURS, "HW_PCI_ONE_TIME_USE"})
+
+
+@pytest.mark.parametrize(
+    ("before", "allocations", "reserved"),
+    [(0, (), 0), (0, (held(GPU, T4),), 1), (1, (held(GPU, T4),), 1), (1, (), 1)],
+    ids=["free", "allocated", "allocated and reserved", "freed"],
+)
+def test_s127_a_one_time_use_device_is_reserved_when_allocated_and_stays_so(before, allocations, reserved):
+    there = child(GPU, inventory(T4, 1, reserved=before), traits=ONCE_TRAITS)
+    decision = decided(world(device(GPU), placement=tree(there, allocations=allocations)), ONCE)
+    assert provider(decision, GPU).inventories == (inventory(T4, 1, reserved=reserved),)
+    assert len(writes(decision, GPU)) == (before != reserved)
+
+
+def test_s127_a_new_class_does_not_make_a_used_device_new():
+    there = child(GPU, inventory("CUSTOM_OLD", 1, reserved=1), traits=ONCE_TRAITS)
+    decision = decided(world(device(GPU), placement=tree(there)), ONCE)
+    assert provider(decision, GPU).inventories == (inventory(T4, 1, reserved=1),)
+
+
+def test_an_operators_reserved_is_kept_and_never_above_the_total():
+    there = tree(child(PF, inventory(VF_CLASS, 4, reserved=3)))
+    assert writes(decided(world(*VFS, placement=there), ALL_VFS), PF) == []
+    fewer = decided(world(*VFS[:3], placement=there), ALL_VFS)
+    assert provider(fewer, PF).inventories == (inventory(VF_CLASS, 2, reserved=2),)
+
+
+def test_everything_else_of_an_inventory_is_placements_default():
+    odd = inventory(VF_CLASS, 4, allocation_ratio=2.0, min_unit=2, step_size=2)
+    decision = decided(world(*VFS, placement=tree(child(PF, odd))), ALL_VFS)
+    assert provider(decision, PF).inventories == (
+        Inventory(resource_class=VF_CLASS, total=4, max_unit=4, min_unit=1, step_size=1, allocation_ratio=1.0),
+    )
+
+
+def test_s128_an_allocated_physical_function_is_not_made_one_of_its_virtual_functions():
+    there = tree(child(PF, inventory("CUSTOM_PCI_8086_1563", 1)), allocations=(held(PF, "CUSTOM_PCI_8086_1563"),))
+    chosen = pci_settings({"address": VFS[1].address}, {"vendor_id": "10de"})
+    decision = decided(world(*VFS, device(GPU), placement=there), chosen)
+    assert writes(decision, PF) == []
+    assert pci_providers(decision) == {GPU: {T4: 1}}, "everything else goes out"
+    (found,) = [f for f in decision.findings if f.code == "pci-spec-conflict"]
+    assert "CUSTOM_PCI_8086_1563 of this provider is allocated" in found.actual
+
+
+def test_s128b_a_device_that_nobody_names_keeps_its_inventory_while_the_allocation_exists():
+    """nova-compute forgets the device as soon as its guest is gone; for us the allocation is what counts."""
+    there = tree(child(GPU, inventory(T4, 1)), allocations=(held(GPU, T4, consumer="gone"),))
+    assert writes(decided(world(device(GPU), placement=there), pci_settings()), GPU) == []
+
+
+def test_s128c_an_allocated_device_that_vanished_keeps_provider_and_total():
+    there = tree(child(GPU, inventory(T4, 1)), allocations=(held(GPU, T4),))
+    decision = decided(world(placement=there), ALL_T4)
+    assert (pci_providers(decision), writes(decision, GPU)) == ({GPU: {T4: 1}}, [])
+
+
+def test_what_the_providers_of_nova_compute_carry_is_taken_over():
+    theirs = child(GPU, inventory(T4, 1), traits=frozenset({MANAGED, "OWNER_NOVA", "CUSTOM_OLD"}))
+    rooted = root(traits=frozenset({"COMPUTE_NODE", "OWNER_NOVA"}))
+    there = view(providers=(rooted, theirs))
+    decision = decided(world(device(GPU), placement=there), dataclasses.replace(ALL_T4, takeover=True))
+    assert writes(decision, GPU) == [PutTraits(provider_uuid=theirs.uuid, traits=(MANAGED, OURS))]
+
+
+def test_traits_replace_what_is_there():
+    there = tree(
+        child(GPU, inventory(T4, 1), traits=frozenset({MANAGED, OURS, "CUSTOM_OLD", "HW_PCI_LIVE_MIGRATABLE"}))
+    )
+    decision = decided(world(device(GPU), placement=there), pci_settings({"vendor_id": "10de", "traits": "new"}))
+    assert writes(decision, GPU) == [
+        PutTraits(provider_uuid=uuid(f"child-{GPU}"), traits=(MANAGED, "CUSTOM_NEW", OURS))
+    ]
+
+
+UNKNOWN = {
+    "libvirt did not answer": (without(world(), LIBVIRT), "libvirt could not be read"),
+    "devices not listed": (
+        snapshot(libvirt=host(devices=None, devices_unknown_because="no answer within 5 s")),
+        "devices could not be listed: no answer within 5 s",
+    ),
+    "a device that cannot be read": (
+        world(odd=(OddDevice(name="pci_0000_81_00_0", reason="no product"),)),
+        "PCI devices that cannot be read: pci_0000_81_00_0",
+    ),
+}
+
+
+@pytest.mark.parametrize(("facts", "why"), UNKNOWN.values(), ids=UNKNOWN.keys())
+def test_unknown_is_not_gone(facts, why):
+    there = tree(child(GPU, inventory(T4, 1)))
+    facts = dataclasses.replace(facts, placement=snapshot(placement=there).placement)
+    decision = decided(facts, ALL_T4)
+    assert (pci_providers(decision), writes(decision, GPU)) == ({}, [])
+    assert ("pci providers", why) in [(h.what, h.why) for h in decision.plan.held_back]
+    assert not [f.code for f in decision.findings if f.code.startswith("pci-")]
+
+
+def test_an_odd_device_of_another_kind_is_in_nobodys_way():
+    decision = decided(world(device(GPU), odd=(OddDevice(name="mdev_x", reason="no type"),)), ALL_T4)
+    assert pci_providers(decision) == {GPU: {T4: 1}}
+
+
+@pytest.mark.parametrize(("length", "told"), [(187, True), (188, False)])
+def test_a_provider_name_has_room_in_200_characters(length, told):
+    node = "n" * length
+    facts = host(**NEW_ENOUGH, hostname=node, devices=world(device(GPU)).host.value.devices)
+    facts = snapshot(libvirt=facts, placement=view(provider=root(name=node)))
+    decision = decide(facts, ALL_T4, Subject(root_uuid=ROOT_UUID, node=node), None)
+    assert [len(name) for name in names_of_devices(decision)] == ([200] if told else [])
+    assert ("pci" in {f.name for f in decision.tree.frozen_families}) is not told
+
+
+def test_providers_that_are_no_pci_devices_are_left_alone():
+    other = child("0000:99:00.0", inventory("CUSTOM_Y", 1), traits=frozenset({OURS}))
+    decision = decided(world(device(GPU), placement=tree(other)), ALL_T4)
+    assert writes(decision, "0000:99:00.0") == []
+
+
+CONFLICTS = {
+    "s120 a function and its virtual ones": (VFS, [{"vendor_id": "8086"}]),
+    "s120 another class": (VFS, [{"address": VFS[1].address, "resource_class": "x"}, {"product_id": "1515"}]),
+    "s120 other traits": (VFS, [{"address": VFS[1].address, "traits": "x"}, {"product_id": "1515"}]),
+    "one_time_use on a virtual function": (VFS, [{"product_id": "1515", "one_time_use": "false"}]),
+    "remote_managed on a physical function": (VFS, [{"address": PF, "remote_managed": "true"}]),
+}
+
+
+@pytest.mark.parametrize(("devices", "entries"), CONFLICTS.values(), ids=CONFLICTS.keys())
+def test_a_contradiction_freezes_its_provider_and_nothing_else(devices, entries):
+    there = tree(child(PF, inventory(VF_CLASS, 2)))
+    decision = decided(world(*devices, device(GPU), placement=there), pci_settings(*entries, {"vendor_id": "10de"}))
+    assert pci_providers(decision) == {GPU: {T4: 1}}
+    assert writes(decision, PF) == []
+    (found,) = [f for f in decision.findings if f.code == "pci-spec-conflict"]
+    assert found.provider_uuid == uuid(f"child-{PF}")
+
+
+def test_a_virtual_function_of_unknown_parent_freezes_all_that_it_may_belong_to():
+    lonely = dataclasses.replace(VFS[1], parent_address=None)
+    gone, other = child("0000:99:00.0", inventory("CUSTOM_Y", 1)), child(PF, inventory(VF_CLASS, 4))
+    chosen = pci_settings({"product_id": "1515"}, {"vendor_id": "10de"})
+    decision = decided(world(VFS[0], lonely, *VFS[2:], device(GPU), placement=tree(other, gone)), chosen)
+    assert pci_providers(decision) == {GPU: {T4: 1}}
+    assert writes(decision, PF) == writes(decision, "0000:99:00.0") == []
+
+
+@pytest.mark.parametrize(
+    ("versions", "offered"),
+    [
+        ({"libvirt_version": 10_000_000, "hypervisor_version": 8_002_002}, True),
+        ({"libvirt_version": 9_010_000, "hypervisor_version": 8_002_002}, False),
+        ({"libvirt_version": 10_000_000, "hypervisor_version": 8_002_001}, False),
+    ],
+)
+def test_live_migratable_needs_its_versions(versions, offered):
+    chosen = pci_settings({"vendor_id": "10de", "live_migratable": "yes"})
+    decision = decided(world(device(GPU), **versions), chosen)
+    assert (GPU in pci_providers(decision)) is offered
+    if offered:
+        assert "HW_PCI_LIVE_MIGRATABLE" in provider(decision, GPU).traits_wanted
+
+
+COUNTS = st.integers(0, 6)
+
+
+@given(offered=COUNTS, matching=COUNTS, allocated=COUNTS, reserved=COUNTS)
+def test_law_no_provider_offers_less_than_is_held_or_an_inventory_that_placement_refuses(
+    offered, matching, allocated, reserved
+):
+    there = child(PF, inventory(VF_CLASS, offered, reserved=min(reserved, offered))) if offered else child(PF)
+    allocations = (held(PF, VF_CLASS, allocated),) if allocated and offered else ()
+    facts = world(*functions(PF, matching), placement=tree(there, allocations=allocations))
+    decision = decided(facts, ALL_VFS)
+    wanted = provider(decision, PF)
+    if wanted is None:
+        assert (matching, allocations) == (0, ())
+        assert writes(decision, PF) == [DeleteProvider(provider_uuid=there.uuid)]
+        return
+    (made,) = wanted.inventories
+    assert made.total == made.max_unit == max(matching, allocated if allocations else 0)
+    assert 0 <= made.reserved <= made.total
+
+
+@given(st.permutations((device(GPU), *VFS, device("0000:83:00.0", PciKind.PF, "8086:1563"))))
+def test_law_the_order_of_devices_does_not_matter(devices):
+    chosen = pci_settings({"vendor_id": "10de"}, {"product_id": "1515"}, {"address": "0000:83:00.0"})
+    tree_of = decided(world(*devices), chosen).tree
+    assert tree_of == decided(world(device(GPU), *VFS, device("0000:83:00.0", PciKind.PF, "8086:1563")), chosen).tree
