@@ -1,0 +1,222 @@
+"""Disk files that qemu-img made: their sizes as qemu-img itself says them, without running it."""
+
+import json
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+from agent.model.host import Disk
+from agent.model.storage import DiskFile, GuestFile
+from agent.sources.base import Deadline
+from agent.sources.disk_files import measure_disk
+from agent.sources.images import Images
+from agent.sources.reader_thread import ReaderThread
+from agent.stages.overcommit import guest_files, over_commit
+from tests.rigs.facts import domain, host
+
+MIB = 1 << 20
+
+pytestmark = pytest.mark.skipif(shutil.which("qemu-img") is None, reason="qemu-img is not installed (qemu-utils)")
+
+
+def tool(*argv: object) -> str:
+    return subprocess.run(list(map(str, argv)), check=True, capture_output=True, text=True).stdout
+
+
+def image(path: pathlib.Path, size: str, *options: str) -> pathlib.Path:
+    tool("qemu-img", "create", "-q", "-f", "qcow2", *options, path, size)
+    return path
+
+
+def fill(path: pathlib.Path, form: str, size: str) -> None:
+    tool("qemu-io", "-f", form, "-c", f"write -P 7 0 {size}", path)
+
+
+def measured(path: pathlib.Path, form: str = "qcow2") -> DiskFile:
+    return measure_disk(GuestFile(path=str(path), format=form))
+
+
+def plain(folder: pathlib.Path) -> pathlib.Path:
+    return image(folder / "disk", "10G")
+
+
+def old(folder: pathlib.Path) -> pathlib.Path:
+    return image(folder / "disk", "3G", "-o", "compat=0.10")
+
+
+def with_backing_file(folder: pathlib.Path) -> pathlib.Path:
+    tool("qemu-img", "create", "-q", "-f", "raw", folder / "base", "1G")
+    return image(folder / "disk", "5G", "-b", str(folder / "base"), "-F", "raw")
+
+
+def with_bytes_in_it(folder: pathlib.Path) -> pathlib.Path:
+    path = image(folder / "disk", "1G")
+    fill(path, "qcow2", "7M")
+    return path
+
+
+def grown(folder: pathlib.Path) -> pathlib.Path:
+    path = image(folder / "disk", "1G")
+    tool("qemu-img", "resize", "-q", path, "7G")
+    return path
+
+
+def shrunk(folder: pathlib.Path) -> pathlib.Path:
+    path = with_bytes_in_it(folder)
+    tool("qemu-img", "resize", "-q", "--shrink", path, "512M")
+    return path
+
+
+def compressed(folder: pathlib.Path) -> pathlib.Path:
+    fill_from = folder / "raw"
+    fill_from.write_bytes(b"stocktake " * 400000)
+    tool("qemu-img", "convert", "-q", "-c", "-O", "qcow2", fill_from, folder / "disk")
+    return folder / "disk"
+
+
+def encrypted(folder: pathlib.Path) -> pathlib.Path:
+    secret = (
+        "--object",
+        "secret,id=s0,data=xyz",
+        "-o",
+        "encrypt.format=luks,encrypt.key-secret=s0,encrypt.iter-time=100",
+    )
+    return image(folder / "disk", "2G", *secret)
+
+
+def preallocated(folder: pathlib.Path) -> pathlib.Path:
+    return image(folder / "disk", "16M", "-o", "preallocation=falloc")
+
+
+def with_a_snapshot_inside(folder: pathlib.Path) -> pathlib.Path:
+    path = with_bytes_in_it(folder)
+    tool("qemu-img", "snapshot", "-c", "before", path)
+    tool("qemu-img", "resize", "-q", path, "2G")
+    return path
+
+
+KINDS = [
+    *(plain, old, with_backing_file, with_bytes_in_it, grown, shrunk, compressed, encrypted, preallocated),
+    with_a_snapshot_inside,
+]
+
+
+def sizes_by_qemu_img(path: pathlib.Path, form: str = "qcow2") -> tuple[int, int]:
+    said = json.loads(tool("qemu-img", "info", "-f", form, "--output=json", path))
+    return said["virtual-size"], said["actual-size"]
+
+
+@pytest.mark.parametrize("make", KINDS, ids=lambda make: make.__name__)
+def test_a_qcow2_image_has_the_sizes_that_qemu_img_says(tmp_path: pathlib.Path, make) -> None:
+    path = make(tmp_path)
+    found = measured(path)
+    assert (found.virtual_bytes, found.allocated_bytes) == sizes_by_qemu_img(path)
+    assert found.problem is None
+
+
+@pytest.mark.parametrize("filled", [0, 5], ids=["sparse", "partly written"])
+def test_a_raw_file_has_the_sizes_that_qemu_img_says(tmp_path: pathlib.Path, filled: int) -> None:
+    path = tmp_path / "disk"
+    tool("qemu-img", "create", "-q", "-f", "raw", path, "10G")
+    if filled:
+        fill(path, "raw", f"{filled}M")
+    found = measured(path, "raw")
+    assert (found.virtual_bytes, found.allocated_bytes) == sizes_by_qemu_img(path, "raw")
+    assert found.virtual_bytes == 10 << 30
+
+
+def test_an_image_whose_bytes_are_in_another_file_takes_what_both_take(tmp_path: pathlib.Path) -> None:
+    # The qemu-img of these days does not look into the data file (CVE-2024-4467); what it takes is taken all the same.
+    path = image(tmp_path / "disk", "1G", "-o", f"data_file={tmp_path}/bytes.raw")
+    fill(path, "qcow2", "6M")
+    beside = int(tool("stat", "-c", "%b", tmp_path / "bytes.raw")) * 512
+    virtual, _ = sizes_by_qemu_img(path)
+    found = measured(path)
+    assert found.virtual_bytes == virtual
+    assert found.allocated_bytes == int(tool("stat", "-c", "%b", path)) * 512 + beside
+    assert beside >= 6 * MIB
+
+
+def test_a_data_file_that_is_gone_is_named(tmp_path: pathlib.Path) -> None:
+    path = image(tmp_path / "disk", "1G", "-o", f"data_file={tmp_path}/bytes.raw")
+    (tmp_path / "bytes.raw").unlink()
+    assert measured(path).problem == f"ENOENT: No such file or directory ({tmp_path}/bytes.raw)"
+
+
+def test_a_relative_data_file_is_beside_the_image(tmp_path: pathlib.Path) -> None:
+    path = image(tmp_path / "disk", "1G", "-o", f"data_file={tmp_path}/bytes.raw")
+    tool("qemu-img", "amend", "-q", "-f", "qcow2", "-o", "data_file=bytes.raw", path)
+    assert measured(path).problem is None
+
+
+def cut_off(folder: pathlib.Path) -> pathlib.Path:
+    path = plain(folder)
+    path.write_bytes(path.read_bytes()[:60])
+    return path
+
+
+def empty(folder: pathlib.Path) -> pathlib.Path:
+    (folder / "disk").touch()
+    return folder / "disk"
+
+
+def raw_instead(folder: pathlib.Path) -> pathlib.Path:
+    (folder / "disk").write_bytes(bytes(range(256)) * 64)
+    return folder / "disk"
+
+
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (cut_off, "a qcow2 header that ends after 60 bytes"),
+        (empty, "not a qcow2 image: its first bytes are another format's"),
+        (raw_instead, "not a qcow2 image: its first bytes are another format's"),
+    ],
+    ids=["cut off", "empty", "raw"],
+)
+def test_garbage_in_the_place_of_an_image_is_named(tmp_path: pathlib.Path, make, problem: str) -> None:
+    found = measured(make(tmp_path))
+    assert (found.virtual_bytes, found.allocated_bytes, found.problem) == (None, None, problem)
+
+
+def test_a_guest_that_writes_an_image_s_header_into_its_raw_disk_changes_nothing(tmp_path: pathlib.Path) -> None:
+    path, fake = tmp_path / "disk", image(tmp_path / "fake", "1T")
+    path.write_bytes(fake.read_bytes().ljust(10 * MIB, b"\0"))
+    assert measured(path, "raw").virtual_bytes == 10 * MIB
+
+
+def test_a_ploop_disk_is_a_folder_of_images(tmp_path: pathlib.Path) -> None:
+    tool("qemu-img", "create", "-q", "-f", "parallels", tmp_path / "root.hds", "64M")
+    (tmp_path / "DiskDescriptor.xml").write_text("<Parallels_disk_image/>")
+    found = measured(tmp_path, "ploop")
+    virtual, _ = sizes_by_qemu_img(tmp_path / "root.hds", "parallels")
+    assert found.virtual_bytes == virtual == 64 * MIB
+    assert found.allocated_bytes == sum(path.stat().st_size for path in tmp_path.iterdir())
+
+
+def test_a_ploop_disk_without_its_image_is_named(tmp_path: pathlib.Path) -> None:
+    assert measured(tmp_path, "ploop").problem == f"ENOENT: No such file or directory ({tmp_path}/root.hds)"
+
+
+def test_the_over_commit_of_a_host_with_real_files(tmp_path: pathlib.Path) -> None:
+    qcow2 = with_bytes_in_it(tmp_path)
+    raw, garbage = tmp_path / "raw", tmp_path / "garbage"
+    tool("qemu-img", "create", "-q", "-f", "raw", raw, "3G")
+    garbage.write_bytes(b"garbage")
+    facts = host(
+        domain("a", disks=(Disk(target="vda", kind="file", source=str(qcow2), format="qcow2"),)),
+        domain("b", disks=(Disk(target="vda", kind="file", source=str(raw), format="raw"),)),
+        domain("c", disks=(Disk(target="vda", kind="file", source=str(garbage), format="qcow2"),)),
+    )
+    reader = ReaderThread("images")
+    try:
+        files = Images(str(tmp_path), str(tmp_path / "_base"), reader).read(guest_files(facts), Deadline.after(5))
+    finally:
+        reader.stop()
+    found = over_commit(facts, files.disk_files)
+    virtual, actual = sizes_by_qemu_img(qcow2)
+    raw_virtual, raw_actual = sizes_by_qemu_img(raw, "raw")
+    assert found.total_bytes == virtual - actual + raw_virtual - raw_actual
+    assert [unknown.name for unknown in found.unknown] == ["c"]

@@ -1,0 +1,326 @@
+"""The source of guests' files: what it lists, what it leaves out, when it looks again, and what a hung file costs."""
+
+import errno
+import json
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from agent.errors import SourceUnavailable
+from agent.model.storage import GuestFile
+from agent.sources import disk_files, image_walk
+from agent.sources.base import Deadline
+from agent.sources.image_walk import cache_bytes, walk
+from agent.sources.images import MAX_AGE_S, Images
+from agent.sources.reader_thread import ReaderThread
+from agent.sources.shared_storage import filesystem_type, registered_hosts, shared_because
+
+UUID = "0a8bd4b0-2f6c-4d6e-8f3a-3b7a1f1f2a01"
+
+
+@pytest.fixture
+def reader():
+    thread = ReaderThread("images")
+    yield thread
+    thread.stop()
+
+
+@pytest.fixture
+def place(tmp_path):
+    """instances_path with one instance and one base image."""
+    for folder in (UUID, "_base", "locks"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / UUID / "disk").write_bytes(b"x" * 10000)
+    (tmp_path / UUID / "console.log").write_bytes(b"")
+    (tmp_path / "_base" / "89abcdef").write_bytes(b"x" * 50000)
+    return tmp_path
+
+
+class Clock:
+    def __init__(self):
+        self.now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def source(place, reader, clock):
+    return Images(str(place), str(place / "_base"), reader, clock)
+
+
+def blocks(path):
+    return os.lstat(path).st_blocks * 512
+
+
+def raw(path):
+    return GuestFile(path=str(path), format="raw")
+
+
+def read(source, *disks):
+    return source.read(frozenset(disks), Deadline.after(5))
+
+
+def test_disks_store_and_file_system_come_together(source, place):
+    facts = read(source, raw(place / UUID / "disk"), GuestFile(path=str(place / "gone"), format="qcow2"))
+    gone, disk = sorted(facts.disk_files, key=lambda file: file.path != str(place / "gone"))
+    assert (gone.virtual_bytes, gone.problem) == (None, "ENOENT: No such file or directory")
+    assert (disk.virtual_bytes, disk.allocated_bytes) == (10000, blocks(place / UUID / "disk"))
+    (store,) = facts.image_stores
+    assert store.path == str(place)
+    assert store.cache_bytes == blocks(place / "_base" / "89abcdef")
+    assert store.filesystem.size_bytes > 0
+    assert {file.path: file.allocated_bytes for file in store.files} == {
+        str(path): blocks(path) for path in (place, *place.glob("*"), *place.glob("*/*"))
+    }
+
+
+def test_without_the_folder_there_is_no_store_and_the_disks_are_there(tmp_path, reader):
+    (tmp_path / "disk").write_bytes(b"x")
+    facts = read(Images(str(tmp_path / "none"), str(tmp_path / "none/_base"), reader), raw(tmp_path / "disk"))
+    assert facts.image_stores == ()
+    assert facts.disk_files[0].virtual_bytes == 1
+
+
+def test_a_quiet_audit_gets_the_very_same_value(source, place, clock):
+    first = read(source, raw(place / UUID / "disk"))
+    (place / UUID / "disk").write_bytes(b"x" * 90000)
+    clock.now += MAX_AGE_S - 1
+    assert read(source, raw(place / UUID / "disk")) is first
+    clock.now += 1
+    assert read(source, raw(place / UUID / "disk")).disk_files[0].virtual_bytes == 90000
+
+
+def other_disks(source, place):
+    return read(source)
+
+
+def forgotten(source, place):
+    source.forget()
+    return read(source, raw(place / UUID / "disk"))
+
+
+def folder_made(source, place):
+    (place / "new").mkdir()
+    return read(source, raw(place / UUID / "disk"))
+
+
+def folder_renamed(source, place):
+    (place / UUID).rename(place / f"{UUID}_del")
+    return read(source, raw(place / UUID / "disk"))
+
+
+def base_image_removed(source, place):
+    (place / "_base" / "89abcdef").unlink()
+    return read(source, raw(place / UUID / "disk"))
+
+
+@pytest.mark.parametrize("reason", [other_disks, forgotten, folder_made, folder_renamed, base_image_removed])
+def test_a_reason_to_look_again(source, place, reason):
+    for folder in (place, place / "_base"):
+        os.utime(folder, (1, 1))  # the clock of file systems ticks in milliseconds: this test is faster
+    first = read(source, raw(place / UUID / "disk"))
+    assert reason(source, place) is not first
+
+
+def test_a_disk_that_could_not_be_read_is_tried_at_every_audit(source, place):
+    late = raw(place / UUID / "late")
+    first = read(source, late)
+    assert first.disk_files[0].problem == "ENOENT: No such file or directory"
+    assert read(source, late) is first
+    (place / UUID / "late").write_bytes(b"xyz")
+    assert read(source, late).disk_files[0].virtual_bytes == 3
+
+
+def test_a_hung_file_costs_this_reading_and_is_named(source, place, reader, monkeypatch):
+    # A rig: no network file system hangs on demand here. stat of one path waits, as it would on a dead NFS server.
+    gate, entered = threading.Event(), threading.Event()
+    hung, real = str(place / "hung"), os.stat
+
+    def stat(path, **kwargs):
+        if path == hung:
+            entered.set()
+            gate.wait(30)
+        return real(path, **kwargs)
+
+    monkeypatch.setattr(disk_files.os, "stat", stat)
+    began = time.monotonic()
+    with pytest.raises(SourceUnavailable, match=rf"images: {hung}: no answer within 0\.1 s"):
+        source.read(frozenset({raw(hung)}), Deadline.after(0.1))
+    assert entered.is_set()
+    assert time.monotonic() - began < 5
+    with pytest.raises(SourceUnavailable, match=rf"images: {hung}: the call of .* has not returned"):
+        source.read(frozenset(), Deadline.after(5))
+    gate.set()
+
+
+# What is no regular file is neither opened nor waited for.
+def fifo(path):
+    os.mkfifo(path)
+
+
+def folder(path):
+    path.mkdir()
+
+
+def device(path):
+    path.symlink_to("/dev/zero")
+
+
+def broken_link(path):
+    path.symlink_to("nowhere")
+
+
+def ring(path):
+    path.symlink_to(path)
+
+
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (fifo, "not a regular file but a FIFO"),
+        (folder, "not a regular file but a folder"),
+        (device, "not a regular file but a character device"),
+        (broken_link, "ENOENT: No such file or directory"),
+        (ring, "ELOOP: Too many levels of symbolic links"),
+    ],
+)
+@pytest.mark.parametrize("form", ["raw", "qcow2"])
+def test_what_is_no_regular_file_is_a_problem(source, tmp_path, make, problem, form):
+    make(tmp_path / "odd")
+    (file,) = read(source, GuestFile(path=str(tmp_path / "odd"), format=form)).disk_files
+    assert (file.virtual_bytes, file.allocated_bytes, file.problem) == (None, None, problem)
+
+
+def test_a_link_to_a_disk_is_the_disk(source, place):
+    (place / "link").symlink_to(place / UUID / "disk")
+    assert read(source, raw(place / "link")).disk_files[0].virtual_bytes == 10000
+
+
+@pytest.mark.parametrize("number", [errno.ENOENT, errno.ESTALE, errno.EACCES, errno.EIO, errno.ENAMETOOLONG])
+def test_s89_any_errno_is_that_file_s_problem_alone(source, place, monkeypatch, number):
+    real, bad = os.stat, str(place / "bad")
+
+    def stat(path, **kwargs):
+        if path == bad:
+            raise OSError(number, os.strerror(number), path)
+        return real(path, **kwargs)
+
+    monkeypatch.setattr(disk_files.os, "stat", stat)
+    one, other = read(source, raw(bad), raw(place / UUID / "disk")).disk_files
+    problems = {file.path: file.problem for file in (one, other)}
+    assert problems == {bad: f"{errno.errorcode[number]}: {os.strerror(number)}", str(place / UUID / "disk"): None}
+
+
+def test_a_path_that_no_file_can_have_is_a_problem(source):
+    (file,) = read(source, raw("/a\0b")).disk_files
+    assert file.problem == "embedded null byte"
+
+
+def test_hard_links_are_counted_once_by_their_first_path(place):
+    os.link(place / "_base" / "89abcdef", place / UUID / "disk.base")
+    found = [file.path for file in walk(str(place), frozenset())]
+    assert str(place / UUID / "disk.base") in found
+    assert str(place / "_base" / "89abcdef") not in found
+
+
+def test_links_are_not_followed(place):
+    (place / "all").symlink_to(place)
+    assert str(place / "all") in {file.path for file in walk(str(place), frozenset())}
+    assert not any(file.path.startswith(f"{place}/all/") for file in walk(str(place), frozenset()))
+
+
+def test_what_lies_deep_counts_for_its_folder_but_for_a_disk(place):
+    deep = place / "snapshots" / "a" / "b"
+    deep.mkdir(parents=True)
+    (deep / "file").write_bytes(b"x" * 30000)
+    (deep / "disk").write_bytes(b"x" * 60000)
+    found = {file.path: file.allocated_bytes for file in walk(str(place), frozenset({str(deep / "disk")}))}
+    assert found[str(deep / "disk")] == blocks(deep / "disk")
+    assert found[str(place / "snapshots" / "a")] == sum(map(blocks, (deep.parent, deep, deep / "file")))
+    assert sum(found.values()) == sum(map(blocks, (place, *place.rglob("*"))))
+
+
+def test_a_tree_without_end_ends(place, monkeypatch):
+    monkeypatch.setattr(image_walk, "MAX_ENTRIES", 10)
+    for number in range(100):
+        (place / "locks" / str(number)).touch()
+    assert len(walk(str(place), frozenset())) <= 11
+
+
+def test_a_folder_deeper_than_any_of_nova_s_is_not_entered(place):
+    deep = place.joinpath(*("d" for _ in range(40)))
+    deep.mkdir(parents=True)
+    (deep / "far").write_bytes(b"x" * 30000)
+    assert sum(file.allocated_bytes for file in walk(str(place), frozenset())) < sum(
+        map(blocks, (place, *place.rglob("*")))
+    )
+
+
+def test_a_name_that_is_no_utf_8_can_be_printed(place):
+    os.mkdir(os.fsencode(place) + b"/\xff\xfe")
+    assert f"{place}/\\xff\\xfe" in {file.path for file in walk(str(place), frozenset())}
+
+
+def test_what_vanishes_or_may_not_be_listed_on_the_way_is_left_out(place, monkeypatch):
+    real = os.scandir
+
+    def scandir(path):
+        if path == str(place / UUID):
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return real(path)
+
+    monkeypatch.setattr(image_walk.os, "scandir", scandir)
+    found = {file.path for file in walk(str(place), frozenset())}
+    assert str(place / UUID) in found
+    assert str(place / UUID / "disk") not in found
+
+
+def test_the_cache_is_its_plain_files(place):
+    (place / "_base" / "folder").mkdir()
+    (place / "_base" / "folder" / "file").write_bytes(b"x" * 9000)
+    assert cache_bytes(str(place), str(place / "_base")) == blocks(place / "_base" / "89abcdef")
+
+
+def test_a_cache_that_is_not_there_or_on_another_device_takes_nothing(place):
+    assert cache_bytes(str(place), str(place / "none")) == 0
+    assert cache_bytes(str(place), "/proc") == 0
+
+
+def test_one_host_in_nova_s_register_shares_with_nobody(place):
+    (place / "compute_nodes").write_text(json.dumps({"cmp1": time.time()}))
+    assert shared_because(str(place)) == ""
+    (place / "compute_nodes").write_text(json.dumps({"cmp2": time.time(), "cmp1": time.time() - 3600}))
+    assert shared_because(str(place)) == "compute_nodes there names the hosts cmp1, cmp2"
+
+
+@pytest.mark.parametrize(
+    "written", ["", "[]", "null", '{"a": "yesterday", "b": null}', "\xff", "[" * 100000, '{"a": 1.0, "b": 2.0}']
+)
+def test_a_register_that_says_nothing_of_today_names_nobody(place, written):
+    (place / "compute_nodes").write_text(written, encoding="latin-1")
+    assert registered_hosts(str(place), 1e9) == ()
+
+
+def test_the_type_of_a_mount_is_found_by_its_device(tmp_path):
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(
+        "22 27 0:21 / /proc rw - proc proc rw\n"
+        "98 27 0:52 / /var/lib/nova/instances rw,relatime shared:1 - nfs4 server:/export rw\n"
+        "broken\n"
+    )
+    assert filesystem_type(mounts, os.makedev(0, 52)) == "nfs4"
+    assert filesystem_type(mounts, os.makedev(8, 1)) == ""
+    assert filesystem_type(tmp_path / "none", os.makedev(0, 52)) == ""
+
+
+def test_the_type_of_a_real_mount():
+    assert filesystem_type(Path("/proc/self/mountinfo"), os.stat("/proc").st_dev) == "proc"
