@@ -6,9 +6,10 @@ from agent.resources.base import Resource
 from agent.resources.disk import Disk
 from agent.resources.memory import Memory
 from agent.resources.pcpu import Pcpu
+from agent.resources.pmem import Pmem
 from agent.resources.vcpu import Vcpu
 
-BUILTIN: tuple[Resource, ...] = (Vcpu(), Pcpu(), Memory(), Disk())
+BUILTIN: tuple[Resource, ...] = (Vcpu(), Pcpu(), Memory(), Disk(), Pmem())
 
 OWNED_CLASSES: frozenset[str] = frozenset().union(*(resource.classes for resource in BUILTIN))
 

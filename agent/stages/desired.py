@@ -79,8 +79,9 @@ def _observed_classes(provider: Provider | None) -> frozenset[str]:
 
 
 def _classes(resource: Resource, snapshot: Snapshot) -> list[str]:
+    """What is frozen with it; a family that has no class in Placement yet is told by its own name."""
     observed = _observed_classes(snapshot.observed_root)
-    return sorted(resource.classes | {name for name in observed if resource.owns(name)})
+    return sorted(resource.classes | {name for name in observed if resource.owns(name)}) or [resource.name]
 
 
 def _only_root(key: ProviderKey) -> None:

@@ -1,0 +1,70 @@
+"""CUSTOM_PMEM_NAMESPACE_*: namespaces of persistent memory, a class for each label of ``[libvirt] pmem_namespaces``.
+
+A namespace goes to one guest whole, so a class counts namespaces, not bytes. One
+that is configured and not there freezes all of them: nova-compute refuses to start
+then, and a smaller total would be a guess.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from agent.model.claim import Claim
+from agent.model.occupancy import Occupancy
+from agent.model.placement import Inventory, ProviderKey
+from agent.model.settings import Settings
+from agent.model.snapshot import PMEM, Snapshot
+from agent.resources.base import on_root, promised_of, whole
+from agent.resources.demand import PMEM_PREFIX, demand, pmem_class
+
+
+class Pmem:
+    """Persistent memory of the root provider."""
+
+    name = "pmem"
+    classes: frozenset[str] = frozenset()
+
+    def owns(self, resource_class: str) -> bool:
+        """Every class of a label, configured now or once."""
+        return resource_class.startswith(PMEM_PREFIX)
+
+    def needs(self, settings: Settings) -> frozenset[str]:
+        """The list of ndctl where labels are configured; without one there is nothing to count."""
+        return frozenset({PMEM}) if settings.pmem_labels else frozenset()
+
+    def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
+        """A configured namespace that ndctl does not list, or lists twice: names are the administrator's."""
+        listed = Counter(namespace.name for namespace in snapshot.pmem_namespaces)
+        named = sorted({name for label in settings.pmem_labels for name in label.namespaces})
+        if missing := [name for name in named if not listed[name]]:
+            return f"[libvirt] pmem_namespaces: ndctl lists no devdax namespace of this name: {', '.join(missing)}"
+        if twice := [name for name in named if listed[name] > 1]:
+            return f"[libvirt] pmem_namespaces: ndctl lists several namespaces of this name: {', '.join(twice)}"
+        return None
+
+    def inventory(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[ProviderKey, Inventory], ...]:  # noqa: ARG002
+        """Total: number of the label's namespaces, all of which exist here; labels of one class are added up."""
+        totals: Counter[str] = Counter()
+        for label in settings.pmem_labels:
+            totals[pmem_class(label.label)] += len(label.namespaces)
+        return tuple(entry for name, total in sorted(totals.items()) for entry in on_root(whole(name, total, (), 1.0)))
+
+    def own_reserve(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[str, int], ...]:  # noqa: ARG002
+        """Nothing: what the host keeps is not configured here."""
+        return ()
+
+    def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:  # noqa: ARG002
+        """Nothing: which namespace a guest has is not read from its XML."""
+        return ()
+
+    def promised(self, occupancies: Iterable[Occupancy], settings: Settings) -> tuple[Claim, ...]:  # noqa: ARG002
+        """Namespaces of the flavors, by label."""
+        taken = tuple(occupancies)
+        asked = {
+            name
+            for one in taken
+            for name in demand(one.flavor, boots_from_volume=one.instance.boots_from_volume)
+            if self.owns(name)
+        }
+        return tuple(claim for name in sorted(asked) for claim in promised_of(name, taken))

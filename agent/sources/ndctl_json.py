@@ -1,0 +1,70 @@
+"""Read what ``ndctl list -X`` reports as JSON: namespaces of persistent memory that guests can be given.
+
+A host without any prints nothing at all, and one namespace may stand without its
+list (older versions). A namespace need not have a name, and has a ``daxregion`` only
+in devdax mode: without either it can be given to nobody, and is left out.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn
+
+from agent.errors import SourceInconsistent
+from agent.model.snapshot import PMEM
+from agent.model.storage import PmemNamespace
+
+
+def parse_namespaces(text: str) -> tuple[PmemNamespace, ...]:
+    """Named devdax namespaces, sorted by name and device; sizes in bytes.
+
+    ``/dev/`` and the first character device of the region is the path (hypervisor-audit 4).
+    Raises SourceInconsistent naming the item that cannot be read.
+    """
+    found = (_namespace(item) for item in _items(text))
+    return tuple(sorted((one for one in found if one is not None), key=lambda one: (one.name, one.device_path)))
+
+
+def _items(text: str) -> list[object]:
+    if not text.strip():
+        return []
+    try:
+        report = json.loads(text)
+    except (ValueError, RecursionError):
+        _refuse("the report is no JSON")
+    return report if isinstance(report, list) else [report]
+
+
+def _namespace(item: object) -> PmemNamespace | None:
+    if not isinstance(item, dict):
+        _refuse(f"a namespace is no object: {item!r:.80}")
+    name, region = item.get("name"), item.get("daxregion")
+    if not name or region is None:
+        return None
+    if not isinstance(name, str) or not isinstance(region, dict):
+        _refuse(f"namespace {name!r:.80}: name or daxregion is of another type")
+    return PmemNamespace(
+        name=name,
+        device_path=f"/dev/{_character_device(name, region)}",
+        size_bytes=_bytes(name, item, "size"),
+        alignment_bytes=_bytes(name, region, "align"),
+    )
+
+
+def _character_device(name: str, region: dict[str, Any]) -> str:
+    match region.get("devices"):
+        case [{"chardev": str(device)}, *_] if device:
+            return device
+        case _:
+            _refuse(f"namespace {name!r}: its daxregion names no character device")
+
+
+def _bytes(name: str, item: dict[str, Any], key: str) -> int:
+    value = item.get(key)
+    if type(value) is not int or value <= 0:
+        _refuse(f"namespace {name!r}: {key} is {value!r:.80}, not a number of bytes")
+    return value
+
+
+def _refuse(what: str) -> NoReturn:
+    raise SourceInconsistent(PMEM, f"ndctl list: {what}")

@@ -1,0 +1,165 @@
+"""Persistent memory: a class for each label, counted in namespaces. Numbers in ids are rows of spec/scenarios."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from agent.model.nova import Flavor
+from agent.model.placement import ROOT, Inventory
+from agent.model.report import Verdict
+from agent.model.settings import PmemLabel
+from agent.model.snapshot import PMEM
+from agent.model.storage import PmemNamespace, StorageFacts
+from agent.resources.pmem import Pmem
+from tests.rigs.facts import (
+    FLAVOR_A,
+    NODE,
+    allocations,
+    decided,
+    domain,
+    failed,
+    good,
+    host,
+    instance,
+    inventory,
+    root,
+    settings,
+    snapshot,
+    state,
+    uuid,
+    view,
+    wanted_root,
+)
+
+BIG, SMALL = "CUSTOM_PMEM_NAMESPACE_4GB", "CUSTOM_PMEM_NAMESPACE_SMALL"
+LABELS = settings(
+    pmem_labels=(PmemLabel(label="4GB", namespaces=("ns_0",)), PmemLabel(label="SMALL", namespaces=("ns_1", "ns_2")))
+)
+
+
+def namespace(name):
+    return PmemNamespace(name=name, device_path="/dev/dax0.0", size_bytes=4225761280, alignment_bytes=2097152)
+
+
+def listing(*names, **changes):
+    """A world in which ndctl lists namespaces of these names."""
+    world = snapshot(**changes)
+    read = good(PMEM, StorageFacts(pmem_namespaces=tuple(map(namespace, names))))
+    return dataclasses.replace(world, storage=(*world.storage, read))
+
+
+def unread(**changes):
+    world = snapshot(**changes)
+    return dataclasses.replace(world, storage=(*world.storage, failed(PMEM)))
+
+
+ALL = ("ns_0", "ns_1", "ns_2", "ns_3")
+
+
+def test_s95_a_class_for_each_label_counts_its_namespaces():
+    wanted = wanted_root(decided(listing(*ALL), LABELS))
+    assert [i for i in wanted.inventories if i.resource_class.startswith("CUSTOM_PMEM")] == [
+        Inventory(resource_class=BIG, total=1, reserved=0, min_unit=1, max_unit=1, step_size=1, allocation_ratio=1.0),
+        Inventory(resource_class=SMALL, total=2, reserved=0, min_unit=1, max_unit=2, step_size=1, allocation_ratio=1.0),
+    ]
+    assert {BIG, SMALL} <= wanted.owned_classes
+    assert wanted.frozen == ()
+
+
+def test_s94_without_labels_there_is_no_class():
+    wanted = wanted_root(decided(snapshot(), settings()))
+    assert [i.resource_class for i in wanted.inventories] == ["DISK_GB", "MEMORY_MB", "VCPU"]
+    assert Pmem().needs(settings()) == frozenset()
+
+
+LABEL_NAMES = {
+    ("4GB", "4gb"): {BIG: 2},
+    ("fast-tier.2", "fast  tier"): {"CUSTOM_PMEM_NAMESPACE_FAST_TIER_2": 1, "CUSTOM_PMEM_NAMESPACE_FAST_TIER": 1},
+}
+
+
+@pytest.mark.parametrize(("labels", "expected"), LABEL_NAMES.items())
+def test_labels_become_class_names_and_those_that_become_one_add_up(labels, expected):
+    chosen = settings(
+        pmem_labels=tuple(PmemLabel(label=name, namespaces=(f"ns_{n}",)) for n, name in enumerate(labels))
+    )
+    found = Pmem().inventory(listing(*ALL), chosen)
+    assert {i.resource_class: i.total for key, i in found if key == ROOT} == expected
+
+
+BEFORE = view(provider=root(inventory(BIG, 1), inventory(SMALL, 5), inventory("CUSTOM_PMEM", 3)))
+NO_SUCH = "[libvirt] pmem_namespaces: ndctl lists no devdax namespace of this name: "
+FROZEN = {
+    "a namespace is gone": (listing("ns_0", "ns_2", placement=BEFORE), NO_SUCH + "ns_1"),
+    "ndctl lists none": (listing(placement=BEFORE), NO_SUCH + "ns_0, ns_1, ns_2"),
+    "a name that is there twice": (
+        listing(*ALL, "ns_1", placement=BEFORE),
+        "[libvirt] pmem_namespaces: ndctl lists several namespaces of this name: ns_1",
+    ),
+    "ndctl failed": (unread(placement=BEFORE), "pmem could not be read"),
+}
+
+
+@pytest.mark.parametrize(("world", "why"), FROZEN.values(), ids=FROZEN.keys())
+def test_unknown_is_not_zero(world, why):
+    decision = decided(world, LABELS)
+    frozen = {f.resource_class: f.why for f in wanted_root(decision).frozen}
+    assert frozen == {BIG: why, SMALL: why}
+    (put,) = [w for w in decision.plan.writes if hasattr(w, "inventories")]
+    assert {inventory(BIG, 1), inventory(SMALL, 5)} <= set(put.inventories)
+
+
+def test_what_placement_does_not_hold_yet_is_told_as_frozen_too():
+    held = decided(listing("ns_0"), LABELS).plan.held_back
+    assert ("pmem", NO_SUCH + "ns_1, ns_2") in {(one.what, one.why) for one in held}
+
+
+def test_a_label_that_is_configured_no_more_loses_its_class():
+    decision = decided(snapshot(placement=BEFORE), settings())
+    (put,) = [w for w in decision.plan.writes if hasattr(w, "inventories")]
+    assert {i.resource_class for i in put.inventories} == {"CUSTOM_PMEM", "DISK_GB", "MEMORY_MB", "VCPU"}
+
+
+def flavor(**specs: str) -> Flavor:
+    return dataclasses.replace(FLAVOR_A, extra_specs=tuple(specs.items()))
+
+
+PROMISED = {
+    "one of each": (flavor(**{"hw:pmem": "4GB,SMALL"}), {BIG: 1, SMALL: 1}),
+    "two of a label": (flavor(**{"hw:pmem": " SMALL, SMALL ,"}), {SMALL: 2}),
+    "by its class": (flavor(**{"resources:CUSTOM_PMEM_NAMESPACE_SMALL": "2"}), {SMALL: 2}),
+    "none": (FLAVOR_A, {}),
+}
+
+
+@pytest.mark.parametrize(("asked", "expected"), PROMISED.values(), ids=PROMISED.keys())
+def test_what_a_flavor_promises_is_compared_with_what_is_recorded(asked, expected):
+    recorded = {"VCPU": 1, "MEMORY_MB": 128, "DISK_GB": 1, **expected}
+    world = listing(
+        *ALL,
+        nova=state(instance(flavor=asked)),
+        libvirt=host(domain()),
+        placement=view(allocations(uuid("i1"), **recorded), provider=root(inventory(BIG, 1), inventory(SMALL, 2))),
+    )
+    decision = decided(world, LABELS)
+    promised = {r.resource_class: r.promised for r in decision.rows if Pmem().owns(r.resource_class)}
+    assert promised == expected
+    assert {row.verdict for row in decision.rows} == {Verdict.AGREED}
+    assert {claim.consumer.name for row in decision.rows for claim in row.claims if claim.source.system == "nova"} == {
+        "i1"
+    }
+
+
+def test_an_allocation_that_no_flavor_asks_for_is_told():
+    world = listing(
+        *ALL,
+        nova=state(instance(node=NODE)),
+        libvirt=host(domain()),
+        placement=view(
+            allocations(uuid("i1"), VCPU=1, MEMORY_MB=128, DISK_GB=1, **{SMALL: 1}), provider=root(inventory(SMALL, 2))
+        ),
+    )
+    found = [f for f in decided(world, LABELS).findings if f.code == "allocation-differs"]
+    assert [f.resource_class for f in found] == [SMALL]
