@@ -13,6 +13,7 @@ from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 from agent.parts import Errand
 from agent.stages.confirm import Confirmed
 from agent.stages.rows import evacuation_notes, inventory_rows, summary, trait_rows
+from agent.stages.storage_ledger import storage_ledger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +53,7 @@ def report(run: Run, errand: Errand, memory: AuditMemory, acted: Acted, told: Co
         ledger=decision.ledger,
         inventory=inventory_rows(view, decision.tree),
         traits=trait_rows(view, decision.tree),
+        storage=storage_ledger(snapshot, settings),
         evacuations=evacuation_notes(decision.state),
         summary=summary(snapshot, settings, memory.node_name, decision.rows, decision.tree),
         simulated=host.simulated if host else (),

@@ -14,6 +14,7 @@ from agent.model.report import (
     LedgerRow,
     Outcome,
     SourceStatus,
+    StorageRow,
     TraitRow,
     Verdict,
 )
@@ -124,6 +125,26 @@ REPORT = AuditReport(
             wanted=True,
             recorded=False,
             owner="ours",
+        ),
+    ),
+    storage=(
+        StorageRow(
+            store="vg guests",
+            owner_kind="foreign",
+            owner="guests/scratch",
+            what="linear volume scratch",
+            size_bytes=8_053_063_680,
+            source="lvm guests/scratch",
+            store_bytes=9_126_805_504,
+        ),
+        StorageRow(
+            store="vg guests",
+            owner_kind="free",
+            owner="",
+            what="free extents",
+            size_bytes=1_073_741_824,
+            source="lvm guests",
+            store_bytes=9_126_805_504,
         ),
     ),
     evacuations=(

@@ -1,4 +1,7 @@
-"""``stocktake ledger``: one row per consumer and class in the three books, with totals at the foot for people."""
+"""``stocktake ledger``: one row per consumer and class in the three books, with totals at the foot for people.
+
+With --storage: whose every byte of the host's stores is (storage_listing).
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import argparse
 import dataclasses
 from typing import TYPE_CHECKING
 
+from agent.cmd.commands import storage_listing
 from agent.cmd.commands.base import ListCommand, Listing
 
 if TYPE_CHECKING:
@@ -37,17 +41,32 @@ class Ledger(ListCommand):
         parser = super().get_parser(prog_name)
         parser.add_argument("--resource-class", metavar="RC", help="only this class, such as VCPU")
         parser.add_argument("--consumer", metavar="UUID", help="only this consumer (or a volume as GROUP/NAME)")
+        parser.add_argument(
+            "--storage",
+            action="store_true",
+            help="instead: whose every byte of each volume group and other store is;"
+            " with --consumer only what that owner has",
+        )
         return parser
 
+    def columns(self, parsed_args: argparse.Namespace) -> tuple[str, ...]:
+        """With --storage there are others."""
+        return storage_listing.COLUMNS if parsed_args.storage else self.COLUMNS
+
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing | None, int]:
-        """The rows asked for. Raises UsageError on an unknown class or consumer."""
+        """The rows asked for. Raises UsageError on an unknown class or consumer, and on a class of --storage."""
         from agent.cmd.audited import audited, is_readable
+        from agent.cmd.usage import UsageError
         from agent.exit_codes import exit_code
         from agent.telemetry.documents import ledger_rows
 
+        if parsed_args.storage and parsed_args.resource_class:
+            raise UsageError("--storage counts bytes, not a resource class: leave out --resource-class")
         report = audited(self.app.options, "ledger")
         if not is_readable(report):
             return None, exit_code(report)
+        if parsed_args.storage:
+            return storage_listing.storage_listing(report, parsed_args.consumer), exit_code(report)
         shown = _filtered(report, parsed_args)
         rows = tuple(tuple(row[name] for name in self.COLUMNS) for row in ledger_rows(shown))
         people = tuple(_people(row) for row in shown.ledger)

@@ -1,0 +1,64 @@
+"""``stocktake ledger --storage``: whose every byte of each store is, with a foot that adds the rows up."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from agent.cmd.commands.base import Listing
+
+if TYPE_CHECKING:
+    from agent.model.report import AuditReport, StorageRow
+
+COLUMNS = ("store", "owner_kind", "owner", "what", "size_bytes", "source", "store_bytes")
+_PEOPLE = ("store", "owner", "what", "GiB\nbytes")
+_GIB = 1 << 30
+
+
+def storage_listing(report: AuditReport, owner: str | None) -> Listing:
+    """The rows, of one owner where one is named. Raises UsageError when every store was read and it has nothing."""
+    from agent.telemetry.documents import storage_rows
+
+    shown = tuple(row for row in report.storage if owner is None or row.owner == owner)
+    if owner is not None and not shown:
+        _refuse(report, owner)
+    documents = storage_rows(dataclasses.replace(report, storage=shown))
+    rows = tuple(tuple(row[name] for name in COLUMNS) for row in documents)
+    return Listing(COLUMNS, rows, _PEOPLE, tuple(_people(row) for row in shown), _feet(shown, owner))
+
+
+def _refuse(report: AuditReport, owner: str) -> None:
+    from agent.cmd.ending import say
+    from agent.cmd.usage import UsageError
+    from agent.telemetry.explain import unread
+
+    looked = f"{owner} owns nothing in the stores of {report.node or report.host}"
+    if not unread(report):
+        raise UsageError(f"{looked}; `stocktake ledger --storage` lists who does")
+    say(f"{looked}, as far as these could be read")
+
+
+def _people(row: StorageRow) -> tuple[str, ...]:
+    from agent.telemetry.wording import printable
+
+    owner = f"{row.owner_kind}\n{printable(row.owner)}" if row.owner else row.owner_kind
+    return (printable(row.store), owner, printable(row.what), f"{row.size_bytes / _GIB:.3f}\n{row.size_bytes}")
+
+
+def _feet(rows: tuple[StorageRow, ...], owner: str | None) -> tuple[str, ...]:
+    """One line a store, in the order of the rows; of one owner's rows nobody asks what is not explained."""
+    sums: dict[tuple[str, int], int] = defaultdict(int)
+    for row in rows:
+        sums[row.store, row.store_bytes] += row.size_bytes
+    if owner is not None:
+        return tuple(f"total {store}: {_size(found)} of {_size(size)}" for (store, size), found in sums.items())
+    feet = tuple(
+        f"total {store}: {_size(size)}, of it explained {_size(found)}, unexplained {size - found} bytes"
+        for (store, size), found in sums.items()
+    )
+    return feet or ("no store could be read, or none is configured",)
+
+
+def _size(size_bytes: int) -> str:
+    return f"{size_bytes / _GIB:.3f} GiB ({size_bytes} bytes)"

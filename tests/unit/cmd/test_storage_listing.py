@@ -1,0 +1,66 @@
+"""What `ledger --storage` prints, for people and for programs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from agent.cmd.commands.storage_listing import COLUMNS, storage_listing
+from agent.cmd.usage import UsageError
+from tests.rigs.reports import REPORT
+
+READ = replace(REPORT, sources=REPORT.sources[:1])
+
+
+def test_programs_get_every_column_of_every_row() -> None:
+    listing = storage_listing(REPORT, None)
+    assert listing.columns == COLUMNS
+    scratch = ("vg guests", "foreign", "guests/scratch", "linear volume scratch", 8_053_063_680,
+               "lvm guests/scratch", 9_126_805_504)  # fmt: skip
+    assert listing.rows == (
+        scratch,
+        ("vg guests", "free", "", "free extents", 1 << 30, "lvm guests", 9_126_805_504),
+    )
+
+
+def test_people_get_gib_and_bytes_and_a_foot_that_adds_up() -> None:
+    listing = storage_listing(REPORT, None)
+    assert listing.people_rows == (
+        ("vg guests", "foreign\nguests/scratch", "linear volume scratch", "7.500\n8053063680"),
+        ("vg guests", "free", "free extents", "1.000\n1073741824"),
+    )
+    whole = "8.500 GiB (9126805504 bytes)"
+    assert listing.foot == (f"total vg guests: {whole}, of it explained {whole}, unexplained 0 bytes",)
+
+
+def test_what_is_not_explained_is_said() -> None:
+    (foot,) = storage_listing(replace(REPORT, storage=REPORT.storage[:1]), None).foot
+    assert foot.endswith("unexplained 1073741824 bytes")
+
+
+def test_of_one_owner() -> None:
+    listing = storage_listing(REPORT, "guests/scratch")
+    assert [row[2] for row in listing.rows] == ["guests/scratch"]
+    assert listing.foot == ("total vg guests: 7.500 GiB (8053063680 bytes) of 8.500 GiB (9126805504 bytes)",)
+
+
+def test_an_owner_of_nothing_is_refused_if_all_was_read() -> None:
+    with pytest.raises(UsageError, match=r"^nobody owns nothing in the stores of compute-17.example.org; "):
+        storage_listing(READ, "nobody")
+
+
+def test_an_owner_of_nothing_may_be_in_what_was_not_read(capsys: pytest.CaptureFixture[str]) -> None:
+    assert storage_listing(REPORT, "nobody").rows == ()
+    assert "as far as these could be read" in capsys.readouterr().err
+
+
+def test_without_a_store_it_says_so() -> None:
+    listing = storage_listing(replace(REPORT, storage=()), None)
+    assert (listing.rows, listing.foot) == ((), ("no store could be read, or none is configured",))
+
+
+def test_a_name_cannot_command_the_terminal() -> None:
+    nasty = replace(REPORT.storage[0], what="volume \x1b[2J", owner="a\x1b")
+    (row,) = storage_listing(replace(REPORT, storage=(nasty,)), None).people_rows
+    assert not any("\x1b" in cell for cell in row)
