@@ -1,0 +1,60 @@
+"""Read what ``ceph df --format=json`` prints: the cluster's size, and what one pool uses and can still take.
+
+``total_bytes`` is raw: every copy of an object takes its part of it. ``max_avail``
+is what the pool's users can still write, so copies are taken off already; what
+``bytes_used`` means changed (before Nautilus it is without the copies).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import NoReturn
+
+from agent.errors import SourceInconsistent
+from agent.model.snapshot import CEPH
+from agent.model.storage import CephPool
+
+
+def parse_pool(text: str, pool: str) -> CephPool:
+    """That pool, in bytes (hypervisor-audit 3.1). Raises SourceInconsistent naming the pool or item that is not there.
+
+    Keys that are not needed are not looked at: each release of Ceph adds some.
+    """
+    report = _document(text)
+    pools = report.get("pools")
+    if not isinstance(pools, list):
+        _refuse("the report of ceph df has no list of pools")
+    found = next((one for one in pools if isinstance(one, dict) and one.get("name") == pool), None)
+    if found is None:
+        names = ", ".join(sorted(str(one.get("name")) for one in pools if isinstance(one, dict)))
+        _refuse(f"pool {pool} is not among the cluster's pools ({names or 'it has none'})")
+    return CephPool(
+        name=pool,
+        cluster_bytes=_bytes(report, "total_bytes", "the cluster"),
+        available_bytes=_bytes(found, "max_avail", f"pool {pool}"),
+        used_bytes=_bytes(found, "bytes_used", f"pool {pool}"),
+    )
+
+
+def _document(text: str) -> Mapping[str, object]:
+    try:
+        report = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SourceInconsistent(CEPH, f"ceph df printed no JSON: {error}") from error
+    if not isinstance(report, dict):
+        _refuse("the report of ceph df is not an object")
+    return report
+
+
+def _bytes(holder: Mapping[str, object], key: str, whose: str) -> int:
+    stats = holder.get("stats")
+    size_bytes = stats.get(key) if isinstance(stats, dict) else None
+    # bool is an int in Python, and no size.
+    if not isinstance(size_bytes, int) or isinstance(size_bytes, bool) or size_bytes < 0:
+        _refuse(f"{whose}: {key} is {json.dumps(size_bytes)}, not a number of bytes")
+    return size_bytes
+
+
+def _refuse(message: str) -> NoReturn:
+    raise SourceInconsistent(CEPH, message)

@@ -1,0 +1,85 @@
+"""The Ceph source through a real process: a cluster that answers, refuses, hangs, is not there."""
+
+import pathlib
+import time
+
+import pytest
+
+from agent.errors import SourceInconsistent, SourceUnavailable
+from agent.sources.base import Deadline
+from agent.sources.ceph import Ceph
+from agent.sources.lvm import Runner, SubprocessRunner
+from tests.rigs import ceph as rigs
+from tests.rigs.wait import until
+
+
+def read(runner: Runner, pool: str = "vms", deadline_s: float = 20.0, **options: str):
+    return Ceph(pool, runner=runner, **options).read(Deadline.after(deadline_s)).ceph_pools
+
+
+def test_the_pool_is_read(tmp_path: pathlib.Path) -> None:
+    (pool,) = read(rigs.printing(tmp_path / "bin", rigs.REEF))
+    assert (pool.name, pool.cluster_bytes, pool.available_bytes) == ("vms", 64424509440, 20212629504)
+
+
+@pytest.mark.parametrize(
+    ("options", "arguments"),
+    [
+        ({}, "df --format=json"),
+        ({"user": "cinder"}, "df --format=json --id cinder"),
+        ({"user": "cinder", "conf": "/etc/ceph/b.conf"}, "df --format=json --id cinder --conf /etc/ceph/b.conf"),
+    ],
+    ids=["plain", "user", "user and conf"],
+)
+def test_it_is_asked_as_nova_asks(tmp_path: pathlib.Path, options: dict[str, str], arguments: str) -> None:
+    read(rigs.printing(tmp_path / "bin", rigs.NAUTILUS), **options)
+    assert (tmp_path / "bin" / "calls").read_text() == f"{arguments}\n"
+
+
+REFUSED = "echo '[errno 13] RADOS permission denied (error connecting to the cluster)' >&2; exit 13"
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (REFUSED, r"ceph df ended with status 13: \[errno 13\] RADOS permission denied"),
+        ("exit 1", "ceph df ended with status 1: nothing on stderr"),
+        ("kill -SEGV $$", "ceph df ended with signal 11"),
+    ],
+    ids=["refused", "silent", "crashed"],
+)
+def test_a_failure_is_told_with_ceph_s_own_words(tmp_path: pathlib.Path, body: str, said: str) -> None:
+    with pytest.raises(SourceUnavailable, match=said):
+        read(rigs.ceph(tmp_path / "bin", body))
+
+
+def test_exit_0_and_nothing_is_no_empty_cluster(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(SourceInconsistent, match="printed no JSON"):
+        read(rigs.ceph(tmp_path / "bin", "exit 0"))
+
+
+def test_a_pool_that_is_missing_is_named(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(SourceInconsistent, match="ceph: pool images is not among"):
+        read(rigs.printing(tmp_path / "bin", rigs.REEF), pool="images")
+
+
+def test_monitors_that_do_not_answer_cost_the_deadline_and_leave_no_process(tmp_path: pathlib.Path) -> None:
+    folder = tmp_path / "bin"
+    runner = rigs.ceph(
+        folder, f"echo $$ > {folder}/pid\necho 'monclient(hunting): authenticate timed out' >&2\nsleep 60"
+    )
+    began = time.monotonic()
+    with pytest.raises(
+        SourceUnavailable, match=r"did not answer within 0\.\d s and was killed; .* authenticate timed out"
+    ):
+        read(runner, deadline_s=0.7)
+    assert time.monotonic() - began < 10
+    pid = (folder / "pid").read_text().strip()
+    until(lambda: not pathlib.Path(f"/proc/{pid}").exists(), 5, "the killed ceph to be gone")
+
+
+def test_a_host_without_ceph_says_so(tmp_path: pathlib.Path) -> None:
+    nothing = tmp_path / "bin"
+    nothing.mkdir()
+    with pytest.raises(SourceUnavailable, match=r"ceph is not installed \(ceph-common\)"):
+        read(SubprocessRunner(environment={"PATH": str(nothing)}))
