@@ -1,0 +1,115 @@
+"""Pure: the pools of free PCI devices that the scheduler filters by (hypervisor-audit 7.4, ``pci_stats``).
+
+Devices of a physical network are in here, unlike in Placement. Of a physical
+function and its virtual ones only one side can be free: a virtual function that is
+taken takes its physical one out, and the other way round.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from agent.model.device_spec import DeviceSpec
+from agent.model.devices import PciDevice, PciKind
+from agent.nested.pci_devices import Match, matched
+from agent.nested.pci_offers import PARENTS
+
+_NOT_OF_A_POOL = frozenset({"resource_class", "traits", "rp_uuid", "rp_uuids"})
+_REMOTE = "remote_managed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PciPool:
+    """Free devices that are alike, at least one; ``address`` is their physical function's, or their own.
+
+    ``tags`` are those of their spec, sorted; ``provider_uuid`` is the provider in Placement, where there is one.
+    """
+
+    address: str
+    vendor_id: str
+    product_id: str
+    kind: str
+    numa_node: int | None
+    count: int
+    tags: tuple[tuple[str, str | None], ...] = ()
+    parent_interface: str | None = None
+    provider_uuid: str | None = None
+
+
+def pools(
+    devices: Iterable[PciDevice],
+    specs: Sequence[DeviceSpec],
+    in_use: frozenset[str],
+    providers: Mapping[str, str] | None = None,
+) -> tuple[PciPool, ...]:
+    """The pools, sorted by address; ``in_use`` are addresses of devices, ``providers`` uuids by address."""
+    known = tuple(devices)
+    blocked = _blocked(known, in_use)
+    alike: dict[PciPool, int] = defaultdict(int)
+    for match in matched(known, specs):
+        if match.device.address not in blocked:
+            alike[_pool(match, providers or {})] += 1
+    counted = (dataclasses.replace(pool, count=count) for pool, count in alike.items())
+    return tuple(sorted(counted, key=_order))
+
+
+def pool_document(pool: PciPool) -> dict[str, str | int | None]:
+    """The pool as nova keeps it, its tags among its own keys; those that have no value here are left out."""
+    own: dict[str, str | int | None] = {
+        "address": pool.address,
+        "vendor_id": pool.vendor_id,
+        "product_id": pool.product_id,
+        "dev_type": pool.kind,
+        "numa_node": pool.numa_node,
+        "count": pool.count,
+    }
+    if pool.parent_interface is not None:
+        own["parent_ifname"] = pool.parent_interface
+    if pool.provider_uuid is not None:
+        own["rp_uuid"] = pool.provider_uuid
+    return {**dict(pool.tags), **own}
+
+
+def _blocked(devices: Iterable[PciDevice], in_use: frozenset[str]) -> frozenset[str]:
+    """Devices in use, and those that cannot be had beside them."""
+    blocked = set(in_use)
+    for device in devices:
+        if device.parent_address is None:
+            continue
+        if device.address in in_use:
+            blocked.add(device.parent_address)
+        if device.parent_address in in_use:
+            blocked.add(device.address)
+    return frozenset(blocked)
+
+
+def _pool(match: Match, providers: Mapping[str, str]) -> PciPool:
+    device = match.device
+    address = device.parent_address or device.address
+    is_reported = not match.spec.tag("physical_network")
+    return PciPool(
+        address=address,
+        vendor_id=device.vendor_id,
+        product_id=device.product_id,
+        kind=device.kind.value,
+        numa_node=device.numa_node,
+        count=0,
+        tags=_tags(match),
+        parent_interface=None if device.kind in PARENTS else device.parent_interface,
+        provider_uuid=providers.get(address) if is_reported else None,
+    )
+
+
+def _tags(match: Match) -> tuple[tuple[str, str | None], ...]:
+    tags = {name: value for name, value in match.spec.tags if name not in _NOT_OF_A_POOL}
+    if match.device.kind is not PciKind.PCI and tags.get(_REMOTE) is None:
+        tags[_REMOTE] = "false"
+    return tuple(sorted(tags.items()))
+
+
+def _order(pool: PciPool) -> tuple[str, ...]:
+    numa_node = "" if pool.numa_node is None else str(pool.numa_node)
+    return (pool.address, pool.vendor_id, pool.product_id, pool.kind, numa_node, repr(pool.tags))

@@ -1,0 +1,85 @@
+"""Which spec a device falls under."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.model.devices import PciKind
+from agent.nested.pci_devices import idle, matched
+from tests.rigs.pci import device, functions, pci_settings
+
+GPU, PF = "0000:81:00.0", "0000:82:00.0"
+FUNCTIONS = functions(PF, 2)
+DEVICES = (device(GPU), *FUNCTIONS)
+BOTH = [one.address for one in FUNCTIONS[1:]]
+
+
+def specs(*entries):
+    return pci_settings(*entries).pci.specs
+
+
+def addresses(*entries, devices=DEVICES) -> list[str]:
+    return [match.device.address for match in matched(devices, specs(*entries))]
+
+
+FOUND = {
+    "by both ids": ({"vendor_id": "10de", "product_id": "1eb8"}, [GPU]),
+    "by one that differs": ({"vendor_id": "10de", "product_id": "1eb9"}, []),
+    "by an address": ({"address": GPU}, [GPU]),
+    "by a part of one": ({"address": "82:*.*"}, [PF, *BOTH]),
+    "a physical function's address means its virtual ones too": ({"address": PF}, [PF, *BOTH]),
+    "and ids can choose among them": ({"address": PF, "product_id": "1515"}, BOTH),
+    "expressions that spell an address out": (
+        {"address": {"domain": "0000", "bus": "82", "slot": "00", "function": "0"}},
+        [PF, *BOTH],
+    ),
+    "expressions that do not": ({"address": {"bus": "82", "slot": "00", "function": "0"}}, [PF]),
+    "a virtual function's address means no other": ({"address": BOTH[0]}, [BOTH[0]]),
+    "all": ({}, [GPU, PF, *BOTH]),
+}
+
+
+@pytest.mark.parametrize(("entry", "expected"), FOUND.values(), ids=FOUND.keys())
+def test_what_an_entry_matches(entry, expected):
+    assert addresses(entry) == expected
+
+
+def test_the_first_entry_that_matches_has_the_device():
+    entries = ({"address": GPU, "trusted": "first"}, {"vendor_id": "10de"}, {})
+    assert [(m.device.address, m.position) for m in matched(DEVICES, specs(*entries))] == [
+        (GPU, 0),
+        (PF, 2),
+        *((one, 2) for one in BOTH),
+    ]
+
+
+def test_a_network_devices_name():
+    own = device(PF, PciKind.PF, "8086:1563", interface="eno1")
+    assert addresses({"devname": "eno1"}, devices=(own, *FUNCTIONS[1:], device(GPU))) == [PF, *BOTH]
+    assert addresses({"devname": "eno2"}, devices=(own, *FUNCTIONS[1:])) == []
+    named_by_child = device(BOTH[0], PciKind.VF, parent_address=PF, parent_interface="eno1")
+    assert addresses({"devname": "eno1"}, devices=(named_by_child,)) == [BOTH[0]]
+
+
+def test_a_domain_of_more_than_16_bits_is_nobodys():
+    assert addresses({}, devices=(device("10000:81:00.0"), device("00ff:81:00.0"))) == ["00ff:81:00.0"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "serial", "found"),
+    [(PciKind.VF, "S1", True), (PciKind.VF, None, False), (PciKind.VF, "", False), (PciKind.PF, "S1", False)],
+)
+def test_remote_management_needs_a_serial_number_and_no_physical_function(kind, serial, found):
+    one = device(BOTH[0], kind, parent_address=PF, card_serial=serial)
+    assert bool(addresses({"remote_managed": "true"}, devices=(one,))) is found
+    assert addresses({"remote_managed": "false"}, devices=(one,)) == [BOTH[0]]
+
+
+def test_specs_that_no_device_falls_under():
+    entries = ({"vendor_id": "10de"}, {"address": GPU}, {"vendor_id": "1234"}, {"product_id": "1515"})
+    found = [(one.position, one.taken) for one in idle(DEVICES, specs(*entries))]
+    assert found == [(1, (GPU,)), (2, ())]
+
+
+def test_the_same_entry_twice_serves_once():
+    assert [one.position for one in idle(DEVICES, specs({"vendor_id": "10de"}, {"vendor_id": "10de"}))] == [1]

@@ -1,0 +1,71 @@
+"""Resource class and traits of a PCI device: the names that nova's API asks Placement for."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.nested.pci_names import class_of, is_valid_name, traits_of
+from tests.rigs.pci import MANAGED, pci_settings
+
+
+def spec(**tags):
+    (made,) = pci_settings(tags).pci.specs
+    return made
+
+
+def test_s117_a_class_of_the_ids_where_none_is_given():
+    for given_name in ({}, {"resource_class": ""}, {"resource_class": None}):
+        assert class_of(spec(**given_name), "10de", "1eb8") == "CUSTOM_PCI_10DE_1EB8"
+
+
+@pytest.mark.parametrize(
+    ("asked", "name"),
+    [("crypto", "CUSTOM_CRYPTO"), ("pgpu", "PGPU"), ("custom_foo", "CUSTOM_FOO"), ("A--b", "CUSTOM_A_B")],
+)
+def test_s118_a_class_that_is_given(asked, name):
+    assert class_of(spec(resource_class=asked), "10de", "1eb8") == name
+
+
+def test_s119_traits():
+    asked = spec(traits="HW_NIC_SRIOV,to-the-moon,custom_x,hw_nic_sriov")
+    assert traits_of(asked) == {
+        "HW_NIC_SRIOV",
+        "CUSTOM_TO_THE_MOON",
+        "CUSTOM_X",
+        "CUSTOM_HW_NIC_SRIOV",
+        MANAGED,
+    }
+
+
+def test_a_blank_counts_as_it_does_for_an_alias():
+    assert traits_of(spec(traits="A, B,,")) == {"CUSTOM_A", "CUSTOM__B", MANAGED}
+
+
+@pytest.mark.parametrize(
+    ("tags", "also"),
+    [
+        ({}, set()),
+        ({"live_migratable": True}, {"HW_PCI_LIVE_MIGRATABLE"}),
+        ({"live_migratable": False, "one_time_use": False}, set()),
+        ({"one_time_use": "on"}, {"HW_PCI_ONE_TIME_USE"}),
+    ],
+)
+def test_traits_of_what_it_can_do(tags, also):
+    assert traits_of(spec(**tags)) == {MANAGED} | also
+
+
+@given(st.text(min_size=1, max_size=20))
+def test_law_a_name_that_is_not_custom_already_is_made_valid(text):
+    name = class_of(spec(resource_class=text), "10de", "1eb8")
+    if not text.upper().startswith("CUSTOM_"):
+        assert is_valid_name(name)
+        assert re.fullmatch(r"[A-Z][A-Z0-9_]*", name)
+
+
+@pytest.mark.parametrize("name", ["CUSTOM_", "CUSTOM_a", "CUSTOM_A-B", "CUSTOM_Ä", "", "CUSTOM_" + "A" * 249])
+def test_names_that_placement_refuses(name):
+    assert not is_valid_name(name)

@@ -1,0 +1,97 @@
+"""Pools of free PCI devices, as the scheduler's filters see them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from agent.model.devices import PciKind
+from agent.stages.pci_pools import PciPool, pool_document, pools
+from tests.rigs.pci import device, functions, pci_settings
+
+GPU, PF = "0000:81:00.0", "0000:82:00.0"
+FUNCTIONS = functions(PF, 4)
+
+
+def specs(*entries):
+    return pci_settings(*entries).pci.specs
+
+
+ALL = specs({"vendor_id": "10de"}, {"vendor_id": "8086", "physical_network": "net1"})
+
+
+def counts(found: tuple[PciPool, ...]) -> dict[tuple[str, str], int]:
+    return {(pool.address, pool.kind): pool.count for pool in found}
+
+
+def test_one_pool_for_devices_that_are_alike():
+    found = pools((device(GPU, numa_node=1), *FUNCTIONS), ALL, frozenset())
+    assert counts(found) == {(GPU, "type-PCI"): 1, (PF, "type-PF"): 1, (PF, "type-VF"): 4}
+    assert pool_document(found[0]) == {
+        "address": GPU,
+        "vendor_id": "10de",
+        "product_id": "1eb8",
+        "dev_type": "type-PCI",
+        "numa_node": 1,
+        "count": 1,
+    }
+
+
+def test_s121_a_device_of_a_physical_network_is_in_a_pool_and_has_no_provider():
+    found = pools((device(GPU), *FUNCTIONS), ALL, frozenset(), {GPU: "uuid-1", PF: "uuid-2"})
+    assert {pool.address: pool.provider_uuid for pool in found} == {GPU: "uuid-1", PF: None}
+    assert pool_document(found[-1])["physical_network"] == "net1"
+    assert pool_document(found[0])["rp_uuid"] == "uuid-1"
+
+
+@pytest.mark.parametrize(
+    ("in_use", "left"),
+    [
+        ({GPU}, {(PF, "type-PF"): 1, (PF, "type-VF"): 4}),
+        ({FUNCTIONS[2].address}, {(GPU, "type-PCI"): 1, (PF, "type-VF"): 3}),
+        ({PF}, {(GPU, "type-PCI"): 1}),
+        ({GPU, *(one.address for one in FUNCTIONS[1:])}, {}),
+    ],
+    ids=["a device", "a virtual function", "a physical function", "everything"],
+)
+def test_only_what_can_be_had_is_in_a_pool(in_use, left):
+    assert counts(pools((device(GPU), *FUNCTIONS), ALL, frozenset(in_use))) == left
+
+
+def test_tags_are_in_a_pool_but_class_and_traits_are_placements():
+    tagged = specs({"vendor_id": "10de", "resource_class": "x", "traits": "A", "trusted": "true", "managed": "no"})
+    (found,) = pools((device(GPU),), tagged, frozenset())
+    assert found.tags == (("managed", "false"), ("trusted", "true"))
+
+
+@pytest.mark.parametrize("kind", [PciKind.PF, PciKind.VF, PciKind.VDPA])
+def test_a_network_device_is_not_managed_remotely_unless_it_says_so(kind):
+    own = device(PF, kind, "8086:1", card_serial="S1", parent_address=None if kind is PciKind.PF else GPU)
+    (found,) = pools((own,), specs({"vendor_id": "8086"}), frozenset())
+    assert dict(found.tags) == {"remote_managed": "false"}
+    remote = pools((own,), specs({"vendor_id": "8086", "remote_managed": "True"}), frozenset())
+    assert [dict(pool.tags) for pool in remote] == ([] if kind is PciKind.PF else [{"remote_managed": "true"}])
+
+
+def test_devices_that_differ_are_in_different_pools():
+    first, *rest = FUNCTIONS[1:]
+    mixed = (
+        first,
+        dataclasses.replace(rest[0], numa_node=1),
+        dataclasses.replace(rest[1], parent_interface="eno1"),
+        dataclasses.replace(rest[2], kind=PciKind.VDPA),
+    )
+    found = pools(mixed, ALL, frozenset())
+    assert [(pool.count, pool.address) for pool in found] == [(1, PF)] * 4
+    assert [pool_document(pool).get("parent_ifname") for pool in found].count("eno1") == 1
+    assert pools(tuple(reversed(mixed)), ALL, frozenset()) == found
+
+
+def test_a_device_that_no_spec_names_or_of_a_long_domain_is_in_no_pool():
+    assert pools((device("10000:81:00.0"), *FUNCTIONS), specs({"vendor_id": "10de"}), frozenset()) == ()
+
+
+def test_a_tag_without_value_stays_one():
+    (found,) = pools((device(GPU),), specs({"vendor_id": "10de", "physical_network": None}), frozenset())
+    assert pool_document(found)["physical_network"] is None
