@@ -29,8 +29,8 @@ NORMALISED = (
     f"the node's uuid is {NODE_UUID}, given to nova-compute as state_path/compute_id; its children's count on",
     f"state_path is {STATE_PATH}, provider_config_location is {PROVIDER_PATH}: temporary folders when it was recorded",
     "the machine's own uuid in capabilities.xml, the MAC addresses and the loop device's number are made up",
-    "compute_node.json: JSON texts are decoded, the features of cpu_info sorted; without ids, times, uuids and"
-    " nova_object.changes",
+    "compute_node.json: JSON texts are decoded, the features of cpu_info and the PCI pools sorted; without ids, times,"
+    " uuids and nova_object.changes",
     "nova.conf: of the stack's own file only what an audit depends on; no credentials, no addresses",
 )
 
@@ -135,8 +135,10 @@ class _Clean:
         for column in _JSON_COLUMNS:
             if isinstance(row.get(column), str) and row[column]:
                 row[column] = json.loads(row[column])
+        row = self.value({**row, "pci_devices": [_columns(device) for device in recording.pci_devices]})
         row["cpu_info"]["features"].sort()
-        return self.value({**row, "pci_devices": [_columns(device) for device in recording.pci_devices]})
+        row["pci_stats"]["nova_object.data"]["objects"].sort(key=json.dumps)
+        return row
 
 
 def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
