@@ -144,11 +144,10 @@ def lvm_options_from(loaded: Loaded) -> LvmOptions:
 def image_options_from(loaded: Loaded) -> ImageOptions:
     """Where disks and cached images lie. Raises ConfigError on a cache that is not inside instances_path."""
     path, name = loaded.value("DEFAULT", "instances_path"), loaded.value("image_cache", "subdirectory_name")
-    cache = os.path.normpath(os.path.join(path, name))
-    if not name or os.path.commonpath((os.path.normpath(path), cache)) != os.path.normpath(path) or cache == path:
+    if os.path.isabs(name) or os.path.normpath(name).split(os.sep)[0] in (os.curdir, os.pardir):
         quoted = loaded.quote("image_cache", "subdirectory_name")
         raise ConfigError(f"{quoted}: must name a folder inside {loaded.quote('DEFAULT', 'instances_path')}")
-    return ImageOptions(instances_path=path, cache_path=cache)
+    return ImageOptions(instances_path=path, cache_path=os.path.join(path, os.path.normpath(name)))
 
 
 def ceph_options_from(loaded: Loaded) -> CephOptions | None:

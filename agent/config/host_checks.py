@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import grp
+import ipaddress
 import os
 import pwd
 import socket
@@ -50,11 +51,14 @@ def _mdev_problems(loaded: Loaded, sys_root: str) -> Iterable[str]:
 
 
 def _is_ours(address: str) -> bool:
-    """Whether a socket can be bound to it; a name, or what is no address, cannot."""
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+    """Whether a socket can be bound to it. A name is none: looking it up may take long."""
+    try:
+        version = ipaddress.ip_address(address).version
+    except ValueError:
+        return False
+    with socket.socket(socket.AF_INET if version == 4 else socket.AF_INET6, socket.SOCK_DGRAM) as probe:
         try:
             probe.bind((address, 0))
-        except (OSError, UnicodeError):
+        except OSError:
             return False
     return True

@@ -113,7 +113,35 @@ def publish(placement: Rest, host: AgentHost) -> Published:
         ({"DEFAULT": {"cpu_allocation_ratio": "four"}}, ("stocktake.conf", "[DEFAULT] cpu_allocation_ratio", "four")),
         ({"DEFAULT": {"reserved_host_memory_mb": "-1"}}, ("stocktake.conf", "reserved_host_memory_mb", "-1")),
         ({"compute": {"cpu_shared_set": "1-x"}}, ("stocktake.conf", "[compute] cpu_shared_set", "1-x")),
+        ({"compute": {"cpu_dedicated_set": "7-4"}}, ("stocktake.conf", "[compute] cpu_dedicated_set", "7-4")),
+        ({"compute": {"cpu_shared_set": "0-1,^0-1"}}, ("stocktake.conf", "[compute] cpu_shared_set", "no CPU is left")),
+        (
+            {"compute": {"cpu_shared_set": "0-1", "cpu_dedicated_set": "1-3"}},
+            ("stocktake.conf", "cpu_shared_set = 0-1", "cpu_dedicated_set = 1-3", "CPUs 1 are in both"),
+        ),
+        (
+            {"devices": {"enabled_mdev_types": "a"}, "mdev_a": {"device_addresses": "0000:01:00"}},
+            ("stocktake.conf", "[mdev_a] device_addresses = 0000:01:00", "no PCI address"),
+        ),
+        (
+            {"devices": {"enabled_mdev_types": "nvidia-35"}, "mdev_nvidia-36": {"max_instances": "1"}},
+            ("stocktake.conf", "[mdev_nvidia-36]", "not in [devices] enabled_mdev_types"),
+        ),
+        ({"pci": {"device_spec": "{vendor_id: 8086}"}}, ("stocktake.conf", "[pci] device_spec", "{vendor_id: 8086}")),
+        (
+            {"pci": {"device_spec": '{"vendor_id": "xyz"}'}},
+            ("stocktake.conf", "[pci] device_spec", '{"vendor_id": "xyz"}'),
+        ),
+        (
+            {"DEFAULT": {"reserved_huge_pages": "node:0,size:2048"}},
+            ("stocktake.conf", "[DEFAULT] reserved_huge_pages = node:0,size:2048", "lacks count"),
+        ),
+        ({"libvirt": {"cpu_models": "Haswell"}}, ("stocktake.conf", "[libvirt] cpu_models = Haswell", "cpu_mode")),
         ({"libvirt": {"images_type": "lvm"}}, ("stocktake.conf", "images_volume_group")),
+        (
+            {"libvirt": {"images_type": "rbd"}, "DEFAULT": {"force_raw_images": "false"}},
+            ("stocktake.conf", "force_raw_images = false", "images_type = rbd"),
+        ),
         ({"state": {"connection": "postgresql://u:hunter2@h/nova"}}, ("[state] connection", "postgresql")),
         ({"agent": {"role": "boss"}}, ("stocktake.conf", "[agent] role", "boss")),
         ({"DEFAULT": {"cpu_alocation_ratio": "4"}}, ("cpu_alocation_ratio", "nearest is cpu_allocation_ratio")),
@@ -130,6 +158,17 @@ def test_a_bad_option_is_named_with_file_and_value_and_ends_with_78(between, hos
     assert "hunter2" not in ended.stderr
     assert between.seen == []
     assert not host.report_file.exists()
+
+
+def test_a_bad_provider_file_is_named_with_its_line_and_ends_with_78(between, host):
+    folder = host.folder / "providers"
+    folder.mkdir()
+    (folder / "a.yaml").write_text("meta:\n  schema_version: '2.0'\n")
+    host.configure({"compute": {"provider_config_location": folder}})
+    ended = host.agent("--once")
+    assert ended.code == 78
+    clear_line(ended, f"{folder}/a.yaml:2", "schema_version")
+    assert between.seen == []
 
 
 @pytest.mark.parametrize("content", ["", "[DEFAULT]\nhost = a\n"], ids=["empty", "nothing of ours"])

@@ -27,19 +27,23 @@ def mdev_types(loaded: Loaded) -> tuple[MdevTypeChoice, ...]:
 
 def dropped_types(loaded: Loaded) -> tuple[str, ...]:
     """Types without addresses after the first such: no device makes them."""
-    return tuple(name for name in _enabled(loaded) if not addresses(loaded, name))[1:]
+    return _without_addresses(loaded)[1:]
 
 
 def notices(loaded: Loaded) -> Iterator[str]:
     """What of the types has no effect."""
-    for name in dropped_types(loaded):
-        group = type_group(name)
-        quoted = loaded.quote("devices", "enabled_mdev_types")
-        yield f"{quoted}: {name} is not used: a type before it has no device_addresses either, and none in [{group}]"
-    for name in _enabled(loaded):
-        if not addresses(loaded, name) and loaded.value(type_group(name), "mdev_class") != "VGPU":
-            quoted = loaded.quote(type_group(name), "mdev_class")
-            yield f"{quoted}: has no effect without device_addresses: those devices count as VGPU"
+    bare = _without_addresses(loaded)
+    quoted = loaded.quote("devices", "enabled_mdev_types")
+    for name in bare[1:]:
+        yield f"{quoted}: {name} is dropped: one type may be without device_addresses, and {bare[0]} is"
+    for name in bare:
+        if loaded.value(type_group(name), "mdev_class") != "VGPU":
+            own = loaded.quote(type_group(name), "mdev_class")
+            yield f"{own}: has no effect without device_addresses: those devices count as VGPU"
+
+
+def _without_addresses(loaded: Loaded) -> tuple[str, ...]:
+    return tuple(name for name in _enabled(loaded) if not addresses(loaded, name))
 
 
 def addresses(loaded: Loaded, type_id: str) -> tuple[str, ...]:

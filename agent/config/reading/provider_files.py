@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agent.config.load import Loaded
 from agent.config.provider_files import ProviderFiles, read_provider_files
+from agent.errors import ConfigError
 from agent.model.provider_config import ProviderEntry
 
 
@@ -13,8 +14,11 @@ def provider_entries(loaded: Loaded) -> tuple[ProviderEntry, ...]:
 
 
 def provider_notices(loaded: Loaded) -> tuple[str, ...]:
-    """What of the files is ignored."""
-    return _read(loaded).notices
+    """What of the files is ignored; nothing of files that are refused: that is told as a problem."""
+    try:
+        return _read(loaded).notices
+    except ConfigError:
+        return ()
 
 
 def _read(loaded: Loaded) -> ProviderFiles:

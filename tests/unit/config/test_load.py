@@ -1,3 +1,4 @@
+import ipaddress
 import socket
 
 import pytest
@@ -24,6 +25,21 @@ def test_values_have_their_file_as_origin_and_the_rest_is_default(tmp_path):
 def test_host_is_the_machines_name_unless_set(tmp_path):
     assert load_ours(tmp_path, ALONE).value("DEFAULT", "host") == socket.gethostname()
     assert load_ours(tmp_path, ALONE + "[DEFAULT]\nhost = other\n").value("DEFAULT", "host") == "other"
+
+
+def test_my_ip_is_an_address_of_this_machine_unless_set(tmp_path):
+    found = load_ours(tmp_path, ALONE).value("DEFAULT", "my_ip")
+    assert found is None or ipaddress.ip_address(found).version == 4
+    assert load_ours(tmp_path, ALONE + "[DEFAULT]\nmy_ip = 192.0.2.9\n").value("DEFAULT", "my_ip") == "192.0.2.9"
+
+
+def test_values_that_may_be_given_several_times_add_up_over_files(tmp_path):
+    first = write(tmp_path, "a.conf", ALONE + "[DEFAULT]\nreserved_huge_pages = one\nreserved_huge_pages = two\n")
+    second = write(tmp_path, "b.conf", "[DEFAULT]\nreserved_huge_pages = three\nreserved_huge_pages =\n")
+    loaded = load([first, second])
+    assert loaded.entries("DEFAULT", "reserved_huge_pages") == (("one", first), ("two", first), ("three", second))
+    rows = {row.option: row.value for row in loaded.rows()}
+    assert rows["reserved_huge_pages"] == "one,two,three,"
 
 
 def test_later_files_win_and_a_folder_comes_after_the_files(tmp_path):

@@ -87,3 +87,38 @@ def test_origins_after_a_reload_are_those_of_the_values_in_force(tmp_path):
     reloaded = reload(running)
     assert (reloaded.value("DEFAULT", "host"), reloaded.origin("DEFAULT", "host")) == ("a", path)
     assert reloaded.origin("agent", "confirm_audits") == path
+
+
+def test_good_files_that_do_not_go_with_what_runs_are_refused(tmp_path):
+    running = load_ours(tmp_path, ALONE + "[libvirt]\nvirt_type = lxc\n")
+    write(
+        tmp_path, "stocktake.conf", ALONE + "[libvirt]\nswtpm_enabled = true\nswtpm_user = root\nswtpm_group = root\n"
+    )
+    with pytest.raises(ConfigError, match=r"swtpm_enabled = true: needs virt_type kvm or qemu, not .*virt_type = lxc"):
+        reload(running)
+
+
+def test_of_values_that_may_be_given_several_times_each_keeps_its_file(tmp_path):
+    pages = "[DEFAULT]\nreserved_huge_pages = node:0,size:4,count:1\n"
+    spec = '[pci]\ndevice_spec = {"vendor_id": "8086"}\n'
+    running = load_ours(tmp_path, ALONE + pages + spec)
+    write(tmp_path, "stocktake.conf", ALONE + pages + "reserved_huge_pages = node:1,size:4,count:2\n")
+    settings = settings_from(reload(running))
+    assert [(one.cell, one.count) for one in settings.reserved_huge_pages] == [(0, 1), (1, 2)]
+    assert [one.vendor_id for one in settings.pci.specs] == ["8086"]
+    write(tmp_path, "stocktake.conf", ALONE)
+    assert settings_from(reload(running)).reserved_huge_pages == ()
+
+
+def test_files_of_providers_are_read_again(tmp_path):
+    folder = tmp_path / "providers"
+    folder.mkdir()
+    running = load_ours(tmp_path, f"{ALONE}[compute]\nprovider_config_location = {folder}\n")
+    assert settings_from(running).provider_entries == ()
+    identification = "  - identification: {uuid: $COMPUTE_NODE}\n    traits: {additional: [CUSTOM_A]}\n"
+    write(folder, "a.yaml", f"meta: {{schema_version: '1.0'}}\nproviders:\n{identification}")
+    (entry,) = settings_from(reload(running)).provider_entries
+    assert entry.traits == {"CUSTOM_A"}
+    write(folder, "a.yaml", "meta: [\n")
+    with pytest.raises(ConfigError, match=r"a\.yaml"):
+        reload(running)

@@ -1,0 +1,57 @@
+"""Rows 80 and 81: lists that cannot be, and lists that exclude one another."""
+
+import pytest
+
+from agent.config.reading.cpu_sets import cpu_sets
+from agent.errors import ConfigError
+from tests.rigs.configs import ALONE, load_beside_nova, load_ours
+
+
+def refusals(tmp_path, text):
+    with pytest.raises(ConfigError) as caught:
+        cpu_sets(load_ours(tmp_path, ALONE + text))
+    return caught.value.problems
+
+
+def test_s81_a_list_is_read_with_its_exclusions(tmp_path):
+    sets = cpu_sets(load_ours(tmp_path, ALONE + "[compute]\ncpu_shared_set = 1-4,^3,6\n"))
+    assert (sets.shared, sets.dedicated, sets.pinned) == ((1, 2, 4, 6), None, None)
+
+
+@pytest.mark.parametrize("text", ["3-1", "0-1,^0-1", "1-x", "0x1", "-1"])
+@pytest.mark.parametrize(
+    ("group", "option"),
+    [("compute", "cpu_shared_set"), ("compute", "cpu_dedicated_set"), ("DEFAULT", "vcpu_pin_set")],
+)
+def test_s81_a_list_that_cannot_be_is_refused_with_its_option(tmp_path, group, option, text):
+    (problem,) = refusals(tmp_path, f"[{group}]\n{option} = {text}\n")
+    assert problem.startswith(f"{tmp_path}/stocktake.conf: [{group}] {option} = {text}: ")
+
+
+def test_s80_a_cpu_in_both_sets_is_refused_with_both_options(tmp_path):
+    (problem,) = refusals(tmp_path, "[compute]\ncpu_shared_set = 0-1\ncpu_dedicated_set = 1-3\n")
+    path = f"{tmp_path}/stocktake.conf"
+    assert problem == (
+        f"{path}: [compute] cpu_dedicated_set = 1-3 and {path}: [compute] cpu_shared_set = 0-1: CPUs 1 are in both"
+    )
+
+
+@pytest.mark.parametrize("option", ["cpu_shared_set", "cpu_dedicated_set"])
+def test_s80_reserved_cpus_cannot_stand_beside_a_set(tmp_path, option):
+    (problem,) = refusals(tmp_path, f"[DEFAULT]\nreserved_host_cpus = 1\n[compute]\n{option} = 0-3\n")
+    assert "[DEFAULT] reserved_host_cpus = 1: cannot stand beside" in problem
+    assert f"[compute] {option} = 0-3" in problem
+
+
+def test_s80_two_sets_that_stand_in_different_files_are_named_with_their_files(tmp_path):
+    nova = "[compute]\ncpu_shared_set = 0-1\n"
+    with pytest.raises(ConfigError) as caught:
+        cpu_sets(load_beside_nova(tmp_path, "[compute]\ncpu_dedicated_set = 1-3\n", nova))
+    (problem,) = caught.value.problems
+    assert problem.startswith(f"{tmp_path}/stocktake.conf: [compute] cpu_dedicated_set = 1-3 and ")
+    assert f"{tmp_path}/nova.conf: [compute] cpu_shared_set = 0-1" in problem
+
+
+def test_every_bad_list_is_told_at_once(tmp_path):
+    text = "[DEFAULT]\nvcpu_pin_set = a\n[compute]\ncpu_shared_set = b\ncpu_dedicated_set = c\n"
+    assert len(refusals(tmp_path, text)) == 3

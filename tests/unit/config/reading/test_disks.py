@@ -1,0 +1,104 @@
+"""Rows 113 and 114, as far as the files decide them."""
+
+import pytest
+
+from agent.config.build import ceph_options_from, image_options_from, settings_from
+from agent.config.reading.disks import excluded_image_types, images_type
+from agent.config.values import CephOptions, ImageOptions
+from agent.errors import ConfigError
+from tests.rigs.configs import ALONE, load_beside_nova, load_ours
+
+
+def loaded_with(tmp_path, text):
+    return load_ours(tmp_path, ALONE + text)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("", "qcow2"),
+        ("[DEFAULT]\nuse_cow_images = false\n", "flat"),
+        ("[libvirt]\nimages_type = raw\n", "raw"),
+        ("[libvirt]\nimages_type = rbd\n", "rbd"),
+    ],
+)
+def test_default_is_resolved(tmp_path, text, kind):
+    assert images_type(loaded_with(tmp_path, text)) == kind
+
+
+def test_s113_raw_images_on_logical_volumes_may_be_switched_off(tmp_path):
+    text = "[DEFAULT]\nforce_raw_images = false\n[libvirt]\nimages_type = lvm\nimages_volume_group = guests\n"
+    settings = settings_from(loaded_with(tmp_path, text))
+    assert (settings.images_type, settings.force_raw_images) == ("lvm", False)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "[DEFAULT]\nforce_raw_images = false\n[libvirt]\nimages_type = rbd\n",
+            "[DEFAULT] force_raw_images = false: cannot stand beside ",
+        ),
+        (
+            "[libvirt]\nimages_type = rbd\nimages_rbd_pool =\n",
+            "[libvirt] images_type = rbd: needs [libvirt] images_rbd",
+        ),
+        ("[libvirt]\nimages_type = lvm\n", "[libvirt] images_type = lvm: needs [libvirt] images_volume_group"),
+    ],
+)
+def test_what_cannot_be_counted_is_refused(tmp_path, text, said):
+    with pytest.raises(ConfigError) as caught:
+        images_type(loaded_with(tmp_path, text))
+    (problem,) = caught.value.problems
+    assert problem.startswith(f"{tmp_path}/stocktake.conf: {said}")
+
+
+def test_s114_formats_that_are_not_offered(tmp_path):
+    nova = "[compute]\nimage_type_exclude_list = raw, vmdk\n"
+    loaded = load_beside_nova(tmp_path, "", nova)
+    assert excluded_image_types(loaded) == settings_from(loaded).image_types_excluded == {"raw", "vmdk"}
+
+
+@pytest.mark.parametrize("name", ["RAW", "qcow", "docker"])
+def test_s114_a_name_that_is_no_format_is_refused(tmp_path, name):
+    with pytest.raises(ConfigError) as caught:
+        excluded_image_types(loaded_with(tmp_path, f"[compute]\nimage_type_exclude_list = raw,{name}\n"))
+    (problem,) = caught.value.problems
+    quoted = f"{tmp_path}/stocktake.conf: [compute] image_type_exclude_list = raw,{name}"
+    assert problem.startswith(f"{quoted}: {name!r} is no image format; there are aki, ami, ari, ")
+
+
+def test_ceph_is_asked_only_for_disks_that_are_in_it(tmp_path):
+    assert ceph_options_from(loaded_with(tmp_path, "[libvirt]\nimages_rbd_pool = vms\n")) is None
+    plain = loaded_with(tmp_path, "[libvirt]\nimages_type = rbd\n")
+    assert ceph_options_from(plain) == CephOptions(pool="rbd", user=None, conf=None)
+    text = (
+        "[libvirt]\nimages_type = rbd\nimages_rbd_pool = vms\nrbd_user = reader\nimages_rbd_ceph_conf = /etc/c.conf\n"
+    )
+    assert ceph_options_from(loaded_with(tmp_path, text)) == CephOptions(pool="vms", user="reader", conf="/etc/c.conf")
+    assert settings_from(loaded_with(tmp_path, text)).images_rbd_pool == "vms"
+
+
+def test_the_cache_lies_inside_the_folder_of_the_disks(tmp_path):
+    loaded = load_beside_nova(tmp_path, "", "[DEFAULT]\nstate_path = /srv/nova\n")
+    assert image_options_from(loaded) == ImageOptions(
+        instances_path="/srv/nova/instances", cache_path="/srv/nova/instances/_base"
+    )
+    named = load_beside_nova(tmp_path, "", "[DEFAULT]\nstate_path = /srv\nimage_cache_subdirectory_name = images/\n")
+    assert image_options_from(named).cache_path == "/srv/instances/images"
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../other", "/base", "a/../.."])
+def test_a_cache_outside_is_refused(tmp_path, name):
+    with pytest.raises(ConfigError) as caught:
+        image_options_from(loaded_with(tmp_path, f"[image_cache]\nsubdirectory_name = {name}\n"))
+    (problem,) = caught.value.problems
+    assert problem.startswith(
+        f"{tmp_path}/stocktake.conf: [image_cache] subdirectory_name = {name}: must name a folder"
+    )
+
+
+def test_the_cache_is_reserved_on_request(tmp_path):
+    assert settings_from(loaded_with(tmp_path, "")).reserve_image_cache is False
+    text = "[workarounds]\nreserve_disk_resource_for_image_cache = true\n"
+    assert settings_from(load_beside_nova(tmp_path, "[state]\nsource = none\n", text)).reserve_image_cache is True

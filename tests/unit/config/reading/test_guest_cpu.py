@@ -1,0 +1,75 @@
+import pytest
+
+from agent.config.build import libvirt_options_from
+from agent.config.reading.guest_cpu import guest_cpu, machine_types
+from agent.errors import ConfigError
+from agent.model.settings import GuestCpu
+from tests.rigs.configs import ALONE, load_beside_nova, load_ours
+
+
+def loaded_with(tmp_path, text):
+    return load_ours(tmp_path, f"{ALONE}[libvirt]\n{text}\n")
+
+
+def refusals(tmp_path, read, text):
+    with pytest.raises(ConfigError) as caught:
+        read(loaded_with(tmp_path, text))
+    return [problem.removeprefix(f"{tmp_path}/stocktake.conf: ") for problem in caught.value.problems]
+
+
+def test_unset_is_unset(tmp_path):
+    assert guest_cpu(loaded_with(tmp_path, "")) == GuestCpu()
+    assert machine_types(loaded_with(tmp_path, "")) == ()
+
+
+def test_custom_models_and_flags_are_kept_in_order_with_their_sign(tmp_path):
+    text = "cpu_mode = custom\ncpu_models = SandyBridge, Haswell\ncpu_model_extra_flags = PCID, +ssbd, -avx2\n"
+    cpu = guest_cpu(loaded_with(tmp_path, text))
+    assert cpu == GuestCpu(mode="custom", models=("SandyBridge", "Haswell"), extra_flags=("pcid", "+ssbd", "-avx2"))
+
+
+def test_libvirt_is_asked_for_the_same(tmp_path):
+    text = "cpu_mode = custom\ncpu_models = Haswell\nvirt_type = qemu\nhw_machine_type = x86_64=q35\n"
+    options = libvirt_options_from(loaded_with(tmp_path, text))
+    assert (options.virt_type, options.cpu_mode, options.cpu_models) == ("qemu", "custom", ("Haswell",))
+    assert options.machine_types == (("x86_64", "q35"),)
+
+
+def test_the_old_name_of_the_models_is_read(tmp_path):
+    nova = "[libvirt]\ncpu_mode = custom\ncpu_model = Haswell\n"
+    assert guest_cpu(load_beside_nova(tmp_path, "", nova)).models == ("Haswell",)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("cpu_mode = custom", "[libvirt] cpu_mode = custom: needs [libvirt] cpu_models, which is not set"),
+        ("cpu_models = Haswell", "[libvirt] cpu_models = Haswell: needs [libvirt] cpu_mode = custom"),
+        (
+            "cpu_mode = host-model\ncpu_models = Haswell",
+            "[libvirt] cpu_models = Haswell: needs [libvirt] cpu_mode = custom",
+        ),
+    ],
+)
+def test_models_are_for_custom_and_custom_is_for_models(tmp_path, text, problem):
+    assert refusals(tmp_path, guest_cpu, text) == [problem]
+
+
+def test_containers_cannot_choose_their_cpu(tmp_path):
+    (problem,) = refusals(tmp_path, guest_cpu, "virt_type = lxc\ncpu_mode = host-model")
+    assert problem.startswith("[libvirt] cpu_mode = host-model: guests of ")
+    assert "virt_type = lxc" in problem
+    assert guest_cpu(loaded_with(tmp_path, "virt_type = lxc\ncpu_mode = none")).mode == "none"
+
+
+def test_the_first_machine_of_an_architecture_holds(tmp_path):
+    text = "hw_machine_type = x86_64=q35, aarch64 = virt,x86_64=pc"
+    assert machine_types(loaded_with(tmp_path, text)) == (("x86_64", "q35"), ("aarch64", "virt"))
+
+
+@pytest.mark.parametrize("entry", ["q35", "x86_64=", "=q35"])
+def test_a_machine_without_architecture_is_refused(tmp_path, entry):
+    (problem,) = refusals(tmp_path, machine_types, f"hw_machine_type = aarch64=virt,{entry}")
+    assert problem == (
+        f"[libvirt] hw_machine_type = aarch64=virt,{entry}: {entry!r} is not ARCHITECTURE=MACHINE, as in x86_64=q35"
+    )

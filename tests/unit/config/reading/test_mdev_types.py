@@ -1,0 +1,116 @@
+"""Row 101, as far as the files decide it: which device makes which type."""
+
+import pytest
+
+from agent.config.build import notices
+from agent.config.host_checks import host_problems
+from agent.config.load import load
+from agent.config.reading.mdev_types import mdev_types
+from agent.errors import ConfigError
+from agent.model.settings import MdevTypeChoice
+from tests.rigs.configs import ALONE, load_beside_nova, load_ours, write
+
+TWO = """\
+[devices]
+enabled_mdev_types = nvidia-11, nvidia-12
+[mdev_nvidia-11]
+device_addresses = 0000:06:00.0
+max_instances = 2
+[mdev_nvidia-12]
+device_addresses = 0000:07:00.0,0000:0A:00.0
+mdev_class = CUSTOM_BIG_GPU
+"""
+
+
+def loaded_with(tmp_path, text):
+    return load_ours(tmp_path, ALONE + text)
+
+
+def test_s101_each_type_has_its_devices_its_class_and_its_cap(tmp_path):
+    expected = (
+        MdevTypeChoice(type_id="nvidia-11", addresses=("0000:06:00.0",), max_instances=2),
+        MdevTypeChoice(
+            type_id="nvidia-12", addresses=("0000:07:00.0", "0000:0a:00.0"), resource_class="CUSTOM_BIG_GPU"
+        ),
+    )
+    assert mdev_types(loaded_with(tmp_path, TWO)) == expected
+    assert mdev_types(load_beside_nova(tmp_path, "", TWO)) == expected
+
+
+def test_ours_may_say_what_nova_does_not(tmp_path):
+    nova = "[devices]\nenabled_mdev_types = a,b\n[mdev_a]\nmax_instances = 7\n"
+    ours = "[mdev_a]\ndevice_addresses = 0000:01:00.0\n"
+    (first, _) = mdev_types(load_beside_nova(tmp_path, ours, nova))
+    assert (first.addresses, first.max_instances) == (("0000:01:00.0",), 7)
+
+
+def test_old_names_of_option_and_group_are_read(tmp_path):
+    text = "[devices]\nenabled_vgpu_types = i915-GVTg_V5_4\n[vgpu_i915-GVTg_V5_4]\ndevice_addresses = 0000:00:02.0\n"
+    assert mdev_types(loaded_with(tmp_path, text)) == (
+        MdevTypeChoice(type_id="i915-GVTg_V5_4", addresses=("0000:00:02.0",)),
+    )
+
+
+def test_one_type_may_be_for_all_other_devices_and_a_second_such_is_dropped(tmp_path):
+    text = "[devices]\nenabled_mdev_types = a,b,c\n[mdev_b]\ndevice_addresses = 0000:01:00.0\n"
+    loaded = loaded_with(tmp_path, text)
+    assert [(one.type_id, one.addresses) for one in mdev_types(loaded)] == [("a", ()), ("b", ("0000:01:00.0",))]
+    (notice,) = notices(loaded)
+    quoted = f"{tmp_path}/stocktake.conf: [devices] enabled_mdev_types = a,b,c"
+    assert notice == f"{quoted}: c is dropped: one type may be without device_addresses, and a is"
+
+
+def test_the_type_for_all_other_devices_counts_as_vgpu(tmp_path):
+    loaded = loaded_with(tmp_path, "[devices]\nenabled_mdev_types = a\n[mdev_a]\nmdev_class = CUSTOM_X\n")
+    assert mdev_types(loaded)[0].resource_class == "VGPU"
+    (notice,) = notices(loaded)
+    assert notice.startswith(f"{tmp_path}/stocktake.conf: [mdev_a] mdev_class = CUSTOM_X: has no effect")
+
+
+@pytest.mark.parametrize(
+    ("addresses_a", "addresses_b", "said"),
+    [
+        ("0000:01:00.0", "0000:01:00.0", "[mdev_b] device_addresses = 0000:01:00.0: 0000:01:00.0 is of a already"),
+        ("0000:0a:00.0", "0000:0A:00.0", "[mdev_b] device_addresses = 0000:0A:00.0: 0000:0a:00.0 is of a already"),
+        (
+            "0000:01:00.0,0000:01:00.0",
+            "0000:02:00.0",
+            "[mdev_a] device_addresses = 0000:01:00.0,0000:01:00.0: 0000:01:00.0 is named twice",
+        ),
+    ],
+)
+def test_a_device_of_two_types_is_refused(tmp_path, addresses_a, addresses_b, said):
+    text = f"[devices]\nenabled_mdev_types = a,b\n[mdev_a]\ndevice_addresses = {addresses_a}\n"
+    with pytest.raises(ConfigError) as caught:
+        mdev_types(loaded_with(tmp_path, text + f"[mdev_b]\ndevice_addresses = {addresses_b}\n"))
+    assert caught.value.problems == (f"{tmp_path}/stocktake.conf: {said}",)
+
+
+@pytest.mark.parametrize("name", ["vgpu", "CUSTOM_", "CUSTOM_x", "PCI_DEVICE", "CUSTOM_A-B"])
+def test_a_class_that_cannot_be_is_refused(tmp_path, name):
+    path = write(
+        tmp_path, "stocktake.conf", f"{ALONE}[devices]\nenabled_mdev_types = a\n[mdev_a]\nmdev_class = {name}\n"
+    )
+    with pytest.raises(ConfigError) as caught:
+        load([path])
+    (problem,) = caught.value.problems
+    assert problem.startswith(f"{path}: [mdev_a] mdev_class = {name}: ")
+
+
+def test_a_device_that_is_none_on_the_pci_bus_must_be_below_sys(tmp_path):
+    loaded = loaded_with(
+        tmp_path, "[devices]\nenabled_mdev_types = mtty-1\n[mdev_mtty-1]\ndevice_addresses = mtty_mtty,0000:01:00.0\n"
+    )
+    (problem,) = host_problems(loaded, str(tmp_path))
+    path = tmp_path / "devices/virtual/mtty/mtty"
+    quoted = f"{tmp_path}/stocktake.conf: [mdev_mtty-1] device_addresses = mtty_mtty,0000:01:00.0"
+    assert problem == f"{quoted}: 'mtty_mtty' is no PCI address (dddd:bb:ss.f), and there is no device {path}"
+    path.mkdir(parents=True)
+    assert host_problems(loaded, str(tmp_path)) == ()
+
+
+@pytest.mark.parametrize("address", ["0000:01:00", "01:00.0", "0000:01:00.00", "0000:0g:00.0", "0000_01_00_0"])
+def test_a_malformed_address_is_refused(tmp_path, address):
+    loaded = loaded_with(tmp_path, f"[devices]\nenabled_mdev_types = a\n[mdev_a]\ndevice_addresses = {address}\n")
+    (problem,) = host_problems(loaded)
+    assert f"[mdev_a] device_addresses = {address}: {address!r} is no PCI address" in problem

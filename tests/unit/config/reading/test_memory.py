@@ -1,0 +1,144 @@
+"""Row 87: pages that are kept for the host; and what memory in files needs."""
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.config.reading.memory import (
+    file_backed_memory_mib,
+    memory_notices,
+    parse_reserved_pages,
+    reserved_huge_pages,
+)
+from agent.errors import ConfigError
+from agent.model.settings import ReservedPages
+from tests.rigs.configs import ALONE, load_beside_nova, load_ours
+
+PAGES = "reserved_huge_pages = "
+
+
+def pages(cell, size_kib, count):
+    return ReservedPages(cell=cell, size_kib=size_kib, count=count)
+
+
+def test_s87_a_size_is_kib_unless_it_has_a_unit(tmp_path):
+    text = f"[DEFAULT]\n{PAGES}node:0,size:2048,count:64\n{PAGES}node:1,size:1GB,count:1\n"
+    assert reserved_huge_pages(load_ours(tmp_path, ALONE + text)) == (pages(0, 2048, 64), pages(1, 1048576, 1))
+
+
+@pytest.mark.parametrize(
+    ("size", "kib"),
+    [
+        ("4", 4),
+        ("2048", 2048),
+        ("2MB", 2048),
+        ("2MiB", 2048),
+        ("1GB", 1048576),
+        ("1GiB", 1048576),
+        ("64KB", 64),
+        ("2097152B", 2048),
+        ("1TB", 1 << 30),
+    ],
+)
+def test_s87_units_are_powers_of_1024(size, kib):
+    assert parse_reserved_pages(f"node:0,size:{size},count:1").size_kib == kib
+
+
+def test_order_and_blanks_do_not_matter():
+    assert parse_reserved_pages(" count: 3 , node : 2,size:4") == pages(2, 4, 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("node:0,size:2048", "lacks count"),
+        ("count:1", "lacks node and size"),
+        ("node:0,size:2048,count:many", "count 'many' is not a whole number"),
+        ("node:0,size:2048,count:-1", "count '-1' is not a whole number"),
+        ("node:x,size:2048,count:1", "node 'x' is not a whole number"),
+        ("node:0,size:big,count:1", "size 'big' is no page size"),
+        ("node:0,size:0,count:1", "size '0' is no page size"),
+        ("node:0,size:2M,count:1", "size '2M' is no page size"),
+        ("node:0,size:2Mb,count:1", "size '2Mb' is no page size"),
+        ("node:0,size:1000B,count:1", "size '1000B' is not a whole number of KiB"),
+        ("node:0,size:2iB,count:1", "size '2iB' is no page size"),
+        ("node:0,sise:2048,count:1,size:4", "'sise' is not known"),
+        ("2048", "'2048' is not KEY:VALUE"),
+    ],
+)
+def test_s87_a_bad_value_is_refused_with_file_option_and_value(tmp_path, text, said):
+    loaded = load_ours(tmp_path, f"{ALONE}[DEFAULT]\n{PAGES}node:0,size:4,count:1\n{PAGES}{text}\n")
+    with pytest.raises(ConfigError) as caught:
+        reserved_huge_pages(loaded)
+    (problem,) = caught.value.problems
+    assert problem.startswith(f"{tmp_path}/stocktake.conf: [DEFAULT] reserved_huge_pages = {text}: {said}")
+
+
+def test_of_two_entries_for_the_same_pages_the_later_holds(tmp_path):
+    text = f"[DEFAULT]\n{PAGES}node:0,size:2048,count:64\n{PAGES}node:0,size:2MB,count:3\n"
+    assert reserved_huge_pages(load_ours(tmp_path, ALONE + text)) == (pages(0, 2048, 3),)
+
+
+def test_they_are_taken_from_nova_unless_ours_has_one(tmp_path):
+    nova = f"[DEFAULT]\n{PAGES}node:0,size:2048,count:64\n{PAGES}node:1,size:2048,count:64\n"
+    assert len(reserved_huge_pages(load_beside_nova(tmp_path, "", nova))) == 2
+    ours = f"[DEFAULT]\n{PAGES}node:2,size:4,count:1\n"
+    assert reserved_huge_pages(load_beside_nova(tmp_path, ours, nova)) == (pages(2, 4, 1),)
+
+
+ENTRIES = st.builds("node:{},size:{}{},count:{}".format, st.text(), st.integers(), st.text("KMGTiBb"), st.text())
+
+
+@given(st.text() | ENTRIES)
+def test_any_text_is_pages_or_a_value_error(text):
+    with contextlib.suppress(ValueError):
+        assert parse_reserved_pages(text).size_kib > 0
+
+
+BACKED = "[libvirt]\nfile_backed_memory = 4096\n"
+
+
+def refusals(tmp_path, text):
+    with pytest.raises(ConfigError) as caught:
+        file_backed_memory_mib(load_ours(tmp_path, ALONE + text))
+    return [problem.removeprefix(f"{tmp_path}/stocktake.conf: ") for problem in caught.value.problems]
+
+
+def test_memory_in_files_is_taken_with_a_ratio_of_one(tmp_path):
+    loaded = load_ours(tmp_path, ALONE + BACKED + "[DEFAULT]\nram_allocation_ratio = 1.0\n")
+    assert file_backed_memory_mib(loaded) == 4096
+    (notice,) = memory_notices(loaded)
+    assert notice.startswith("default: [DEFAULT] reserved_host_memory_mb = 512: is taken off ")
+    assert file_backed_memory_mib(load_ours(tmp_path, ALONE)) == 0
+
+
+def test_no_reserve_is_no_notice(tmp_path):
+    text = BACKED + "[DEFAULT]\nram_allocation_ratio = 1.0\nreserved_host_memory_mb = 0\n"
+    assert list(memory_notices(load_ours(tmp_path, ALONE + text))) == []
+
+
+@pytest.mark.parametrize("ratio", ["1.5", "0.0"])
+def test_memory_in_files_needs_the_ratio_set_to_one(tmp_path, ratio):
+    (problem,) = refusals(tmp_path, BACKED + f"[DEFAULT]\nram_allocation_ratio = {ratio}\n")
+    assert problem.startswith(f"[DEFAULT] ram_allocation_ratio = {ratio}: must be set to 1.0 with ")
+
+
+def test_a_ratio_that_is_not_set_could_be_anything_in_placement(tmp_path):
+    (problem,) = refusals(tmp_path, BACKED)
+    assert problem.startswith("default: [DEFAULT] ram_allocation_ratio = : must be set to 1.0 with ")
+
+
+@pytest.mark.parametrize("reserved", [4096, 4097])
+def test_a_reserve_as_large_as_the_memory_is_refused(tmp_path, reserved):
+    (problem,) = refusals(
+        tmp_path, BACKED + f"[DEFAULT]\nram_allocation_ratio = 1.0\nreserved_host_memory_mb = {reserved}\n"
+    )
+    assert problem.startswith(f"[DEFAULT] reserved_host_memory_mb = {reserved}: must be below ")
+
+
+@pytest.mark.parametrize("kind", ["lxc", "parallels"])
+def test_memory_in_files_is_for_kvm_and_qemu(tmp_path, kind):
+    (problem,) = refusals(tmp_path, BACKED + f"virt_type = {kind}\n[DEFAULT]\nram_allocation_ratio = 1.0\n")
+    assert problem.startswith("[libvirt] file_backed_memory = 4096: needs virt_type kvm or qemu, not ")

@@ -1,0 +1,44 @@
+"""Row 86, as far as the files decide it: which cells a network is near."""
+
+import pytest
+
+from agent.config.reading.networks import networks
+from agent.errors import ConfigError
+from agent.model.settings import NetworkAffinity
+from tests.rigs.configs import ALONE, load_beside_nova, load_ours
+
+CELLS = """\
+[neutron]
+physnets = foo, baz
+[neutron_physnet_foo]
+numa_nodes = 1
+[neutron_physnet_baz]
+numa_nodes = 3,1,2
+[neutron_tunnel]
+numa_nodes = 0,2
+"""
+
+
+def test_s86_networks_and_tunnels_have_their_cells(tmp_path):
+    expected = NetworkAffinity(physnets=(("baz", (1, 2, 3)), ("foo", (1,))), tunnel=(0, 2))
+    assert networks(load_ours(tmp_path, ALONE + CELLS)) == expected
+    assert networks(load_beside_nova(tmp_path, "", CELLS)) == expected
+
+
+def test_nothing_configured_is_nothing(tmp_path):
+    assert networks(load_ours(tmp_path, ALONE)) == NetworkAffinity()
+
+
+def test_s86_a_network_without_cells_is_refused(tmp_path):
+    with pytest.raises(ConfigError) as caught:
+        networks(load_ours(tmp_path, ALONE + "[neutron]\nphysnets = foo,bar\n[neutron_physnet_foo]\nnuma_nodes = 0\n"))
+    quoted = f"{tmp_path}/stocktake.conf: [neutron] physnets = foo,bar"
+    assert caught.value.problems == (f"{quoted}: needs [neutron_physnet_bar] numa_nodes, which is not set",)
+
+
+@pytest.mark.parametrize("cells", ["-1", "one"])
+def test_a_cell_that_cannot_be_is_refused(tmp_path, cells):
+    with pytest.raises(ConfigError) as caught:
+        load_ours(tmp_path, f"{ALONE}[neutron]\nphysnets = foo\n[neutron_physnet_foo]\nnuma_nodes = {cells}\n")
+    (problem,) = caught.value.problems
+    assert problem.startswith(f"{tmp_path}/stocktake.conf: [neutron_physnet_foo] numa_nodes = {cells}: ")

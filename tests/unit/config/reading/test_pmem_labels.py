@@ -1,0 +1,57 @@
+import pytest
+
+from agent.config.build import pmem_options_from
+from agent.config.reading.pmem_labels import pmem_labels
+from agent.errors import ConfigError
+from agent.model.settings import PmemLabel
+from tests.rigs.configs import ALONE, load_beside_nova, load_ours
+
+
+def loaded_with(tmp_path, value):
+    return load_ours(tmp_path, f"{ALONE}[libvirt]\npmem_namespaces = {value}\n")
+
+
+def test_s95_labels_have_their_namespaces(tmp_path):
+    nova = "[libvirt]\npmem_namespaces = 4GB:ns_0, SMALL:ns_1|ns_2\n"
+    loaded = load_beside_nova(tmp_path, "", nova)
+    assert pmem_labels(loaded) == (
+        PmemLabel(label="4GB", namespaces=("ns_0",)),
+        PmemLabel(label="SMALL", namespaces=("ns_1", "ns_2")),
+    )
+    assert pmem_options_from(loaded).enabled is True
+
+
+def test_nothing_is_asked_without_labels(tmp_path):
+    loaded = loaded_with(tmp_path, "")
+    assert pmem_labels(loaded) == ()
+    assert pmem_options_from(loaded).enabled is False
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("ns_0", "'ns_0' is not LABEL:NAMESPACE|NAMESPACE"),
+        ("A:", "'A:' is not LABEL:NAMESPACE|NAMESPACE"),
+        (":ns_0", "':ns_0' is not LABEL:NAMESPACE|NAMESPACE"),
+        ("A:ns_0||ns_1", "'A:ns_0||ns_1' is not LABEL:NAMESPACE|NAMESPACE"),
+        ("A:ns_0,B:ns_1|ns_0", "namespace ns_0 is named twice"),
+        ("A:ns_0|ns_0", "namespace ns_0 is named twice"),
+        ("A:ns_0,A:ns_1", "label A stands twice"),
+        ("small one:ns_0,SMALL_ONE:ns_1", "label SMALL_ONE stands twice"),
+    ],
+)
+def test_what_cannot_be_is_refused(tmp_path, value, said):
+    with pytest.raises(ConfigError) as caught:
+        pmem_labels(loaded_with(tmp_path, value))
+    assert caught.value.problems == (f"{tmp_path}/stocktake.conf: [libvirt] pmem_namespaces = {value}: {said}",)
+
+
+@pytest.mark.parametrize(("length", "refused"), [(233, False), (234, True)])
+def test_the_class_of_a_label_fits_into_placement(tmp_path, length, refused):
+    # A class has 255 characters at most, of which CUSTOM_PMEM_NAMESPACE_ are 22.
+    loaded = loaded_with(tmp_path, f"{'x' * length}:ns_0")
+    if not refused:
+        assert len(pmem_labels(loaded)) == 1
+        return
+    with pytest.raises(ConfigError, match="the label is longer than 233 characters"):
+        pmem_labels(loaded)

@@ -1,0 +1,55 @@
+"""Row 131 and its kin are in test_provider_files.py of the reader; here: that a configuration reads its folder."""
+
+import pytest
+
+from agent.config.build import check, notices, settings_from
+from agent.config.reading.provider_files import provider_entries
+from agent.errors import ConfigError
+from tests.rigs.configs import ALONE, load_ours, write
+
+GOOD = """\
+meta:
+  schema_version: '1.0'
+providers:
+  - identification:
+      uuid: $COMPUTE_NODE
+    traits:
+      additional:
+        - CUSTOM_FAST
+"""
+
+
+def loaded_with(tmp_path, text):
+    folder = tmp_path / "providers"
+    folder.mkdir()
+    write(folder, "a.yaml", text)
+    return load_ours(tmp_path, f"{ALONE}[compute]\nprovider_config_location = {folder}\n")
+
+
+def test_what_the_files_add_is_in_the_settings(tmp_path):
+    loaded = loaded_with(tmp_path, GOOD)
+    (entry,) = settings_from(loaded).provider_entries
+    assert entry.traits == {"CUSTOM_FAST"}
+    assert provider_entries(loaded) == (entry,)
+
+
+def test_s131_a_bad_file_is_a_problem_like_any_other_and_no_notice(tmp_path):
+    loaded = loaded_with(tmp_path, GOOD.replace("CUSTOM_FAST", "HW_CPU_X86_VMX"))
+    (problem,) = check(loaded)
+    assert problem.startswith(f"{tmp_path}/providers/a.yaml:")
+    with pytest.raises(ConfigError):
+        settings_from(loaded)
+    assert notices(loaded) == ()
+
+
+def test_s134_what_is_ignored_is_a_notice(tmp_path):
+    loaded = loaded_with(tmp_path, GOOD[: GOOD.index("    traits:")])
+    assert settings_from(loaded).provider_entries == ()
+    (notice,) = notices(loaded)
+    assert notice.startswith(f"{tmp_path}/providers/a.yaml:")
+
+
+def test_a_folder_that_does_not_exist_adds_nothing(tmp_path):
+    loaded = load_ours(tmp_path, f"{ALONE}[compute]\nprovider_config_location = {tmp_path}/nowhere\n")
+    assert check(loaded) == ()
+    assert settings_from(loaded).provider_entries == ()

@@ -1,0 +1,47 @@
+"""What only the machine can tell. Mediated devices: reading/test_mdev_types.py."""
+
+import grp
+import os
+import pwd
+
+import pytest
+
+from agent.config.build import check
+from agent.config.host_checks import host_notices, host_problems
+from tests.rigs.configs import ALONE, load_ours
+
+USER = pwd.getpwuid(os.getuid()).pw_name
+GROUP = grp.getgrgid(os.getgid()).gr_name
+
+
+def loaded_with(tmp_path, text):
+    return load_ours(tmp_path, ALONE + text)
+
+
+def test_the_emulated_tpm_needs_its_user_and_its_group(tmp_path):
+    text = "[libvirt]\nswtpm_enabled = true\nswtpm_user = nobody-at-all\nswtpm_group = nothing-at-all\n"
+    path = f"{tmp_path}/stocktake.conf"
+    needs = f"on this machine, and {path}: [libvirt] swtpm_enabled = true needs it"
+    assert check(loaded_with(tmp_path, text)) == (
+        f"{path}: [libvirt] swtpm_user = nobody-at-all: there is no such user {needs}",
+        f"{path}: [libvirt] swtpm_group = nothing-at-all: there is no such group {needs}",
+    )
+
+
+def test_users_that_exist_are_right_and_without_a_tpm_nobody_is_looked_for(tmp_path):
+    text = f"[libvirt]\nswtpm_enabled = true\nswtpm_user = {USER}\nswtpm_group = {GROUP}\n"
+    assert host_problems(loaded_with(tmp_path, text)) == ()
+    assert host_problems(loaded_with(tmp_path, "[libvirt]\nswtpm_user = nobody-at-all\n")) == ()
+
+
+@pytest.mark.parametrize("address", ["192.0.2.17", "2001:db8::1", "no.address.example"])
+def test_an_address_of_no_interface_is_noticed(tmp_path, address):
+    (notice,) = host_notices(loaded_with(tmp_path, f"[DEFAULT]\nmy_ip = {address}\n"))
+    assert notice == (
+        f"{tmp_path}/stocktake.conf: [DEFAULT] my_ip = {address}: no interface of this machine has this address"
+    )
+
+
+def test_an_address_of_an_interface_and_the_one_that_is_found_are_right(tmp_path):
+    assert host_notices(loaded_with(tmp_path, "[DEFAULT]\nmy_ip = 127.0.0.1\n")) == ()
+    assert host_notices(loaded_with(tmp_path, "")) == ()
