@@ -1,0 +1,62 @@
+"""pci-device-lost: a consumer holds a device that is not handed out any more."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.model.finding import Severity
+from tests.rigs.facts import findings, inventory, uuid
+from tests.rigs.pci import child, device, functions, held, pci_settings, tree, world
+
+CODE = "pci-device-lost"
+GPU, PF = "0000:81:0a.0", "0000:82:00.0"
+T4, VF_CLASS = "CUSTOM_PCI_10DE_1EB8", "CUSTOM_PCI_8086_1515"
+USED = tree(child(GPU, inventory(T4, 1)), allocations=(held(GPU, T4),))
+ALL = pci_settings({"vendor_id": "10de"}, {"product_id": "1515"})
+
+
+@pytest.mark.parametrize(
+    ("devices", "chosen", "why"),
+    [
+        ((device(GPU),), pci_settings(), "libvirt lists the device, and [pci] device_spec does not name it"),
+        ((), ALL, "libvirt does not list the device"),
+    ],
+    ids=["s123 the entry is gone", "s128c the device is gone"],
+)
+def test_it_names_the_consumer_the_device_and_what_is_gone(devices, chosen, why):
+    (found,) = findings(world(*devices, placement=USED), CODE, chosen)
+    assert (found.severity, found.rests_on_recorded) == (Severity.ERROR, True)
+    assert (found.provider_uuid, found.consumer_uuid) == (uuid(f"child-{GPU}"), uuid("i1"))
+    assert found.resource_class == T4
+    assert found.actual == f"{uuid('i1')} holds 1 {T4} of it; {why}"
+    assert found.expected == f"{GPU} handed out by [pci] device_spec for as long as somebody holds it"
+    assert uuid("i1") in found.remedy
+
+
+def test_fewer_virtual_functions_than_are_held():
+    allocations = (held(PF, VF_CLASS, 2), held(PF, VF_CLASS, 1, consumer="i2"))
+    there = tree(child(PF, inventory(VF_CLASS, 4)), allocations=allocations)
+    found = findings(world(*functions(PF, 2), placement=there), CODE, ALL)
+    assert sorted((f.consumer_uuid, dict(f.facts)["amount"]) for f in found) == sorted(
+        [(uuid("i1"), 2), (uuid("i2"), 1)]
+    )
+    assert {f.actual.partition("; ")[2] for f in found} == {"only 2 of the 3 that are held there are handed out"}
+
+
+QUIET = {
+    "there": (world(device(GPU), placement=USED), ALL),
+    "not held": (world(placement=tree(child(GPU, inventory(T4, 1)))), ALL),
+    "not reported": (world(placement=USED), pci_settings(report=False)),
+    "as many as are held": (
+        world(
+            *functions(PF, 2),
+            placement=tree(child(PF, inventory(VF_CLASS, 4)), allocations=(held(PF, VF_CLASS, 2),)),
+        ),
+        ALL,
+    ),
+}
+
+
+@pytest.mark.parametrize(("facts", "chosen"), QUIET.values(), ids=QUIET.keys())
+def test_it_is_silent(facts, chosen):
+    assert findings(facts, CODE, chosen) == ()

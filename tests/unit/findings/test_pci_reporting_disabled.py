@@ -1,0 +1,34 @@
+"""pci-reporting-disabled: the option is off, the providers are there."""
+
+from __future__ import annotations
+
+from agent.model.finding import Severity
+from agent.model.snapshot import LIBVIRT, PLACEMENT
+from tests.rigs.facts import NODE, ROOT_UUID, findings, inventory, without
+from tests.rigs.pci import child, device, pci_settings, tree, world
+
+CODE = "pci-reporting-disabled"
+OFF = pci_settings({"vendor_id": "10de"}, report=False)
+THERE = tree(*(child(f"0000:{bus}:00.0", inventory("CUSTOM_X", 1)) for bus in range(81, 92)))
+
+
+def test_s124_it_names_the_providers():
+    (found,) = findings(world(placement=THERE), CODE, OFF)
+    assert (found.severity, found.provider_uuid) == (Severity.ERROR, ROOT_UUID)
+    assert found.actual.startswith(
+        f"report_in_placement is false, and 11 such providers are left as they are: {NODE}_0000:81:00.0, "
+    )
+    assert found.actual.endswith(" and 3 more")
+    assert dict(found.facts) == {"providers": 11}
+
+
+def test_it_needs_no_libvirt():
+    assert findings(without(world(placement=THERE), LIBVIRT), CODE, OFF)
+
+
+def test_it_is_silent():
+    assert findings(world(device("0000:81:00.0"), placement=tree()), CODE, OFF) == ()
+    assert findings(world(placement=THERE), CODE, pci_settings()) == ()
+    assert findings(without(world(placement=THERE), PLACEMENT), CODE, OFF) == ()
+    other = child("0000:81:00.0", traits=frozenset())
+    assert findings(world(placement=tree(other)), CODE, OFF) == ()

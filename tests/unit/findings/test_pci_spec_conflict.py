@@ -1,0 +1,108 @@
+"""pci-spec-conflict: entries and devices that contradict each other, named with the provider that stays as it is."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from agent.model.finding import Severity
+from agent.nested.pci_view import key_of
+from agent.stages.desired import child_uuid
+from tests.rigs.facts import ROOT_UUID, findings, inventory, uuid
+from tests.rigs.pci import child, device, functions, held, pci_settings, tree, world
+
+CODE = "pci-spec-conflict"
+PF = "0000:82:00.0"
+VFS = functions(PF, 2)
+FIRST, SECOND = VFS[1].address, VFS[2].address
+CLASS = "CUSTOM_PCI_8086_1563"
+
+CASES = {
+    "s120 a function and its virtual ones": (
+        VFS,
+        [{"product_id": "1515"}, {"product_id": "1563"}],
+        "a physical function and its virtual functions are both handed out: "
+        f"{PF}, {FIRST}, {SECOND}; the provider of {PF} is left as it is",
+    ),
+    "s120 siblings of two classes": (
+        VFS,
+        [{"address": FIRST, "resource_class": "a"}, {"address": SECOND, "resource_class": "b"}],
+        "virtual functions of one device differ in resource class: CUSTOM_A, CUSTOM_B: "
+        f"{FIRST}, {SECOND}; the provider of {PF} is left as it is",
+    ),
+    "s120 siblings of other traits": (
+        VFS,
+        [{"address": FIRST, "traits": "a"}, {"product_id": "1515"}],
+        f"virtual functions of one device differ in traits: {FIRST}, {SECOND}; the provider of {PF} is left as it is",
+    ),
+    "a one-time virtual function": (
+        VFS[2:],
+        [{"product_id": "1515", "one_time_use": False}],
+        f"one_time_use is set, whatever to, on a virtual function: {SECOND}; the provider of {PF} is left as it is",
+    ),
+    "a physical function that is managed from elsewhere": (
+        VFS[:1],
+        [{"address": PF, "product_id": "1563", "remote_managed": True}],
+        "remote_managed on a physical function: give the product_id of its virtual functions: "
+        f"{PF}; the provider of {PF} is left as it is",
+    ),
+}
+
+
+@pytest.mark.parametrize(("devices", "entries", "actual"), CASES.values(), ids=CASES.keys())
+def test_it_says_what_contradicts_what(devices, entries, actual):
+    chosen = pci_settings(*entries)
+    (found,) = findings(world(*devices), CODE, chosen)
+    assert (found.severity, found.actual) == (Severity.ERROR, actual)
+    assert found.provider_uuid == child_uuid(ROOT_UUID, key_of(PF)), "not made yet"
+    texts = "; ".join(spec.text for spec in chosen.pci.specs)
+    assert found.expected == f"each device handed out in one way: by [pci] device_spec = {texts}"
+
+
+def test_s120_a_virtual_function_without_a_parent_names_no_provider():
+    lonely = dataclasses.replace(VFS[1], parent_address=None)
+    (found,) = findings(world(lonely), CODE, pci_settings({"product_id": "1515"}))
+    assert found.provider_uuid == ROOT_UUID
+    assert found.actual == (
+        f"a virtual function whose physical function libvirt does not name: {FIRST}; "
+        "no provider of virtual functions is written, and none of PCI devices removed"
+    )
+
+
+def test_s128_what_is_allocated_is_not_renamed():
+    there = tree(child(PF, inventory(CLASS, 1)), allocations=(held(PF, CLASS),))
+    (found,) = findings(world(*VFS, placement=there), CODE, pci_settings({"address": FIRST}))
+    assert found.provider_uuid == uuid(f"child-{PF}")
+    assert found.actual.startswith(
+        f"{CLASS} of this provider is allocated, and its class would be CUSTOM_PCI_8086_1515: {FIRST}"
+    )
+    assert "move its instance away first" in found.remedy
+    freed = dataclasses.replace(there, allocations=())
+    assert findings(world(*VFS, placement=freed), CODE, pci_settings({"address": FIRST})) == ()
+
+
+def test_live_migration_on_an_old_hypervisor():
+    chosen = pci_settings({"product_id": "1515", "live_migratable": True})
+    (found,) = findings(world(*VFS, libvirt_version=9_000_000), CODE, chosen)
+    assert "live_migratable needs libvirt 10.0.0 and QEMU 8.2.2 at least" in found.actual
+    assert findings(world(*VFS), CODE, chosen) == ()
+    assert findings(world(*VFS, hypervisor_version=0), CODE, chosen) == (), "QEMU's version is not known yet"
+
+
+QUIET = {
+    "virtual functions alone": (VFS, pci_settings({"product_id": "1515"})),
+    "the physical function alone": (VFS, pci_settings({"product_id": "1563", "one_time_use": True})),
+    "one side has a network": (VFS, pci_settings({"product_id": "1563", "physical_network": "n"}, {"address": PF})),
+    "not reported": (VFS, pci_settings({"vendor_id": "8086"}, report=False)),
+    "remote virtual functions by their own id": (
+        VFS,
+        pci_settings({"address": PF, "product_id": "1515", "remote_managed": True}),
+    ),
+    "a whole device used once": ((device("0000:81:00.0"),), pci_settings({"one_time_use": True})),
+}
+
+
+@pytest.mark.parametrize(("devices", "chosen"), QUIET.values(), ids=QUIET.keys())
+def test_it_is_silent(devices, chosen):
+    assert findings(world(*devices), CODE, chosen) == ()

@@ -1,0 +1,52 @@
+"""pci-spec-unmatched: an entry that no device falls under, and why."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.model.devices import OddDevice
+from agent.model.finding import Severity
+from agent.model.snapshot import LIBVIRT
+from tests.rigs.facts import findings, host, snapshot, without
+from tests.rigs.pci import device, functions, pci_settings, world
+
+CODE = "pci-spec-unmatched"
+GPU = "0000:81:00.0"
+ABSENT = pci_settings({"vendor_id": "1234"})
+
+
+def test_it_names_the_entry_and_what_was_looked_at():
+    (found,) = findings(world(device(GPU), device("0000:82:00.0")), CODE, ABSENT)
+    assert found.severity is Severity.WARNING
+    assert found.expected == 'a device of this host for [pci] device_spec = {"vendor_id": "1234"}'
+    assert found.actual == "none of the 2 PCI devices that libvirt lists matches it"
+    assert "virsh nodedev-list" in found.remedy
+
+
+def test_an_entry_behind_one_that_takes_all_its_devices():
+    chosen = pci_settings({"vendor_id": "8086"}, {"product_id": "1515"})
+    (found,) = findings(world(*functions("0000:82:00.0", 12)), CODE, chosen)
+    assert '{"product_id": "1515"}' in found.expected
+    assert found.actual.startswith("earlier entries have all devices that match it: 0000:82:10.0, 0000:82:10.1")
+    assert found.actual.endswith(" and 4 more")
+    assert dict(found.facts)["devices_taken"] == 12
+
+
+def test_each_entry_is_a_finding_of_its_own_and_of_any_reporting():
+    chosen = pci_settings({"vendor_id": "1234"}, {"vendor_id": "1234"}, report=False)
+    first, second = findings(world(device(GPU)), CODE, chosen)
+    assert first.id != second.id
+
+
+QUIET = {
+    "every entry serves": (world(device(GPU)), pci_settings({"vendor_id": "10de"})),
+    "no entry": (world(device(GPU)), pci_settings()),
+    "devices unknown": (snapshot(libvirt=host(devices=None)), ABSENT),
+    "libvirt did not answer": (without(world(), LIBVIRT), ABSENT),
+    "a device that cannot be read may be it": (world(odd=(OddDevice(name="pci_x", reason="no id"),)), ABSENT),
+}
+
+
+@pytest.mark.parametrize(("facts", "chosen"), QUIET.values(), ids=QUIET.keys())
+def test_it_is_silent(facts, chosen):
+    assert findings(facts, CODE, chosen) == ()
