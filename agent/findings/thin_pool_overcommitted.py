@@ -1,0 +1,55 @@
+"""thin-pool-overcommitted: a thin pool has promised more than it has, and more than its group could still add.
+
+The condition under which lvm2 itself warns when a thin volume is made. A pool that
+runs full stops the writes of every guest in it, the ones that stayed within their size too.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World, number_text
+from agent.model.finding import Finding, Severity
+from agent.model.storage import ThinPool
+
+
+def _find(world: World) -> Iterable[Finding]:
+    promised: dict[str, int] = defaultdict(int)
+    for volume in world.snapshot.volumes:
+        if volume.segment_type == "thin" and volume.pool is not None:
+            promised[f"{volume.group}/{volume.pool}"] += volume.size_bytes
+    for pool in world.snapshot.thin_pools:
+        group = world.snapshot.group(pool.group)
+        free_bytes = group.free_bytes if group else 0
+        if promised[pool.path] > pool.size_bytes + free_bytes:
+            yield _finding(world, pool, promised[pool.path], free_bytes)
+
+
+def _finding(world: World, pool: ThinPool, promised: int, free_bytes: int) -> Finding:
+    factor = round(promised / pool.size_bytes, 2) if pool.size_bytes else None
+    times = f", {number_text(factor)} times its size" if factor else ""
+    return RULE.finding(
+        world,
+        resource_class="DISK_GB" if pool.group == world.settings.disk_group else None,
+        subject=pool.path,
+        expected=f"the thin volumes of pool {pool.path} fit into its {pool.size_bytes} bytes "
+        f"and the {free_bytes} bytes that are free in volume group {pool.group}",
+        actual=f"they are promised {promised} bytes{times}",
+        facts=(
+            ("thin_pool", pool.path),
+            ("promised_bytes", promised),
+            ("size_bytes", pool.size_bytes),
+            ("group_free_bytes", free_bytes),
+            ("factor", factor),
+        ),
+    )
+
+
+RULE = Rule(
+    code="thin-pool-overcommitted",
+    severity=Severity.WARNING,
+    remedy="add a disk to the group (vgextend) or remove thin volumes and snapshots that nobody needs (lvs); "
+    "let dmeventd extend the pool in time (lvm.conf, thin_pool_autoextend_threshold)",
+    find=_find,
+)

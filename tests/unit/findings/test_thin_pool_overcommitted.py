@@ -1,0 +1,37 @@
+"""thin-pool-overcommitted: lvm2's own condition, with the sums."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.model.finding import Severity
+from agent.model.snapshot import LVM, Snapshot
+from tests.rigs.facts import findings, lvm_settings, settings, without
+from tests.rigs.thin_pools import pool_world
+
+CODE = "thin-pool-overcommitted"
+
+
+def test_a_pool_that_promised_too_much_is_told_with_its_sums() -> None:
+    (found,) = findings(pool_world(40, 30), CODE, lvm_settings())
+    assert (found.subject, found.resource_class, found.severity) == ("vg0/tpool", "DISK_GB", Severity.WARNING)
+    assert found.expected == (
+        "the thin volumes of pool vg0/tpool fit into its 53687091200 bytes "
+        "and the 10737418240 bytes that are free in volume group vg0"
+    )
+    assert found.actual == "they are promised 75161927680 bytes, 1.4 times its size"
+    assert dict(found.facts)["factor"] == 1.4
+
+
+@pytest.mark.parametrize(
+    "quiet",
+    [pool_world(40, 20), pool_world(50), pool_world(), without(pool_world(40, 30), LVM)],
+    ids=["just fits with what is free", "fits", "empty", "lvm not read"],
+)
+def test_a_pool_that_can_keep_its_promise_is_no_finding(quiet: Snapshot) -> None:
+    assert findings(quiet, CODE, lvm_settings()) == ()
+
+
+def test_in_another_group_than_the_guests_it_names_no_class() -> None:
+    (found,) = findings(pool_world(40, 30), CODE, settings(volume_groups=("vg0",)))
+    assert found.resource_class is None

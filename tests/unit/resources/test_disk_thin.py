@@ -1,0 +1,73 @@
+"""DISK_GB with a thin pool in the group: what can be given out is the pool's room; the rest of it leaves the group."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from agent.model.claim import Cause
+from agent.model.settings import UnmanagedPolicy
+from agent.model.snapshot import Snapshot
+from agent.model.storage import StorageFacts, Volume
+from agent.model.units import GIB
+from agent.resources.disk import Disk
+from tests.rigs.facts import decided, good, instance, lvm_settings, reserves, state, uuid
+from tests.rigs.thin_pools import pool_world
+
+
+def with_cloud(world: Snapshot, *names: str) -> Snapshot:
+    """The same host, and these instances are on it."""
+    return replace(world, nova=good("state", state(*(instance(name) for name in names))))
+
+
+def held(world: Snapshot) -> dict[tuple[str, Cause], int | None]:
+    return {(c.consumer.key, c.cause): c.size_bytes for c in Disk().held(world, lvm_settings())}
+
+
+def reserved(world: Snapshot, **changes: object) -> int:
+    return reserves(decided(world, lvm_settings(**changes)))["DISK_GB"]
+
+
+def test_of_a_pool_of_the_cloud_only_its_metadata_is_gone() -> None:
+    world = with_cloud(pool_world(20, 10), "i0", "i1")
+    assert held(world) == {
+        (uuid("i0"), Cause.INSTANCE): 20 * GIB,
+        (uuid("i1"), Cause.INSTANCE): 10 * GIB,
+        ("vg0/tpool", Cause.THIN_POOL): GIB,
+    }
+    assert reserved(world) == 1
+
+
+def test_others_in_the_pool_are_reserved_once() -> None:
+    world = with_cloud(pool_world(20, 10), "i0")
+    assert held(world)[uuid("i0"), Cause.INSTANCE] == 20 * GIB
+    assert reserved(world) == 10 + 1
+
+
+def test_a_pool_without_the_clouds_disks_is_gone_as_a_whole() -> None:
+    assert reserved(with_cloud(pool_world(20), "i7")) == 51
+
+
+def test_an_empty_pool_is_gone_as_a_whole() -> None:
+    assert reserved(with_cloud(pool_world(), "i0")) == 51
+
+
+@pytest.mark.parametrize("policy", [UnmanagedPolicy.REPORT, UnmanagedPolicy.IGNORE])
+def test_the_policy_on_volumes_is_that_of_pools(policy: UnmanagedPolicy) -> None:
+    assert reserved(with_cloud(pool_world(20, 10), "i0"), foreign_volumes=policy) == 0
+
+
+def test_what_is_written_moves_no_reserve() -> None:
+    still, moved = (pool_world(20, 10, data=percent, metadata=percent) for percent in (1.0, 79.0))
+    assert held(with_cloud(still, "i0")) == held(with_cloud(moved, "i0"))
+
+
+def test_copies_of_the_pools_data_cannot_be_given_out() -> None:
+    world = with_cloud(pool_world(20, group_gib=111), "i0")
+    (lvm, *others) = world.storage
+    assert lvm.value is not None
+    copy = Volume(group="vg0", name="tpool_tdata_rimage_1", uuid="r", size_bytes=50 * GIB, extent_bytes=50 * GIB,
+                  parent="tpool_tdata", hidden=True)  # fmt: skip
+    facts: StorageFacts = replace(lvm.value, volumes=(*lvm.value.volumes, copy))
+    assert reserved(replace(world, storage=(replace(lvm, value=facts), *others))) == 50 + 1
