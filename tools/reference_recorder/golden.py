@@ -135,7 +135,9 @@ class _Clean:
         for column in _JSON_COLUMNS:
             if isinstance(row.get(column), str) and row[column]:
                 row[column] = json.loads(row[column])
-        row = self.value({**row, "pci_devices": [_columns(device) for device in recording.pci_devices]})
+        devices = [_columns(device) for device in recording.pci_devices]
+        devices = [{**device, "extra_info": json.loads(device["extra_info"] or "{}")} for device in devices]
+        row = self.value({**row, "pci_devices": devices})
         row["cpu_info"]["features"].sort()
         row["pci_stats"]["nova_object.data"]["objects"].sort(key=json.dumps)
         return row
