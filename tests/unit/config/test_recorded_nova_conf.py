@@ -1,0 +1,31 @@
+"""The nova.conf files that nova-compute itself was recorded with: each is read as it is."""
+
+import pytest
+
+from agent.config.build import settings_from
+from agent.config.load import load
+from tests.rigs.configs import write
+from tests.rigs.source_tree import ROOT
+
+RECORDED = sorted(path.parent.name for path in (ROOT / "tests/golden/reference").glob("*/nova.conf"))
+
+
+def settings_of(tmp_path, name):
+    nova = ROOT / "tests/golden/reference" / name / "nova.conf"
+    return settings_from(load([write(tmp_path, "stocktake.conf", f"[agent]\nnova_conf = {nova}\n")]))
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_what_nova_compute_took_is_taken(tmp_path, name):
+    settings = settings_of(tmp_path, name)
+    assert settings.host == "cmp1.example.org"
+    assert settings.instances_path == "/var/lib/nova/instances"
+
+
+def test_recorded_options_arrive(tmp_path):
+    assert settings_of(tmp_path, "huge_pages").reserved_huge_pages[0].count == 8
+    assert len(settings_of(tmp_path, "pci_tagged").pci.specs) == 2
+    assert settings_of(tmp_path, "virt_type_qemu").virt_type == "qemu"
+    assert settings_of(tmp_path, "cpu_mode_none").guest_cpu.mode == "none"
+    assert settings_of(tmp_path, "lvm_images_not_raw").force_raw_images is False
+    assert settings_of(tmp_path, "image_cache_reserved").reserve_image_cache is True
