@@ -14,6 +14,8 @@ _FROZEN = {
     "libvirt": "VCPU, PCPU and MEMORY_MB stay as they are",
     "lvm": "DISK_GB of a volume group stays as it is",
     "filesystem": "DISK_GB of a file system stays as it is",
+    "images": "the image cache's reserve is not lowered; guests' files are not told",
+    "ceph": "DISK_GB of a Ceph pool stays as it is",
 }
 
 

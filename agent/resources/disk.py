@@ -1,4 +1,4 @@
-"""DISK_GB: the volume group or the file system that holds guests' disks, as ``[libvirt] images_type`` says.
+"""DISK_GB: what holds guests' disks, as ``[libvirt] images_type`` says: a volume group, a file system, a Ceph cluster.
 
 Other volume groups are audited and reported, and never change DISK_GB. What the
 volumes of the group hold is counted by owner, whoever made them (story 2).
@@ -13,8 +13,7 @@ from agent.model.claim import Cause, Claim, Consumer, Origin
 from agent.model.occupancy import Occupancy
 from agent.model.placement import ROOT, Inventory, ProviderKey
 from agent.model.settings import Settings
-from agent.model.snapshot import FILESYSTEM, LVM, Snapshot
-from agent.model.storage import FileSystem
+from agent.model.snapshot import CEPH, FILESYSTEM, LVM, Snapshot
 from agent.model.units import bytes_to_gib_ceil, bytes_to_gib_floor, mib_to_gib_ceil
 from agent.resources.base import on_root, promised_of, ratio, whole
 from agent.resources.guests import guests_of
@@ -40,28 +39,36 @@ class Disk:
         return resource_class in self.classes
 
     def needs(self, settings: Settings) -> frozenset[str]:
-        """lvm2 or statvfs, whichever DISK_GB counts."""
-        return frozenset({LVM if settings.disk_group else FILESYSTEM})
+        """lvm2, statvfs or Ceph, whichever DISK_GB counts."""
+        return frozenset({_counted(settings)})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
-        """An image backend that is not read, or a volume group that lvm2 does not report."""
-        if settings.images_type == "rbd":
-            return "[libvirt] images_type = rbd: the cluster's size is not read by this version"
-        if settings.disk_group and snapshot.fresh(LVM) and snapshot.group(settings.disk_group) is None:
-            return f"volume group {settings.disk_group} is not in lvm2's report"
-        if not settings.disk_group and snapshot.fresh(FILESYSTEM) and _filesystem(snapshot, settings) is None:
-            return f"{settings.instances_path} was not measured"
-        return None
+        """A volume group, path or pool that is not in its source's answer."""
+        counted = _counted(settings)
+        if not snapshot.fresh(counted) or _size_bytes(snapshot, settings) is not None:
+            return None
+        return {
+            LVM: f"volume group {settings.disk_group} is not in lvm2's report",
+            CEPH: f"pool {settings.images_rbd_pool} is not in Ceph's report",
+            FILESYSTEM: f"{settings.instances_path} was not measured",
+        }[counted]
 
     def inventory(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[ProviderKey, Inventory], ...]:
-        """Total: whole GiB of the group or file system; reserved: ``reserved_host_disk_mb`` rounded up."""
-        total = bytes_to_gib_floor(_size_bytes(snapshot, settings))
+        """Total: whole GiB of the group, file system or cluster (hypervisor-audit 3.1); reserved: ``own_reserve``."""
+        total = bytes_to_gib_floor(_size_bytes(snapshot, settings) or 0)
         own = self.own_reserve(snapshot, settings)
         return on_root(whole("DISK_GB", total, own, ratio(settings.disk_ratio, snapshot, "DISK_GB")))
 
-    def own_reserve(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[str, int], ...]:  # noqa: ARG002
-        """``reserved_host_disk_mb``."""
-        return (("reserved_host_disk_mb", mib_to_gib_ceil(settings.reserved_host_disk_mib)),)
+    def own_reserve(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[str, int], ...]:
+        """``reserved_host_disk_mb``, and where the operator asks for it what the cached images take; each rounded up.
+
+        The cache counts whatever images_type is, as in nova (hypervisor-audit 4).
+        """
+        own = ("reserved_host_disk_mb", mib_to_gib_ceil(settings.reserved_host_disk_mib))
+        if not settings.reserve_image_cache:
+            return (own,)
+        taken = sum(store.cache_bytes for store in snapshot.image_stores if store.path == settings.instances_path)
+        return own, ("image-cache", bytes_to_gib_ceil(taken))
 
     def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:
         """One claim per owner of volumes in the group that DISK_GB counts: exact bytes, and GiB rounded up."""
@@ -75,16 +82,21 @@ class Disk:
         return promised_of("DISK_GB", occupancies)
 
 
-def _size_bytes(snapshot: Snapshot, settings: Settings) -> int:
+def _counted(settings: Settings) -> str:
+    if settings.images_type == "rbd":
+        return CEPH
+    return LVM if settings.disk_group else FILESYSTEM
+
+
+def _size_bytes(snapshot: Snapshot, settings: Settings) -> int | None:
+    if settings.images_type == "rbd":
+        # The whole cluster, copies and all: what nova reports. Its hosts share it, each says the same.
+        pools = (pool for pool in snapshot.ceph_pools if pool.name == settings.images_rbd_pool)
+        return next((pool.cluster_bytes for pool in pools), None)
     if settings.disk_group:
         group = snapshot.group(settings.disk_group)
-        return group.size_bytes if group else 0
-    filesystem = _filesystem(snapshot, settings)
-    return filesystem.size_bytes if filesystem else 0
-
-
-def _filesystem(snapshot: Snapshot, settings: Settings) -> FileSystem | None:
-    return next((fs for fs in snapshot.filesystems if fs.path == settings.instances_path), None)
+        return group.size_bytes if group else None
+    return next((fs.size_bytes for fs in snapshot.filesystems if fs.path == settings.instances_path), None)
 
 
 def _guest_claims(owned: Iterable[OwnedVolume], snapshot: Snapshot) -> tuple[Claim, ...]:

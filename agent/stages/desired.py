@@ -15,7 +15,7 @@ from agent.model.books import Books, DesiredProvider, DesiredTree, FrozenClass, 
 from agent.model.nova import StateKind
 from agent.model.placement import ROOT, Inventory, Provider, ProviderKey
 from agent.model.settings import Settings
-from agent.model.snapshot import LIBVIRT, LVM, STATE, Snapshot
+from agent.model.snapshot import IMAGES, LIBVIRT, LVM, STATE, Snapshot
 from agent.nested import BUILTIN as NESTED_FAMILIES
 from agent.nested.base import Nested, NestedFamily, children, still_on_root
 from agent.resources import BUILTIN as RESOURCES
@@ -120,8 +120,8 @@ def _with_children(snapshot: Snapshot, settings: Settings, root: DesiredProvider
         obsolete.extend(observed[name].uuid for name in gone)
     return DesiredTree(
         providers=(root, *sorted(wanted, key=lambda child: child.name)),
-        obsolete=tuple(obsolete),
-        frozen_families=tuple(frozen),
+        obsolete=tuple(sorted(obsolete)),
+        frozen_families=tuple(sorted(frozen, key=lambda family: family.name)),
     )
 
 
@@ -161,11 +161,15 @@ def _reserved(
 
 
 def _unmanaged_is_known(resource_class: str, snapshot: Snapshot, settings: Settings) -> bool:
-    """Whether everything that unmanaged use of this class rests on was read."""
+    """Whether everything that unmanaged use of this class, and the image cache's reserve, rest on was read."""
     host = snapshot.host.value
     if not snapshot.fresh(STATE) or not snapshot.fresh(LIBVIRT) or host is None or host.odd_domains:
         return False
     state = snapshot.nova.value
     if state is not None and state.kind is not StateKind.NONE and state.unreadable:
         return False
-    return resource_class != "DISK_GB" or settings.disk_group is None or snapshot.fresh(LVM)
+    if resource_class != "DISK_GB":
+        return True
+    if settings.reserve_image_cache and not snapshot.fresh(IMAGES):
+        return False
+    return settings.disk_group is None or snapshot.fresh(LVM)

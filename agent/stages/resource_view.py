@@ -15,6 +15,7 @@ from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
 from agent.resources import cpus
 from agent.stages.numa import numa_cells
+from agent.stages.overcommit import LeastDisk, disk_available_least
 
 OFF = frozenset({DomainState.SHUTOFF, DomainState.CRASHED, DomainState.NO_STATE})
 _ARCHES = {"i386": "i686", "i486": "i686", "i586": "i686", "x86_32": "i686", "x86_32p": "i686", "amd64": "x86_64"}
@@ -42,7 +43,7 @@ def resource_view(snapshot: Snapshot, settings: Settings, node: str | None) -> R
     host = snapshot.host.value
     if host is None or node is None:
         return None
-    disk = disk_bytes(snapshot, settings)
+    disk, least = disk_bytes(snapshot, settings), disk_available_least(snapshot, settings)
     capabilities = host.capabilities
     obstacle = cpus.obstacle(host, settings)
     return ResourceView(
@@ -56,14 +57,14 @@ def resource_view(snapshot: Snapshot, settings: Settings, node: str | None) -> R
         memory_used_mib=_memory_used_mib(host, settings),
         disk_total_bytes=disk[0] if disk else None,
         disk_used_bytes=disk[1] if disk else None,
-        disk_available_least_bytes=None,
+        disk_available_least_bytes=least.size_bytes,
         cpu=capabilities.host_cpu if capabilities else None,
         cells=numa_cells(host, settings) if obstacle is None else None,
         pci_devices=host.devices.pci if host.devices else None,
         supported_instances=supported_instances(capabilities.guests if capabilities else ()),
         uptime_s=host.uptime_s,
         load=host.load,
-        unknown=_unknown(snapshot, settings, obstacle),
+        unknown=_unknown(snapshot, settings, obstacle, least),
     )
 
 
@@ -109,7 +110,7 @@ def supported_instances(guests: Iterable[GuestKind]) -> tuple[tuple[str, str, st
     )
 
 
-def _unknown(snapshot: Snapshot, settings: Settings, obstacle: str | None) -> tuple[str, ...]:
+def _unknown(snapshot: Snapshot, settings: Settings, obstacle: str | None, least: LeastDisk) -> tuple[str, ...]:
     host = snapshot.host.value
     reasons = []
     if host is not None and host.capabilities is None:
@@ -120,4 +121,7 @@ def _unknown(snapshot: Snapshot, settings: Settings, obstacle: str | None) -> tu
         reasons.append(f"vcpus, numa_topology: {obstacle}")
     if disk_bytes(snapshot, settings) is None:
         reasons.append("local_gb, local_gb_used: not measured")
+    if least.size_bytes is None:
+        reasons.append("disk_available_least: free room or guests' files were not measured")
+    reasons.extend(f"disk_available_least: domain {d.uuid} ({d.name}): {d.why}" for d in least.unknown)
     return tuple(reasons)

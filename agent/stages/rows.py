@@ -235,6 +235,9 @@ def _disk(snapshot: Snapshot, settings: Settings) -> tuple[int, int] | None:
     if settings.disk_group:
         group = snapshot.group(settings.disk_group)
         return (group.size_bytes, group.free_bytes) if group else None
+    if settings.images_type == "rbd":
+        pools = (pool for pool in snapshot.ceph_pools if pool.name == settings.images_rbd_pool)
+        return next(((pool.cluster_bytes, pool.available_bytes) for pool in pools), None)
     return next(
         ((fs.size_bytes, fs.free_bytes) for fs in snapshot.filesystems if fs.path == settings.instances_path), None
     )

@@ -8,17 +8,21 @@ import pytest
 
 from agent.model.claim import Cause, Claim, Consumer, Origin
 from agent.model.host import Disk as GuestDisk
-from agent.model.placement import ROOT, Inventory
+from agent.model.placement import ROOT, Inventory, Provider
 from agent.model.settings import RatioPolicy
-from agent.model.snapshot import FILESYSTEM, LVM
-from agent.model.storage import StorageFacts, Volume, VolumeGroup
-from agent.model.units import GIB
+from agent.model.snapshot import CEPH, FILESYSTEM, IMAGES, LVM
+from agent.model.storage import CephPool, ImageStore, StorageFacts, Volume, VolumeGroup
+from agent.model.units import GIB, MIB
 from agent.resources.disk import Disk
 from agent.stages.occupancy import occupied
 from tests.rigs.facts import (
+    INSTANCES,
     NODE,
+    decided,
     domain,
+    failed,
     filesystem,
+    good,
     group,
     host,
     instance,
@@ -31,6 +35,7 @@ from tests.rigs.facts import (
     uuid,
     view,
     volume,
+    wanted_root,
 )
 
 
@@ -44,7 +49,63 @@ def vg0(size_bytes):
     return StorageFacts(groups=(made,))
 
 
+def ceph(cluster_bytes):
+    pool = CephPool(name="vms", cluster_bytes=cluster_bytes, available_bytes=GIB, used_bytes=GIB)
+    plain = snapshot(files=filesystem(200))
+    return dataclasses.replace(plain, storage=(*plain.storage, good(CEPH, StorageFacts(ceph_pools=(pool,)))))
+
+
+RBD = settings(images_type="rbd", images_rbd_pool="vms")
+RBD_OTHER = settings(images_type="rbd", images_rbd_pool="other")
+
+
+def with_cache(world, cache_bytes, path=INSTANCES):
+    """The same world, and base images that take so many bytes."""
+    (place,) = filesystem(200).filesystems
+    store = ImageStore(path=path, files=(), cache_path=f"{path}/_base", cache_bytes=cache_bytes, filesystem=place)
+    return dataclasses.replace(world, storage=(*world.storage, good(IMAGES, StorageFacts(image_stores=(store,)))))
+
+
+CACHED = settings(reserve_image_cache=True)
+
 INVENTORY = {
+    "the whole cluster": (ceph(100 * GIB + 1), RBD, disk(100)),
+    "s94 a cluster of less than 1 GiB": (ceph(GIB - 1), RBD, ()),
+    "s96 reserve of a cluster": (
+        ceph(100 * GIB),
+        settings(images_type="rbd", images_rbd_pool="vms", reserved_host_disk_mib=1025),
+        disk(100, reserved=2),
+    ),
+    "s96 cached images of 8192 MiB": (
+        with_cache(snapshot(files=filesystem(200)), 8192 * MIB),
+        CACHED,
+        disk(200, reserved=8),
+    ),
+    "s96 cached images of 1025 MiB, rounded up": (
+        with_cache(snapshot(files=filesystem(200)), 1025 * MIB),
+        CACHED,
+        disk(200, reserved=2),
+    ),
+    "s96 reserve and cached images, each rounded up": (
+        with_cache(snapshot(files=filesystem(200)), 1025 * MIB),
+        settings(reserve_image_cache=True, reserved_host_disk_mib=1025),
+        disk(200, reserved=4),
+    ),
+    "cached images count only where the operator asks for it": (
+        with_cache(snapshot(files=filesystem(200)), 8192 * MIB),
+        settings(),
+        disk(200),
+    ),
+    "the cache of another folder is not ours": (
+        with_cache(snapshot(files=filesystem(200)), 8192 * MIB, "/srv/other"),
+        CACHED,
+        disk(200),
+    ),
+    "cached images beside a volume group count as in nova": (
+        with_cache(snapshot(lvm=group(20)), GIB),
+        lvm_settings(reserve_image_cache=True),
+        disk(20, reserved=1),
+    ),
     "s93": (snapshot(files=filesystem(200)), settings(), disk(200)),
     "s16 truncated": (snapshot(files=filesystem(99.7)), settings(), disk(99)),
     "s96 reserve": (snapshot(files=filesystem(200)), settings(reserved_host_disk_mib=8192), disk(200, reserved=8)),
@@ -93,6 +154,9 @@ def test_inventory(world, chosen, expected):
 def test_rests_on_what_it_counts():
     assert Disk().needs(settings()) == {FILESYSTEM}
     assert Disk().needs(lvm_settings()) == {LVM}
+    assert Disk().needs(RBD) == {CEPH}
+    # The cached images only raise reserved, and that is kept while they are not read.
+    assert Disk().needs(CACHED) == {FILESYSTEM}
     # A volume group that is only audited beside the file system freezes nothing.
     assert Disk().needs(settings(volume_groups=("vg0",))) == {FILESYSTEM}
 
@@ -108,11 +172,9 @@ OBSTACLES = {
         settings(),
         "/var/lib/nova/instances was not measured",
     ),
-    "rbd": (
-        snapshot(),
-        settings(images_type="rbd"),
-        "[libvirt] images_type = rbd: the cluster's size is not read by this version",
-    ),
+    "another pool": (ceph(100 * GIB), RBD_OTHER, "pool other is not in Ceph's report"),
+    "ceph was not read": (snapshot(), RBD, None),
+    "the pool": (ceph(100 * GIB), RBD, None),
     "all there": (snapshot(), lvm_settings(), None),
     "not read at all is not this one's to say": (snapshot(lost=[LVM, FILESYSTEM]), lvm_settings(), None),
 }
@@ -182,3 +244,68 @@ def test_promised_is_the_flavor_s():
     taken = occupied(state(instance("i1"), instance("i2", boots_from_volume=True)), NODE, frozenset()).occupancies
     (claim,) = Disk().promised(taken, settings())
     assert (claim.consumer.key, claim.amount, claim.size_bytes) == (uuid("i1"), 1, None)
+
+
+def disk_of(world, chosen):
+    """What the desired root says of DISK_GB: the inventory, or why it is frozen."""
+    wanted = wanted_root(decided(world, chosen))
+    frozen = {one.resource_class: one.why for one in wanted.frozen}
+    return wanted.inventory("DISK_GB"), frozen.get("DISK_GB")
+
+
+SHARING = Provider(
+    uuid=uuid("nfs"),
+    name="nfs",
+    parent_uuid=None,
+    generation=1,
+    inventories=(inventory("DISK_GB", 10000),),
+    traits=frozenset({"MISC_SHARES_VIA_AGGREGATE"}),
+    aggregates=frozenset({uuid("aggregate")}),
+)
+
+
+def test_s99_a_sharing_provider_does_not_take_the_place_of_the_local_disk():
+    ours = root(aggregates=frozenset({uuid("aggregate")}))
+    world = snapshot(placement=view(providers=(ours, SHARING)), files=filesystem(200))
+    assert disk_of(world, settings()) == (inventory("DISK_GB", 200), None)
+
+
+def test_a_cluster_that_was_not_read_freezes_disk_alone():
+    world = ceph(100 * GIB)
+    lost = dataclasses.replace(world, storage=(*world.storage[:-1], failed(CEPH)))
+    assert disk_of(lost, RBD) == (None, "ceph could not be read")
+    assert wanted_root(decided(lost, RBD)).inventory("MEMORY_MB") is not None
+    assert disk_of(world, RBD) == (inventory("DISK_GB", 100), None)
+
+
+RESERVED = view(provider=root(inventory("DISK_GB", 200, reserved=8)))
+
+
+def unread(world):
+    return dataclasses.replace(world, storage=(*world.storage, failed(IMAGES)))
+
+
+@pytest.mark.parametrize(
+    ("world", "chosen", "reserved"),
+    [
+        (unread(snapshot(placement=RESERVED, files=filesystem(200))), CACHED, 8),
+        (snapshot(placement=RESERVED, files=filesystem(200)), CACHED, 8),
+        (unread(snapshot(placement=RESERVED, files=filesystem(200))), settings(), 0),
+        (with_cache(snapshot(placement=RESERVED, files=filesystem(200)), GIB), CACHED, 1),
+        (
+            unread(snapshot(placement=RESERVED, files=filesystem(200))),
+            settings(reserve_image_cache=True, reserved_host_disk_mib=9 * 1024),
+            9,
+        ),
+    ],
+    ids=["not read", "no source at all", "not asked for", "read", "the operator's own reserve alone is more"],
+)
+def test_the_reserve_of_cached_images_is_not_lowered_while_they_are_not_read(world, chosen, reserved):
+    assert disk_of(world, chosen)[0].reserved == reserved
+
+
+def test_explain_tells_the_cached_images_apart():
+    world = with_cache(snapshot(files=filesystem(200)), 1025 * MIB)
+    wanted = wanted_root(decided(world, settings(reserve_image_cache=True, reserved_host_disk_mib=1024)))
+    (terms,) = (one for one in wanted.reserves if one.resource_class == "DISK_GB")
+    assert terms.terms == (("reserved_host_disk_mb", 1), ("image-cache", 2))

@@ -7,8 +7,8 @@ import dataclasses
 import pytest
 
 from agent.model.capabilities import Capabilities, GuestKind, HostCpu
-from agent.model.host import DomainState
-from agent.model.storage import CephPool, FileSystem, StorageFacts
+from agent.model.host import Disk, DomainState
+from agent.model.storage import CephPool, DiskFile, FileSystem, StorageFacts
 from agent.model.units import GIB
 from agent.stages.resource_view import disk_bytes, resource_view, supported_instances
 from tests.rigs.facts import (
@@ -90,8 +90,23 @@ def test_what_was_not_read_is_unknown_and_named():
         "cpu_info, numa_topology, supported_instances",
         "pci_passthrough_devices",
         "local_gb, local_gb_used",
+        "disk_available_least",
     ]
     assert resource_view(snapshot(lost=("libvirt",)), settings(), NODE) is None
+
+
+def test_the_least_room_left_is_told_without_the_guest_whose_disk_cannot_be_read():
+    disks = [Disk(target="vda", kind="file", source=f"/i/{name}", format="qcow2") for name in ("good", "gone")]
+    guests = [domain(disk.source, disks=(disk,)) for disk in disks]
+    files = (
+        DiskFile(path="/i/good", format="qcow2", virtual_bytes=30 * GIB, allocated_bytes=10 * GIB),
+        DiskFile(path="/i/gone", format="qcow2", virtual_bytes=None, allocated_bytes=None, problem="ENOENT: gone"),
+    )
+    world = snapshot(libvirt=host(*guests), files=filesystem(100))
+    world = dataclasses.replace(world, storage=(*world.storage, good("images", StorageFacts(disk_files=files))))
+    found = seen(world)
+    assert found.disk_available_least_bytes == 80 * GIB
+    assert f"disk_available_least: domain {guests[1].uuid} (/i/gone): /i/gone: ENOENT: gone" in found.unknown
 
 
 def test_capabilities_are_shown_as_they_are():
