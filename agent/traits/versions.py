@@ -1,8 +1,8 @@
 """Whether libvirt and the hypervisor are new enough for something that no capability document tells.
 
 Versions are integers, major × 1,000,000 + minor × 1,000 + micro, as libvirt gives
-them. While ``HostFacts.capabilities`` is None the hypervisor's version is not known:
-ask that first, for this function only compares.
+them. A hypervisor's version of 0 is one that libvirt has not told (yet): ask
+``hypervisor_known`` first, for ``at_least`` only compares.
 """
 
 from __future__ import annotations
@@ -21,6 +21,11 @@ def at_least(
         and (qemu is None or host.hypervisor_version >= as_integer(qemu))
         and (driver is None or host.driver == driver)
     )
+
+
+def hypervisor_known(host: HostFacts) -> bool:
+    """Whether libvirt has told the version of the hypervisor."""
+    return host.capabilities is not None and host.hypervisor_version > 0
 
 
 def as_integer(version: Version) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import functools
 import uuid as uuids
 from collections.abc import Iterable
 from typing import Any
@@ -21,6 +22,7 @@ from agent.model.snapshot import FILESYSTEM, LIBVIRT, LVM, PLACEMENT, STATE, Rea
 from agent.model.storage import FileSystem, StorageFacts, Volume, VolumeGroup
 from agent.model.units import GIB, MIB
 from agent.stages.decide import Decision, decide
+from agent.traits import BUILTIN as TRAIT_FAMILIES
 
 HOST, NODE = "cmp1", "cmp1.example.org"
 ROOT_UUID = "00000000-0000-4000-8000-00000000c001"
@@ -200,15 +202,22 @@ def inventory(resource_class: str, total: int, **changes: Any) -> Inventory:
     return Inventory(**{"resource_class": resource_class, "total": total, "max_unit": total, **changes})
 
 
+@functools.cache
+def usual_traits() -> frozenset[str]:
+    """What a root has once an audit of the plain world wrote it: with them, no audit of that world writes traits."""
+    nowhere = Snapshot(placement=failed(PLACEMENT), nova=good(STATE, state()), host=good(LIBVIRT, host()))
+    return frozenset().union(*(family.wish(nowhere, settings()).wanted for family in TRAIT_FAMILIES))
+
+
 def root(*inventories: Inventory, **changes: Any) -> Provider:
-    """Our root provider, ours by its traits."""
+    """Our root provider, ours by its traits, none of which is missing."""
     plain = Provider(
         uuid=ROOT_UUID,
         name=NODE,
         parent_uuid=None,
         generation=7,
         inventories=inventories,
-        traits=frozenset({"COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE"}),
+        traits=usual_traits(),
     )
     return dataclasses.replace(plain, **changes)
 

@@ -9,10 +9,10 @@ from agent.model.plan import PutTraits
 from agent.model.snapshot import STATE
 from agent.traits.base import Wish
 from agent.traits.service_status import ServiceStatusTrait
-from tests.rigs.facts import decided, root, service, settings, snapshot, state, view
+from tests.rigs.facts import decided, root, service, settings, snapshot, state, usual_traits, view
 
 DISABLED = frozenset({"COMPUTE_STATUS_DISABLED"})
-OURS = frozenset({"COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE"})
+OURS = usual_traits()
 
 WISHES = {
     "s73 disabled": (snapshot(nova=state(service=service(disabled=True))), Wish(wanted=DISABLED)),

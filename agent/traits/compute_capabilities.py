@@ -1,0 +1,67 @@
+"""What a guest of this host can ask of the compute service beyond its size (hypervisor-audit 8.3).
+
+Most of it is the driver's own ability and needs no fact. The agent publishes for a
+nova-compute of the reference's version, so a trait says what that service can do here.
+Where a fact is missing its trait is left alone, the others go out.
+"""
+
+from __future__ import annotations
+
+from agent.model.host import HostFacts
+from agent.model.settings import Settings
+from agent.model.snapshot import Snapshot
+from agent.traits.base import Wish, host_emulators, merged, told, told_by_emulators
+from agent.traits.versions import at_least, hypervisor_known
+
+_ALWAYS = (
+    "COMPUTE_ACCELERATORS",
+    "COMPUTE_DEVICE_TAGGING",
+    "COMPUTE_NET_ATTACH_INTERFACE",
+    "COMPUTE_NET_ATTACH_INTERFACE_WITH_TAG",
+    "COMPUTE_RESCUE_BFV",
+    "COMPUTE_SOCKET_PCI_NUMA_AFFINITY",
+    "COMPUTE_TRUSTED_CERTS",
+    "COMPUTE_VOLUME_ATTACH_WITH_TAG",
+    "COMPUTE_VOLUME_EXTEND",
+    "COMPUTE_VOLUME_MULTI_ATTACH",
+)
+# No image backend of the driver encrypts ephemeral disks; a resize never stays on its host.
+_NEVER = ("COMPUTE_EPHEMERAL_ENCRYPTION", "COMPUTE_EPHEMERAL_ENCRYPTION_LUKS", "COMPUTE_SAME_HOST_COLD_MIGRATE")
+
+
+class ComputeCapabilityTraits:
+    """The driver's table: always, never, by version, by configuration, by the firmware that libvirt offers."""
+
+    name = "compute-capabilities"
+
+    def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:
+        """Each set or cleared, but for those whose fact is unknown."""
+        answers = dict.fromkeys(_ALWAYS, True) | dict.fromkeys(_NEVER, False)
+        answers["COMPUTE_MEM_BACKING_FILE"] = settings.file_backed_memory_mib > 0
+        host = snapshot.host.value
+        if host is not None:
+            answers |= _by_version(host)
+        return merged(told(answers), _secure_boot(snapshot))
+
+
+def _secure_boot(snapshot: Snapshot) -> Wish:
+    asked = host_emulators(snapshot)
+    if asked is None:
+        return Wish()
+    there = any("yes" in one.loader_secure for one in asked)
+    return told_by_emulators({"COMPUTE_SECURITY_UEFI_SECURE_BOOT": there}, snapshot)
+
+
+def _by_version(host: HostFacts) -> dict[str, bool]:
+    # libvirt does not tell the two ways to address memory apart: both came with <maxphysaddr>.
+    maxphysaddr = at_least(host, libvirt=(8, 7, 0), driver="QEMU")
+    with_hypervisor = (
+        {"COMPUTE_STORAGE_VIRTIO_FS": at_least(host, libvirt=(8, 0, 0), qemu=(6, 2, 0))}
+        if hypervisor_known(host)
+        else {}
+    )
+    return with_hypervisor | {
+        "COMPUTE_ADDRESS_SPACE_EMULATED": maxphysaddr,
+        "COMPUTE_ADDRESS_SPACE_PASSTHROUGH": maxphysaddr,
+        "COMPUTE_SECURITY_STATELESS_FIRMWARE": at_least(host, libvirt=(8, 6, 0)),
+    }

@@ -1,0 +1,95 @@
+"""HW_CPU_X86_*: the CPU flags that a guest of this host can have, by ``[libvirt] cpu_mode``.
+
+Every flag of the table is told, present or not, and on every architecture: an Arm
+host has none of them. Flags go by libvirt's names (its ``pclmuldq`` is Intel's
+PCLMULQDQ). HW_CPU_X86_AMD_SEV is no flag: it stands on a child (nested), and is
+never touched here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.model.capabilities import Capabilities
+from agent.model.settings import GuestCpu, Settings
+from agent.model.snapshot import Snapshot
+from agent.traits.base import Wish, capabilities, told
+
+_PREFIX = "HW_CPU_X86_"
+
+# hypervisor-audit 8.1. Two names each for the virtualisation flags: flavors still ask for the old one.
+_NAMES: dict[str, tuple[str, ...]] = {
+    **{flag: (flag.upper(),) for flag in ("3dnow", "abm", "avx", "avx2", "bmi2", "f16c", "fma4", "mmx", "mpx")},
+    **{flag: (flag.upper(),) for flag in ("sse", "sse2", "sse3", "sse4a", "ssse3", "tbm", "xop")},
+    **{
+        f"avx512{part}": (f"AVX512{part.upper()}",)
+        for part in ("bitalg", "bw", "cd", "dq", "er", "f", "ifma", "pf", "vbmi", "vbmi2", "vl", "vnni")
+    },
+    "aes": ("AESNI",),
+    "amx-bf16": ("AMXBF16",),
+    "amx-int8": ("AMXINT8",),
+    "amx-tile": ("AMXTILE",),
+    "avx512-vpopcntdq": ("AVX512VPOPCNTDQ",),
+    "bmi1": ("BMI",),
+    "fma": ("FMA3",),
+    "gfni": ("AVX512GFNI",),
+    "pclmuldq": ("CLMUL",),
+    "sha-ni": ("SHA",),
+    "sse4.1": ("SSE41",),
+    "sse4.2": ("SSE42",),
+    "svm": ("SVM", "AMD_SVM"),
+    "vaes": ("AVX512VAES",),
+    "vmx": ("VMX", "INTEL_VMX"),
+    "vpclmulqdq": ("AVX512VPCLMULQDQ",),
+}
+
+_DEFAULT_MODELS = {"i686": "qemu32", "ppc64le": "POWER8", "aarch64": "max"}
+
+
+class CpuFeatureTraits:
+    """What the guests' CPU mode lets through, and the extra flags with their sign."""
+
+    name = "cpu-features"
+
+    def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:
+        """Each flag's trait set or cleared; nothing where the features are unknown or the driver tells none."""
+        answer = capabilities(snapshot)
+        features = _guest_features(answer, settings) if answer else None
+        if features is None:
+            return Wish()
+        return told({_PREFIX + name: flag in features for flag, names in _NAMES.items() for name in names})
+
+
+def _guest_features(answer: Capabilities, settings: Settings) -> frozenset[str] | None:
+    cpu = answer.host_cpu
+    mode = settings.guest_cpu.mode
+    if settings.virt_type not in ("kvm", "qemu") and mode in (None, "none"):
+        return None
+    if mode == "none":
+        # The emulator's own model, and none of the extra flags: there is no <cpu> to carry them.
+        return _of_models((_DEFAULT_MODELS.get(cpu.arch, "qemu64"),), answer)
+    if mode == "custom":
+        return _with_flags(_of_models(_models(settings.guest_cpu, cpu.arch), answer), settings.guest_cpu)
+    return _with_flags(cpu.features, settings.guest_cpu)
+
+
+def _models(wanted: GuestCpu, arch: str) -> tuple[str, ...]:
+    return ("max",) if arch == "aarch64" and not wanted.models else wanted.models
+
+
+def _of_models(models: Iterable[str], answer: Capabilities) -> frozenset[str] | None:
+    """What any of these models has; None where one of them is not known. libvirt's names differ in case alone."""
+    told_features = {model.lower(): features for model, features in answer.model_features}
+    found = [told_features.get(model.lower()) for model in models]
+    if not found or None in found:
+        return None
+    return frozenset().union(*(features for features in found if features is not None))
+
+
+def _with_flags(features: frozenset[str] | None, wanted: GuestCpu) -> frozenset[str] | None:
+    """The reference counts ``-avx2`` as avx2; a guest that is started without it cannot have it."""
+    if features is None:
+        return None
+    flags = [flag.strip().lower() for flag in wanted.extra_flags]
+    disabled = {flag.removeprefix("-") for flag in flags if flag.startswith("-")}
+    return (features | {flag.removeprefix("+") for flag in flags if not flag.startswith("-")}) - disabled

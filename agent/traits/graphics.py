@@ -1,0 +1,27 @@
+"""COMPUTE_GRAPHICS_MODEL_*: the video cards that an emulator of any architecture and machine type here offers.
+
+libvirt calls no card at all ``none``; that is a model like the others.
+"""
+
+from __future__ import annotations
+
+from agent.model.settings import Settings
+from agent.model.snapshot import Snapshot
+from agent.traits.base import Wish, emulators, told_by_emulators
+
+_MODELS = ("bochs", "cirrus", "gop", "none", "qxl", "vga", "virtio", "vmvga", "xen")
+
+
+class GraphicsTraits:
+    """Nine models, each set or cleared."""
+
+    name = "graphics"
+
+    def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG002
+        """Nothing where the domain capabilities are unknown."""
+        asked = emulators(snapshot)
+        if asked is None:
+            return Wish()
+        offered = frozenset().union(*(one.video_models for one in asked))
+        answers = {f"COMPUTE_GRAPHICS_MODEL_{model.upper()}": model in offered for model in _MODELS}
+        return told_by_emulators(answers, snapshot)

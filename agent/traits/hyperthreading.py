@@ -1,0 +1,33 @@
+"""HW_CPU_HYPERTHREADING: whether any core of the host has more than one CPU.
+
+The ``threads`` of libvirt's host CPU are not asked: libvirt does not promise them.
+A dedicated CPU that power management put to sleep is no sibling of anything while
+it sleeps, so it proves nothing.
+"""
+
+from __future__ import annotations
+
+from agent.model.host import HostFacts
+from agent.model.settings import Settings
+from agent.model.snapshot import Snapshot
+from agent.traits.base import Wish, told
+
+
+class HyperthreadingTrait:
+    """One trait, from the siblings of the NUMA cells."""
+
+    name = "hyperthreading"
+
+    def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:
+        """Set or cleared; left alone while the cells are unknown or a sleeping CPU may be a sibling."""
+        host = snapshot.host.value
+        if host is None or host.capabilities is None or not host.cells:
+            return Wish()
+        shared = any(len(cpus) > 1 for cell in host.cells for cpus in cell.siblings)
+        if not shared and _some_sleep(host, settings):
+            return Wish()
+        return told({"HW_CPU_HYPERTHREADING": shared})
+
+
+def _some_sleep(host: HostFacts, settings: Settings) -> bool:
+    return settings.cpu_power_management and not set(settings.cpu_dedicated_set or ()) <= set(host.online_cpus)

@@ -1,0 +1,39 @@
+"""COMPUTE_NET_VIF_MODEL_* and COMPUTE_NET_VIRTIO_PACKED: the network cards a guest can have.
+
+libvirt lists none of them, so they go by ``[libvirt] virt_type`` (hypervisor-audit
+8.2); igb alone by the versions too.
+"""
+
+from __future__ import annotations
+
+from agent.model.settings import Settings
+from agent.model.snapshot import Snapshot
+from agent.traits.base import Wish, told
+from agent.traits.versions import at_least, hypervisor_known
+
+_KVM = frozenset({"e1000", "e1000e", "ne2k_pci", "pcnet", "rtl8139", "spapr_vlan", "virtio", "vmxnet3"})
+_MODELS: dict[str, frozenset[str]] = {
+    "kvm": _KVM,
+    "qemu": _KVM | {"lan9118"},
+    "parallels": frozenset({"e1000", "rtl8139", "virtio"}),
+}
+_ALL = frozenset().union(*_MODELS.values())
+_IGB = "COMPUTE_NET_VIF_MODEL_IGB"
+
+
+class NetworkModelTraits:
+    """Ten cards, and packed virtqueues, which every supported QEMU has."""
+
+    name = "network-models"
+
+    def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:
+        """All by the virtualisation type; igb left alone where that type has it and the versions are unknown."""
+        supported = _MODELS.get(settings.virt_type, frozenset())
+        answers = {f"COMPUTE_NET_VIF_MODEL_{model.upper()}": model in supported for model in _ALL}
+        answers["COMPUTE_NET_VIRTIO_PACKED"] = True
+        host = snapshot.host.value
+        if settings.virt_type not in ("kvm", "qemu"):
+            answers[_IGB] = False
+        elif host is not None and hypervisor_known(host):
+            answers[_IGB] = at_least(host, libvirt=(9, 3, 0), qemu=(8, 0, 0))
+        return told(answers)

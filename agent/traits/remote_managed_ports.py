@@ -1,0 +1,39 @@
+"""COMPUTE_REMOTE_MANAGED_PORTS: whether a device here is offered for ports that a card manages by itself.
+
+A ``device_spec`` tagged ``remote_managed`` alone says nothing: a device must fall
+under it (hypervisor-audit 8.3). That a guest has the device now takes nothing away.
+"""
+
+from __future__ import annotations
+
+from agent.model.device_match import matched
+from agent.model.device_spec import DeviceSpec
+from agent.model.settings import Settings
+from agent.model.snapshot import Snapshot
+from agent.traits.base import Wish, told
+from agent.traits.versions import at_least
+
+_TRAIT = "COMPUTE_REMOTE_MANAGED_PORTS"
+
+
+class RemoteManagedPortsTrait:
+    """Set, cleared, or left alone while a device that is not known could match."""
+
+    name = "remote-managed-ports"
+
+    def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:
+        """Cleared without a look at the devices where no spec is tagged."""
+        if not any(_is_remote(spec) for spec in settings.pci.specs):
+            return told({_TRAIT: False})
+        host = snapshot.host.value
+        if host is None or host.devices is None:
+            return Wish()
+        offered = any(_is_remote(match.spec) for match in matched(host.devices.pci, settings.pci.specs))
+        if not offered and host.devices.odd:
+            return Wish()
+        # The serial number that such a card is found by: libvirt reads it since then.
+        return told({_TRAIT: offered and at_least(host, libvirt=(7, 9, 0))})
+
+
+def _is_remote(spec: DeviceSpec) -> bool:
+    return spec.tag("remote_managed") == "true"

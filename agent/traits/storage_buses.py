@@ -1,0 +1,33 @@
+"""COMPUTE_STORAGE_BUS_*: how a disk can be attached.
+
+QEMU says so in its domain capabilities, of any machine type; containers have a
+fixed list and are not asked.
+"""
+
+from __future__ import annotations
+
+from agent.model.settings import Settings
+from agent.model.snapshot import Snapshot
+from agent.traits.base import Wish, emulators, told, told_by_emulators
+
+_BUSES = ("fdc", "ide", "lxc", "sata", "scsi", "uml", "usb", "virtio", "xen")
+_FIXED: dict[str, frozenset[str]] = {"lxc": frozenset({"lxc"}), "parallels": frozenset({"ide", "scsi"})}
+
+
+class StorageBusTraits:
+    """Nine buses, each set or cleared."""
+
+    name = "storage-buses"
+
+    def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:
+        """Nothing where QEMU's domain capabilities are unknown."""
+        if settings.virt_type not in ("kvm", "qemu"):
+            return told(_answers(_FIXED.get(settings.virt_type, frozenset())))
+        asked = emulators(snapshot)
+        if asked is None:
+            return Wish()
+        return told_by_emulators(_answers(frozenset().union(*(one.buses for one in asked))), snapshot)
+
+
+def _answers(supported: frozenset[str]) -> dict[str, bool]:
+    return {f"COMPUTE_STORAGE_BUS_{bus.upper()}": bus in supported for bus in _BUSES}

@@ -1,0 +1,41 @@
+"""COMPUTE_SECURITY_TPM_*: emulated TPMs, where ``[libvirt] swtpm_enabled`` asks for them.
+
+Which models and versions is the emulator's word, of any machine type of the host's
+architecture: the reference takes the first of a set whose order changes with each
+start. A backend other than ``emulator`` is a TPM of the host, which no guest of the
+cloud is given. How a TPM's secret may be kept is the operator's word, and never cleared.
+"""
+
+from __future__ import annotations
+
+from agent.model.capabilities import DomainCapabilities
+from agent.model.settings import Settings
+from agent.model.snapshot import Snapshot
+from agent.traits.base import Wish, host_emulators, known, merged, told_by_emulators
+
+_MODELS = {"COMPUTE_SECURITY_TPM_TIS": "tpm-tis", "COMPUTE_SECURITY_TPM_CRB": "tpm-crb"}
+_VERSIONS = {"COMPUTE_SECURITY_TPM_1_2": "1.2", "COMPUTE_SECURITY_TPM_2_0": "2.0"}
+
+
+class TpmTraits:
+    """Two models, two versions, three ways to keep the secret."""
+
+    name = "tpm"
+
+    def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:
+        """Cleared where TPMs are off; models and versions left alone where the domain capabilities are unknown."""
+        if not settings.tpm.enabled:
+            return Wish(unwanted=known({*_MODELS, *_VERSIONS}))
+        secrets = known(f"COMPUTE_SECURITY_TPM_SECRET_SECURITY_{way.upper()}" for way in settings.tpm.secret_security)
+        asked = host_emulators(snapshot)
+        emulated = told_by_emulators(_answers(asked), snapshot) if asked is not None else Wish()
+        return merged(emulated, Wish(wanted=secrets))
+
+
+def _answers(asked: tuple[DomainCapabilities, ...]) -> dict[str, bool]:
+    emulating = [one for one in asked if "emulator" in one.tpm_backends]
+    # A libvirt that does not list the versions is older than the list, and had both.
+    return {trait: any(model in one.tpm_models for one in emulating) for trait, model in _MODELS.items()} | {
+        trait: any(one.tpm_versions is None or version in one.tpm_versions for one in emulating)
+        for trait, version in _VERSIONS.items()
+    }

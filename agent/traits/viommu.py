@@ -1,0 +1,33 @@
+"""COMPUTE_VIOMMU_MODEL_*: the virtual IOMMUs a guest can have.
+
+libvirt does not list them: where an emulator of the architecture runs at all, it is
+new enough for that architecture's own model (hypervisor-audit 2 has the minimum).
+"""
+
+from __future__ import annotations
+
+from agent.model.settings import Settings
+from agent.model.snapshot import Snapshot
+from agent.traits.base import Wish, emulators, merged, told, told_by_emulators
+from agent.traits.versions import at_least
+
+_OF_ARCHITECTURE = {"aarch64": "COMPUTE_VIOMMU_MODEL_SMMUV3", "x86_64": "COMPUTE_VIOMMU_MODEL_INTEL"}
+
+
+class ViommuTraits:
+    """Four models; ``auto`` is whichever of the others fits the guest, so it is always there."""
+
+    name = "viommu"
+
+    def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG002
+        """Each set or cleared, but for those whose fact is unknown."""
+        answers = {"COMPUTE_VIOMMU_MODEL_AUTO": True}
+        host = snapshot.host.value
+        if host is not None:
+            answers["COMPUTE_VIOMMU_MODEL_VIRTIO"] = at_least(host, libvirt=(8, 3, 0))
+        asked = emulators(snapshot)
+        if asked is None:
+            return told(answers)
+        run = {one.arch for one in asked}
+        of_architecture = {trait: arch in run for arch, trait in _OF_ARCHITECTURE.items()}
+        return merged(told(answers), told_by_emulators(of_architecture, snapshot))

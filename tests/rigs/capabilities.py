@@ -1,0 +1,36 @@
+"""Hosts whose capabilities libvirt has told: small builders, for what rests on them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from agent.model.capabilities import Capabilities, DomainCapabilities, HostCpu, MissingPart
+from agent.model.host import Cell
+from agent.model.snapshot import Snapshot
+from tests.rigs.facts import host, snapshot
+
+# One machine type of several answered what nobody could read: sources/libvirt_capabilities.py.
+UNREADABLE = MissingPart(part="domain capabilities of x86_64 q35", why="no element found: line 1, column 0")
+
+
+def emulator(arch: str = "x86_64", machine: str = "pc", **changes: Any) -> DomainCapabilities:
+    """One machine type of an emulator that says nothing of itself."""
+    return dataclasses.replace(DomainCapabilities(arch=arch, domain_type="kvm", machines=(machine,)), **changes)
+
+
+def capable(
+    *domain: DomainCapabilities,
+    arch: str = "x86_64",
+    features: frozenset[str] | set[str] | None = frozenset(),
+    **changes: Any,
+) -> Capabilities:
+    """A host of that architecture and these features, with these emulators."""
+    cpu = HostCpu(arch=arch, features=None if features is None else frozenset(features))
+    return dataclasses.replace(Capabilities(host_cpu=cpu, domain=domain), **changes)
+
+
+def world(capabilities: Capabilities | None, **changes: Any) -> Snapshot:
+    """A snapshot of a host that can do this; ``changes`` are of its facts (versions, cells, devices)."""
+    cells = (Cell(id=0, memory_mib=512, cpu_ids=(0, 1), siblings=((0,), (1,))),)
+    return snapshot(libvirt=host(**{"capabilities": capabilities, "cells": cells, **changes}))

@@ -1,0 +1,34 @@
+"""Wishes: only names that os-traits has, wanted and unwanted apart."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.sources.libvirt_capabilities import DOMAIN
+from agent.traits.base import DOMAIN_PART, Wish, known, merged, told
+
+NAMES = ("COMPUTE_NODE", "HW_CPU_X86_AVX", "COMPUTE_SOUND_MODEL_VIRTIO", "COMPUTE_NO_SUCH_THING", "CUSTOM_X")
+
+
+def test_a_name_that_os_traits_does_not_have_is_left_out():
+    answers = {"COMPUTE_NODE": True, "HW_CPU_X86_AVX": False, "COMPUTE_NO_SUCH_THING": True, "HW_NOT_THAT": False}
+    assert told(answers) == Wish(wanted=frozenset({"COMPUTE_NODE"}), unwanted=frozenset({"HW_CPU_X86_AVX"}))
+    assert known(NAMES) == frozenset(NAMES[:3])
+
+
+@given(st.dictionaries(st.sampled_from(NAMES), st.booleans()))
+def test_every_known_answer_is_on_one_side(answers):
+    wish = told(answers)
+    assert wish.wanted == {name for name in NAMES[:3] if answers.get(name) is True}
+    assert wish.unwanted == {name for name in NAMES[:3] if answers.get(name) is False}
+
+
+def test_wishes_together():
+    first, second = Wish(wanted=frozenset({"A"}), unwanted=frozenset({"B"})), Wish(unwanted=frozenset({"C"}))
+    assert merged(first, second) == Wish(wanted=frozenset({"A"}), unwanted=frozenset({"B", "C"}))
+    assert merged() == Wish()
+
+
+def test_a_missing_part_is_known_by_the_name_that_the_source_gives_it():
+    assert DOMAIN_PART == DOMAIN

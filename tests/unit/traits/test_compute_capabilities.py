@@ -1,0 +1,118 @@
+"""What the compute service can do for a guest here: the table of spec/hypervisor-audit 8.3."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.model.plan import PutTraits
+from agent.model.snapshot import LIBVIRT
+from agent.traits.compute_capabilities import ComputeCapabilityTraits
+from tests.rigs.capabilities import UNREADABLE, capable, emulator, world
+from tests.rigs.facts import decided, host, root, settings, snapshot, usual_traits, view
+
+ALWAYS = {
+    "COMPUTE_NET_ATTACH_INTERFACE",
+    "COMPUTE_DEVICE_TAGGING",
+    "COMPUTE_NET_ATTACH_INTERFACE_WITH_TAG",
+    "COMPUTE_VOLUME_ATTACH_WITH_TAG",
+    "COMPUTE_VOLUME_EXTEND",
+    "COMPUTE_VOLUME_MULTI_ATTACH",
+    "COMPUTE_TRUSTED_CERTS",
+    "COMPUTE_ACCELERATORS",
+    "COMPUTE_RESCUE_BFV",
+    "COMPUTE_SOCKET_PCI_NUMA_AFFINITY",
+}
+NEVER = {"COMPUTE_SAME_HOST_COLD_MIGRATE", "COMPUTE_EPHEMERAL_ENCRYPTION", "COMPUTE_EPHEMERAL_ENCRYPTION_LUKS"}
+SPACE = {"COMPUTE_ADDRESS_SPACE_PASSTHROUGH", "COMPUTE_ADDRESS_SPACE_EMULATED"}
+FIRMWARE, VIRTIO_FS = "COMPUTE_SECURITY_STATELESS_FIRMWARE", "COMPUTE_STORAGE_VIRTIO_FS"
+SECURE, BACKING = "COMPUTE_SECURITY_UEFI_SECURE_BOOT", "COMPUTE_MEM_BACKING_FILE"
+GATED = {*SPACE, FIRMWARE, VIRTIO_FS, SECURE, BACKING}
+
+
+def told(facts, **choice):
+    wish = ComputeCapabilityTraits().wish(facts, settings(**choice))
+    assert wish.wanted >= ALWAYS
+    assert wish.unwanted >= NEVER
+    assert wish.wanted | wish.unwanted <= ALWAYS | NEVER | GATED
+    return wish.wanted & GATED, wish.unwanted & GATED
+
+
+def versions(libvirt, qemu=7002022, driver="QEMU"):
+    return world(capable(), libvirt_version=libvirt, hypervisor_version=qemu, driver=driver)
+
+
+VERSIONS = {
+    "the reference's own host, libvirt 9.0.0 and QEMU 7.2.22": (versions(9000000), {*SPACE, FIRMWARE, VIRTIO_FS}),
+    "libvirt 8.7.0": (versions(8007000), {*SPACE, FIRMWARE, VIRTIO_FS}),
+    "libvirt 8.6.0": (versions(8006000), {FIRMWARE, VIRTIO_FS}),
+    "libvirt 8.5.0": (versions(8005000), {VIRTIO_FS}),
+    "libvirt 8.0.0 with QEMU 6.2.0": (versions(8000000, 6002000), {VIRTIO_FS}),
+    "libvirt 7.10.0": (versions(7010000), set()),
+    "QEMU 6.1.1": (versions(9000000, 6001001), {*SPACE, FIRMWARE}),
+    "another driver": (versions(9000000, driver="LXC"), {FIRMWARE, VIRTIO_FS}),
+}
+
+
+@pytest.mark.parametrize(("facts", "expected"), VERSIONS.values(), ids=VERSIONS.keys())
+def test_versions(facts, expected):
+    assert told(facts) == (expected, GATED - expected)
+
+
+@pytest.mark.parametrize(("file_backed_mib", "there"), [(0, False), (1, True), (65536, True)])
+def test_memory_backing_file(file_backed_mib, there):
+    wanted, unwanted = told(versions(9000000), file_backed_memory_mib=file_backed_mib)
+    assert (BACKING in wanted, BACKING in unwanted) == (there, not there)
+
+
+BOTH = frozenset({"yes", "no"})
+SECURE_BOOT = {
+    "one machine type": (capable(emulator(), emulator(machine="q35", loader_secure=BOTH)), True),
+    "no loader": (capable(emulator()), False),
+    "no secure loader": (capable(emulator(loader_secure=frozenset({"no"}))), False),
+    "another architecture's": (capable(emulator(), emulator("aarch64", "virt", loader_secure=BOTH)), False),
+    "the host's is aarch64": (capable(emulator("aarch64", "virt", loader_secure=BOTH), arch="aarch64"), True),
+    "no emulator runs": (capable(), False),
+}
+
+
+@pytest.mark.parametrize(("capabilities", "there"), SECURE_BOOT.values(), ids=SECURE_BOOT.keys())
+def test_secure_boot(capabilities, there):
+    wanted, unwanted = told(world(capabilities))
+    assert (SECURE in wanted, SECURE in unwanted) == (there, not there)
+
+
+UNKNOWN = {
+    "no libvirt": (snapshot(lost=[LIBVIRT]), GATED - {BACKING}),
+    "capabilities not known yet": (world(None, hypervisor_version=0), {SECURE, VIRTIO_FS}),
+    "no domain capabilities": (world(capable(domain=None)), {SECURE}),
+    "no architecture": (world(capable(emulator(), arch="")), {SECURE}),
+    "an answer that nobody could read": (world(capable(emulator(), missing=(UNREADABLE,))), {SECURE}),
+    "the hypervisor's version not told": (world(capable(), hypervisor_version=0), {VIRTIO_FS}),
+}
+
+
+@pytest.mark.parametrize(("facts", "silent"), UNKNOWN.values(), ids=UNKNOWN.keys())
+def test_unknown_is_left_alone_and_the_rest_goes_out(facts, silent):
+    wanted, unwanted = told(facts)
+    assert GATED - wanted - unwanted == silent
+
+
+def test_encryption_that_nobody_mentions_stays():
+    wish = ComputeCapabilityTraits().wish(versions(9000000), settings())
+    assert "COMPUTE_EPHEMERAL_ENCRYPTION_PLAIN" not in wish.wanted | wish.unwanted
+
+
+def written(before, facts):
+    plan = decided(snapshot(placement=view(provider=root(traits=frozenset(before))), libvirt=facts)).plan
+    (put,) = [write for write in plan.writes if isinstance(write, PutTraits)]
+    return set(put.traits)
+
+
+def test_s108_a_capability_that_went_with_an_older_libvirt_is_removed_whoever_set_it():
+    older = host(libvirt_version=8006000)
+    assert written(usual_traits() | {"CUSTOM_X"}, older) == (usual_traits() | {"CUSTOM_X"}) - SPACE
+
+
+def test_s108_an_operator_s_hand_does_not_hold_it():
+    by_hand = usual_traits() | {"COMPUTE_SAME_HOST_COLD_MIGRATE", "CUSTOM_X"}
+    assert written(by_hand, host()) == usual_traits() | {"CUSTOM_X"}

@@ -1,0 +1,44 @@
+"""Which video cards there are: spec/hypervisor-audit 8.2."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.model.snapshot import LIBVIRT
+from agent.traits.base import Wish
+from agent.traits.graphics import GraphicsTraits
+from tests.rigs.capabilities import UNREADABLE, capable, emulator, world
+from tests.rigs.facts import settings, snapshot
+
+ALL = frozenset({"BOCHS", "CIRRUS", "GOP", "NONE", "QXL", "VGA", "VIRTIO", "VMVGA", "XEN"})
+
+
+def traits(names):
+    return frozenset(f"COMPUTE_GRAPHICS_MODEL_{name}" for name in names)
+
+
+def cards(*names, arch="x86_64"):
+    return emulator(arch, video_models=frozenset(names))
+
+
+TOLD = {
+    "as QEMU tells": (capable(cards("vga", "cirrus", "none")), {"VGA", "CIRRUS", "NONE"}),
+    "any architecture": (capable(cards("vga"), cards("virtio", "ramfb", arch="aarch64")), {"VGA", "VIRTIO"}),
+    "no emulator runs": (capable(), set()),
+}
+
+
+@pytest.mark.parametrize(("capabilities", "expected"), TOLD.values(), ids=TOLD.keys())
+def test_each_model_is_told(capabilities, expected):
+    told = GraphicsTraits().wish(world(capabilities), settings())
+    assert told == Wish(wanted=traits(expected), unwanted=traits(ALL - expected))
+
+
+@pytest.mark.parametrize("facts", [world(None), world(capable(domain=None)), snapshot(lost=[LIBVIRT])])
+def test_unknown_is_left_alone(facts):
+    assert GraphicsTraits().wish(facts, settings()) == Wish()
+
+
+def test_what_an_unreadable_answer_may_have_is_not_cleared():
+    told = GraphicsTraits().wish(world(capable(cards("vga"), missing=(UNREADABLE,))), settings())
+    assert told == Wish(wanted=traits({"VGA"}))

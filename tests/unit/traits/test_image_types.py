@@ -1,0 +1,54 @@
+"""Which image formats become a disk here: spec/hypervisor-audit 8.3, spec/scenarios rows 113 and 114."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.model.plan import PutTraits
+from agent.model.snapshot import LIBVIRT
+from agent.traits.image_types import ImageTypeTraits
+from tests.rigs.facts import decided, root, settings, snapshot, usual_traits, view
+
+ALWAYS = {"AKI", "AMI", "ARI", "ISO", "RAW"}
+ALL = ALWAYS | {"QCOW2", "PLOOP"}
+
+CHOICES = {
+    "the default": ({}, ALWAYS | {"QCOW2"}),
+    "s113 lvm, not converted": ({"images_type": "lvm", "force_raw_images": False}, ALWAYS),
+    "lvm, converted": ({"images_type": "lvm", "force_raw_images": True}, ALWAYS | {"QCOW2"}),
+    "rbd, not converted": ({"images_type": "rbd", "force_raw_images": False}, ALWAYS),
+    "flat, not converted": ({"images_type": "flat", "force_raw_images": False}, ALWAYS | {"QCOW2"}),
+    "parallels": ({"virt_type": "parallels"}, ALL),
+    "s114 raw is excluded": ({"image_types_excluded": frozenset({"raw"})}, ALWAYS - {"RAW"} | {"QCOW2"}),
+    "s114 all are excluded": ({"image_types_excluded": frozenset(name.lower() for name in ALL)}, set()),
+    "excluding what was never offered": (
+        {"image_types_excluded": frozenset({"vmdk", "ploop"})},
+        ALWAYS | {"QCOW2"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("choice", "expected"), CHOICES.values(), ids=CHOICES.keys())
+@pytest.mark.parametrize("facts", [snapshot(), snapshot(lost=[LIBVIRT])], ids=["", "no libvirt"])
+def test_wish(choice, expected, facts):
+    wish = ImageTypeTraits().wish(facts, settings(**choice))
+    assert wish.wanted == {f"COMPUTE_IMAGE_TYPE_{name}" for name in expected}
+    assert wish.unwanted == {f"COMPUTE_IMAGE_TYPE_{name}" for name in ALL - expected}
+
+
+def written(before, **choice):
+    """The traits that an audit writes to a root with these."""
+    plan = decided(snapshot(placement=view(provider=root(traits=before))), settings(**choice)).plan
+    (put,) = [write for write in plan.writes if isinstance(write, PutTraits)]
+    return set(put.traits)
+
+
+def test_s114_an_excluded_type_is_removed_from_placement():
+    before = usual_traits()
+    assert written(before, image_types_excluded=frozenset({"raw"})) == before - {"COMPUTE_IMAGE_TYPE_RAW"}
+
+
+def test_s108_a_capability_that_turned_false_is_removed_also_if_an_operator_had_set_it():
+    # s109: the operator's own trait, and one that the driver does not mention, stay.
+    operators = {"COMPUTE_IMAGE_TYPE_PLOOP", "COMPUTE_IMAGE_TYPE_VMDK", "CUSTOM_X"}
+    assert written(usual_traits() | operators) == usual_traits() | operators - {"COMPUTE_IMAGE_TYPE_PLOOP"}

@@ -1,0 +1,59 @@
+"""Which network cards there are: spec/hypervisor-audit 8.2."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.model.snapshot import LIBVIRT
+from agent.traits.network_models import NetworkModelTraits
+from tests.rigs.capabilities import capable, world
+from tests.rigs.facts import settings, snapshot
+
+PREFIX = "COMPUTE_NET_VIF_MODEL_"
+PACKED = "COMPUTE_NET_VIRTIO_PACKED"
+KVM = {"VIRTIO", "NE2K_PCI", "PCNET", "RTL8139", "E1000", "E1000E", "SPAPR_VLAN", "VMXNET3"}
+ALL = KVM | {"LAN9118", "IGB"}
+
+
+def models(virt_type, *, capabilities=None, libvirt=9003000, qemu=8000000):
+    facts = world(capabilities, libvirt_version=libvirt, hypervisor_version=qemu)
+    told = NetworkModelTraits().wish(facts, settings(virt_type=virt_type))
+    assert PACKED in told.wanted
+    return (
+        {name.removeprefix(PREFIX) for name in told.wanted if name != PACKED},
+        {name.removeprefix(PREFIX) for name in told.unwanted},
+    )
+
+
+TYPES = {
+    "kvm": ("kvm", KVM | {"IGB"}),
+    "qemu emulates an Arm board's too": ("qemu", KVM | {"IGB", "LAN9118"}),
+    "parallels": ("parallels", {"VIRTIO", "RTL8139", "E1000"}),
+    "lxc": ("lxc", set()),
+}
+
+
+@pytest.mark.parametrize(("virt_type", "expected"), TYPES.values(), ids=TYPES.keys())
+def test_by_virtualisation_type(virt_type, expected):
+    assert models(virt_type, capabilities=capable()) == (expected, ALL - expected)
+
+
+@pytest.mark.parametrize(
+    ("libvirt", "qemu", "there"),
+    [(9003000, 8000000, True), (9002999, 8000000, False), (9003000, 7002022, False), (11000000, 10000000, True)],
+)
+def test_igb_needs_both_versions(libvirt, qemu, there):
+    wanted, unwanted = models("kvm", capabilities=capable(), libvirt=libvirt, qemu=qemu)
+    assert ("IGB" in wanted, "IGB" in unwanted) == (there, not there)
+
+
+def test_while_the_version_is_unknown_igb_alone_is_left_alone():
+    assert models("kvm") == (KVM, {"LAN9118"})
+    assert models("kvm", capabilities=capable(), qemu=0) == (KVM, {"LAN9118"})
+    assert models("lxc") == (set(), ALL)
+
+
+def test_without_libvirt_the_rest_is_still_told():
+    told = NetworkModelTraits().wish(snapshot(lost=[LIBVIRT]), settings())
+    assert told.wanted == {PREFIX + name for name in KVM} | {PACKED}
+    assert told.unwanted == {PREFIX + "LAN9118"}

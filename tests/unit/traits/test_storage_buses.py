@@ -1,0 +1,54 @@
+"""How a disk can be attached: spec/hypervisor-audit 8.2."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.model.snapshot import LIBVIRT
+from agent.traits.base import Wish
+from agent.traits.storage_buses import StorageBusTraits
+from tests.rigs.capabilities import UNREADABLE, capable, emulator, world
+from tests.rigs.facts import settings, snapshot
+
+ALL = frozenset({"FDC", "IDE", "LXC", "SATA", "SCSI", "UML", "USB", "VIRTIO", "XEN"})
+
+
+def traits(names):
+    return frozenset(f"COMPUTE_STORAGE_BUS_{name}" for name in names)
+
+
+def buses(*names, arch="x86_64", machine="pc"):
+    return emulator(arch, machine, buses=frozenset(names))
+
+
+TOLD = {
+    "one machine type": ("kvm", capable(buses("fdc", "ide", "virtio")), {"FDC", "IDE", "VIRTIO"}),
+    "any machine type of any architecture": (
+        "qemu",
+        capable(buses("ide"), buses("sata", machine="q35"), buses("scsi", arch="aarch64", machine="virt")),
+        {"IDE", "SATA", "SCSI"},
+    ),
+    "the bus of a USB redirection counts: it is in the document": ("kvm", capable(buses("usb")), {"USB"}),
+    "a bus without a trait": ("kvm", capable(buses("sd", "virtio")), {"VIRTIO"}),
+    "no emulator runs": ("kvm", capable(), set()),
+    "containers are not asked": ("lxc", capable(buses("virtio")), {"LXC"}),
+    "containers, capabilities unknown": ("lxc", None, {"LXC"}),
+    "parallels": ("parallels", None, {"IDE", "SCSI"}),
+}
+
+
+@pytest.mark.parametrize(("virt_type", "capabilities", "expected"), TOLD.values(), ids=TOLD.keys())
+def test_each_bus_is_told(virt_type, capabilities, expected):
+    told = StorageBusTraits().wish(world(capabilities), settings(virt_type=virt_type))
+    assert told == Wish(wanted=traits(expected), unwanted=traits(ALL - expected))
+
+
+@pytest.mark.parametrize("facts", [world(None), world(capable(domain=None)), snapshot(lost=[LIBVIRT])])
+@pytest.mark.parametrize("virt_type", ["kvm", "qemu"])
+def test_unknown_is_left_alone(facts, virt_type):
+    assert StorageBusTraits().wish(facts, settings(virt_type=virt_type)) == Wish()
+
+
+def test_what_an_unreadable_answer_may_have_is_not_cleared():
+    told = StorageBusTraits().wish(world(capable(buses("ide"), missing=(UNREADABLE,))), settings())
+    assert told == Wish(wanted=traits({"IDE"}))
