@@ -52,11 +52,12 @@ def _namespace(item: object) -> PmemNamespace | None:
 
 
 def _character_device(name: str, region: dict[str, Any]) -> str:
-    match region.get("devices"):
-        case [{"chardev": str(device)}, *_] if device:
-            return device
-        case _:
-            _refuse(f"namespace {name!r}: its daxregion names no character device")
+    devices = region.get("devices")
+    first = devices[0] if isinstance(devices, list) and devices else None
+    device = first.get("chardev") if isinstance(first, dict) else None
+    if not device or not isinstance(device, str):
+        _refuse(f"namespace {name!r}: its daxregion names no character device")
+    return device
 
 
 def _bytes(name: str, item: dict[str, Any], key: str) -> int:

@@ -57,6 +57,12 @@ def _deletes(wanted: DesiredTree, view: PlacementView, held: list[HeldBack]) -> 
             why = f"it is to go, but {', '.join(used)} has allocations"
             held.append(HeldBack(provider_uuid=uuid, what="delete", why=why))
             continue
+        going = {write.provider_uuid for write in writes}
+        if left := sorted(p.name for p in view.providers if p.parent_uuid == uuid and p.uuid not in going):
+            # Placement answers 409 here too, and they are somebody else's.
+            why = f"it is to go, but has children: {', '.join(left)}"
+            held.append(HeldBack(provider_uuid=uuid, what="delete", why=why))
+            continue
         writes.append(DeleteProvider(provider_uuid=uuid))
     return writes
 

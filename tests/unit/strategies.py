@@ -17,12 +17,13 @@ from hypothesis import strategies as st
 
 from agent.model.audit import WrittenProvider
 from agent.model.books import DesiredProvider, DesiredTree, FrozenClass
-from agent.model.host import Disk, Domain, DomainState, OddDomain
+from agent.model.devices import Devices, OddDevice
+from agent.model.host import Disk, Domain, DomainState, HostFacts, OddDomain
 from agent.model.nova import Flavor, Instance, Migration, NovaState, StateKind
 from agent.model.placement import ROOT, Allocation, ConsumerRecord, Inventory, PlacementView, Provider, ProviderKey
-from agent.model.settings import RatioPolicy, Settings, UnmanagedPolicy
-from agent.model.snapshot import FILESYSTEM, LIBVIRT, LVM, PLACEMENT, STATE, Snapshot
-from agent.model.storage import StorageFacts, Volume, VolumeGroup
+from agent.model.settings import PmemLabel, RatioPolicy, Settings, UnmanagedPolicy
+from agent.model.snapshot import FILESYSTEM, LIBVIRT, LVM, PLACEMENT, PMEM, STATE, Snapshot
+from agent.model.storage import PmemNamespace, StorageFacts, Volume, VolumeGroup
 from agent.model.units import GIB, MIB
 from tests.rigs.facts import (
     FLAVOR_A,
@@ -33,6 +34,7 @@ from tests.rigs.facts import (
     ROOT_UUID,
     domain,
     filesystem,
+    good,
     host,
     instance,
     migration,
@@ -45,8 +47,9 @@ from tests.rigs.facts import (
     uuid,
     view,
 )
+from tests.rigs.nested import AT_06, AT_07, GPU_06, GPU_07, SEV, card, child, kernel, machine, mdev_type, mdevs, x86
 
-SOURCES = (PLACEMENT, STATE, LIBVIRT, LVM, FILESYSTEM)
+SOURCES = (PLACEMENT, STATE, LIBVIRT, LVM, FILESYSTEM, PMEM)
 PINNED = Flavor(
     id=3,
     name="P",
@@ -60,6 +63,8 @@ PINNED = Flavor(
 FLAVORS = (FLAVOR_A, FLAVOR_B, PINNED)
 NAMES = ("i1", "i2", "i3", "stranger")
 CHILD = uuid("child")
+# Children of ours as an earlier audit, or nova-compute, left them.
+NESTED = (GPU_06, GPU_07, "amd_sev", "amd_sev_es")
 
 _sometimes = st.sampled_from((False, False, False, True))
 _PLACES = ((HOST, NODE),) * 3 + ((HOST, "old.example.org"), ("cmp2", "cmp2.example.org"), (None, None))
@@ -233,10 +238,13 @@ def inventories(draw: st.DrawFn, resource_class: str) -> Inventory:
 
 
 _CLASSES = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB", "CUSTOM_X")
+_NESTED_CLASSES = ("VGPU", "MEM_ENCRYPTION_CONTEXT", "CUSTOM_BIG")
+_ROOT_CLASSES = (*_CLASSES, *_NESTED_CLASSES[:2], "CUSTOM_PMEM_NAMESPACE_4GB")
 _TRAITS = ("COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE", "COMPUTE_STATUS_DISABLED", "CUSTOM_X", "HW_CPU_X86_AVX2")
 
 
-_some_traits, _some_classes = _some(_TRAITS), _some(_CLASSES)
+_some_traits, _some_classes = _some(_TRAITS), _some(_ROOT_CLASSES)
+_nested_classes, _nested_there = _some(_NESTED_CLASSES, 2), _some(NESTED, 3)
 _own_classes, _two_classes, _two_names = _some(_CLASSES[:4]), _some(_CLASSES, 2), _some(NAMES, 2)
 _root_notes = _any((False,) * 7 + (True,), (False, True), range(4))
 
@@ -267,8 +275,8 @@ def _allocated(consumer: str, provider: str, resource_class: str, amount: int) -
 _held = st.lists(
     _any(
         (*NAMES, "migration-1", "migration-2", "nobody"),
-        (ROOT_UUID, ROOT_UUID, CHILD),
-        ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB", "CUSTOM_X"),
+        (ROOT_UUID, ROOT_UUID, ROOT_UUID, CHILD, uuid(GPU_06), uuid("amd_sev")),
+        (*_ROOT_CLASSES, "VGPU"),
         (1, 128, 900),
     ),
     unique_by=lambda held: held[:3],
@@ -282,8 +290,10 @@ def views(draw: st.DrawFn) -> PlacementView:
     if draw(st.sampled_from((False,) * 7 + (True,))):
         other = root(uuid=uuid("other")) if draw(_sometimes) else None
         return view(providers=(), name_holder=other)
-    child = root(uuid=CHILD, name="child", parent_uuid=ROOT_UUID, generation=3, traits=frozenset())
-    held = tuple(_allocated(*one) for one in draw(_held))
+    other = root(uuid=CHILD, name="child", parent_uuid=ROOT_UUID, generation=3, traits=frozenset())
+    standing = (other, *(draw(_nested(name)) for name in draw(_nested_there)))
+    there = {ROOT_UUID, *(provider.uuid for provider in standing)}
+    held = tuple(_allocated(*one) for one in draw(_held) if one[1] in there)
     consumers = tuple(
         ConsumerRecord(
             consumer_uuid=uuid(name),
@@ -297,7 +307,56 @@ def views(draw: st.DrawFn) -> PlacementView:
         )
         for name in draw(_two_names)
     )
-    return view(held, providers=(draw(roots()), child), consumers=consumers, allocations_fresh=not draw(_sometimes))
+    return view(held, providers=(draw(roots()), *standing), consumers=consumers, allocations_fresh=not draw(_sometimes))
+
+
+@st.composite
+def _nested(draw: st.DrawFn, name: str) -> Provider:
+    """That child of our root, with any classes and traits."""
+    offered = tuple(draw(inventories(resource_class)) for resource_class in draw(_nested_classes))
+    return child(name, *offered, traits=frozenset(draw(_some_traits)))
+
+
+_AVAILABLE = (None, 0, 15)
+_MADE = ((), mdevs(GPU_06, "nvidia-11", 2), (*mdevs(GPU_06, "nvidia-12"), *mdevs(GPU_07, "nvidia-11")))
+_ODD = ((),) * 6 + ((OddDevice(name=GPU_06, reason="?"),), (OddDevice(name="mdev_x", reason="?"),))
+_listings = _any((True, True, True, False), _AVAILABLE, _AVAILABLE, _MADE, _ODD)
+_SNP = machine(sev=SEV, launch_security=frozenset({"sev-snp"}))
+_platforms = _any(
+    (None, x86(machine()), x86(machine(sev=SEV)), x86(_SNP), x86(domain=None)),
+    (kernel(), kernel(sev="Y"), kernel(sev="Y", sev_es="Y"), kernel(sev="Y", sev_es="Y", sev_snp="Y")),
+    (7_002_000, 8_000_000),
+)
+
+
+@st.composite
+def hosts(draw: st.DrawFn, *guests: Domain, **changes: Any) -> HostFacts:
+    """What libvirt says: cards that make mediated devices, and what the platform encrypts, now and then not known."""
+    listed, first, second, made, odd = draw(_listings)
+    capabilities, parameters, qemu = draw(_platforms)
+    cards = tuple(
+        card(name, nvidia_11=available, nvidia_12=3)
+        for name, available in ((GPU_06, first), (GPU_07, second))
+        if available is not None
+    )
+    return host(
+        *guests,
+        devices=Devices(mdev_parents=cards, mdevs=made, odd=odd) if listed else None,
+        capabilities=capabilities,
+        kernel_parameters=parameters,
+        hypervisor_version=qemu,
+        **changes,
+    )
+
+
+@st.composite
+def namespaces(draw: st.DrawFn) -> StorageFacts:
+    """Persistent memory: as configured, or without a namespace that is."""
+    names = draw(st.sampled_from((("ns_0", "ns_1"), ("ns_0", "ns_1", "ns_2"), ("ns_0",), ())))
+    found = (
+        PmemNamespace(name=name, device_path=f"/dev/{name}", size_bytes=GIB, alignment_bytes=2 * MIB) for name in names
+    )
+    return StorageFacts(pmem_namespaces=tuple(found))
 
 
 _RATIOS = tuple(RatioPolicy(configured=ratio, initial=1.5) for ratio in (None, 0.0, 1.0, 1.4, 4.0))
@@ -310,6 +369,14 @@ _CPU_SETS: tuple[dict[str, Any], ...] = (
     {"cpu_shared_set": (0, 9)},
 )
 _LVM = {"images_type": "lvm", "images_volume_group": "vg0"}
+_MDEV_TYPES = (
+    (),
+    (mdev_type("nvidia-11"),),
+    (mdev_type("nvidia-11", max_instances=16),),
+    (mdev_type("nvidia-11", AT_06, resource_class="CUSTOM_BIG"), mdev_type("nvidia-12", AT_07)),
+)
+_PMEM_LABELS = ((), (), (PmemLabel(label="4gb", namespaces=("ns_0", "ns_1")),))
+_devices = _any(_MDEV_TYPES, _PMEM_LABELS)
 _reserves = _any((0, 1, 9), (0, 100, 9999), (0, 1, 1025, 99999))
 _ratios = _any(_RATIOS, _RATIOS, _RATIOS)
 _policies = _any(UnmanagedPolicy, UnmanagedPolicy, (False, False, False, True))
@@ -323,7 +390,10 @@ def choices(draw: st.DrawFn) -> Settings:
     cpu_ratio, memory_ratio, disk_ratio = draw(_ratios)
     foreign_volumes, unknown_guests, takeover = draw(_policies)
     volume_groups, images, file_backed_mib, cpu_sets = draw(_storage)
+    mdev_types, pmem_labels = draw(_devices)
     return settings(
+        mdev_types=mdev_types,
+        pmem_labels=pmem_labels,
         takeover=takeover,
         cpu_ratio=cpu_ratio,
         memory_ratio=memory_ratio,
@@ -357,16 +427,19 @@ def worlds(draw: st.DrawFn) -> World:
     facts = snapshot(
         placement=draw(views()),
         nova=draw(states()),
-        libvirt=host(
-            *(guest for guest in guests if not odd or guest.uuid != odd[0].uuid),
-            cpus=draw(st.sampled_from((4, 4, 48))),
-            memory_mib=draw(st.sampled_from((512, 4096))),
-            odd_domains=odd,
+        libvirt=draw(
+            hosts(
+                *(guest for guest in guests if not odd or guest.uuid != odd[0].uuid),
+                cpus=draw(st.sampled_from((4, 4, 48))),
+                memory_mib=draw(st.sampled_from((512, 4096))),
+                odd_domains=odd,
+            )
         ),
         lvm=draw(groups()),
         files=filesystem(draw(st.sampled_from((0.5, 6, 20)))),
     )
-    return World(facts=facts, chosen=draw(choices()))
+    with_pmem = dataclasses.replace(facts, storage=(*facts.storage, good(PMEM, draw(namespaces()))))
+    return World(facts=with_pmem, chosen=draw(choices()))
 
 
 lost_sources = st.frozensets(st.sampled_from(SOURCES))

@@ -11,12 +11,15 @@ from hypothesis import strategies as st
 
 from agent.model.audit import WrittenProvider
 from agent.model.books import DesiredProvider
+from agent.model.capabilities import Capabilities
 from agent.model.claim import Cause, Ledger
+from agent.model.devices import Devices
 from agent.model.nova import FINISHED_MIGRATION_STATUSES
 from agent.model.placement import PlacementView, Provider
 from agent.model.plan import CreateProvider, DeleteProvider, Plan, PutInventories, PutTraits, Write
 from agent.model.snapshot import PLACEMENT, Snapshot
-from agent.resources import BUILTIN, OWNED_CLASSES
+from agent.nested import BUILTIN as FAMILIES
+from agent.resources import BUILTIN, OWNED_CLASSES, owned
 from agent.stages import decide as decide_module
 from agent.stages import desired as desired_module
 from agent.stages import ledger as ledger_module
@@ -25,7 +28,7 @@ from agent.stages.diff import diff
 from agent.stages.occupancy import occupied
 from agent.stages.rival import remembered
 from tests.rigs.facts import NODE, decided, wanted_root, without
-from tests.unit.strategies import World, lost_sources, states, trees, worlds
+from tests.unit.strategies import CHILD, World, lost_sources, states, trees, worlds
 
 
 def apply(plan: Plan, before: PlacementView) -> PlacementView:
@@ -110,10 +113,55 @@ def test_law_1_a_decision_changes_only_what_it_owns(world):
     if decision.rival is not None or before.name_holder is not None:
         assert then == before
         return
-    is_as_wanted(root, before, then)
-    assert root.owned_classes == OWNED_CLASSES
-    others = {p for p in then.providers if p.uuid != root.uuid}
-    assert others == {p for p in before.providers if p.uuid != root.uuid}
+    for provider in children_and_root(decision):
+        is_as_wanted(provider, before, then)
+    assert root.owned_classes >= OWNED_CLASSES
+    ours = {p.uuid for p in children_and_root(decision)} | set(decision.tree.obsolete)
+    assert {p for p in then.providers if p.uuid not in ours} == {p for p in before.providers if p.uuid not in ours}
+    assert CHILD not in ours
+
+
+def children_and_root(decision: Decision) -> tuple[DesiredProvider, ...]:
+    assert decision.tree is not None
+    return decision.tree.providers
+
+
+@given(worlds())
+def test_law_1_what_is_to_go_goes_unless_somebody_uses_it(world):
+    decision, before = decision_of(world), seen(world.facts)
+    then = after(world, decision)
+    if decision.rival is not None or before.name_holder is not None:
+        return
+    used = {a.provider_uuid for a in before.allocations}
+    for uuid in decision.tree.obsolete:
+        assert (then.provider(uuid) is None) == (uuid not in used)
+        if uuid in used:
+            assert then.provider(uuid) == before.provider(uuid)
+            assert uuid in {held.provider_uuid for held in decision.plan.held_back}
+
+
+@given(worlds())
+def test_law_1_children_are_ours_by_name_parent_and_trait(world):
+    wanted = children_and_root(decision_of(world))
+    assert len({provider.name for provider in wanted}) == len(wanted)
+    for provider in wanted[1:]:
+        assert provider.parent_uuid == wanted[0].uuid
+        assert provider.name == f"{NODE}_{provider.key.name}"
+        assert "CUSTOM_OWNER_STOCKTAKE" in provider.traits_wanted
+        assert provider.inventories, "a child without anything to offer is not made"
+
+
+@given(worlds())
+def test_law_1_nothing_is_offered_on_root_and_child_at_once(world):
+    """What the root still holds in use of a family's class keeps that family's children from being published."""
+    decision, before = decision_of(world), seen(world.facts)
+    then = after(world, decision)
+    if decision.rival is not None or before.name_holder is not None or then.root is None:
+        return
+    on_root = {i.resource_class for i in then.root.inventories}
+    for family in FAMILIES:
+        if family.root_classes & on_root and family.is_configured(world.chosen):
+            assert not [p for p in children_and_root(decision) if p.key.kind == family.name]
 
 
 # Law 2: what is as wanted is not written again.
@@ -154,8 +202,33 @@ def test_law_3_what_was_not_read_is_not_written(world, lost):
     then = after(world, decision)
     for resource in BUILTIN:
         if resource.needs(world.chosen) & lost:
-            for name in resource.classes:
+            names = {i.resource_class for look in (before, then) if look.root for i in look.root.inventories}
+            for name in resource.classes | {name for name in names if resource.owns(name)}:
                 assert _of_root(then, name) == _of_root(before, name)
+
+
+@given(worlds(), lost_sources)
+def test_law_3_a_failed_reading_touches_no_child_that_rests_on_it(world, lost):
+    before, decision = seen(world.facts), decision_of(world, *lost - {PLACEMENT})
+    then = after(world, decision)
+    if all(family.needs(world.chosen) & lost for family in FAMILIES):
+        below = {p for p in before.providers if p.parent_uuid is not None}
+        assert {p for p in then.providers if p.parent_uuid is not None} == below
+    for family in FAMILIES:
+        if family.needs(world.chosen) & lost and family.is_configured(world.chosen):
+            assert not [p for p in children_and_root(decision) if p.key.kind == family.name]
+            assert family.name in {frozen.name for frozen in decision.tree.frozen_families}
+
+
+@given(worlds(), lost_sources)
+def test_law_3_no_child_shrinks_or_goes_because_of_a_failed_reading(world, lost):
+    before = seen(world.facts)
+    blind = after(world, decision_of(world, *lost - {PLACEMENT}))
+    whole = after(world, decision_of(world))
+    for old in before.providers:
+        now, would = blind.provider(old.uuid), whole.provider(old.uuid)
+        if old.parent_uuid is not None:
+            assert now in (old, would)
 
 
 @given(worlds(), lost_sources)
@@ -163,7 +236,8 @@ def test_law_3_nothing_shrinks_because_of_a_failed_reading(world, lost):
     before = seen(world.facts)
     blind = after(world, decision_of(world, *lost - {PLACEMENT}))
     whole = after(world, decision_of(world))
-    for name in OWNED_CLASSES:
+    observed = {i.resource_class for i in before.root.inventories} if before.root else set()
+    for name in OWNED_CLASSES | {name for name in observed if owned(name)}:
         was, now, would = (_of_root(look, name) for look in (before, blind, whole))
         if was is None:
             continue
@@ -224,10 +298,10 @@ def shuffled(facts: Snapshot, seed: int) -> Snapshot:
     dice = random.Random(seed)
 
     def mixed(value: object) -> object:
-        names = [f.name for f in dataclasses.fields(value) if isinstance(getattr(value, f.name), tuple)]
-        return dataclasses.replace(
-            value, **{name: tuple(dice.sample(getattr(value, name), len(getattr(value, name)))) for name in names}
-        )
+        fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+        parts = {n: tuple(dice.sample(part, len(part))) for n, part in fields.items() if isinstance(part, tuple)}
+        inner = {n: mixed(part) for n, part in fields.items() if isinstance(part, Capabilities | Devices)}
+        return dataclasses.replace(value, **parts, **inner)
 
     def read_again(reading):
         return dataclasses.replace(reading, value=mixed(reading.value))
@@ -255,6 +329,7 @@ def test_law_6_the_order_of_plug_ins_changes_nothing(world):
     forward = output(decision_of(world))
     with pytest.MonkeyPatch.context() as order:
         order.setattr(desired_module, "RESOURCES", desired_module.RESOURCES[::-1])
+        order.setattr(desired_module, "NESTED_FAMILIES", desired_module.NESTED_FAMILIES[::-1])
         order.setattr(desired_module, "TRAIT_FAMILIES", desired_module.TRAIT_FAMILIES[::-1])
         order.setattr(ledger_module, "BUILTIN", ledger_module.BUILTIN[::-1])
         order.setattr(decide_module, "RULES", decide_module.RULES[::-1])

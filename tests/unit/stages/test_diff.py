@@ -167,6 +167,22 @@ def test_s157_parents_first_each_together_then_deletes_children_first():
     assert plan.generations == ((ROOT_UUID, 7),)
 
 
+@pytest.mark.parametrize("child_goes", [False, True])
+def test_a_provider_with_children_of_somebody_s_is_not_deleted(child_goes):
+    """Placement refuses it with 409: an operator may have put a provider of their own below one of ours."""
+    below = root(uuid=uuid("below"), name="below", parent_uuid=uuid("old"))
+    old = root(uuid=uuid("old"), name="old", parent_uuid=ROOT_UUID)
+    gone = (uuid("below"), uuid("old")) if child_goes else (uuid("old"),)
+    plan = diff(tree(wanted(VCPU), obsolete=gone), view(providers=(root(VCPU), old, below)))
+    if child_goes:
+        assert plan.writes == tuple(DeleteProvider(provider_uuid=one) for one in gone)
+        return
+    assert plan.writes == ()
+    assert plan.held_back == (
+        HeldBack(provider_uuid=uuid("old"), what="delete", why="it is to go, but has children: below"),
+    )
+
+
 def test_a_provider_of_the_tree_that_nobody_wants_or_gives_up_is_left_alone():
     observed = view(providers=(root(VCPU), root(uuid=uuid("nova's"), name="x", parent_uuid=ROOT_UUID)))
     assert diff(tree(wanted(VCPU)), observed).writes == ()

@@ -1,0 +1,91 @@
+"""How a child of ours is found among the providers of the tree, and what all families have in common."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from agent.model.placement import ROOT, ProviderKey
+from agent.model.snapshot import PLACEMENT
+from agent.nested import BUILTIN
+from agent.nested.base import child_of, children, still_on_root
+from agent.nested.mdev import MediatedDevices
+from agent.stages.desired import child_uuid
+from tests.rigs.facts import NODE, ROOT_UUID, inventory, root, settings, snapshot, uuid, view
+from tests.rigs.nested import CARDS, GPU_06, GPU_07, below, child, mdev_type, on, standing, tree_of
+
+ONE_TYPE = settings(mdev_types=(mdev_type("nvidia-11"),))
+
+
+def test_children_are_found_by_the_node_s_name_and_an_underscore():
+    mine, grandchild = child(GPU_06), dataclasses.replace(child(GPU_07), parent_uuid=uuid(GPU_06))
+    others = (
+        dataclasses.replace(child("x"), uuid=uuid("other"), name="other_x"),
+        dataclasses.replace(child("y"), uuid=uuid("near"), name=f"{NODE}2_y"),
+    )
+    found = children(standing(mine, grandchild, *others), NODE)
+    assert {name: provider.uuid for name, provider in found.items()} == {GPU_06: mine.uuid, GPU_07: grandchild.uuid}
+
+
+def test_the_root_is_no_child_even_if_its_name_would_do():
+    odd = view(provider=root(name=f"{NODE}_{GPU_06}"))
+    assert children(odd, NODE) == {}
+    assert children(None, NODE) == {}
+
+
+def test_one_child_by_its_key():
+    world = snapshot(placement=standing(child(GPU_06)))
+    assert child_of(world, ProviderKey("mdev", GPU_06)) == child(GPU_06)
+    assert child_of(world, ProviderKey("mdev", GPU_07)) is None
+    assert child_of(snapshot(placement=view(providers=())), ProviderKey("mdev", GPU_06)) is None
+    assert child_of(snapshot(lost=[PLACEMENT]), ProviderKey("mdev", GPU_06)) is None
+
+
+LEFT = {
+    "in use on the root": (
+        standing(held=(on(ROOT_UUID, "i1", "VGPU", 1),), inventories=(inventory("VGPU", 2),)),
+        ("VGPU",),
+    ),
+    "offered there, and nobody uses it": (standing(inventories=(inventory("VGPU", 2),)), ()),
+    # Placement itself lets no allocation outlive its inventory; what it says of such is not ours to move.
+    "used, and not offered there": (standing(held=(on(ROOT_UUID, "i1", "VGPU", 1),)), ()),
+    "used on a child": (
+        standing(
+            child(GPU_06, inventory("VGPU", 2)),
+            held=(on(uuid(GPU_06), "i1", "VGPU", 1),),
+            inventories=(inventory("VGPU", 2),),
+        ),
+        (),
+    ),
+    "no root yet": (view(providers=()), ()),
+}
+
+
+@pytest.mark.parametrize(("placement", "expected"), LEFT.values(), ids=LEFT.keys())
+def test_what_is_still_on_the_root(placement, expected):
+    assert still_on_root(MediatedDevices(), snapshot(placement=placement)) == expected
+
+
+def test_a_new_child_has_the_same_uuid_on_every_start_and_no_other_s():
+    keys = [ProviderKey(kind, name) for kind in ("mdev", "pci") for name in (GPU_06, GPU_07)]
+    first = [child_uuid(ROOT_UUID, key) for key in keys]
+    assert len(set(first)) == len(first)
+    assert first == [child_uuid(ROOT_UUID, key) for key in keys]
+    assert child_uuid(uuid("another root"), keys[0]) not in first
+    made = below(tree_of(snapshot(libvirt=CARDS), ONE_TYPE))
+    assert made[GPU_06].uuid == child_uuid(ROOT_UUID, ProviderKey("mdev", GPU_06))
+
+
+def test_families_have_names_of_their_own_and_no_class_in_common():
+    assert len({family.name for family in BUILTIN}) == len(BUILTIN)
+    moved = [name for family in BUILTIN for name in family.root_classes]
+    assert len(set(moved)) == len(moved)
+
+
+@pytest.mark.parametrize("family", BUILTIN, ids=lambda family: family.name)
+def test_no_family_decides_about_the_root(family):
+    world = snapshot(libvirt=CARDS)
+    keys = {one.key for one in family.providers(world, ONE_TYPE)} | family.withdrawn(world, ONE_TYPE)
+    assert ROOT not in keys
+    assert {key.kind for key in keys} <= {family.name}
