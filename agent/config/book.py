@@ -43,14 +43,11 @@ class Book:
         return hit[0] if hit else None
 
     def files_of_each(self, group: str, opt: cfg.Opt) -> tuple[str, ...]:
-        """The file of each value of an option that may be given several times, in oslo.config's order.
-
-        Every file adds its own; inside a file those under an old name come first.
-        """
+        """The file of each value of an option that may be given several times, in order: every file adds its own."""
         return tuple(
             file.path
             for file in self.files
-            for owner, name in reversed(names_of(group, opt))
+            for owner, name in names_of(group, opt)
             for _ in file.sections.get(group_name(owner), {}).get(name, ())
         )
 

@@ -178,6 +178,54 @@ def test_all_problems_are_told_at_once(tmp_path):
     assert caught.value.problems == check(loaded)
 
 
+def test_every_kind_of_refusal_is_in_the_one_list(tmp_path):
+    text = """
+[DEFAULT]
+initial_cpu_allocation_ratio = 0
+instances_path = here
+reserved_huge_pages = few
+[agent]
+role = companion
+[compute]
+cpu_shared_set = x
+image_type_exclude_list = x
+provider_config_location = here
+[devices]
+enabled_mdev_types = a
+[image_cache]
+subdirectory_name = /x
+[libvirt]
+virt_type = lxc
+images_type = lvm
+file_backed_memory = 1
+cpu_mode = custom
+hw_machine_type = x
+swtpm_enabled = true
+swtpm_user = nobody-at-all
+swtpm_group = nothing-at-all
+pmem_namespaces = x
+[lvm]
+volume_groups = -
+[mdev_a]
+device_addresses = x
+[neutron]
+physnets = foo
+[pci]
+device_spec = x
+"""
+    named = [problem.split("] ")[1].split(" ")[0] for problem in check(loaded_with(tmp_path, text))]
+    assert sorted(named) == sorted(
+        [
+            *("initial_cpu_allocation_ratio", "instances_path", "reserved_huge_pages", "role", "cpu_shared_set"),
+            *("image_type_exclude_list", "provider_config_location", "device_addresses", "subdirectory_name"),
+            *("images_type", "hw_machine_type", "swtpm_enabled", "swtpm_user", "swtpm_group", "pmem_namespaces"),
+            *("volume_groups", "physnets", "device_spec"),
+            # Memory in files: the kind of guests, the ratio, the reserve. The CPU: the kind of guests, the models.
+            *("file_backed_memory", "ram_allocation_ratio", "reserved_host_memory_mb", "cpu_mode", "cpu_mode"),
+        ]
+    )
+
+
 def test_no_configuration_at_all_says_what_to_set(tmp_path, monkeypatch):
     monkeypatch.setattr("agent.config.files.DEFAULT_FILE", f"{tmp_path}/stocktake.conf")
     monkeypatch.setattr("agent.config.files.DEFAULT_DIR", f"{tmp_path}/stocktake.conf.d")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.config.build import ceph_options_from, image_options_from, settings_from
+from agent.config.build import ceph_options_from, check, image_options_from, settings_from
 from agent.config.reading.disks import excluded_image_types, images_type
 from agent.config.values import CephOptions, ImageOptions
 from agent.errors import ConfigError
@@ -90,9 +90,11 @@ def test_the_cache_lies_inside_the_folder_of_the_disks(tmp_path):
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../other", "/base", "a/../.."])
 def test_a_cache_outside_is_refused(tmp_path, name):
+    loaded = loaded_with(tmp_path, f"[image_cache]\nsubdirectory_name = {name}\n")
     with pytest.raises(ConfigError) as caught:
-        image_options_from(loaded_with(tmp_path, f"[image_cache]\nsubdirectory_name = {name}\n"))
+        image_options_from(loaded)
     (problem,) = caught.value.problems
+    assert check(loaded) == (problem,)
     assert problem.startswith(
         f"{tmp_path}/stocktake.conf: [image_cache] subdirectory_name = {name}: must name a folder"
     )
