@@ -1,0 +1,218 @@
+"""PCI devices through the installed program: libvirt's node devices in, providers of a real Placement out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.rigs import placement as placements
+from tests.rigs.domains import node_xml
+from tests.rigs.host import AgentHost
+from tests.rigs.placement import Rest
+
+GPU, PF, VFS = "0000:81:0a.0", "0000:82:00.0", ("0000:82:10.0", "0000:82:10.1")
+MANAGED, OURS = "COMPUTE_MANAGED_PCI_DEVICE", "CUSTOM_OWNER_STOCKTAKE"
+T4, VF_CLASS = "CUSTOM_PCI_10DE_1EB8", "CUSTOM_FAST"
+EVERYTHING = [
+    {"vendor_id": "10de", "traits": "purple,HW_GPU_API_VULKAN"},
+    {"product_id": "1515", "resource_class": "fast"},
+]
+
+
+@pytest.fixture(scope="module")
+def placement(tmp_path_factory) -> Iterator[Rest]:
+    with placements.running(tmp_path_factory.mktemp("placement")) as rest:
+        yield rest
+
+
+def parts(address: str) -> list[int]:
+    domain, bus, rest = address.split(":")
+    return [int(part, 16) for part in (domain, bus, *rest.split("."))]
+
+
+def address_xml(address: str) -> str:
+    domain, bus, slot, function = parts(address)
+    return f"<address domain='{domain:#06x}' bus='{bus:#04x}' slot='{slot:#04x}' function='{function:#x}'/>"
+
+
+def device_xml(address: str, ids: str, more: str = "") -> str:
+    """A node device as libvirt prints it: the parts of its address in decimal."""
+    vendor, product = ids.split(":")
+    numbers = zip(("domain", "bus", "slot", "function"), parts(address), strict=True)
+    return (
+        f"<device><name>pci_{address.replace(':', '_').replace('.', '_')}</name><parent>computer</parent>"
+        f"<capability type='pci'>{''.join(f'<{name}>{number}</{name}>' for name, number in numbers)}"
+        f"<product id='0x{product}'/><vendor id='0x{vendor}'/>{more}</capability></device>"
+    )
+
+
+def gpu() -> str:
+    return device_xml(GPU, "10de:1eb8")
+
+
+def functions(*virtual: str) -> list[str]:
+    made = "".join(map(address_xml, virtual))
+    own = device_xml(PF, "8086:1563", f"<capability type='virt_functions' maxCount='8'>{made}</capability>")
+    parent = f"<capability type='phys_function'>{address_xml(PF)}</capability>"
+    return [own, *(device_xml(address, "8086:1515", parent) for address in virtual)]
+
+
+class PciHost:
+    """A host whose devices and [pci] are set by a test, and its part of Placement."""
+
+    def __init__(self, host: AgentHost, node: Path, placement: Rest) -> None:
+        self.host = host
+        self.node = node
+        self.placement = placement
+
+    def has(self, *devices: str) -> None:
+        self.node.write_text(node_xml(cpus=4, memory_mib=4096, domains=devices))
+
+    def hands_out(self, *entries: dict[str, Any], report: bool = True) -> None:
+        listed = json.dumps(entries) if entries else None
+        self.host.configure(
+            {
+                "state": {"source": "none", "connection": None},
+                "pci": {"device_spec": listed, "report_in_placement": report},
+            }
+        )
+
+    def audit(self) -> dict[str, Any]:
+        """One audit; its finding codes on PCI to their actual texts."""
+        ended = self.host.agent("--once")
+        assert ended.code in (0, 3), ended.stderr
+        found = self.host.report()["audit"]["findings"]
+        return {f["code"]: f["actual"] for f in found if f["code"].startswith("pci-")}
+
+    def children(self) -> dict[str, str]:
+        """Provider uuid by what follows the node's name."""
+        found = self.placement.done("GET", f"/resource_providers?in_tree={self.host.provider_uuid}")
+        return {
+            p["name"].removeprefix(f"{self.host.name}_"): p["uuid"]
+            for p in found["resource_providers"]
+            if p["parent_provider_uuid"]
+        }
+
+    def totals(self) -> dict[str, dict[str, int]]:
+        return {
+            name: {c: record["total"] for c, record in self.placement.inventories(uuid).items()}
+            for name, uuid in self.children().items()
+        }
+
+
+@pytest.fixture
+def pci(tmp_path: Path, placement: Rest) -> PciHost:
+    node = tmp_path / "node.xml"
+    host = AgentHost(
+        folder=tmp_path,
+        name=f"cmp-{placements.new_uuid()}",
+        placement_url=placement.server.url,
+        libvirt_uri=f"test://{node}",
+        provider_uuid=placements.new_uuid(),
+    )
+    made = PciHost(host, node, placement)
+    made.has(gpu(), *functions(*VFS))
+    made.hands_out(*EVERYTHING)
+    return made
+
+
+def test_s116_devices_become_providers_and_a_second_audit_writes_nothing(pci, placement):
+    assert pci.audit() == {}
+    assert pci.totals() == {"0000:81:0A.0": {T4: 1}, "0000:82:00.0": {VF_CLASS: 2}}
+    children = pci.children()
+    assert placement.traits(children["0000:81:0A.0"]) == {MANAGED, OURS, "CUSTOM_PURPLE", "HW_GPU_API_VULKAN"}
+    assert placement.inventories(children["0000:82:00.0"])[VF_CLASS] == {
+        "total": 2,
+        "reserved": 0,
+        "min_unit": 1,
+        "max_unit": 2,
+        "step_size": 1,
+        "allocation_ratio": 1.0,
+    }
+    with placement.watched() as seen:
+        pci.audit()
+    assert [line for line in seen if not line.startswith("GET")] == []
+    assert pci.children() == children
+
+
+def test_s122_s123_what_is_held_stays_until_it_is_free(pci, placement):
+    pci.audit()
+    children = pci.children()
+    consumer = placement.allocate({children["0000:82:00.0"]: {VF_CLASS: 1}})
+    pci.hands_out()
+    found = pci.audit()
+    assert pci.totals() == {"0000:82:00.0": {VF_CLASS: 1}}, "the free device is gone, the held one counts what is held"
+    assert found == {
+        "pci-device-lost": f"{consumer} holds 1 {VF_CLASS} of it; "
+        "libvirt lists the device, and [pci] device_spec does not name it"
+    }
+    placement.release(consumer)
+    assert pci.audit() == {}
+    assert pci.totals() == {}
+
+
+def test_s128c_an_allocated_device_that_vanished_stays(pci, placement):
+    pci.audit()
+    consumer = placement.allocate({pci.children()["0000:81:0A.0"]: {T4: 1}})
+    pci.has(*functions(*VFS))
+    found = pci.audit()
+    assert pci.totals()["0000:81:0A.0"] == {T4: 1}
+    assert found["pci-device-lost"] == f"{consumer} holds 1 {T4} of it; libvirt does not list the device"
+
+
+def test_s128_a_contradiction_leaves_one_provider_and_publishes_the_rest(pci, placement):
+    pci.hands_out({"product_id": "1563"})
+    pci.audit()
+    placement.allocate({pci.children()["0000:82:00.0"]: {"CUSTOM_PCI_8086_1563": 1}})
+    pci.hands_out(*EVERYTHING)
+    found = pci.audit()
+    assert pci.totals() == {"0000:81:0A.0": {T4: 1}, "0000:82:00.0": {"CUSTOM_PCI_8086_1563": 1}}
+    assert list(found) == ["pci-spec-conflict"]
+
+
+def test_s127_a_one_time_use_device_stays_reserved(pci, placement):
+    pci.hands_out({"vendor_id": "10de", "one_time_use": True})
+    pci.audit()
+    provider = pci.children()["0000:81:0A.0"]
+    consumer = placement.allocate({provider: {T4: 1}})
+    pci.audit()
+    placement.release(consumer)
+    pci.audit()
+    assert placement.inventories(provider)[T4]["reserved"] == 1
+    assert "HW_PCI_ONE_TIME_USE" in placement.traits(provider)
+
+
+def test_s124_turned_off_the_providers_stay(pci, placement):
+    pci.audit()
+    before = pci.totals()
+    pci.hands_out(*EVERYTHING, report=False)
+    found = pci.audit()
+    assert pci.totals() == before
+    assert "2 such providers are left as they are" in found["pci-reporting-disabled"]
+
+
+def test_s120_what_the_file_alone_can_tell_is_refused_at_start(pci, placement):
+    pci.hands_out({"devname": "eth0"})
+    ended = pci.host.agent("--once")
+    assert ended.code == 78
+    assert f"{pci.host.config_file}: [pci] device_spec = " in ended.stderr
+    assert '{"devname": "eth0"}: devname cannot stand beside [pci] report_in_placement' in ended.stderr
+    assert placement.request("GET", f"/resource_providers/{pci.host.provider_uuid}").status_code == 404
+
+
+def test_a_provider_of_nova_compute_is_found_again_by_its_name(pci, placement):
+    placement.make_provider(pci.host.name, uuid=pci.host.provider_uuid)
+    theirs = placement.make_provider(f"{pci.host.name}_0000:81:0A.0", parent=pci.host.provider_uuid)
+    placement.set_inventories(theirs, {T4: {"total": 1, "max_unit": 1, "reserved": 1}})
+    placement.set_traits(theirs, MANAGED, "OWNER_NOVA")
+    placement.set_traits(pci.host.provider_uuid, "OWNER_NOVA", "COMPUTE_NODE")
+    pci.host.options = {"agent": {"takeover": True}}
+    pci.hands_out(*EVERYTHING)
+    pci.audit()
+    assert pci.children()["0000:81:0A.0"] == theirs
+    assert placement.inventories(theirs)[T4]["reserved"] == 1, "what an operator reserved stays"
+    assert placement.traits(theirs) == {MANAGED, OURS, "CUSTOM_PURPLE", "HW_GPU_API_VULKAN"}
