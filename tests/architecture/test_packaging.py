@@ -14,6 +14,7 @@ SCRIPTS = ("stocktake-agent", "stocktake")
 
 # Distribution name to the name that is imported, where they differ by more than - and _.
 IMPORT_NAMES = {
+    "pyyaml": "yaml",
     "libvirt-python": "libvirt",
     "oslo.config": "oslo_config",
     "oslo.log": "oslo_log",

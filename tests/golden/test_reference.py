@@ -1,0 +1,188 @@
+"""Our desired tree and the real nova-compute's, from the same inputs: equal but for what docs/differences.md lists.
+
+One test a recorded configuration (tests/golden/reference): inventories and traits
+of every provider, field by field, and the figures of the compute node record.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from agent.model.books import DesiredTree
+from agent.model.compared import Subject
+from agent.model.placement import Inventory, PlacementView
+from agent.model.settings import Settings
+from agent.model.snapshot import Snapshot
+from agent.model.units import GIB
+from agent.stages.decide import decide
+from agent.stages.numa import numa_cells
+from agent.stages.resource_view import resource_view
+from tests.rigs.reference import CONFIGURATIONS, Recording, host_of, settings_of, snapshot_of
+
+# Row 115 of the scenarios: whose provider it is.
+OWNERS = {"OWNER_NOVA": "CUSTOM_OWNER_STOCKTAKE"}
+# Row 112: a flag with a minus sign is taken from the guest's CPU, so the host cannot promise it.
+TAKEN_AWAY = {
+    "cpu_mode_custom_unchecked": {"HW_CPU_X86_SSE41"},
+    "cpu_mode_host_model_flags": {"HW_CPU_X86_AESNI"},
+    "cpu_mode_host_passthrough_flags": {"HW_CPU_X86_AESNI"},
+}
+
+Tree = dict[str, dict[str, Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Played:
+    """One recording, read by our own code."""
+
+    recording: Recording
+    settings: Settings
+    snapshot: Snapshot
+
+    @property
+    def tree(self) -> DesiredTree:
+        """What we want of an empty Placement."""
+        subject = Subject(root_uuid=self.recording.placement["root"], node=self.recording.node)
+        tree = decide(self.snapshot, self.settings, subject, None).tree
+        assert tree is not None
+        return tree
+
+
+def played(name: str, folder, monkeypatch, **options: str) -> Played:
+    """The recording of that name on an empty Placement."""
+    recording = Recording(name)
+    chosen = settings_of(recording, folder, **options)
+    view = PlacementView(root_uuid=recording.placement["root"], providers=(), allocations=(), allocations_fresh=True)
+    host = host_of(recording, folder, monkeypatch)
+    return Played(recording, chosen, snapshot_of(recording, chosen, host, view))
+
+
+def theirs(recording: Recording) -> Tree:
+    """The recorded tree, by provider name."""
+    names = {p["uuid"]: p["name"] for p in recording.placement["providers"]}
+    return {
+        p["name"]: {
+            "parent": names.get(p["parent_provider_uuid"]),
+            "inventories": p["inventories"],
+            "traits": sorted(OWNERS.get(t, t) for t in p["traits"] if t not in TAKEN_AWAY.get(recording.name, ())),
+        }
+        for p in recording.placement["providers"]
+    }
+
+
+def ours(tree: DesiredTree) -> Tree:
+    """Our tree in the same form."""
+    names = {p.uuid: p.name for p in tree.providers}
+    return {
+        p.name: {
+            "parent": names.get(p.parent_uuid or ""),
+            "inventories": {i.resource_class: fields(i) for i in p.inventories},
+            "traits": sorted(p.traits_wanted),
+        }
+        for p in tree.providers
+    }
+
+
+def fields(inventory: Inventory) -> dict[str, float]:
+    """The six fields of an inventory."""
+    found = dataclasses.asdict(inventory)
+    del found["resource_class"]
+    return found
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_the_tree_is_the_reference_s(name, tmp_path, monkeypatch):
+    world = played(name, tmp_path, monkeypatch, lvm__foreign_volumes="ignore")
+    assert ours(world.tree) == theirs(world.recording)
+    assert [frozen for provider in world.tree.providers for frozen in provider.frozen] == []
+    assert world.tree.frozen_families == ()
+    # A provider that is not there yet is only told (row 136): nova-compute warns.
+    assert [problem for problem in world.tree.entry_problems if not problem.is_absent] == []
+
+
+@pytest.mark.parametrize(("name", "taken"), TAKEN_AWAY.items(), ids=TAKEN_AWAY.keys())
+def test_s112_a_flag_taken_away_is_the_only_difference_in_traits(name, taken, tmp_path, monkeypatch):
+    world = played(name, tmp_path, monkeypatch)
+    assert taken <= set(Recording(name).placement["providers"][0]["traits"])
+    assert taken <= world.tree.root.traits_unwanted
+
+
+def test_s91_volumes_that_nobody_knows_are_the_only_difference_in_inventories(tmp_path, monkeypatch):
+    world = played("lvm_images", tmp_path, monkeypatch)
+    known, seen = theirs(world.recording), ours(world.tree)
+    (node,) = known
+    foreign = sum(volume.extent_bytes for volume in world.snapshot.volumes)
+    assert foreign > 0
+    assert seen[node]["inventories"]["DISK_GB"].pop("reserved") == -(-foreign // GIB)
+    assert known[node]["inventories"]["DISK_GB"].pop("reserved") == 0
+    assert seen == known
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_the_record_is_the_reference_s(name, tmp_path, monkeypatch):
+    world = played(name, tmp_path, monkeypatch)
+    row = world.recording.compute_node
+    view = resource_view(world.snapshot, world.settings, world.recording.node)
+    assert view is not None
+    assert view.unknown == ()
+    assert view.disk_total_bytes is not None
+    seen = {
+        "vcpus": view.vcpus,
+        "memory_mb": view.memory_mib,
+        "local_gb": view.disk_total_bytes // GIB,
+        "hypervisor_type": view.hypervisor_type,
+        "hypervisor_version": view.hypervisor_version,
+        "hypervisor_hostname": view.hypervisor_hostname,
+        "supported_instances": sorted(map(list, view.supported_instances)),
+    }
+    assert seen == {key: row[key] for key in seen} | {"supported_instances": sorted(row["supported_instances"])}
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_the_cpu_is_the_reference_s(name, tmp_path, monkeypatch):
+    world = played(name, tmp_path, monkeypatch)
+    info = world.recording.compute_node["cpu_info"]
+    view = resource_view(world.snapshot, world.settings, world.recording.node)
+    assert view is not None
+    assert view.cpu is not None
+    cpu = view.cpu
+    assert (cpu.arch, cpu.model, cpu.vendor) == (info["arch"], info["model"], info["vendor"])
+    assert (cpu.sockets, cpu.cores, cpu.threads) == tuple(info["topology"][k] for k in ("sockets", "cores", "threads"))
+    assert sorted(cpu.features or ()) == info["features"]
+    assert cpu.maxphysaddr == (info["maxphysaddr"]["mode"], info["maxphysaddr"]["bits"])
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_the_numa_cells_are_the_reference_s(name, tmp_path, monkeypatch):
+    world = played(name, tmp_path, monkeypatch)
+    assert world.snapshot.host.value is not None
+    found = numa_cells(world.snapshot.host.value, world.settings)
+    assert found is not None
+    recorded = [
+        cell["nova_object.data"] for cell in world.recording.compute_node["numa_topology"]["nova_object.data"]["cells"]
+    ]
+    assert [
+        {
+            "id": cell.id,
+            "socket": cell.socket,
+            "cpuset": list(cell.cpuset),
+            "pcpuset": list(cell.pcpuset),
+            "memory": cell.memory_mib,
+            "siblings": [list(core) for core in cell.siblings],
+            "mempages": [(p.size_kib, p.total, p.reserved) for p in cell.pages],
+        }
+        for cell in found
+    ] == [
+        {
+            **{key: cell[key] for key in ("id", "socket", "cpuset", "pcpuset", "memory")},
+            "siblings": sorted(cell["siblings"]),
+            "mempages": [
+                (p["nova_object.data"]["size_kb"], p["nova_object.data"]["total"], p["nova_object.data"]["reserved"])
+                for p in cell["mempages"]
+            ],
+        }
+        for cell in recorded
+    ]
