@@ -22,6 +22,7 @@ from agent.audit_queue import Pacing
 from agent.config import build
 from agent.config.load import Loaded
 from agent.config.state_choice import state_options_from
+from agent.config.values import LibvirtOptions
 from agent.errors import ConfigError
 from agent.identity import FILE_NAME as COMPUTE_ID
 from agent.identity import ComputeIdFiles
@@ -36,10 +37,14 @@ from agent.placement.reader import TreeReader
 from agent.placement.writer import TreeWriter
 from agent.read_mark import ReadMark
 from agent.sources.base import StateSource, StorageSource
+from agent.sources.capability_questions import GuestChoice
+from agent.sources.ceph import Ceph
 from agent.sources.filesystem import FileSystems
+from agent.sources.images import Images
 from agent.sources.libvirt_events import Backoff, LibvirtEvents
 from agent.sources.libvirt_host import HostPlace, LibvirtHost
 from agent.sources.lvm import Lvm
+from agent.sources.ndctl import Ndctl
 from agent.sources.nova_none import NoState
 from agent.sources.reader_thread import ReaderThread
 from agent.telemetry.history import FILE as FINDINGS
@@ -102,20 +107,21 @@ class Wired:
 def wire(loaded: Loaded) -> Wired:
     """All parts. Raises ConfigError."""
     settings = build.settings_from(loaded)
-    uri = build.libvirt_options_from(loaded).uri
+    libvirt_options = build.libvirt_options_from(loaded)
     resources = contextlib.ExitStack()
-    libvirt, capabilities, disk = map(ReaderThread, ("libvirt", "libvirt-capabilities", "filesystem"))
-    for reader in (libvirt, capabilities, disk):
+    names = ("libvirt", "libvirt-capabilities", "filesystem", "images")
+    libvirt, capabilities, disk, images = readers = tuple(map(ReaderThread, names))
+    for reader in readers:
         resources.callback(reader.stop)
-    host = LibvirtHost(HostPlace(uri=uri, host=settings.host), libvirt, capabilities)
+    host = LibvirtHost(host_place(libvirt_options, settings), libvirt, capabilities)
     resources.callback(host.close)
     mark = ReadMark()
     client = client_from_conf(loaded.conf)
     parts = _parts(loaded, client, host, _storage(loaded, settings, disk), _state(loaded, resources))
     return Wired(
-        parts=dataclasses.replace(parts, reading=mark.reading),
+        parts=dataclasses.replace(parts, reading=mark.reading, images=_images(loaded, images)),
         host=host,
-        libvirt_uri=uri,
+        libvirt_uri=libvirt_options.uri,
         libvirt_reader=libvirt,
         placement=client,
         mark=mark,
@@ -158,6 +164,17 @@ def sweep_left_behind(loaded: Loaded) -> None:
         report_path(options.run_dir),
     ):
         sweep(path)
+
+
+def host_place(options: LibvirtOptions, settings: Settings) -> HostPlace:
+    """Which libvirt, and what it is asked about guests."""
+    guests = GuestChoice(
+        virt_type=options.virt_type,
+        machine_types=options.machine_types,
+        cpu_mode=options.cpu_mode,
+        cpu_models=options.cpu_models,
+    )
+    return HostPlace(uri=options.uri, host=settings.host, guests=guests)
 
 
 def _parts(
@@ -205,9 +222,20 @@ def _storage(loaded: Loaded, settings: Settings, disk_reader: ReaderThread) -> t
     lvm = build.lvm_options_from(loaded)
     # A frozen dataclass has a read-only name, which mypy takes for less than the protocol's.
     groups = (cast(StorageSource, Lvm(lvm.groups, lvm.deadline_s)),) if lvm.groups else ()
+    pmem = (cast(StorageSource, Ndctl(settings.source_deadline_s)),) if settings.pmem_labels else ()
     if settings.disk_group is not None:
-        return groups
-    return (*groups, FileSystems((settings.instances_path,), disk_reader))
+        return (*groups, *pmem)
+    return (*groups, *pmem, *_ceph(loaded), FileSystems((settings.instances_path,), disk_reader))
+
+
+def _images(loaded: Loaded, reader: ReaderThread) -> Images:
+    options = build.image_options_from(loaded)
+    return Images(options.instances_path, options.cache_path, reader)
+
+
+def _ceph(loaded: Loaded) -> tuple[StorageSource, ...]:
+    options = build.ceph_options_from(loaded)
+    return () if options is None else (cast(StorageSource, Ceph(options.pool, options.user, options.conf)),)
 
 
 def _identity_files(loaded: Loaded) -> ComputeIdFiles:

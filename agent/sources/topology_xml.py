@@ -94,9 +94,14 @@ def _cpu_place(cpu: ET.Element, cell_id: int, where: str) -> CpuPlace:
     return CpuPlace(
         id=cpu_id,
         cell=cell_id,
-        core=optional_number(cpu.get("core_id"), place),
-        socket=optional_number(cpu.get("socket_id"), place),
+        core=_place_number(cpu.get("core_id"), place),
+        socket=_place_number(cpu.get("socket_id"), place),
     )
+
+
+def _place_number(text: str | None, where: str) -> int | None:
+    # The kernel's -1: the firmware of some arm and riscv machines does not say.
+    return None if text == "-1" else optional_number(text, where)
 
 
 def _refuse_repeated(ids: list[int], where: str) -> None:

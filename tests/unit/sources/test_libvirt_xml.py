@@ -1,43 +1,16 @@
-"""Domain and capabilities XML: what is read, and that nothing but SourceInconsistent comes out of any text."""
+"""Domain XML: what is read, and that nothing but SourceInconsistent comes out of any text."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import SourceInconsistent
-from agent.model.host import Cell, Disk, DomainState, NovaMetadataFlavor, PagePool
-from agent.sources.libvirt_xml import CpuPlace, HostTopology, parse_capabilities, parse_domain
+from agent.model.host import Disk, DomainState, NovaMetadataFlavor
+from agent.sources.libvirt_xml import parse_domain
 from tests.rigs.domains import block_disk, domain_xml, file_disk, nova_metadata
+from tests.rigs.xml_mutation import damaged
 
 UUID = "6695eb01-f6a4-8304-79aa-97f2502e193f"
-
-CAPABILITIES = """
-<capabilities>
-  <host>
-    <uuid>0d0f6a51-1111-4222-8333-444455556666</uuid>
-    <cpu><arch>x86_64</arch><model>Haswell</model></cpu>
-    <topology>
-      <cells num='2'>
-        <cell id='1'>
-          <memory unit='KiB'>4194304</memory>
-          <pages unit='KiB' size='2048'>512</pages>
-          <pages unit='KiB' size='4'>1048576</pages>
-          <cpus num='2'>
-            <cpu id='2' socket_id='1' die_id='0' core_id='0' siblings='2'/>
-            <cpu id='3'/>
-          </cpus>
-        </cell>
-        <cell id='0'>
-          <cpus num='2'>
-            <cpu id='0' socket_id='0' die_id='0' core_id='4' siblings='0-1'/>
-            <cpu id='1' socket_id='0' die_id='0' core_id='4' siblings='0-1'/>
-          </cpus>
-        </cell>
-      </cells>
-    </topology>
-  </host>
-</capabilities>
-"""
 
 WHOLE_DOMAIN = domain_xml(
     "web-1",
@@ -203,51 +176,7 @@ def test_text_that_breaks_parsers_in_their_own_ways_is_refused_alike(xml):
     assert len(str(raised.value)) < 500
 
 
-def test_topology_in_order_with_what_is_missing_left_unknown():
-    assert parse_capabilities(CAPABILITIES) == HostTopology(
-        cells=(
-            Cell(id=0, memory_mib=0, cpu_ids=(0, 1)),
-            Cell(
-                id=1,
-                memory_mib=4096,
-                cpu_ids=(2, 3),
-                page_pools=(PagePool(size_kib=4, total=1048576), PagePool(size_kib=2048, total=512)),
-            ),
-        ),
-        places=(
-            CpuPlace(id=0, cell=0, core=4, socket=0),
-            CpuPlace(id=1, cell=0, core=4, socket=0),
-            CpuPlace(id=2, cell=1, core=0, socket=1),
-            CpuPlace(id=3, cell=1, core=None, socket=None),
-        ),
-    )
-
-
-def test_capabilities_without_cells_are_an_empty_topology():
-    assert parse_capabilities("<capabilities><host/></capabilities>") == HostTopology()
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [("<cell id='1'>", "<cell id='0'>"), ("<cpu id='3'/>", "<cpu id='0'/>"), ("<cell id='1'>", "<cell>")],
-)
-def test_capabilities_that_contradict_themselves_are_refused(old, new):
-    with pytest.raises(SourceInconsistent):
-        parse_capabilities(CAPABILITIES.replace(old, new))
-
-
-def pieces(text: str) -> st.SearchStrategy[str]:
-    """The text with one stretch of it replaced by another stretch, or by anything."""
-    spans = st.tuples(st.integers(0, len(text)), st.integers(0, 40))
-    filling = st.one_of(
-        st.text(st.characters(exclude_categories=()), max_size=12),
-        spans.map(lambda span: text[span[0] : span[0] + span[1]]),
-        st.sampled_from(["<", "'", "&amp;", "&x;", "<!--", "]]>", "<!DOCTYPE a>", "\x00", "９", "9" * 30]),
-    )
-    return st.builds(lambda span, new: text[: span[0]] + new + text[span[0] + span[1] :], spans, filling)
-
-
-@given(pieces(WHOLE_DOMAIN))
+@given(damaged([WHOLE_DOMAIN]))
 def test_nothing_else_escapes_from_a_mutilated_domain(xml):
     try:
         domain = parse(xml)
@@ -257,18 +186,7 @@ def test_nothing_else_escapes_from_a_mutilated_domain(xml):
     assert domain.memory_mib >= 0
 
 
-@given(pieces(CAPABILITIES))
-def test_nothing_else_escapes_from_mutilated_capabilities(xml):
-    try:
-        topology = parse_capabilities(xml)
-    except SourceInconsistent:
-        return
-    ids = [cell.id for cell in topology.cells]
-    assert ids == sorted(set(ids))
-
-
 @given(st.text(st.characters(exclude_categories=())))
 def test_nothing_else_escapes_from_any_text(text):
-    for parser in (parse, parse_capabilities):
-        with pytest.raises(SourceInconsistent):
-            parser(text)
+    with pytest.raises(SourceInconsistent):
+        parse(text)

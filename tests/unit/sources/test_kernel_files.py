@@ -1,0 +1,52 @@
+"""Small files of the kernel: what is read, and that what is not there is unknown."""
+
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.sources.kernel_files import load, module_parameters, uptime_s
+
+UNKNOWN = (("kvm_amd/sev", None), ("kvm_amd/sev_es", None), ("kvm_amd/sev_snp", None))
+
+
+def test_parameters_of_a_module_that_is_loaded(tmp_path):
+    folder = tmp_path / "module" / "kvm_amd" / "parameters"
+    folder.mkdir(parents=True)
+    (folder / "sev").write_text("Y\n")
+    (folder / "sev_es").write_text("0\n")
+    assert module_parameters(tmp_path) == (("kvm_amd/sev", "Y"), ("kvm_amd/sev_es", "0"), ("kvm_amd/sev_snp", None))
+
+
+def test_a_module_that_is_not_loaded_has_none(tmp_path):
+    assert module_parameters(tmp_path) == UNKNOWN
+
+
+def test_uptime_and_load_are_this_machines(tmp_path):
+    (tmp_path / "uptime").write_text("12535.37 24801.11\n")
+    (tmp_path / "loadavg").write_text("1.04 1.06 0.89 2/345 12345\n")
+    assert uptime_s(tmp_path) == 12535.37
+    assert load(tmp_path) == (1.04, 1.06, 0.89)
+
+
+@pytest.mark.parametrize("text", [None, "", "1.0", "1.0 2.0 up", "1.0 -2.0 3.0", "nan 1 2", "1e400 1 2", "\xff 1 2"])
+def test_what_makes_no_sense_is_unknown(tmp_path, text):
+    if text is not None:
+        (tmp_path / "loadavg").write_text(text, encoding="latin-1")
+    assert load(tmp_path) is None
+
+
+def test_a_folder_in_a_files_place_is_unknown(tmp_path):
+    (tmp_path / "uptime").mkdir()
+    assert uptime_s(tmp_path) is None
+
+
+@given(st.binary(max_size=40))
+def test_any_bytes_are_figures_or_unknown(tmp_path_factory, content):
+    folder = tmp_path_factory.getbasetemp() / f"proc-{os.getpid()}"
+    folder.mkdir(exist_ok=True)
+    (folder / "uptime").write_bytes(content)
+    (folder / "loadavg").write_bytes(content)
+    assert uptime_s(folder) is None or uptime_s(folder) >= 0
+    assert load(folder) is None or min(load(folder)) >= 0
