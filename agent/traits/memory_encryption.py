@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import os_traits
 
-from agent.model.capabilities import Capabilities, DomainCapabilities, SevLimits
+from agent.model.capabilities import Capabilities, DomainCapabilities, MissingPart, SevLimits
 from agent.model.host import HostFacts
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
@@ -57,18 +57,23 @@ def unknown_because(host: HostFacts) -> str | None:
         return "libvirt has not told its capabilities yet"
     if capabilities.host_cpu.arch != _X86_64:
         return None
+    if host.kernel_flag("kvm_amd/sev_es") and not host.hypervisor_version:
+        return "the hypervisor's version could not be read"
+    return _guests_unknown_because(capabilities)
+
+
+def _guests_unknown_because(capabilities: Capabilities) -> str | None:
+    missing = "; ".join(f"{one.part}: {one.why}" for one in capabilities.missing if _is_of_guests(one))
     if capabilities.domain is None:
-        return "this libvirt does not tell what its guests can have (domain capabilities)"
-    if missing := _missing(capabilities):
-        return f"part of what libvirt's guests can have could not be read: {missing}"
+        return f"what guests can have is not known ({missing or 'this driver does not tell'})"
+    # A machine type that could not be read matters only where no other one says that there is SEV.
+    if missing and not _with_sev(capabilities):
+        return f"what guests can have is known in part ({missing})"
     return None
 
 
-def _missing(capabilities: Capabilities) -> str:
-    """Machine types that nobody could ask about matter only where no other one says that there is SEV."""
-    if _with_sev(capabilities):
-        return ""
-    return "; ".join(f"{one.part}: {one.why}" for one in capabilities.missing if "domain" in one.part)
+def _is_of_guests(missing: MissingPart) -> bool:
+    return missing.part == "guests" or missing.part.startswith("domain capabilities")
 
 
 def _limits(host: HostFacts) -> SevLimits | None:

@@ -95,13 +95,22 @@ UNKNOWN = {
     "a libvirt that has no such call": (
         encrypting(x86(domain=None), sev="Y"),
         (),
-        "this libvirt does not tell what its guests can have (domain capabilities)",
+        "what guests can have is not known (this driver does not tell)",
+    ),
+    "they could not be asked for": (
+        encrypting(x86(domain=None, missing=(dataclasses.replace(MISSING, part="guests"),)), sev="Y"),
+        (),
+        "what guests can have is not known (guests: libvirt: internal error)",
+    ),
+    "QEMU's version is missing": (
+        encrypting(qemu=0, sev="Y", sev_es="Y"),
+        (),
+        "the hypervisor's version could not be read",
     ),
     "part of it is missing": (
         encrypting(x86(machine("pc"), missing=(MISSING,)), sev="Y"),
         (),
-        "part of what libvirt's guests can have could not be read: "
-        "domain capabilities of x86_64 q35: libvirt: internal error",
+        "what guests can have is known in part (domain capabilities of x86_64 q35: libvirt: internal error)",
     ),
     "libvirt was not read": (encrypting(sev="N"), (LIBVIRT,), "libvirt could not be read"),
 }
@@ -114,6 +123,12 @@ def test_unknown_is_not_zero(libvirt, lost, why):
     assert below(tree) == {}
     assert tree.obsolete == ()
     assert ("memory-encryption", why) in {(family.name, family.why) for family in tree.frozen_families}
+
+
+def test_a_part_that_guests_do_not_rest_on_is_no_obstacle():
+    other = MissingPart(part="features of CPU model Opteron", why="unknown CPU model")
+    known = encrypting(x86(machine(), missing=(other,)), sev="Y")
+    assert tree_of(snapshot(libvirt=known)).frozen_families == ()
 
 
 def test_a_missing_machine_type_says_nothing_beside_one_that_has_it():

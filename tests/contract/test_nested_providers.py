@@ -1,0 +1,310 @@
+"""Children of the root in a real Placement: mediated devices through the installed program, memory encryption below it.
+
+libvirt's test driver lists the node devices that its file gives it. It has no domain
+capabilities and the machine has its own kernel, so memory encryption starts from host
+facts and goes through the real reader and writer.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.model.compared import Subject
+from agent.model.host import HostFacts
+from agent.placement.reader import TreeReader
+from agent.placement.writer import TreeWriter
+from agent.stages.decide import Decision, decide
+from tests.rigs import placement as placements
+from tests.rigs.domains import node_xml
+from tests.rigs.facts import host, settings, snapshot, state
+from tests.rigs.host import AgentHost
+from tests.rigs.nested import GPU_06, GPU_07, SEV, encrypting, kernel, machine, x86
+from tests.rigs.placement import Rest, client_of, looking_at
+
+OURS = "CUSTOM_OWNER_STOCKTAKE"
+CONTEXT = "MEM_ENCRYPTION_CONTEXT"
+
+
+@pytest.fixture(scope="module")
+def placement(tmp_path_factory) -> Iterator[Rest]:
+    with placements.running(tmp_path_factory.mktemp("placement")) as rest:
+        yield rest
+
+
+def card_xml(name: str, **available: int) -> str:
+    """A card as libvirt prints it, with the types of mediated devices that it can make."""
+    _, domain, bus, slot, function = name.split("_")
+    numbers = zip(("domain", "bus", "slot", "function"), (domain, bus, slot, function), strict=True)
+    types = "".join(
+        f"<type id='{key.replace('_', '-')}'><deviceAPI>vfio-pci</deviceAPI>"
+        f"<availableInstances>{count}</availableInstances></type>"
+        for key, count in available.items()
+    )
+    return (
+        f"<device><name>{name}</name><parent>computer</parent><capability type='pci'>"
+        f"{''.join(f'<{key}>{int(value, 16)}</{key}>' for key, value in numbers)}"
+        "<product id='0x1eb8'>T4</product><vendor id='0x10de'>NVIDIA</vendor>"
+        f"<capability type='mdev_types'>{types}</capability></capability></device>"
+    )
+
+
+def mdev_xml(number: int, parent: str, type_id: str) -> str:
+    uuid = f"4b20d080-1b54-4048-85b3-a6a62d16500{number}"
+    return (
+        f"<device><name>mdev_{uuid.replace('-', '_')}</name><parent>{parent}</parent><capability type='mdev'>"
+        f"<type id='{type_id}'/><uuid>{uuid}</uuid><iommuGroup number='{number}'/></capability></device>"
+    )
+
+
+class Cards:
+    """A host with the cards of scenarios 100 to 102, and its part of Placement."""
+
+    def __init__(self, agent: AgentHost, node: Path, placement: Rest) -> None:
+        self.agent = agent
+        self.node = node
+        self.placement = placement
+
+    def has(self, *devices: str) -> None:
+        self.node.write_text(node_xml(cpus=4, memory_mib=4096, domains=devices))
+
+    def enables(self, **types: dict[str, Any]) -> None:
+        """``nvidia_11={"device_addresses": ...}``; none at all switches mediated devices off."""
+        named = {key.replace("_", "-"): options for key, options in types.items()}
+        groups = {f"mdev_{type_id}": options for type_id, options in named.items() if options}
+        self.agent.configure(
+            {
+                "state": {"source": "none", "connection": None},
+                "devices": {"enabled_mdev_types": ",".join(named) or None},
+                **groups,
+            }
+        )
+
+    def audit(self) -> dict[str, Any]:
+        """The report of one audit."""
+        ended = self.agent.agent("--once")
+        assert ended.code in (0, 3), ended.stderr
+        return self.agent.report()["audit"]
+
+    @property
+    def children(self) -> dict[str, str]:
+        """Provider uuid by what follows the node's name."""
+        found = self.placement.done("GET", f"/resource_providers?in_tree={self.agent.provider_uuid}")
+        return {
+            p["name"].removeprefix(f"{self.agent.name}_"): p["uuid"]
+            for p in found["resource_providers"]
+            if p["parent_provider_uuid"] == self.agent.provider_uuid
+        }
+
+    @property
+    def totals(self) -> dict[str, dict[str, int]]:
+        return {
+            name: {c: record["total"] for c, record in self.placement.inventories(uuid).items()}
+            for name, uuid in self.children.items()
+        }
+
+
+ALL = (
+    card_xml(GPU_06, nvidia_11=15, nvidia_12=9),
+    card_xml(GPU_07, nvidia_11=7, nvidia_12=10),
+    mdev_xml(1, GPU_06, "nvidia-11"),
+    mdev_xml(2, GPU_07, "nvidia-11"),
+)
+AT_06 = {"device_addresses": "0000:06:00.0"}
+AT_07 = {"device_addresses": "0000:07:00.0"}
+
+
+@pytest.fixture
+def cards(tmp_path: Path, placement: Rest) -> Cards:
+    node = tmp_path / "node.xml"
+    agent = AgentHost(
+        folder=tmp_path,
+        name=f"cmp-{placements.new_uuid()}",
+        placement_url=placement.server.url,
+        libvirt_uri=f"test://{node}",
+        provider_uuid=placements.new_uuid(),
+    )
+    made = Cards(agent, node, placement)
+    made.has(*ALL)
+    made.enables(nvidia_11={})
+    return made
+
+
+def test_s100_cards_become_providers_and_a_second_audit_writes_nothing(cards, placement):
+    cards.audit()
+    assert cards.totals == {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 8}}
+    children = cards.children
+    assert placement.traits(children[GPU_06]) == {OURS}
+    assert placement.inventories(children[GPU_06])["VGPU"] == {
+        "total": 16,
+        "reserved": 0,
+        "min_unit": 1,
+        "max_unit": 16,
+        "step_size": 1,
+        "allocation_ratio": 1.0,
+    }
+    with placement.watched() as seen:
+        cards.audit()
+    assert [line for line in seen if not line.startswith("GET")] == []
+    assert cards.children == children
+
+
+def test_s101_s102_a_type_for_each_card_and_a_cap_that_takes_one_away(cards):
+    cards.enables(nvidia_11=AT_06, nvidia_12=AT_07)
+    cards.audit()
+    assert cards.totals == {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 10}}
+    cards.enables(nvidia_11={**AT_06, "max_instances": 2}, nvidia_12=AT_07)
+    cards.audit()
+    assert cards.totals == {GPU_07: {"VGPU": 10}}
+
+
+def test_a_class_of_its_own_takes_the_place_of_vgpu(cards):
+    cards.audit()
+    before = cards.children
+    cards.enables(nvidia_11={**AT_06, "mdev_class": "CUSTOM_BIG"}, nvidia_12=AT_07)
+    cards.audit()
+    assert cards.totals == {GPU_06: {"CUSTOM_BIG": 16}, GPU_07: {"VGPU": 10}}
+    assert cards.children == before
+
+
+def test_what_vanishes_or_is_switched_off_keeps_its_provider(cards):
+    cards.audit()
+    cards.has(ALL[1], ALL[3])
+    cards.audit()
+    assert cards.totals == {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 8}}
+    cards.enables()
+    cards.audit()
+    assert cards.totals == {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 8}}
+
+
+def test_a_card_that_has_nothing_left_to_give_stays_while_it_is_used(cards, placement):
+    cards.audit()
+    consumer = placement.allocate({cards.children[GPU_06]: {"VGPU": 1}})
+    cards.has(card_xml(GPU_06, nvidia_11=0), ALL[1])
+    report = cards.audit()
+    assert cards.totals == {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 7}}
+    assert "it is to go, but VGPU has allocations" in {held["why"] for held in report["plan"]["held_back"]}
+    placement.release(consumer)
+    cards.audit()
+    assert cards.totals == {GPU_07: {"VGPU": 7}}
+
+
+def test_s106_vgpu_used_on_the_root_keeps_the_children_back_until_it_is_gone(cards, placement):
+    root = placement.make_provider(cards.agent.name, uuid=cards.agent.provider_uuid)
+    placement.set_inventories(root, {"VGPU": {"total": 24}})
+    placement.set_traits(root, OURS, "COMPUTE_NODE")
+    consumer = placement.allocate({root: {"VGPU": 1}})
+    report = cards.audit()
+    (found,) = [f for f in report["findings"] if f["code"] == "reshape-needed"]
+    assert consumer in found["actual"]
+    assert cards.totals == {}
+    assert {"VGPU", "VCPU", "MEMORY_MB"} <= placement.inventories(root).keys(), "everything else goes out"
+    placement.release(consumer)
+    report = cards.audit()
+    assert [f for f in report["findings"] if f["code"] == "reshape-needed"] == []
+    assert cards.totals == {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 8}}
+    assert "VGPU" not in placement.inventories(root)
+
+
+def test_a_type_that_no_card_has_is_told(cards):
+    cards.enables(nvidia_99={})
+    (found,) = [f for f in cards.audit()["findings"] if f["code"] == "mdev-type-unknown"]
+    assert found["actual"] == "the types there are: nvidia-11, nvidia-12"
+    assert cards.totals == {}
+
+
+class Platform:
+    """A host with these facts, decided on and written by the real reader and writer."""
+
+    def __init__(self, folder: Path, placement: Rest) -> None:
+        self.uuid = placements.new_uuid()
+        self.name = f"host-{self.uuid}"
+        client = client_of(folder, placement.server.url)
+        self.reader, self.writer = TreeReader(client), TreeWriter(client)
+        self.placement = placement
+
+    def audit(self, facts: HostFacts) -> Decision:
+        view = self.reader.view(looking_at(self.uuid, fresh_allocations=True))
+        named = dataclasses.replace(facts, hostname=self.name)
+        world = snapshot(placement=view, libvirt=named, nova=state(nodes=()))
+        decision = decide(world, settings(), Subject(root_uuid=self.uuid, node=self.name), None)
+        self.writer.apply(decision.plan, lambda: False)
+        return decision
+
+    @property
+    def children(self) -> dict[str, str]:
+        found = self.placement.done("GET", f"/resource_providers?in_tree={self.uuid}")["resource_providers"]
+        return {p["name"].removeprefix(f"{self.name}_"): p["uuid"] for p in found if p["uuid"] != self.uuid}
+
+
+@pytest.fixture
+def platform(tmp_path, placement) -> Platform:
+    return Platform(tmp_path, placement)
+
+
+SNP = x86(machine(sev=SEV, launch_security=frozenset({"sev", "sev-snp"})))
+ES = encrypting(sev="Y", sev_es="Y")
+
+
+def test_s103_s104_s105_each_kind_is_a_provider_and_goes_with_its_support(platform, placement):
+    platform.audit(encrypting(sev="Y"))
+    sev = platform.children["amd_sev"]
+    assert placement.inventories(sev) == {
+        CONTEXT: {
+            "total": 16,
+            "reserved": 0,
+            "min_unit": 1,
+            "max_unit": 1,
+            "step_size": 1,
+            "allocation_ratio": 1.0,
+        }
+    }
+    assert placement.traits(sev) == {"HW_CPU_X86_AMD_SEV", OURS}
+    platform.audit(ES)
+    assert placement.inventories(platform.children["amd_sev_es"])[CONTEXT]["total"] == 17
+    platform.audit(encrypting(SNP, sev="Y", sev_es="Y", sev_snp="Y"))
+    assert set(platform.children) == {"amd_sev", "amd_sev_snp"}
+    assert platform.children["amd_sev"] == sev
+    assert platform.audit(encrypting(SNP, sev="Y", sev_es="Y", sev_snp="Y")).plan.writes == ()
+    platform.audit(host(kernel_parameters=kernel(sev="N")))
+    assert platform.children == {}
+
+
+def test_while_libvirt_has_not_answered_the_children_stay(platform):
+    platform.audit(ES)
+    before = platform.children
+    decision = platform.audit(host(kernel_parameters=kernel(sev="Y", sev_es="Y")))
+    assert [f.name for f in decision.tree.frozen_families] == ["memory-encryption"]
+    assert platform.children == before
+
+
+def test_s107_a_context_used_on_the_root_is_told_and_leaves_when_it_is_free(platform, placement):
+    root = placement.make_provider(platform.name, uuid=platform.uuid)
+    placement.set_inventories(root, {CONTEXT: {"total": 16, "max_unit": 1}})
+    placement.set_traits(root, OURS, "COMPUTE_NODE", "HW_CPU_X86_AMD_SEV")
+    consumer = placement.allocate({root: {CONTEXT: 1}})
+    decision = platform.audit(encrypting(sev="Y"))
+    assert [f.resource_class for f in decision.findings if f.code == "reshape-needed"] == [CONTEXT]
+    assert platform.children == {}
+    assert CONTEXT in placement.inventories(root)
+    assert "HW_CPU_X86_AMD_SEV" in placement.traits(root)
+    placement.release(consumer)
+    platform.audit(encrypting(sev="Y"))
+    assert CONTEXT not in placement.inventories(root)
+    assert "HW_CPU_X86_AMD_SEV" not in placement.traits(root)
+    assert placement.traits(platform.children["amd_sev"]) == {"HW_CPU_X86_AMD_SEV", OURS}
+
+
+def test_a_kind_that_goes_while_it_is_used_stays(platform, placement):
+    platform.audit(ES)
+    consumer = placement.allocate({platform.children["amd_sev_es"]: {CONTEXT: 1}})
+    decision = platform.audit(encrypting(sev="Y", sev_es="N"))
+    assert f"it is to go, but {CONTEXT} has allocations" in {held.why for held in decision.plan.held_back}
+    assert set(platform.children) == {"amd_sev", "amd_sev_es"}
+    placement.release(consumer)
+    platform.audit(encrypting(sev="Y", sev_es="N"))
+    assert set(platform.children) == {"amd_sev"}
