@@ -7,10 +7,13 @@ import dataclasses
 import pytest
 
 from agent.model.books import ReserveTerms
+from agent.model.capabilities import SevLimits
 from agent.model.compared import Subject
+from agent.model.devices import Devices
 from agent.model.host import OddDomain
 from agent.model.nova import StateKind
 from agent.model.placement import ROOT
+from agent.model.plan import PutTraits
 from agent.model.settings import UnmanagedPolicy
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, LVM, STATE
 from agent.model.storage import StorageFacts
@@ -22,6 +25,7 @@ from tests.rigs.facts import (
     allocations,
     decided,
     domain,
+    filesystem,
     group,
     host,
     instance,
@@ -36,6 +40,19 @@ from tests.rigs.facts import (
     view,
     volume,
     wanted_root,
+)
+from tests.rigs.nested import (
+    CARDS,
+    GPU_06,
+    below,
+    card,
+    child,
+    encrypting,
+    machine,
+    mdev_type,
+    standing,
+    tree_of,
+    x86,
 )
 
 STRANGER = domain("stranger", vcpus=8, memory_mib=100)
@@ -186,3 +203,68 @@ def test_without_an_identity_there_is_no_tree_and_no_plan():
 def test_an_instance_that_is_expected_here_is_no_stranger_whatever_its_size():
     world = snapshot(nova=state(instance(host=HOST)), libvirt=host(domain(vcpus=40)))
     assert reserves(decided(world))["VCPU"] == 0
+
+
+BOTH = settings(mdev_types=(mdev_type("nvidia-11"),))
+CARDS_AND_SEV = dataclasses.replace(
+    encrypting(sev="Y"), devices=CARDS.devices, hostname=NODE, domains=(domain("stranger", vcpus=8),)
+)
+
+
+def test_s94_nothing_to_offer_is_an_empty_root_without_children():
+    """Totals of 0 are left out, since Placement refuses them."""
+    empty = encrypting(x86(machine(sev=SevLimits(max_guests=0, max_es_guests=0))), sev="Y", sev_es="Y")
+    nothing = dataclasses.replace(
+        empty, cpus=(), memory_mib=0, devices=Devices(mdev_parents=(card(GPU_06, nvidia_11=0),))
+    )
+    tree = tree_of(snapshot(libvirt=nothing, files=filesystem(0)), BOTH)
+    assert [provider.key for provider in tree.providers] == [ROOT]
+    assert tree.root.inventories == ()
+    assert (tree.root.frozen, tree.frozen_families, tree.obsolete) == ((), (), ())
+
+
+def test_the_root_comes_first_and_each_child_below_it():
+    tree = tree_of(snapshot(libvirt=CARDS_AND_SEV), BOTH)
+    assert [provider.name for provider in tree.providers] == [
+        NODE,
+        f"{NODE}_amd_sev",
+        f"{NODE}_pci_0000_06_00_0",
+        f"{NODE}_pci_0000_07_00_0",
+    ]
+    assert {provider.parent_uuid for provider in tree.providers[1:]} == {ROOT_UUID}
+    assert len({provider.uuid for provider in tree.providers}) == 4
+    assert all("OWNER_NOVA" in provider.traits_unwanted for provider in tree.providers)
+
+
+def test_unmanaged_use_is_reserved_on_the_root_and_never_on_a_child():
+    tree = tree_of(snapshot(libvirt=CARDS_AND_SEV), BOTH)
+    assert tree.root.inventory("VCPU").reserved == 2
+    assert {i.reserved for provider in tree.providers[1:] for i in provider.inventories} == {0}
+
+
+def test_a_family_that_cannot_be_told_holds_no_other_back():
+    devices_lost = dataclasses.replace(CARDS_AND_SEV, devices=None, devices_unknown_because="a device vanished")
+    tree = tree_of(snapshot(libvirt=devices_lost), BOTH)
+    assert list(below(tree)) == ["amd_sev"]
+    assert [(f.name, f.why) for f in tree.frozen_families] == [
+        ("mdev", "devices could not be listed: a device vanished")
+    ]
+
+
+def test_without_the_node_s_name_nothing_is_said_of_children():
+    """Theirs begins with it, so one that is there could not be found."""
+    decision = decide(
+        snapshot(libvirt=CARDS_AND_SEV, placement=standing(child(GPU_06, inventory("VGPU", 2)))),
+        BOTH,
+        Subject(root_uuid=ROOT_UUID, node=None),
+        None,
+    )
+    assert [provider.key for provider in decision.tree.providers] == [ROOT]
+    assert decision.tree.obsolete == ()
+
+
+def test_a_takeover_of_nova_s_child_keeps_the_operator_s_traits():
+    theirs = child("amd_sev", traits=frozenset({"OWNER_NOVA", "CUSTOM_RACK_7", "HW_CPU_X86_AMD_SEV"}))
+    decision = decided(snapshot(libvirt=CARDS_AND_SEV, placement=standing(theirs)))
+    (put,) = [w for w in decision.plan.writes if isinstance(w, PutTraits) and w.provider_uuid == theirs.uuid]
+    assert set(put.traits) == {"CUSTOM_OWNER_STOCKTAKE", "CUSTOM_RACK_7", "HW_CPU_X86_AMD_SEV"}
