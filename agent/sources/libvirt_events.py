@@ -44,6 +44,11 @@ EVENTS = (
     ("metadata-change", "VIR_DOMAIN_EVENT_ID_METADATA_CHANGE"),
     ("block-job", "VIR_DOMAIN_EVENT_ID_BLOCK_JOB_2"),
 )
+# A device of the host came or went, or changed.
+DEVICE = "libvirt-event:host-device"
+DEVICE_EVENTS = ("VIR_NODE_DEVICE_EVENT_ID_LIFECYCLE", "VIR_NODE_DEVICE_EVENT_ID_UPDATE")
+# Those that are counted, by libvirt's names. A network or block device comes with every guest that starts.
+COUNTED_DEVICES = ("pci_", "mdev_", "vdpa_")
 
 _TICK_MS = 1000
 # A driver without a close callback is asked now and then whether it still stands.
@@ -64,6 +69,10 @@ class DomainListener(Protocol):
 
     def domain_changed(self, domain_uuid: str) -> None:
         """An event named this domain."""
+        ...
+
+    def device_changed(self, name: str) -> None:
+        """An event named this device of the host."""
         ...
 
     def events_up(self) -> None:
@@ -93,7 +102,13 @@ class _Link:
     def __init__(self, connection: libvirt.virConnect) -> None:
         self.connection = connection
         self.callback_ids: list[int] = []
+        self.device_callback_ids: list[int] = []
         self.closed = threading.Event()
+
+    @property
+    def registered(self) -> int:
+        """How many callbacks this driver took."""
+        return len(self.callback_ids) + len(self.device_callback_ids)
 
 
 class LibvirtEvents:
@@ -187,12 +202,28 @@ class LibvirtEvents:
             with _unless_unsupported():
                 callback = self._callback(f"libvirt-event:{reason}")
                 link.callback_ids.append(link.connection.domainEventRegisterAny(None, event_id, callback, None))
+        self._register_devices(link)
+
+    def _register_devices(self, link: _Link) -> None:
+        for constant in DEVICE_EVENTS:
+            event_id = getattr(libvirt, constant, None)
+            if event_id is None:
+                continue
+            try:
+                number = link.connection.nodeDeviceEventRegisterAny(None, event_id, self._on_device, None)
+            except libvirt.libvirtError as error:
+                # Another daemon may serve the devices: without it they are still listed at every audit.
+                if not libvirt_connection.is_alive(link.connection):
+                    raise
+                LOG.debug("no events of the host's devices", extra={"uri": self._uri, "error": str(error)})
+            else:
+                link.device_callback_ids.append(number)
 
     def _stay_up(self, link: _Link) -> None:
         """From "up" to the connection's end."""
         self._state = LinkState.UP
         self._listener.events_up()
-        LOG.info("libvirt events connected", extra={"uri": self._uri, "events": len(link.callback_ids)})
+        LOG.info("libvirt events connected", extra={"uri": self._uri, "events": link.registered})
         self._tell(CONNECTED)
         # Whoever wakes this says why first, so a wake that is cleared here is seen in the condition.
         while not (self._stopping.is_set() or link.closed.is_set()):
@@ -217,6 +248,17 @@ class LibvirtEvents:
 
         return on_event
 
+    def _on_device(self, _connection: libvirt.virConnect, device: libvirt.virNodeDevice, *_details: object) -> None:
+        try:
+            self._device_event(device.name())
+        except Exception:
+            LOG.exception("libvirt event not taken", extra={"reason": DEVICE})
+
+    def _device_event(self, name: str) -> None:
+        self._listener.device_changed(name)
+        if name.startswith(COUNTED_DEVICES):
+            self._tell(DEVICE)
+
     def _on_close(self, _connection: libvirt.virConnect, _why: int, link: _Link) -> None:
         link.closed.set()
         self._wake.set()
@@ -233,6 +275,9 @@ def _take_down(link: _Link) -> None:
     for callback_id in link.callback_ids:
         with contextlib.suppress(libvirt.libvirtError):
             link.connection.domainEventDeregisterAny(callback_id)
+    for callback_id in link.device_callback_ids:
+        with contextlib.suppress(libvirt.libvirtError):
+            link.connection.nodeDeviceEventDeregisterAny(callback_id)
     with contextlib.suppress(libvirt.libvirtError):
         link.connection.unregisterCloseCallback()
     libvirt_connection.close_quietly(link.connection)

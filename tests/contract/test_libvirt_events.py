@@ -11,8 +11,9 @@ from subprocess import PIPE
 import libvirt
 import pytest
 
+from agent.sources import libvirt_events
 from agent.sources.base import Deadline
-from agent.sources.libvirt_events import CONNECTED, DISCONNECTED, Backoff, LibvirtEvents, LinkState
+from agent.sources.libvirt_events import CONNECTED, DEVICE, DISCONNECTED, Backoff, LibvirtEvents, LinkState
 from agent.sources.libvirt_host import HostPlace, LibvirtHost
 from agent.sources.reader_thread import ReaderThread
 from tests.rigs.domains import domain_xml, node_xml
@@ -26,6 +27,10 @@ LIFECYCLE = "libvirt-event:lifecycle"
 QUICK = Backoff(first_s=0.02, cap_s=0.1)
 LONG_S = 30.0
 
+# The only device that the test driver makes: a virtual host bus adapter.
+ADAPTER = """<device><parent>scsi_host1</parent><capability type='scsi_host'><capability type='fc_host'>
+<wwnn>2000000012341299</wwnn><wwpn>1000000012341299</wwpn></capability></capability></device>"""
+
 
 class Listener:
     """What the event source told its listener."""
@@ -35,6 +40,9 @@ class Listener:
 
     def domain_changed(self, domain_uuid):
         self.told.append(domain_uuid)
+
+    def device_changed(self, name):
+        self.told.append(name)
 
     def events_up(self):
         self.told.append("up")
@@ -98,6 +106,24 @@ class TestInProcess:
         assert capfd.readouterr().err == ""
         (warning,) = [record for record in caplog.records if record.levelname == "WARNING"]
         assert str(path) in warning.error
+
+    def test_a_device_that_comes_and_goes_is_named_and_only_one_that_counts_is_a_reason(self, watch, monkeypatch):
+        _source, reasons, listener = watch("test:///default")
+        seen(reasons, CONNECTED)
+        connection = libvirt.open("test:///default")
+
+        def plug():
+            device = connection.nodeDeviceCreateXML(ADAPTER)
+            name = device.name()
+            device.destroy()
+            until(lambda: listener.told[-2:] == [name, name], LONG_S, f"{name} came and went: {listener.told}")
+
+        plug()
+        assert DEVICE not in reasons
+        monkeypatch.setattr(libvirt_events, "COUNTED_DEVICES", ("scsi_host",))
+        plug()
+        seen(reasons, DEVICE, times=2)
+        connection.close()
 
     def test_nothing_comes_after_stop(self, watch):
         source, reasons, _listener = watch("test:///default")
