@@ -33,7 +33,6 @@ from agent.config.values import (
     ImageOptions,
     LibvirtOptions,
     LvmOptions,
-    PmemOptions,
 )
 from agent.errors import ConfigError
 from agent.model.settings import Role, Settings, UnmanagedPolicy
@@ -161,11 +160,6 @@ def ceph_options_from(loaded: Loaded) -> CephOptions | None:
     )
 
 
-def pmem_options_from(loaded: Loaded) -> PmemOptions:
-    """Whether persistent memory is asked for. Raises ConfigError."""
-    return PmemOptions(enabled=bool(pmem_labels(loaded)))
-
-
 def identity_paths_from(loaded: Loaded) -> IdentityPaths:
     """Folders of every configuration file read, nova's included, in the order to look (spec/reconcile.md 2)."""
     folders = [*map(os.path.dirname, loaded.files), *map(os.path.abspath, loaded.config_dirs)]
@@ -184,7 +178,6 @@ BUILDERS: tuple[Callable[[Loaded], object], ...] = (
     lvm_options_from,
     image_options_from,
     ceph_options_from,
-    pmem_options_from,
     state_options_from,
     identity_paths_from,
 )

@@ -62,13 +62,6 @@ class CephOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PmemOptions:
-    """Whether persistent memory is asked for: only where labels are configured."""
-
-    enabled: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StateOptions:
     """The state source. ``connection`` holds a password, so it is not in the repr; None for NONE."""
 

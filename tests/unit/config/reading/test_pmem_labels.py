@@ -1,6 +1,5 @@
 import pytest
 
-from agent.config.build import pmem_options_from
 from agent.config.reading.pmem_labels import pmem_labels
 from agent.errors import ConfigError
 from agent.model.settings import PmemLabel
@@ -18,13 +17,11 @@ def test_s95_labels_have_their_namespaces(tmp_path):
         PmemLabel(label="4GB", namespaces=("ns_0",)),
         PmemLabel(label="SMALL", namespaces=("ns_1", "ns_2")),
     )
-    assert pmem_options_from(loaded).enabled is True
 
 
 def test_nothing_is_asked_without_labels(tmp_path):
     loaded = loaded_with(tmp_path, "")
     assert pmem_labels(loaded) == ()
-    assert pmem_options_from(loaded).enabled is False
 
 
 @pytest.mark.parametrize(
