@@ -208,10 +208,13 @@ def _served(volumes: tuple[Volume, ...], claimed: Mapping[str, _Owner], split: f
 
 
 def _target(volume: Volume, split: frozenset[str]) -> str | None:
-    """What it serves directly: a hidden part its parent; a thin volume its pool, its origin where the pool is split."""
-    if not volume.hidden and (pool := _pool(volume)) is not None and pool not in split:
-        return pool
-    return None if volume.path in split else _user(volume)
+    """What it serves directly: what it is a part or a snapshot of, else its pool if that is not split."""
+    if volume.path in split:
+        return None
+    if volume.hidden or volume.origin is not None:
+        return _user(volume)
+    pool = _pool(volume)
+    return None if pool in split else pool
 
 
 def _user(volume: Volume) -> str | None:

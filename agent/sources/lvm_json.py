@@ -34,6 +34,7 @@ _MISSING_DEVICE = "[unknown]"
 # Volumes of these types have their extents in the pool. A cache has a pool, too, but the pool serves it.
 _IN_POOL = frozenset({"thin", "vdo"})
 _POOLS = frozenset({"thin-pool", "cache-pool"})
+_CHECKSUMS = frozenset({"integrity", "metadata"})
 _NUMBER = re.compile(r"[0-9]{1,20}")
 _PERCENT = re.compile(r"(100|[0-9]{1,2})(\.[0-9]{1,6})?")
 _AREA = re.compile(r"(?P<device>.+):(?P<first>[0-9]{1,18})-(?P<last>[0-9]{1,18})")
@@ -210,8 +211,12 @@ class _Parents:
             self._users[_bare(link)].add(name)
         if _field(row, "segtype") in _POOLS:
             self._pools.append(name)
-        if "spare" in _field(row, "lv_role").split(","):
+        roles = frozenset(_field(row, "lv_role").split(","))
+        if "spare" in roles:
             self._spares.add(name)
+        if roles >= _CHECKSUMS:
+            # Nothing in lvm2's report says whose checksums they are, but their name, which lvm2 itself gave.
+            self._users[name].add(name.removesuffix("_imeta"))
 
     def of(self, name: str) -> str | None:
         """Its parent; of several that lie on it (pvmove) and of the pools that share the spare, the first by name.

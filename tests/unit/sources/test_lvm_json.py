@@ -98,6 +98,39 @@ def test_each_extent_counts_once_where_it_is() -> None:
     assert {v.name for v in volumes if v.hidden} == {name for name, (_, _, _, parent) in KINDS.items() if parent}
 
 
+def test_checksums_belong_to_the_image_that_they_are_named_after() -> None:
+    image = {"lv_role": "private,raid,image", "lv_parent": "lv", "segtype": "integrity"}
+    rows = (
+        volume_row(segtype="raid1", seg_le_ranges="[lv_rimage_0]:0-0"),
+        volume_row(
+            lv_name="[lv_rimage_0]", seg_le_ranges="[lv_rimage_0_iorig]:0-0", origin="[lv_rimage_0_iorig]", **image
+        ),
+        volume_row(lv_name="[lv_rimage_0_iorig]", seg_le_ranges="/dev/sda:0-1"),
+        volume_row(lv_name="[lv_rimage_0_imeta]", seg_le_ranges="/dev/sda:2-2", lv_role="private,integrity,metadata"),
+    )
+    volumes = {v.name: (v.parent, v.origin) for v in parse_storage(report("lv", *rows), (GROUP,)).volumes}
+    assert volumes == {
+        "lv": (None, None),
+        "lv_rimage_0": ("lv", None),
+        "lv_rimage_0_iorig": ("lv_rimage_0", None),
+        "lv_rimage_0_imeta": ("lv_rimage_0", None),
+    }
+
+
+def test_a_cached_thin_volume_keeps_its_part_beside_a_snapshot_of_it() -> None:
+    rows = (
+        volume_row(lv_name="z", segtype="cache", seg_le_ranges="[z_corig]:0-2", origin="[z_corig]", pool_lv="[fast]"),
+        volume_row(lv_name="[z_corig]", segtype="thin", seg_le_ranges="", pool_lv="tpool"),
+        volume_row(lv_name="a", segtype="thin", seg_le_ranges="", pool_lv="tpool", origin="[z_corig]"),
+        volume_row(lv_name="[fast]"),
+        volume_row(lv_name="tpool", seg_le_ranges=""),
+    )
+    volumes = {v.name: (v.parent, v.origin) for v in parse_storage(report("lv", *rows), (GROUP,)).volumes}
+    assert volumes["z_corig"] == ("z", None)
+    assert volumes["a"] == (None, "z_corig")
+    assert volumes["z"] == (None, None)
+
+
 def thin_report(pool: dict[str, object], *thin: dict[str, object]) -> str:
     """A pool of 3 extents, all on one disk, and thin volumes of 5 extents in it."""
     known = {"lv_name": "tpool", "segtype": "thin-pool", "lv_metadata_size": str(EXTENT), **pool}
