@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -17,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.table import Row, print_table
-from benchmarks.world import world
+from benchmarks.world import Load, world
+from tests.rigs.host import AgentHost
 
 Cost = dict[str, float]
 
@@ -28,11 +30,12 @@ REFERENCE = {100: "CPU 560 ms, wall 2,750 ms, 102 requests"}
 WORDS = {"warm": "quiet", "changed": "changed", "cold": "cold"}
 
 
-def costs(config_file: Path, *arguments: str) -> dict[str, list[Cost]]:
+def costs(host: AgentHost, *arguments: str) -> dict[str, list[Cost]]:
     """Costs of the audits by kind."""
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.audit_loop", "--config-file", str(config_file), *arguments],
+        [sys.executable, "-m", "benchmarks.audit_loop", "--config-file", str(host.config_file), *arguments],
         cwd=Path(__file__).parents[1],
+        env={**os.environ, **host.environment},
         capture_output=True,
         check=False,
     )
@@ -42,19 +45,24 @@ def costs(config_file: Path, *arguments: str) -> dict[str, list[Cost]]:
     return found
 
 
-def rows(guests: int, found: dict[str, list[Cost]]) -> list[Row]:
+def rows(load: Load, found: dict[str, list[Cost]]) -> list[Row]:
     """Two lines a kind of audit: CPU against its budget, and what belongs beside it."""
     table = []
     for kind, word in WORDS.items():
-        budget, name = BUDGET_MS.get((guests, kind)), f"{guests} guests, {word}"
+        budget, name = BUDGET_MS.get((load.guests, kind)), f"{_named(load)}, {word}"
         cpu, wall, requests = (_of(found[kind], key) for key in ("cpu_ms", "wall_ms", "requests"))
         spread = f"{statistics.median(cpu):.1f} ms ({min(cpu):.1f}–{max(cpu):.1f}, mean {statistics.mean(cpu):.1f})"
         met = None if budget is None else statistics.median(cpu) <= budget
-        said = REFERENCE.get(guests, "") if kind == "warm" else ""
+        said = REFERENCE.get(load.guests, "") if kind == "warm" else ""
         table.append(Row(f"{name}: CPU, median", spread, "" if budget is None else f"≤ {budget} ms", said, met))
         table.append(Row(f"{name}: wall, median", f"{statistics.median(wall):.1f} ms"))
         table.append(_requests(kind, name, requests))
     return table
+
+
+def _named(load: Load) -> str:
+    more = [f"{load.volumes} volumes"] * bool(load.volumes) + [f"{load.functions} PCI functions"] * bool(load.functions)
+    return ", ".join([f"{load.guests} guests", *more])
 
 
 def _requests(kind: str, name: str, requests: list[float]) -> Row:
@@ -73,6 +81,8 @@ def main() -> int:
     """Print the table; 1 where a budget is missed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.audit", description="Cost of one audit")
     parser.add_argument("--guests", type=int, action="append", help="default: 10, 100 and 1000")
+    parser.add_argument("--volumes", type=int, default=0, help="logical volumes in volume groups on loop devices; root")
+    parser.add_argument("--functions", type=int, default=0, help="PCI functions, reported in Placement")
     parser.add_argument("--source", choices=("sql", "none"), default="sql")
     parser.add_argument("--audits", type=int, default=50)
     parser.add_argument("--profile", help="write cProfile figures of the quiet audits to this file")
@@ -81,8 +91,9 @@ def main() -> int:
     arguments += ["--profile", str(Path(options.profile).resolve())] if options.profile else []
     table: list[Row] = []
     for guests in options.guests or (10, 100, 1000):
-        with world(guests, options.source) as made:
-            table += rows(guests, costs(made.host.config_file, *arguments))
+        load = Load(guests=guests, volumes=options.volumes, functions=options.functions)
+        with world(load, options.source) as made:
+            table += rows(load, costs(made.host, *arguments))
     return print_table(f"One audit, state source {options.source}, median of {options.audits}", table)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.table import Row, print_table
-from benchmarks.world import world
+from benchmarks.world import Load, world
 from tests.rigs.host import Daemon
 
 BUDGET_MIB = {"none": 65, "sql": 80}
@@ -51,7 +51,7 @@ def audits(daemon: Daemon, number: int) -> None:
 
 def measured(source: str, guests: int, number: int) -> Memory:
     """The daemon's memory with that state source."""
-    with world(guests, source) as made, made.host.daemon() as daemon:
+    with world(Load(guests=guests), source) as made, made.host.daemon() as daemon:
         daemon.first_audit()
         audits(daemon, EARLY - 1)
         early_mib, early_cpu = rss_mib(daemon.process.pid), cpu_ms(daemon.process.pid)

@@ -15,7 +15,7 @@ import time
 import libvirt
 
 from benchmarks.table import Row, print_table
-from benchmarks.world import World, shared_node, world
+from benchmarks.world import Load, World, shared_node, world
 from tests.rigs.domains import domain_xml
 
 START_S = 2.0
@@ -71,7 +71,7 @@ def fresh_starts(runs: int) -> list[float]:
 def restarts(runs: int, guests: int) -> list[float]:
     """Starts on a host with guests, whose inventory was changed meanwhile."""
     found = []
-    with world(guests) as made:
+    with world(Load(guests=guests)) as made:
         inventories = made.placement.inventories(made.host.provider_uuid)
         for _ in range(runs):
             writes = Writes(made)

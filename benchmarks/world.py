@@ -1,5 +1,8 @@
 """A compute host to measure on: a private libvirtd, a real Placement, a cell database, and N guests in all three books.
 
+Beside them, where asked for, volumes in volume groups on loop devices (which needs
+root), and PCI functions: virtual ones on as few physical ones as hold them.
+
 Guests look like nova's: metadata, a CPU model with its features, disk, interface and
 the usual devices, so that their XML has the usual size (5 KB). libvirt's test driver keeps them; it is behind
 a real libvirtd and its socket, and nothing runs in them.
@@ -8,18 +11,23 @@ a real libvirtd and its socket, and nothing runs in them.
 from __future__ import annotations
 
 import contextlib
+import json
 import tempfile
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.demo.volume_group import VolumeGroupRig
 from agent.model.nova import Flavor
 from tests.rigs import placement as placements
 from tests.rigs.domains import domain_xml, file_disk, node_xml, nova_metadata
 from tests.rigs.facts import uuid as uuid_of
 from tests.rigs.host import AgentHost
 from tests.rigs.libvirtd import PrivateLibvirtd, private_libvirtd
+from tests.rigs.lvm import lay_out, view
+from tests.rigs.lvm_layouts import Volumes, linear
+from tests.rigs.node_devices import functions_xml
 from tests.rigs.placement import Rest
 
 FLAVOR = Flavor(id=1, name="m1.small", vcpus=2, memory_mib=2048, root_gib=1, ephemeral_gib=0, swap_mib=0)
@@ -29,6 +37,11 @@ MEMORY_MIB_PER_GUEST = 4096
 #: The disk of a build machine is small, and its size is not what is measured.
 DISK_RATIO = 1000
 ALLOCATIONS_PER_REQUEST = 100
+#: lvm2 keeps a group's metadata in 1 MiB, which must hold it twice.
+VOLUMES_PER_GROUP = 500
+GROUP_BYTES = 4 << 30
+FUNCTIONS_PER_PF = 63
+VF_IDS = "8086:1515"
 
 CPU = (
     "<features><acpi/><apic/><pae/></features>"
@@ -45,6 +58,15 @@ DEVICES = (
     "<video><model type='virtio'/></video>",
     "<memballoon model='virtio'/>",
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What the host carries. ``functions`` counts physical and virtual ones."""
+
+    guests: int
+    volumes: int = 0
+    functions: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,20 +105,66 @@ def guest_xml(name: str) -> str:
 
 
 @contextlib.contextmanager
-def world(guests: int, source: str = "sql") -> Iterator[World]:
-    """A host with so many guests, all of them known to the cloud and recorded; its inventory is published."""
-    names = [guest_name(number) for number in range(guests)]
+def world(load: Load, source: str = "sql") -> Iterator[World]:
+    """A host with so much on it, all of it known to the cloud and recorded; its inventory is published."""
+    names = [guest_name(number) for number in range(load.guests)]
     node = node_xml(
-        cpus=max(8, guests * CPUS_PER_GUEST),
-        memory_mib=max(8192, guests * MEMORY_MIB_PER_GUEST),
-        domains=[guest_xml(name) for name in names],
+        cpus=max(8, load.guests * CPUS_PER_GUEST),
+        memory_mib=max(8192, load.guests * MEMORY_MIB_PER_GUEST),
+        domains=[*(guest_xml(name) for name in names), *function_xmls(load.functions)],
     )
-    with _around(node, source) as made:
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="stocktake-bench-lvm-")))
+        groups = _groups(stack, folder, load.volumes, names)
+        made = stack.enter_context(_around(node, source))
+        made.host.environment.update(view(folder, *groups).environment if groups else {})
+        made.host.configure(_options(groups, load.functions))
         engine = made.host.make_cell(*(made.host.instance(name, flavor=FLAVOR) for name in names))
         engine.dispose()
         made.host.agent("--once", timeout_s=300)
         _allocate(made, names)
         yield made
+
+
+def function_xmls(count: int) -> list[str]:
+    """So many PCI functions."""
+    devices: list[str] = []
+    bus = 0x20
+    while len(devices) < count:
+        virtual = min(FUNCTIONS_PER_PF, count - len(devices) - 1)
+        addresses = [f"0000:{bus:02x}:{1 + number // 8:02x}.{number % 8}" for number in range(virtual)]
+        devices += functions_xml(f"0000:{bus:02x}:00.0", addresses, vf_ids=VF_IDS)
+        bus += 1
+    return devices
+
+
+def _options(groups: list[VolumeGroupRig], functions: int) -> dict[str, dict[str, object]]:
+    options: dict[str, dict[str, object]] = {}
+    if groups:
+        options["libvirt"] = {"images_type": "lvm", "images_volume_group": groups[0].name}
+        options["lvm"] = {"volume_groups": ",".join(group.name for group in groups)}
+    if functions:
+        vendor, product = VF_IDS.split(":")
+        spec = {"vendor_id": vendor, "product_id": product}
+        options["pci"] = {"device_spec": json.dumps(spec), "report_in_placement": True}
+    return options
+
+
+def _groups(stack: contextlib.ExitStack, folder: Path, volumes: int, names: list[str]) -> list[VolumeGroupRig]:
+    """Groups with that many volumes of one extent: the guests' disks first, then those of nobody."""
+    wanted = [f"{uuid_of(name)}_disk" for name in names][:volumes]
+    wanted += [f"by-hand-{number}" for number in range(volumes - len(wanted))]
+    groups = []
+    for first in range(0, volumes, VOLUMES_PER_GROUP):
+        rig = VolumeGroupRig(folder=folder, name=f"bench{first // VOLUMES_PER_GROUP}", size_bytes=GROUP_BYTES)
+        stack.callback(rig.close)
+        rig.create()
+        laid = Volumes()
+        for number, name in enumerate(wanted[first : first + VOLUMES_PER_GROUP]):
+            laid.add(name, *linear((number, 1)))
+        lay_out(rig, laid)
+        groups.append(rig)
+    return groups
 
 
 @contextlib.contextmanager

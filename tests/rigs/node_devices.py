@@ -1,0 +1,36 @@
+"""PCI functions as libvirt's node devices, for the test driver's XML file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def parts(address: str) -> list[int]:
+    """Domain, bus, slot, function."""
+    domain, bus, rest = address.split(":")
+    return [int(part, 16) for part in (domain, bus, *rest.split("."))]
+
+
+def address_xml(address: str) -> str:
+    """An ``<address>``: its parts in hexadecimal."""
+    domain, bus, slot, function = parts(address)
+    return f"<address domain='{domain:#06x}' bus='{bus:#04x}' slot='{slot:#04x}' function='{function:#x}'/>"
+
+
+def device_xml(address: str, ids: str, more: str = "") -> str:
+    """A node device as libvirt prints it: the parts of its own address in decimal. ``ids`` are vendor:product."""
+    vendor, product = ids.split(":")
+    numbers = zip(("domain", "bus", "slot", "function"), parts(address), strict=True)
+    return (
+        f"<device><name>pci_{address.replace(':', '_').replace('.', '_')}</name><parent>computer</parent>"
+        f"<capability type='pci'>{''.join(f'<{name}>{number}</{name}>' for name, number in numbers)}"
+        f"<product id='0x{product}'/><vendor id='0x{vendor}'/>{more}</capability></device>"
+    )
+
+
+def functions_xml(pf: str, virtual: Sequence[str], ids: str = "8086:1563", vf_ids: str = "8086:1515") -> list[str]:
+    """A physical function and its virtual ones."""
+    made = "".join(map(address_xml, virtual))
+    own = device_xml(pf, ids, f"<capability type='virt_functions' maxCount='64'>{made}</capability>")
+    parent = f"<capability type='phys_function'>{address_xml(pf)}</capability>"
+    return [own, *(device_xml(address, vf_ids, parent) for address in virtual)]
