@@ -8,14 +8,15 @@ from the devices only, so it freezes that provider and not the host.
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from agent.model.device_match import ANY, Match, matched
 from agent.model.device_spec import DeviceSpec
 from agent.model.devices import PciDevice, PciKind
 from agent.model.host import HostFacts
-from agent.nested.pci_devices import ANY, Match, matched
 from agent.nested.pci_names import class_of, traits_of
 
 PARENTS = frozenset({PciKind.PCI, PciKind.PF})
@@ -26,20 +27,21 @@ _QEMU_FOR_MIGRATION = 8_002_002
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """What is counted on the provider of one address."""
+    """What is counted on the provider of one address.
+
+    ``classes`` are its devices', sorted, ``trait_sets`` those that its devices
+    have: more than one of either contradict each other.
+    """
 
     address: str
     matches: tuple[Match, ...]
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """Resource classes of its devices, sorted; more than one contradict each other."""
-        return tuple(sorted({class_of(m.spec, m.device.vendor_id, m.device.product_id) for m in self.matches}))
+    classes: tuple[str, ...]
+    trait_sets: frozenset[frozenset[str]]
 
     @property
     def traits(self) -> frozenset[str]:
-        """Traits of its first device: all have the same where nothing is in conflict."""
-        return traits_of(self.matches[0].spec)
+        """Its traits, where nothing contradicts them; else all that any device has."""
+        return frozenset().union(*self.trait_sets)
 
     @property
     def specs(self) -> tuple[str, ...]:
@@ -72,36 +74,56 @@ class Conflict:
     devices: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """All that is reported in Placement: offers in order of address, and virtual functions without a known parent."""
+
+    offers: tuple[Offer, ...]
+    lonely: tuple[Match, ...]
+
+
 def offers(devices: Iterable[PciDevice], specs: Sequence[DeviceSpec]) -> Mapping[str, Offer]:
     """By address of the provider, in order of address. Virtual functions without a known parent are in none."""
+    return {offer.address: offer for offer in _survey(tuple(devices), tuple(specs)).offers}
+
+
+# As in device_match: asked for by the family and its findings in each audit, about the same devices.
+@functools.lru_cache(maxsize=4)
+def _survey(devices: tuple[PciDevice, ...], specs: tuple[DeviceSpec, ...]) -> Survey:
     grouped: dict[str, list[Match]] = defaultdict(list)
-    for match in _reported(devices, specs):
-        if (place := _place(match)) is not None:
-            grouped[place].append(match)
-    return {address: Offer(address=address, matches=tuple(grouped[address])) for address in sorted(grouped)}
+    lonely: list[Match] = []
+    for match in matched(devices, specs):
+        if match.spec.tag("physical_network"):
+            continue
+        place = match.device.address if match.device.kind in PARENTS else match.device.parent_address
+        (lonely if place is None else grouped[place]).append(match)
+    return Survey(offers=tuple(_offer(address, grouped[address]) for address in sorted(grouped)), lonely=tuple(lonely))
+
+
+def _offer(address: str, matches: Sequence[Match]) -> Offer:
+    # A device has hundreds of virtual functions of one kind: names are made once for each kind.
+    kinds = dict.fromkeys((m.spec, m.device.vendor_id, m.device.product_id) for m in matches)
+    return Offer(
+        address=address,
+        matches=tuple(matches),
+        classes=tuple(sorted({class_of(*kind) for kind in kinds})),
+        trait_sets=frozenset(traits_of(spec) for spec, _, _ in kinds),
+    )
 
 
 def conflicts(host: HostFacts, specs: Sequence[DeviceSpec]) -> tuple[Conflict, ...]:
     """Contradictions between specs and devices, sorted by address."""
     devices = host.devices.pci if host.devices else ()
+    survey = _survey(devices, tuple(specs))
     found = [
         _conflict(offer.address, reason, matches)
-        for offer in offers(devices, specs).values()
+        for offer in survey.offers
         for reason, matches in _contradictions(offer, host)
     ]
-    lonely = [match for match in _reported(devices, specs) if _place(match) is None]
-    if lonely:
-        found.append(_conflict(None, "a virtual function whose physical function libvirt does not name", lonely))
+    if survey.lonely:
+        found.append(_conflict(None, "a virtual function whose physical function libvirt does not name", survey.lonely))
     found.extend(_remote_parents(devices, specs))
     return tuple(sorted(found, key=lambda conflict: (conflict.address or "", conflict.reason)))
-
-
-def _reported(devices: Iterable[PciDevice], specs: Sequence[DeviceSpec]) -> list[Match]:
-    return [match for match in matched(devices, specs) if not match.spec.tag("physical_network")]
-
-
-def _place(match: Match) -> str | None:
-    return match.device.address if match.device.kind in PARENTS else match.device.parent_address
 
 
 def _contradictions(offer: Offer, host: HostFacts) -> Iterable[tuple[str, Sequence[Match]]]:
@@ -110,7 +132,7 @@ def _contradictions(offer: Offer, host: HostFacts) -> Iterable[tuple[str, Sequen
         yield "a physical function and its virtual functions are both handed out", offer.matches
     elif len(offer.classes) > 1:
         yield f"virtual functions of one device differ in resource class: {', '.join(offer.classes)}", offer.matches
-    elif len({traits_of(match.spec) for match in offer.matches}) > 1:
+    elif len(offer.trait_sets) > 1:
         yield "virtual functions of one device differ in traits", offer.matches
     if once := [match for match in children if "one_time_use" in dict(match.spec.tags)]:
         yield "one_time_use is set, whatever to, on a virtual function", once

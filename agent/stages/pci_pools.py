@@ -12,9 +12,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from agent.model.device_match import Match, matched
 from agent.model.device_spec import DeviceSpec
 from agent.model.devices import PciDevice, PciKind
-from agent.nested.pci_devices import Match, matched
 from agent.nested.pci_offers import PARENTS
 
 _NOT_OF_A_POOL = frozenset({"resource_class", "traits", "rp_uuid", "rp_uuids"})

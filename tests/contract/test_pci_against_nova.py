@@ -15,9 +15,9 @@ import pytest
 
 from agent.config.device_spec import parse_device_specs
 from agent.config.pci_reporting import placement_problems
+from agent.model.device_match import matched
 from agent.model.device_spec import PciSettings
 from agent.model.devices import PciDevice, PciKind
-from agent.nested.pci_devices import matched
 from agent.nested.pci_offers import conflicts, offers
 from agent.stages.pci_pools import pool_document, pools
 from tests.rigs.nova_env import nova_python
