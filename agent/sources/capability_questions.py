@@ -68,7 +68,7 @@ def models_to_ask(arch: str, choice: GuestChoice) -> tuple[str, ...]:
     if choice.cpu_mode == "custom":
         return choice.cpu_models or (("max",) if arch == "aarch64" else ())
     if choice.cpu_mode == "none":
-        return choice.cpu_models or tuple(filter(None, (_DEFAULT_MODELS.get(arch),)))
+        return tuple(filter(None, (_DEFAULT_MODELS.get(arch),)))
     return ()
 
 

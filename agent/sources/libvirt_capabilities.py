@@ -33,6 +33,10 @@ VERSION = "hypervisor version"
 
 # It would read the file of a test:///path again, 1 s for 1000 guests, to say that it has no such call.
 _WITHOUT_DOMAIN_CAPABILITIES = frozenset({"TEST"})
+# The answers to an architecture, machine or domain type that the emulator does not have (KVM of a foreign CPU).
+# Any other error may be gone tomorrow, such as a QEMU that cannot be started, so it is no "does not have".
+_CANNOT_RUN = frozenset({libvirt.VIR_ERR_INVALID_ARG, libvirt.VIR_ERR_CONFIG_UNSUPPORTED})
+_DENIED = frozenset({libvirt.VIR_ERR_OPERATION_DENIED, libvirt.VIR_ERR_ACCESS_DENIED, libvirt.VIR_ERR_AUTH_FAILED})
 
 T = TypeVar("T")
 
@@ -172,23 +176,35 @@ def _domain(kinds: tuple[Guest, ...], asker: Asker, missing: _Missing) -> tuple[
 def _asked(
     connection: libvirt.virConnect, questions: tuple[MachineQuestion, ...], virt_type: str, missing: _Missing
 ) -> tuple[DomainCapabilities, ...] | None:
-    """The answers, sorted; None where the driver has no such call. A question that is refused has no answer."""
+    """The answers, sorted; None where the driver has no such call, or we no right to it."""
     answers = []
     for question in questions:
-        arguments = (question.emulator, question.arch, question.machine, virt_type, 0)
         try:
-            xml = connection.getDomainCapabilities(*arguments)
+            answer = _answer(connection, question, virt_type)
         except libvirt.libvirtError as error:
             if libvirt_connection.says_lost(error):
                 raise
             if libvirt_connection.is_unsupported(error):
                 return None
-            continue
-        part = f"{DOMAIN} of {question.arch} {question.machine or 'default machine'}"
-        answer = missing.ask(part, functools.partial(parse_domain_capabilities, xml, question.names))
-        if answer is not None:
+            if error.get_error_code() in _DENIED:
+                missing.add(DOMAIN, _reason(error))
+                return None
+            if error.get_error_code() not in _CANNOT_RUN:
+                missing.add(_machine_part(question), _reason(error))
+        except SourceError as error:
+            missing.add(_machine_part(question), _reason(error))
+        else:
             answers.append(answer)
     return tuple(sorted(answers, key=lambda one: (one.arch, one.machines)))
+
+
+def _answer(connection: libvirt.virConnect, question: MachineQuestion, virt_type: str) -> DomainCapabilities:
+    xml = connection.getDomainCapabilities(question.emulator, question.arch, question.machine, virt_type, 0)
+    return parse_domain_capabilities(xml, question.names)
+
+
+def _machine_part(question: MachineQuestion) -> str:
+    return f"{DOMAIN} of {question.arch} {question.machine or 'default machine'}"
 
 
 def _reason(error: Exception) -> str:

@@ -1,0 +1,216 @@
+"""What the host and its emulators can do, against libvirt itself and what virsh says of the same host."""
+
+import os
+import re
+import shutil
+import subprocess
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import libvirt
+import pytest
+
+from agent.model.capabilities import Capabilities, HostCpu, MissingPart
+from agent.sources.base import Deadline
+from agent.sources.capabilities_xml import capabilities_document
+from agent.sources.capability_questions import GuestChoice
+from agent.sources.libvirt_capabilities import Asker, read_capabilities
+from agent.sources.libvirt_host import HostPlace, LibvirtHost
+from agent.sources.reader_thread import ReaderThread
+from tests.rigs.domains import node_xml
+from tests.rigs.libvirt_documents import document
+from tests.rigs.libvirtd import libvirtd_program, system_libvirtd
+
+needs_libvirtd = pytest.mark.skipif(libvirtd_program() is None, reason="libvirtd is not installed")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: qemu:///system")
+needs_virsh = pytest.mark.skipif(shutil.which("virsh") is None, reason="virsh is not installed")
+
+READ_ONLY_SOCKET = Path("/var/run/libvirt/libvirt-sock-ro")
+LONG_S = 60.0
+
+
+def capabilities_of(uri, **choice):
+    """What a host source reads of that libvirt."""
+    readers = ReaderThread("libvirt"), ReaderThread("libvirt-capabilities")
+    place = HostPlace(uri=uri, host="node-a", guests=GuestChoice(**choice), capabilities_wait_s=LONG_S)
+    source = LibvirtHost(place, *readers)
+    try:
+        return source.read(Deadline.after(LONG_S)).capabilities
+    finally:
+        source.close()
+        for reader in readers:
+            reader.stop()
+
+
+def virsh(*arguments, uri, may_fail=False):
+    """What virsh prints, or None where it is refused."""
+    done = subprocess.run(
+        ["virsh", "-q", "-c", uri, *arguments], capture_output=True, text=True, timeout=LONG_S, check=not may_fail
+    )
+    return done.stdout if done.returncode == 0 else None
+
+
+class TestTestDriver:
+    """It has no model and no feature, and no domain capabilities at all."""
+
+    def test_a_driver_without_the_call_has_none_and_misses_nothing(self):
+        found = capabilities_of("test:///default")
+        assert (found.domain, found.missing) == (None, ())
+        assert found.host_cpu == HostCpu(arch="i686")
+        assert [(guest.arch, guest.os_type, guest.domain_types) for guest in found.guests] == [
+            ("i686", "hvm", ("test",)),
+            ("i686", "xen", ("test",)),
+        ]
+
+    def test_a_models_features_are_asked_for_by_any_spelling_and_one_unknown_is_told(self):
+        found = capabilities_of("test:///default", cpu_mode="custom", cpu_models=("qemu32", "PENTIUM3", "no-such"))
+        features = dict(found.model_features)
+        assert features.keys() == {"qemu32", "PENTIUM3"}
+        assert {"sse", "mmx"} <= features["PENTIUM3"]
+        assert "sse2" in features["qemu32"] - features["PENTIUM3"]
+        (part,) = found.missing
+        assert part.part == "features of CPU model no-such"
+        assert "no-such" in part.why
+
+    def test_the_same_from_a_file(self, tmp_path):
+        path = tmp_path / "node.xml"
+        path.write_text(node_xml(cpus=2, memory_mib=1024))
+        found = capabilities_of(f"test://{path}", cpu_mode="none")
+        assert [model for model, _ in found.model_features] == ["qemu32"]
+
+    @pytest.mark.parametrize(
+        ("old", "new", "part", "why"),
+        [
+            ("<arch>x86_64</arch>", "", "host CPU", "no <arch>"),
+            ("cores='2'", "cores='two'", "host CPU", "'two'"),
+            ("<os_type>hvm</os_type>", "", "guests", "no <os_type>"),
+            ("<model>EPYC-Milan</model>", "<model>no-such</model>", "host CPU features", "no-such"),
+        ],
+    )
+    def test_a_part_that_makes_no_sense_is_missing_and_the_rest_stands(self, old, new, part, why):
+        text = document("capabilities", "x86_64_two_sockets")
+        assert old in text
+        found = asked(text.replace(old, new))
+        assert [missing.part for missing in found.missing] == [part]
+        assert why in found.missing[0].why
+        assert (found.guests == ()) == (part == "guests")
+        assert (found.host_cpu.features is None) == (part != "guests")
+
+    def test_features_are_those_of_the_model_and_the_hosts_own(self):
+        found = asked(document("capabilities", "x86_64_two_sockets"))
+        assert found.missing == ()
+        assert {"ht", "svm", "avx2", "sha-ni"} <= found.host_cpu.features
+
+    def test_an_arm_host_has_what_its_document_lists(self):
+        assert asked(document("capabilities", "aarch64")).host_cpu.features == {"fp", "asimd", "aes"}
+
+
+def asked(text) -> Capabilities:
+    """What is read of a document that came from elsewhere, with the test driver's answers to the questions."""
+    connection = libvirt.openReadOnly("test:///default")
+    try:
+        asker = Asker(connection=connection, driver="TEST", uri="test:///default", choice=GuestChoice())
+        return read_capabilities(capabilities_document(text), asker)
+    finally:
+        connection.close()
+
+
+@pytest.fixture(scope="module")
+def system():
+    with system_libvirtd() as running:
+        yield running
+
+
+@pytest.mark.root
+@needs_root
+@needs_libvirtd
+@needs_virsh
+@pytest.mark.xdist_group("qemu-system")
+class TestSystemLibvirtd:
+    def test_the_hosts_features_are_those_that_virsh_computes(self, system, tmp_path):
+        cpu = capabilities_of(system.uri).host_cpu
+        path = tmp_path / "capabilities.xml"
+        path.write_text(virsh("capabilities", uri=system.uri))
+        expanded = ET.fromstring(virsh("cpu-baseline", str(path), "--features", uri=system.uri))
+        assert cpu.features == {feature.get("name") for feature in expanded.findall("feature[@policy='require']")}
+        assert cpu.arch == os.uname().machine
+        assert f"<model>{cpu.model}</model>" in path.read_text()
+
+    @pytest.mark.parametrize("virt_type", ["qemu", "kvm"])
+    def test_every_machine_type_offers_what_virsh_lists_for_it(self, system, virt_type):
+        found = capabilities_of(system.uri, virt_type=virt_type)
+        assert found.missing == ()
+        listed = ET.fromstring(virsh("capabilities", uri=system.uri))
+        expected = {}
+        for arch in listed.findall("guest/arch"):
+            name = arch.get("name")
+            for machine in {element.text for element in arch.iter("machine") if element.get("canonical")}:
+                asked_for = ("--virttype", virt_type, "--arch", name, "--machine", machine)
+                text = virsh("domcapabilities", *asked_for, uri=system.uri, may_fail=True)
+                if text is not None:
+                    expected[name, machine] = ET.fromstring(text)
+        assert expected or virt_type == "kvm"
+        assert {(one.arch, name) for one in found.domain for name in one.machines} >= expected.keys()
+        for (arch, machine), text in expected.items():
+            (one,) = [one for one in found.of_arch(arch) if machine in one.machines]
+            assert one.domain_type == virt_type
+            assert one.buses == {value.text for value in text.findall(".//enum[@name='bus']/value")}
+            assert one.video_models == {value.text for value in text.findall(".//enum[@name='modelType']/value")}
+            assert text.findtext("machine") in one.machines
+
+    def test_an_emulator_that_cannot_run_the_domain_type_has_no_answer_and_misses_nothing(self, system):
+        found = capabilities_of(system.uri, virt_type="xen")
+        assert (found.domain, found.missing) == ((), ())
+
+    def test_a_machine_type_that_there_is_not_leaves_the_others(self, system):
+        found = capabilities_of(system.uri, virt_type="qemu", machine_types=(("x86_64", "no-such"),))
+        assert {name for one in found.of_arch("x86_64") for name in one.machines} >= {"pc", "q35"}
+        assert found.missing == ()
+
+    def test_without_the_right_to_write_they_are_missing_and_not_none(self, system):
+        found = capabilities_of(f"qemu+unix:///system?socket={READ_ONLY_SOCKET}", virt_type="qemu")
+        assert found.domain is None
+        (part,) = found.missing
+        assert part.part == "domain capabilities"
+        assert "read only" in part.why
+        assert found.host_cpu == capabilities_of(system.uri, virt_type="qemu").host_cpu
+
+    def test_without_a_read_write_connection_they_are_missing_and_the_reason_is_told(self, system):
+        connection = libvirt.openReadOnly(system.uri)
+        uri = "qemu+unix:///system?socket=/nowhere/sock"
+        asker = Asker(connection=connection, driver="QEMU", uri=uri, choice=GuestChoice())
+        found = read_capabilities(capabilities_document(connection.getCapabilities()), asker)
+        connection.close()
+        assert found.domain is None
+        (part,) = found.missing
+        assert re.match(r"no read-write connection, which this call needs: .*/nowhere/sock", part.why)
+
+    def test_an_emulator_that_cannot_be_started_is_missing_and_not_absent(self, system):
+        text = re.sub(
+            r"<emulator>.*?</emulator>", "<emulator>/nowhere/qemu</emulator>", virsh("capabilities", uri=system.uri)
+        )
+        connection = libvirt.openReadOnly(system.uri)
+        asker = Asker(connection=connection, driver="QEMU", uri=system.uri, choice=GuestChoice(virt_type="qemu"))
+        found = read_capabilities(capabilities_document(text), asker)
+        connection.close()
+        assert found.domain == ()
+        assert (
+            MissingPart(
+                part="domain capabilities of x86_64 pc",
+                why="Cannot check QEMU binary /nowhere/qemu: No such file or directory",
+            )
+            in found.missing
+        )
+
+    def test_cpu_mode_none_asks_for_the_emulators_own_model(self, system):
+        found = capabilities_of(system.uri, virt_type="qemu", cpu_mode="none")
+        ((model, features),) = found.model_features
+        assert model == "qemu64"
+        assert {"sse2", "cx16"} <= features
+        assert "avx" not in features
+
+    def test_models_in_any_case_and_of_both_vendors(self, system):
+        found = capabilities_of(system.uri, virt_type="qemu", cpu_mode="custom", cpu_models=("epyc", "haswell"))
+        features = dict(found.model_features)
+        assert "sse4a" in features["epyc"] - features["haswell"]
+        assert found.missing == ()
