@@ -41,6 +41,7 @@ ALLOCATIONS_PER_REQUEST = 100
 VOLUMES_PER_GROUP = 500
 GROUP_BYTES = 4 << 30
 FUNCTIONS_PER_PF = 63
+GUEST_DISKS = ("disk", "disk.swap", "disk.eph0", "disk.config")
 VF_IDS = "8086:1515"
 
 CPU = (
@@ -151,9 +152,10 @@ def _options(groups: list[VolumeGroupRig], functions: int) -> dict[str, dict[str
 
 
 def _groups(stack: contextlib.ExitStack, folder: Path, volumes: int, names: list[str]) -> list[VolumeGroupRig]:
-    """Groups with that many volumes of one extent: the guests' disks first, then those of nobody."""
-    wanted = [f"{uuid_of(name)}_disk" for name in names][:volumes]
-    wanted += [f"by-hand-{number}" for number in range(volumes - len(wanted))]
+    """Groups with that many volumes of one extent: guests' disks, and one in a hundred of nobody."""
+    disks = [f"{uuid_of(name)}_{disk}" for disk in GUEST_DISKS for name in names]
+    by_hand = max(volumes // 100, volumes - len(disks))
+    wanted = [*disks[: volumes - by_hand], *(f"by-hand-{number}" for number in range(by_hand))]
     groups = []
     for first in range(0, volumes, VOLUMES_PER_GROUP):
         rig = VolumeGroupRig(folder=folder, name=f"bench{first // VOLUMES_PER_GROUP}", size_bytes=GROUP_BYTES)

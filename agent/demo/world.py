@@ -108,6 +108,8 @@ def _configure(world: World, host: HostCast) -> None:
 host = {host.name}
 state_path = {folder}
 cpu_allocation_ratio = {host.cpu_ratio}
+[compute]
+provider_config_location = {folder}/provider_config
 [libvirt]
 connection_uri = test://{urllib.parse.quote(str(folder))}/node.xml
 images_type = lvm

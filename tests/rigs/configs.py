@@ -55,6 +55,9 @@ ALONE = """\
 [agent]
 nova_conf =
 
+[compute]
+provider_config_location = /nonexistent
+
 [state]
 source = none
 

@@ -102,6 +102,7 @@ class AgentHost:
                 "state_dir": self.folder / "state",
                 "run_dir": self.folder / "run",
             },
+            "compute": {"provider_config_location": self.folder / "provider_config"},
             "libvirt": {"connection_uri": self.libvirt_uri},
             "state": {"source": "sql", "connection": f"sqlite:///{self.cell_path}"},
             "placement": {"auth_type": "admin_token", "token": TOKEN, "endpoint_override": self.placement_url},
