@@ -69,7 +69,7 @@ def test_audit_document(host):
         host.agent.provider_uuid,
     )
     assert [(source["name"], source["ok"]) for source in document["sources"]] == [
-        (name, True) for name in ("placement", "state", "libvirt", "filesystem")
+        (name, True) for name in ("placement", "state", "libvirt", "filesystem", "images")
     ]
     assert all(set(s) == {"name", "ok", "age_s", "duration_ms", "error", "denied"} for s in document["sources"])
     assert set(document["placement"]) == {"requests", "conflicts", "attempts"}
