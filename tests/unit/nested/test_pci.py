@@ -116,6 +116,7 @@ def test_s123_an_allocated_device_that_no_spec_names_is_kept_until_it_is_free():
     used = dataclasses.replace(there, allocations=(held(GPU, T4),))
     decision = decided(world(device(GPU), placement=used), pci_settings())
     assert (pci_providers(decision), writes(decision, GPU)) == ({GPU: {T4: 1}}, [])
+    assert decision.tree.obsolete == (), "it is kept, not held back from going"
     freed = decided(world(device(GPU), placement=there), pci_settings())
     assert writes(freed, GPU) == [DeleteProvider(provider_uuid=uuid(f"child-{GPU}"))]
 
