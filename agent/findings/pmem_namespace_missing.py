@@ -1,0 +1,40 @@
+"""pmem-namespace-missing: ndctl answered, and a configured namespace is not in its list, or two bear its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World
+from agent.model.finding import Finding, Severity
+from agent.model.snapshot import PMEM
+from agent.resources.demand import pmem_class
+
+
+def _find(world: World) -> Iterable[Finding]:
+    if not world.snapshot.fresh(PMEM):
+        return
+    listed = [namespace.name for namespace in world.snapshot.pmem_namespaces]
+    for label in world.settings.pmem_labels:
+        for name in label.namespaces:
+            if (times := listed.count(name)) != 1:
+                yield _finding(world, label.label, name, times)
+
+
+def _finding(world: World, label: str, name: str, times: int) -> Finding:
+    seen = f"{times} namespaces bear that name" if times else "ndctl lists none of that name in devdax mode"
+    return RULE.finding(
+        world,
+        resource_class=pmem_class(label),
+        subject=name,
+        expected=f"one namespace {name} in devdax mode, for label {label} ([libvirt] pmem_namespaces)",
+        actual=f"{seen}; persistent memory stays as Placement has it",
+        facts=(("namespace", name), ("label", label), ("listed", times)),
+    )
+
+
+RULE = Rule(
+    code="pmem-namespace-missing",
+    severity=Severity.ERROR,
+    remedy="run ndctl list -X -i on the host: it may be disabled, in another mode, or have another name or none",
+    find=_find,
+)

@@ -1,0 +1,90 @@
+"""Persistent memory through the installed program: what ndctl lists, into a real Placement.
+
+This machine has no such memory, so an ndctl that prints the report of its own manual stands before the real one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.rigs import placement as placements
+from tests.rigs.domains import node_xml
+from tests.rigs.host import AgentHost
+from tests.rigs.lvm import script
+from tests.rigs.ndctl import DEVDAX
+from tests.rigs.placement import Rest
+
+BIG, SMALL = "CUSTOM_PMEM_NAMESPACE_4GB", "CUSTOM_PMEM_NAMESPACE_SMALL"
+
+
+@pytest.fixture(scope="module")
+def placement(tmp_path_factory) -> Iterator[Rest]:
+    with placements.running(tmp_path_factory.mktemp("placement")) as rest:
+        yield rest
+
+
+@pytest.fixture
+def host(tmp_path: Path, placement: Rest) -> AgentHost:
+    node = tmp_path / "node.xml"
+    node.write_text(node_xml(cpus=4, memory_mib=4096))
+    made = AgentHost(
+        folder=tmp_path,
+        name=f"cmp-{placements.new_uuid()}",
+        placement_url=placement.server.url,
+        libvirt_uri=f"test://{node}",
+        provider_uuid=placements.new_uuid(),
+        options={
+            "state": {"source": "none", "connection": None},
+            "libvirt": {"connection_uri": f"test://{node}", "pmem_namespaces": "4GB:ns_0,SMALL:ns_1|ns_2"},
+        },
+        environment={"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"},
+    )
+    made.configure()
+    return made
+
+
+def lists(host: AgentHost, *names: str) -> None:
+    report = json.dumps([{**DEVDAX, "name": name} for name in names])
+    script(host.folder / "bin", "ndctl", f"cat <<'END'\n{report}\nEND")
+
+
+def totals(placement: Rest, host: AgentHost) -> dict[str, int]:
+    found = placement.inventories(host.provider_uuid)
+    return {name: record["total"] for name, record in found.items() if "PMEM" in name}
+
+
+def why(host: AgentHost) -> set[str]:
+    return {held["why"] for held in host.report()["audit"]["plan"]["held_back"]}
+
+
+def test_s95_labels_become_classes_and_stay_while_a_namespace_is_missing(host, placement):
+    lists(host, "ns_0", "ns_1", "ns_2", "ns_9")
+    assert host.agent("--once").code == 0
+    assert totals(placement, host) == {BIG: 1, SMALL: 2}
+    lists(host, "ns_0", "ns_1")
+    assert host.agent("--once").code == 3
+    assert [f["subject"] for f in host.report()["audit"]["findings"]] == ["ns_2"]
+    assert totals(placement, host) == {BIG: 1, SMALL: 2}
+    assert "[libvirt] pmem_namespaces: ndctl lists no devdax namespace of this name: ns_2" in why(host)
+
+
+def test_an_ndctl_that_fails_takes_nothing_away_and_is_told(host, placement):
+    lists(host, "ns_0", "ns_1", "ns_2")
+    host.agent("--once")
+    script(host.folder / "bin", "ndctl", "echo 'failed to initialize' >&2; exit 1")
+    assert host.agent("--once").code == 2
+    assert totals(placement, host) == {BIG: 1, SMALL: 2}
+    (found,) = [f for f in host.report()["audit"]["findings"] if f["code"] == "source-unavailable"]
+    assert "ndctl list ended with 1: failed to initialize" in found["actual"]
+
+
+def test_without_labels_ndctl_is_not_run(host, placement):
+    script(host.folder / "bin", "ndctl", f"touch {host.folder}/was-run")
+    host.configure({"libvirt": {"pmem_namespaces": None}})
+    assert host.agent("--once").code == 0
+    assert totals(placement, host) == {}
+    assert not (host.folder / "was-run").exists()

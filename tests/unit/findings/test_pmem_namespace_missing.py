@@ -1,0 +1,56 @@
+"""pmem-namespace-missing: which configured namespace ndctl does not list, or lists twice."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from agent.model.finding import Severity
+from agent.model.settings import PmemLabel
+from agent.model.snapshot import PMEM
+from agent.model.storage import PmemNamespace, StorageFacts
+from tests.rigs.facts import ROOT_UUID, failed, findings, good, settings, snapshot
+
+CODE = "pmem-namespace-missing"
+LABELS = settings(pmem_labels=(PmemLabel(label="4gb", namespaces=("ns_0", "ns_1")),))
+
+
+def listing(*names):
+    namespaces = tuple(
+        PmemNamespace(name=name, device_path="/dev/dax0.0", size_bytes=1 << 30, alignment_bytes=1 << 21)
+        for name in names
+    )
+    world = snapshot()
+    return dataclasses.replace(world, storage=(*world.storage, good(PMEM, StorageFacts(pmem_namespaces=namespaces))))
+
+
+def test_the_namespace_and_its_label_are_named():
+    (found,) = findings(listing("ns_0", "ns_9"), CODE, LABELS)
+    assert (found.severity, found.provider_uuid, found.subject) == (Severity.ERROR, ROOT_UUID, "ns_1")
+    assert found.resource_class == "CUSTOM_PMEM_NAMESPACE_4GB"
+    assert found.expected == "one namespace ns_1 in devdax mode, for label 4gb ([libvirt] pmem_namespaces)"
+    assert found.actual == ("ndctl lists none of that name in devdax mode; persistent memory stays as Placement has it")
+
+
+def test_each_has_a_finding_of_its_own():
+    found = findings(listing("ns_1", "ns_1"), CODE, LABELS)
+    assert {f.subject: f.actual.partition(";")[0] for f in found} == {
+        "ns_0": "ndctl lists none of that name in devdax mode",
+        "ns_1": "2 namespaces bear that name",
+    }
+    assert len({f.id for f in found}) == 2
+
+
+UNREAD = dataclasses.replace(snapshot(), storage=(*snapshot().storage, failed(PMEM)))
+QUIET = {
+    "all are there": (listing("ns_0", "ns_1"), LABELS),
+    "none is configured": (listing("ns_0", "ns_0"), settings()),
+    "ndctl failed, which is another finding": (UNREAD, LABELS),
+    "ndctl was not asked": (snapshot(), LABELS),
+}
+
+
+@pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
+def test_nothing_is_said(world, chosen):
+    assert findings(world, CODE, chosen) == ()
