@@ -138,7 +138,7 @@ def _pool_parts(pool: Volume, data_bytes: int, inside: Sequence[Volume], fill: T
     percent = None if fill is None else fill.data_percent
     promised = sum(volume.size_bytes for volume in inside)
     given = min(room, promised if percent is None else round(room * percent / 100))
-    shares = in_proportion(given, _weights(inside, fill))
+    shares = _shares(given, inside, dict(fill.mapped) if fill else {})
     unsure = " (at most: not known how full)" if percent is None else ""
     for volume, share in zip(inside, shares, strict=True):
         yield _Part(volume, f"thin volume {volume.name} in {pool.name}{unsure}", share)
@@ -147,16 +147,18 @@ def _pool_parts(pool: Volume, data_bytes: int, inside: Sequence[Volume], fill: T
     yield _Part(pool, f"copies or cache of the data of thin pool {pool.name}", data_bytes - room)
 
 
-def _weights(inside: Sequence[Volume], fill: ThinPool | None) -> list[int]:
-    """What each volume has written, where lvm2 knows that of all, else their sizes.
+def _shares(given: int, inside: Sequence[Volume], mapped: Mapping[str, int]) -> Sequence[int]:
+    """What each volume has of what the pool has given out, by what lvm2 says is written, else by size.
 
-    Weights, since they never add up: snapshots share blocks, and lvm2 rounds to 1/10,000 of a size.
+    That never adds up: snapshots share blocks, and lvm2 rounds to 1/10,000 of a size. A volume that is not
+    active, as thin snapshots mostly are, has what the others leave.
     """
-    mapped = dict(fill.mapped) if fill else {}
-    written = [mapped[volume.name] for volume in inside if volume.name in mapped]
-    if len(written) == len(inside) and any(written):
-        return written
-    return [volume.size_bytes for volume in inside]
+    unknown = [volume.size_bytes if volume.name not in mapped else 0 for volume in inside]
+    written = [mapped.get(volume.name, 0) for volume in inside]
+    rest = given - sum(written)
+    if rest > 0 and any(unknown):
+        return [had + left for had, left in zip(written, in_proportion(rest, unknown), strict=True)]
+    return in_proportion(given, written if any(written) else [volume.size_bytes for volume in inside])
 
 
 def _described(volume: Volume) -> str:

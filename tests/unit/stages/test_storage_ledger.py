@@ -163,11 +163,18 @@ def test_a_pool_whose_fill_is_unknown_counts_as_written_what_it_owes() -> None:
     ]
 
 
-def test_one_volume_that_lvm2_does_not_know_about_makes_sizes_count() -> None:
-    found = rows_of(
-        *pool(40, thin(f"{HERE}_disk", 30), thin(f"{OTHER}_disk", 10)), pools=fill(40, 50.0, **{f"{HERE}_disk": 1})
-    )
-    assert [size for *_, size in found[:3]] == [15, 5, 20]
+@pytest.mark.parametrize(
+    ("percent", "shares"),
+    [(50.0, {HERE: 15, "before": 1, OTHER: 4, "free": 20}), (47.5, {HERE: 15, OTHER: 4, "free": 21})],
+    ids=["the rest is its own", "no rest: all it has it shares"],
+)
+def test_a_volume_that_is_not_active_has_what_the_others_leave(percent: float, shares: dict[str, int]) -> None:
+    snap = thin("before", 10, origin=f"{HERE}_disk")
+    inside = pool(40, thin(f"{HERE}_disk", 30), thin(f"{OTHER}_disk", 10), snap)
+    found = rows_of(*inside, pools=fill(40, percent, **{f"{HERE}_disk": 15, f"{OTHER}_disk": 4}))
+    names = {f"thin volume {HERE}_disk in tpool": HERE, f"thin volume {OTHER}_disk in tpool": OTHER,
+             "thin volume before in tpool": "before", "free room of thin pool tpool": "free"}  # fmt: skip
+    assert {names[what]: size for _, _, what, size in found if what in names} == shares
 
 
 def test_what_a_pool_gave_to_nobody_is_the_pools() -> None:
