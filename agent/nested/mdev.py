@@ -122,7 +122,8 @@ def _totals(snapshot: Snapshot, settings: Settings) -> Mapping[str, int]:
             continue
         used[bound.type_id] += available
         totals[device.name] += available
-    return {parent: total for parent, total in totals.items() if parent not in _unsure(devices, settings)}
+    unsure = _unsure(devices, settings)
+    return {parent: total for parent, total in totals.items() if parent not in unsure}
 
 
 def _existing(devices: Devices, settings: Settings) -> Counter[str]:
@@ -144,6 +145,8 @@ def _available(device: MdevParent, bound: Bound | None) -> int | None:
 def _unsure(devices: Devices, settings: Settings) -> frozenset[str]:
     """Devices to leave alone beside some that cannot be read: these, and those that share a capped type with one."""
     odd = {one.name for one in devices.odd}
+    if not odd:
+        return frozenset()
     capped = {b.type_id for name in odd if (b := bound_to(name, settings)) and b.max_instances}
     known = {p.name for p in devices.mdev_parents} | {m.parent for m in devices.mdevs}
     return frozenset(odd | {name for name in known if _type_of(name, settings) in capped})
