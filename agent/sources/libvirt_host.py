@@ -23,7 +23,7 @@ from oslo_log import log as logging
 
 from agent.errors import SourceError, SourceInconsistent, SourceUnavailable, SourceUnsupported
 from agent.model.devices import Devices
-from agent.model.host import Cpu, Domain, DomainState, HostFacts, OddDomain
+from agent.model.host import Domain, DomainState, HostFacts, OddDomain
 from agent.sources import kernel_files, libvirt_connection
 from agent.sources.base import Deadline
 from agent.sources.capability_questions import GuestChoice
@@ -34,7 +34,7 @@ from agent.sources.libvirt_devices import DeviceListing
 from agent.sources.libvirt_nature import Nature, learn
 from agent.sources.meminfo import used_mib
 from agent.sources.reader_thread import ReaderThread
-from agent.sources.topology_xml import HostTopology
+from agent.sources.topology_xml import HostTopology, cpus_of
 
 LOG = logging.getLogger(__name__)
 
@@ -195,7 +195,7 @@ class LibvirtHost:
             driver=session.driver,
             libvirt_version=session.libvirt_version,
             hypervisor_version=nature.hypervisor_version if nature else 0,
-            cpus=_cpus(node.online, topology),
+            cpus=cpus_of(node.online, topology),
             memory_mib=memory_mib,
             memory_used_mib=used_mib(self._place.proc_root, memory_mib),
             cells=topology.cells,
@@ -286,23 +286,6 @@ def test_driver_node(connection: libvirt.virConnect, host: str) -> _Node:
     getHostname is the real machine's; getInfo is right. Raises libvirt.libvirtError.
     """
     return _Node(hostname=host, online=(True,) * int(connection.getInfo()[2]), simulated=SIMULATED)
-
-
-def _cpus(online: tuple[bool, ...], topology: HostTopology) -> tuple[Cpu, ...]:
-    places = {place.id: place for place in topology.places}
-    return tuple(
-        Cpu(
-            id=cpu_id,
-            online=is_online,
-            # Of a CPU that is offline some versions of libvirt say socket 0.
-            core=place.core if is_online else None,
-            socket=place.socket if is_online else None,
-            cell=place.cell,
-        )
-        if (place := places.get(cpu_id))
-        else Cpu(id=cpu_id, online=is_online)
-        for cpu_id, is_online in enumerate(online)
-    )
 
 
 def _states(connection: libvirt.virConnect, handles: Mapping[str, libvirt.virDomain]) -> dict[str, DomainState]:

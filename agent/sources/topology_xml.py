@@ -9,11 +9,11 @@ something that was left out. Pure.
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from agent.model.cpuset import parse_cpu_list
-from agent.model.host import Cell, PagePool
+from agent.model.host import Cell, Cpu, PagePool
 from agent.model.units import KIB, MIB
 from agent.sources.xml_values import document, number, odd, optional_number, scaled_bytes, size_bytes
 
@@ -56,6 +56,26 @@ def topology_of(capabilities: ET.Element) -> HostTopology:
     return HostTopology(
         cells=tuple(sorted(cells, key=lambda cell: cell.id)),
         places=tuple(sorted(places, key=lambda place: place.id)),
+    )
+
+
+def cpus_of(online: Iterable[bool], topology: HostTopology) -> tuple[Cpu, ...]:
+    """All CPUs by id, with their places; ``online`` says of each id whether it is."""
+    places = {place.id: place for place in topology.places}
+    return tuple(_cpu(cpu_id, is_online, places.get(cpu_id)) for cpu_id, is_online in enumerate(online))
+
+
+def _cpu(cpu_id: int, is_online: bool, place: CpuPlace | None) -> Cpu:  # noqa: FBT001
+    if place is None:
+        return Cpu(id=cpu_id, online=is_online)
+    # Of a CPU that is offline some versions of libvirt say socket 0 (hypervisor-audit 4.1).
+    known = place if is_online else None
+    return Cpu(
+        id=cpu_id,
+        online=is_online,
+        core=known.core if known else None,
+        socket=known.socket if known else None,
+        cell=place.cell,
     )
 
 

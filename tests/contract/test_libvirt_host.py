@@ -86,6 +86,17 @@ class TestTestDriver:
         assert (facts.hostname, facts.driver) == ("node-a", "TEST")
         assert facts.libvirt_version >= 8_000_000
 
+    def test_what_the_kernel_says_comes_along(self, node_file, tmp_path, host_at):
+        parameters = tmp_path / "sys" / "module" / "kvm_amd" / "parameters"
+        parameters.mkdir(parents=True)
+        (parameters / "sev").write_text("Y\n")
+        (tmp_path / "uptime").write_text("86400.25 1.0\n")
+        (tmp_path / "loadavg").write_text("0.5 1.5 2.5 1/2 3\n")
+        facts = read(host_at(f"test://{node_file}", proc_root=tmp_path, sys_root=tmp_path / "sys"))
+        assert facts.kernel_parameters == (("kvm_amd/sev", "Y"), ("kvm_amd/sev_es", None), ("kvm_amd/sev_snp", None))
+        assert (facts.kernel_flag("kvm_amd/sev"), facts.kernel_flag("kvm_amd/sev_es")) == (True, False)
+        assert (facts.uptime_s, facts.load) == (86400.25, (0.5, 1.5, 2.5))
+
     def test_its_guests_are_read_with_disks_and_flavor(self, node_file, host_at):
         facts = read(host_at(f"test://{node_file}"))
         assert sorted(domain.name for domain in facts.domains) == ["guest-0", "guest-1", "guest-2", "guest-3"]
@@ -105,6 +116,16 @@ class TestTestDriver:
         assert [(cell.id, cell.memory_mib, len(cell.cpu_ids)) for cell in facts.cells] == [(0, 2048, 8), (1, 4096, 8)]
         assert [(cpu.cell, cpu.socket, cpu.core) for cpu in facts.cpus[7:10]] == [(0, 0, 7), (1, 1, 0), (1, 1, 1)]
         assert facts.capabilities_known
+        assert facts.cells[0].siblings == tuple((n,) for n in range(8))
+
+    def test_capabilities_are_asked_for_once_and_again_when_forgotten(self, host_at):
+        source = host_at("test:///default")
+        first = read(source).capabilities
+        assert read(source).capabilities is first
+        source.forget()
+        again = read(source).capabilities
+        assert again == first
+        assert again is not first
 
     def test_a_domain_that_makes_no_sense_is_odd_and_the_others_are_read(self, tmp_path, host_at):
         bad = domain_xml("bad", metadata=nova_metadata(1, 64, 1).replace("<nova:disk>1<", "<nova:disk>?<"))

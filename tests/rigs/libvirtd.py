@@ -40,11 +40,11 @@ def libvirtd_program() -> str | None:
 
 
 class PrivateLibvirtd:
-    """A libvirtd of our own; ``uri`` opens its test driver over its socket."""
+    """A libvirtd of our own; ``uri`` opens its test driver over its socket. Its node is ``node_xml`` at each start."""
 
     def __init__(self, folder: Path, node_xml: str | None) -> None:
         self.folder = folder
-        self._node_xml = node_xml
+        self.node_xml = node_xml
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -55,15 +55,15 @@ class PrivateLibvirtd:
     @property
     def uri(self) -> str:
         """The test driver: the node given, private to each connection; else the default one, shared by all."""
-        path = "/default" if self._node_xml is None else str(self.folder / "node.xml")
+        path = "/default" if self.node_xml is None else str(self.folder / "node.xml")
         return f"test+unix://{path}?socket={self.socket}"
 
     def start(self) -> None:
         """Start it and wait until it answers."""
         for name in ("run", "config", "cache", "data"):
             (self.folder / name).mkdir(exist_ok=True)
-        if self._node_xml is not None:
-            (self.folder / "node.xml").write_text(self._node_xml)
+        if self.node_xml is not None:
+            (self.folder / "node.xml").write_text(self.node_xml)
         user = None if os.geteuid() else _NOBODY
         if user is not None:
             for path in (self.folder, *self.folder.iterdir()):

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import SourceInconsistent
-from agent.model.host import Cell, PagePool
-from agent.sources.topology_xml import CpuPlace, HostTopology, parse_topology
+from agent.model.host import Cell, Cpu, PagePool
+from agent.sources.topology_xml import CpuPlace, HostTopology, cpus_of, parse_topology
 from tests.rigs.libvirt_documents import document, documents
 from tests.rigs.xml_mutation import damaged
 
@@ -98,6 +98,15 @@ def test_other_architectures_and_drivers(name, cells):
 
 def test_each_document_is_looked_at():
     assert len(documents("capabilities")) == 9
+
+
+def test_a_cpu_that_is_offline_has_its_cell_alone_whatever_socket_it_is_said_to_have():
+    topology = HostTopology(places=tuple(CpuPlace(id=n, cell=1, core=n, socket=0) for n in range(2)))
+    assert cpus_of((True, False, True), topology) == (
+        Cpu(id=0, online=True, core=0, socket=0, cell=1),
+        Cpu(id=1, online=False, cell=1),
+        Cpu(id=2, online=True),
+    )
 
 
 def test_a_socket_that_the_firmware_does_not_say_is_unknown():

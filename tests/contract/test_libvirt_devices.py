@@ -1,0 +1,274 @@
+"""The listing of devices against libvirt itself: the test driver with devices of many kinds, and this machine's."""
+
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import libvirt
+import pytest
+
+from agent.model.devices import PciKind
+from agent.sources.base import Deadline
+from agent.sources.libvirt_devices import TURNS, DeviceListing
+from agent.sources.libvirt_host import HostPlace, LibvirtHost
+from agent.sources.node_device_xml import parse_node_device
+from agent.sources.node_devices import devices_from
+from agent.sources.reader_thread import ReaderThread
+from tests.rigs.domains import node_xml
+from tests.rigs.libvirt_documents import documents
+from tests.rigs.libvirtd import libvirtd_program, private_libvirtd, system_libvirtd
+
+needs_libvirtd = pytest.mark.skipif(libvirtd_program() is None, reason="libvirtd is not installed")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: qemu:///system")
+needs_virsh = pytest.mark.skipif(shutil.which("virsh") is None, reason="virsh is not installed")
+
+LONG_S = 30.0
+# Those that the test driver of libvirt 9.0 can read.
+TEXTS = {name: text for name, text in documents("node_devices").items() if not name.startswith(("css", "mtty", "vdpa"))}
+# It does not keep the address of a mediated device's parent.
+MDEV = next(name for name in TEXTS if name.startswith("mdev_"))
+TEXTS[MDEV] = TEXTS[MDEV].replace("<parent>computer<", "<parent>pci_0000_06_00_0<")
+PF = "pci_0000_81_00_0"
+VF = "pci_0000_81_00_2"
+GPU = "pci_0000_06_00_0"
+
+
+class Counting:
+    """A connection that notes whose XML was asked for; ``connection`` may be changed for another.
+
+    ``instead`` are texts in the place of the driver's own, which checks what it reads.
+    """
+
+    def __init__(self, connection):
+        self.connection = connection
+        self.read = []
+        self.instead = {}
+
+    def listAllDevices(self, flags):  # noqa: N802
+        return [_Handle(handle, self) for handle in self.connection.listAllDevices(flags)]
+
+
+class _Handle:
+    def __init__(self, handle, counting):
+        self._handle = handle
+        self._counting = counting
+
+    def name(self):
+        return self._handle.name()
+
+    def XMLDesc(self, flags):  # noqa: N802
+        self._counting.read.append(self.name())
+        return self._counting.instead.get(self.name()) or self._handle.XMLDesc(flags)
+
+
+@pytest.fixture
+def node(tmp_path):
+    """Makes connections to test drivers with the given devices."""
+    opened = []
+
+    def make(texts):
+        path = tmp_path / f"node-{len(opened)}.xml"
+        path.write_text(node_xml(cpus=2, memory_mib=1024).replace("</node>", "".join(texts) + "</node>"))
+        opened.append(libvirt.open(f"test://{path}"))
+        return opened[-1]
+
+    yield make
+    for connection in opened:
+        connection.close()
+
+
+def without(*names):
+    return [text for name, text in TEXTS.items() if name not in names]
+
+
+def settled(connection):
+    """A listing that has read everything once, on a connection that counts from now on."""
+    listing, counting = DeviceListing(), Counting(connection)
+    listing.read(counting)
+    counting.read.clear()
+    return listing, counting
+
+
+def test_devices_of_many_kinds_are_read_and_put_together(node):
+    expected = devices_from(map(parse_node_device, TEXTS.values()), ())
+    found = DeviceListing().read(node(TEXTS.values()))
+    assert [device.name for device in found.pci] == [device.name for device in expected.pci]
+    assert {device.kind for device in found.pci} == {PciKind.PCI, PciKind.PF, PciKind.VF}
+    assert found == expected
+
+
+def test_a_quiet_read_asks_for_those_alone_whose_figures_move_or_whose_turn_it_is(node):
+    listing, counting = settled(node(TEXTS.values()))
+    first = listing.read(counting)
+    for _ in range(TURNS - 1):
+        assert listing.read(counting) is first
+    # Each device once in its turn, but for the one that can make mediated devices: that one at every read.
+    assert counting.read.count(GPU) == TURNS
+    assert {name: counting.read.count(name) for name in TEXTS if name != GPU} == dict.fromkeys(TEXTS.keys() - {GPU}, 1)
+
+
+def test_a_device_that_came_is_read_and_so_is_each_physical_function(node):
+    listing, counting = settled(node(without(VF)))
+    counting.connection = node(TEXTS.values())
+    found = listing.read(counting)
+    assert {PF, VF, GPU} <= set(counting.read)
+    assert len(counting.read) < len(TEXTS)
+    assert [device.vf_number for device in found.pci if device.name == VF] == [0]
+
+
+def test_a_device_that_went_is_gone_from_what_others_say(node):
+    net = "net_enp129s0f0v0_0c_42_a1_00_00_30"
+    listing, counting = settled(node(TEXTS.values()))
+    counting.connection = node(without(net))
+    (vf,) = [device for device in listing.read(counting).pci if device.name == VF]
+    assert (vf.interface, vf.parent_interface) == (None, None)
+
+
+def test_an_event_makes_its_device_be_read_again(node):
+    listing, counting = settled(node(TEXTS.values()))
+    counting.connection = node(text.replace("0x101e", "0x101f") for text in TEXTS.values())
+    before = {device.name: device.product_id for device in listing.read(counting).pci}
+    others = set(counting.read)
+    listing.changed("pci_0000_81_00_4")
+    after = {device.name: device.product_id for device in listing.read(counting).pci}
+    assert before["pci_0000_81_00_4"] == "101e" or "pci_0000_81_00_4" in others
+    assert after["pci_0000_81_00_4"] == "101f"
+
+
+def test_forgotten_is_read_whole(node):
+    listing, counting = settled(node(TEXTS.values()))
+    listing.forget()
+    listing.read(counting)
+    assert sorted(counting.read) == sorted(TEXTS)
+
+
+def test_how_many_more_mediated_devices_is_asked_each_time(node):
+    listing, counting = settled(node(TEXTS.values()))
+    counting.connection = node(text.replace(">15<", ">14<") for text in TEXTS.values())
+    (gpu,) = [parent for parent in listing.read(counting).mdev_parents if parent.name == GPU]
+    assert [kind.available_instances for kind in gpu.types] == [14, 0]
+
+
+def test_a_device_that_makes_no_sense_is_odd_and_asked_again_until_it_does(node):
+    listing, counting = settled(node(TEXTS.values()))
+    listing.changed(VF)
+    counting.instead[VF] = TEXTS[VF].replace("<slot>0</slot>", "")
+    found = listing.read(counting)
+    (odd,) = found.odd
+    assert (odd.name, odd.reason) == (VF, f"device {VF}: slot: None is not a whole number")
+    assert len(found.pci) == 7
+    del counting.instead[VF]
+    found = listing.read(counting)
+    assert (len(found.pci), found.odd) == (8, ())
+
+
+def test_512_functions_cost_a_few_milliseconds_while_nothing_changes(node):
+    listing, counting = settled(node(many(512)))
+    assert len(listing.read(counting).pci) == 512
+    started = time.process_time()
+    for _ in range(20):
+        listing.read(counting)
+    assert (time.process_time() - started) / 20 < 0.01
+
+
+def many(count):
+    """PCI functions of one kind, all over the buses."""
+    text = TEXTS["pci_0000_00_03_0"]
+    return [
+        text.replace("pci_0000_00_03_0", f"pci_0000_{bus:02x}_{slot:02x}_0")
+        .replace("<bus>0<", f"<bus>{bus}<")
+        .replace("<slot>3<", f"<slot>{slot}<")
+        for bus, slot in (divmod(number, 32) for number in range(count))
+    ]
+
+
+class TestHostSource:
+    """The same through the host source."""
+
+    @pytest.fixture
+    def source_at(self):
+        made = []
+
+        def make(uri, **place):
+            readers = ReaderThread("libvirt"), ReaderThread("libvirt-capabilities")
+            source = LibvirtHost(HostPlace(uri=uri, host="node-a", **place), *readers)
+            made.append((source, readers))
+            return source
+
+        yield make
+        for source, readers in made:
+            source.close()
+            for reader in readers:
+                reader.stop()
+
+    def test_devices_come_with_the_other_facts(self, source_at, tmp_path):
+        path = tmp_path / "node.xml"
+        path.write_text(node_xml(cpus=2, memory_mib=1024).replace("</node>", "".join(TEXTS.values()) + "</node>"))
+        facts = source_at(f"test://{path}").read(Deadline.after(LONG_S))
+        assert (len(facts.devices.pci), facts.devices_unknown_because) == (8, "")
+
+    def test_none_at_all_is_not_unknown(self, source_at):
+        facts = source_at("test:///default").read(Deadline.after(LONG_S))
+        assert facts.devices.pci == ()
+
+    @needs_libvirtd
+    def test_a_restart_of_libvirt_is_a_new_listing(self, source_at):
+        with private_libvirtd(node_xml(cpus=2, memory_mib=1024)) as daemon:
+            source = source_at(daemon.uri)
+            assert source.read(Deadline.after(LONG_S)).devices.pci == ()
+            daemon.kill()
+            text = node_xml(cpus=2, memory_mib=1024).replace("</node>", "".join(TEXTS.values()) + "</node>")
+            daemon.node_xml = text
+            daemon.start()
+            assert len(source.read(Deadline.after(LONG_S)).devices.pci) == 8
+
+
+@pytest.fixture(scope="module")
+def system():
+    with system_libvirtd() as running:
+        yield running
+
+
+def virsh_devices(kind):
+    listed = subprocess.run(
+        ["virsh", "-q", "-c", "qemu:///system", "nodedev-list", "--cap", kind],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=LONG_S,
+    )
+    return sorted(listed.stdout.split())
+
+
+@pytest.mark.root
+@needs_root
+@needs_libvirtd
+@needs_virsh
+@pytest.mark.xdist_group("qemu-system")
+class TestSystemLibvirtd:
+    def test_pci_functions_are_those_of_virsh_and_of_the_kernel(self, system):
+        found = DeviceListing().read(system.connection)
+        assert [device.name for device in found.pci] == virsh_devices("pci")
+        kernel = Path("/sys/bus/pci/devices")
+        for device in found.pci:
+            folder = kernel / device.address
+            assert device.vendor_id == (folder / "vendor").read_text().strip().removeprefix("0x")
+            assert device.product_id == (folder / "device").read_text().strip().removeprefix("0x")
+            node = int((folder / "numa_node").read_text())
+            assert device.numa_node == (None if node < 0 else node)
+            virtual = (folder / "physfn").exists()
+            assert (device.kind in (PciKind.VF, PciKind.VDPA)) == virtual
+        assert found.odd == ()
+
+    def test_a_network_devices_parent_has_its_name(self, system):
+        found = DeviceListing().read(system.connection)
+        for device in found.pci:
+            nets = [path.name for path in Path("/sys/bus/pci/devices", device.address).glob("**/net/*")]
+            assert device.interface in (nets or [None])
+
+    def test_mediated_devices_are_those_of_virsh(self, system):
+        found = DeviceListing().read(system.connection)
+        assert [parent.name for parent in found.mdev_parents] == virsh_devices("mdev_types")
+        assert [mdev.name for mdev in found.mdevs] == virsh_devices("mdev")
