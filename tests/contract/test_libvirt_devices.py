@@ -9,6 +9,7 @@ from pathlib import Path
 import libvirt
 import pytest
 
+from agent.errors import SourceUnavailable
 from agent.model.devices import PciKind
 from agent.sources.base import Deadline
 from agent.sources.libvirt_devices import TURNS, DeviceListing
@@ -212,6 +213,28 @@ class TestHostSource:
     def test_none_at_all_is_not_unknown(self, source_at):
         facts = source_at("test:///default").read(Deadline.after(LONG_S))
         assert facts.devices.pci == ()
+
+    def test_a_listing_that_is_refused_loses_the_devices_alone(self, source_at, monkeypatch):
+        # A call that a read-only connection refuses, in the place of one that this driver lacks.
+        monkeypatch.setattr(libvirt.virConnect, "listAllDevices", lambda self, _flags: self.getDomainCapabilities())
+        facts = source_at("test:///default").read(Deadline.after(LONG_S))
+        assert facts.devices is None
+        assert "read only access" in facts.devices_unknown_because
+        assert [domain.name for domain in facts.domains] == ["test"]
+
+    @needs_libvirtd
+    def test_a_connection_that_is_lost_while_listing_is_lost_for_all(self, source_at, monkeypatch):
+        with private_libvirtd() as daemon:
+            source = source_at(daemon.uri)
+            original = libvirt.virConnect.listAllDevices
+
+            def die_first(connection, flags):
+                daemon.stop()
+                return original(connection, flags)
+
+            monkeypatch.setattr(libvirt.virConnect, "listAllDevices", die_first)
+            with pytest.raises(SourceUnavailable, match="socket"):
+                source.read(Deadline.after(LONG_S))
 
     @needs_libvirtd
     def test_a_restart_of_libvirt_is_a_new_listing(self, source_at):
