@@ -148,17 +148,26 @@ def _pool_parts(pool: Volume, data_bytes: int, inside: Sequence[Volume], fill: T
 
 
 def _shares(given: int, inside: Sequence[Volume], mapped: Mapping[str, int]) -> Sequence[int]:
-    """What each volume has of what the pool has given out, by what lvm2 says is written, else by size.
+    """What each volume has of what the pool has given out.
 
-    That never adds up: snapshots share blocks, and lvm2 rounds to 1/10,000 of a size. A volume that is not
-    active, as thin snapshots mostly are, has what the others leave.
+    What lvm2 says is written never adds up: it rounds to 1/10,000 of a size, and volumes share
+    blocks with their snapshots. So volumes without any have what they have written; those with
+    snapshots share the rest by it; a volume that is not active, as thin snapshots mostly
+    are, has what all others leave, by its size.
     """
-    unknown = [volume.size_bytes if volume.name not in mapped else 0 for volume in inside]
-    written = [mapped.get(volume.name, 0) for volume in inside]
-    rest = given - sum(written)
-    if rest > 0 and any(unknown):
-        return [had + left for had, left in zip(written, in_proportion(rest, unknown), strict=True)]
-    return in_proportion(given, written if any(written) else [volume.size_bytes for volume in inside])
+    related = {volume.origin for volume in inside} | {volume.name for volume in inside if volume.origin}
+    levels = (
+        [mapped.get(volume.name, 0) if volume.name not in related else 0 for volume in inside],
+        [mapped.get(volume.name, 0) if volume.name in related else 0 for volume in inside],
+        [volume.size_bytes if volume.name not in mapped else 0 for volume in inside],
+    )
+    last = max((number for number, weights in enumerate(levels) if any(weights)), default=0)
+    shares = [0] * len(inside)
+    for number, weights in enumerate(levels):
+        rest = given - sum(shares)
+        parts = in_proportion(rest, weights) if number == last or sum(weights) > rest else weights
+        shares = [share + part for share, part in zip(shares, parts, strict=True)]
+    return shares
 
 
 def _described(volume: Volume) -> str:

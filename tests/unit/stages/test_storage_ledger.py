@@ -14,7 +14,7 @@ from agent.model.host import Disk
 from agent.model.report import StorageRow
 from agent.model.snapshot import LIBVIRT, LVM, STATE, Snapshot
 from agent.model.storage import StorageFacts, ThinPool, Volume
-from agent.model.units import GIB
+from agent.model.units import GIB, MIB
 from agent.sources.lvm_json import parse_groups, parse_storage
 from agent.stages.storage_ledger import storage_ledger, volume_group_rows
 from tests.rigs.facts import (
@@ -145,13 +145,15 @@ def test_a_thin_pool_is_split_by_what_is_written() -> None:
     assert len(found) == 7
 
 
-def test_blocks_that_snapshots_share_are_split() -> None:
+def test_blocks_that_snapshots_share_are_split_among_those_that_may_share_them() -> None:
     snap = thin("before", 30, origin=f"{HERE}_disk")
-    found = rows_of(*pool(40, thin(f"{HERE}_disk", 30), snap), pools=fill(40, 50.0, before=20, **{f"{HERE}_disk": 20}))
-    assert found[:3] == [
+    inside = pool(40, thin(f"{HERE}_disk", 30), thin(f"{OTHER}_disk", 30), snap)
+    mapped = {f"{HERE}_disk": 20, "before": 20, f"{OTHER}_disk": 6}
+    assert rows_of(*inside, pools=fill(40, 65.0, **mapped))[:4] == [
         ("instance", HERE, f"thin volume {HERE}_disk in tpool", 10),
         ("instance", HERE, "thin volume before in tpool", 10),
-        ("thin-pool", "vg0/tpool", "free room of thin pool tpool", 20),
+        ("instance", OTHER, f"thin volume {OTHER}_disk in tpool", 6),
+        ("thin-pool", "vg0/tpool", "free room of thin pool tpool", 14),
     ]
 
 
@@ -198,7 +200,7 @@ def test_the_pool_of_block_storage_is_its_down_to_the_free_room() -> None:
     assert {kind for kind, *_ in rows_of(*theirs)} == {"block-storage", "free"}
 
 
-@pytest.mark.parametrize("name", ["every_kind", "missing_disk", "two_groups"])
+@pytest.mark.parametrize("name", ["every_kind", "missing_disk", "two_groups", "device_mapper"])
 def test_recorded_groups_add_up(name: str) -> None:
     groups = parse_groups((RECORDED / f"{name}.vgs.json").read_text())
     facts = parse_storage((RECORDED / f"{name}.lvs.json").read_text(), groups)
@@ -207,6 +209,23 @@ def test_recorded_groups_add_up(name: str) -> None:
     assert {row.store: row.store_bytes for row in rows} == {f"vg {found.name}": found.size_bytes for found in groups}
     free = {row.store: row.size_bytes for row in rows if row.owner_kind == "free"}
     assert free == {f"vg {found.name}": found.free_bytes for found in groups}
+
+
+def test_what_is_written_is_told_as_device_mapper_counts_it() -> None:
+    """Recorded in a VM. 100 MiB were written to one thin disk and 20 MiB to another.
+
+    To a third 40 MiB, then a snapshot was taken and 10 MiB of it written anew: 50 MiB for both.
+    """
+    groups = parse_groups((RECORDED / "device_mapper.vgs.json").read_text())
+    facts = parse_storage((RECORDED / "device_mapper.lvs.json").read_text(), groups)
+    (pool_facts,) = facts.thin_pools
+    assert (pool_facts.data_percent, pool_facts.metadata_percent) == (16.6, 11.28)
+    rows = volume_group_rows(snapshot(lvm=facts))
+    written = {row.what.split()[2]: row.size_bytes / MIB for row in rows if row.what.startswith("thin volume")}
+    first, second = "11111111-1111-4111-8111-111111111111_disk.eph0", "22222222-2222-4222-8222-222222222222_disk"
+    assert written[first] == pytest.approx(100, abs=0.0001 * 2048)
+    assert written["by-hand-thin"] == pytest.approx(20, abs=0.0001 * 300)
+    assert written[second] + written["thin-snap"] == pytest.approx(50, abs=0.0001 * 1024 * 2)
 
 
 def test_hidden_volumes_are_named_with_what_they_serve() -> None:
