@@ -12,6 +12,7 @@ from agent.model.settings import Role
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 from agent.parts import Errand
 from agent.stages.confirm import Confirmed
+from agent.stages.resource_view import resource_view
 from agent.stages.rows import evacuation_notes, inventory_rows, summary, trait_rows
 from agent.stages.storage_ledger import storage_ledger
 
@@ -57,6 +58,7 @@ def report(run: Run, errand: Errand, memory: AuditMemory, acted: Acted, told: Co
         evacuations=evacuation_notes(decision.state),
         summary=summary(snapshot, settings, memory.node_name, decision.rows, decision.tree),
         simulated=host.simulated if host else (),
+        resource_view=resource_view(snapshot, settings, memory.node_name, decision.tree),
     )
 
 

@@ -42,6 +42,24 @@ class PciDevice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PciPool:
+    """Free PCI devices that are alike, at least one; ``address`` is their physical function's, or their own.
+
+    ``tags`` are those of their spec, sorted; ``provider_uuid`` is the provider in Placement, where there is one.
+    """
+
+    address: str
+    vendor_id: str
+    product_id: str
+    kind: str
+    numa_node: int | None
+    count: int
+    tags: tuple[tuple[str, str | None], ...] = ()
+    parent_interface: str | None = None
+    provider_uuid: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MdevType:
     """A type of mediated device that a parent can make: how many more."""
 

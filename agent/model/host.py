@@ -81,7 +81,8 @@ class Domain:
     memory); ``current_memory_mib`` is what its balloon leaves it now, None where
     libvirt does not say. ``nova_flavor`` is (vcpus, memory MiB, disk GiB) from the
     ``<nova:instance>`` metadata where there is any; ``managed_by_nova`` says
-    whether that metadata is there at all.
+    whether that metadata is there at all. ``pci_addresses`` are the host's PCI
+    functions that its definition takes, as PciDevice writes them.
     """
 
     uuid: str
@@ -94,6 +95,7 @@ class Domain:
     managed_by_nova: bool = False
     nova_flavor: NovaMetadataFlavor | None = None
     current_memory_mib: int | None = None
+    pci_addresses: tuple[str, ...] = ()
 
     @property
     def running_memory_mib(self) -> int:

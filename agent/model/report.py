@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from agent.model.finding import SeenFinding
 from agent.model.placement import Inventory
 from agent.model.plan import EMPTY_PLAN, Plan
+from agent.model.resource_view import ResourceView
 
 
 class Outcome(enum.Enum):
@@ -181,3 +182,4 @@ class AuditReport:
     evacuations: tuple[EvacuationNote, ...] = ()
     summary: HostSummary | None = None
     simulated: tuple[str, ...] = ()
+    resource_view: ResourceView | None = None

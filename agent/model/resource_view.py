@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agent.model.capabilities import HostCpu
-from agent.model.devices import PciDevice
+from agent.model.devices import PciPool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,8 @@ class ResourceView:
     """hypervisor-audit 3, field by field.
 
     ``cells`` is None where the host has no NUMA topology in nova's sense.
-    ``disk_available_least_bytes`` may be negative. ``supported_instances`` are
+    ``disk_available_least_gib`` may be negative. ``pci_pools`` are the devices that no
+    guest has, as far as libvirt's definitions tell. ``supported_instances`` are
     (architecture, hypervisor, mode) in nova's spelling.
     """
 
@@ -57,10 +58,10 @@ class ResourceView:
     memory_used_mib: int | None
     disk_total_bytes: int | None
     disk_used_bytes: int | None
-    disk_available_least_bytes: int | None
+    disk_available_least_gib: int | None
     cpu: HostCpu | None
     cells: tuple[ViewCell, ...] | None
-    pci_devices: tuple[PciDevice, ...] | None
+    pci_pools: tuple[PciPool, ...] | None
     supported_instances: tuple[tuple[str, str, str], ...]
     uptime_s: float | None
     load: tuple[float, float, float] | None

@@ -42,6 +42,7 @@ def parse_domain(xml: str, state: DomainState) -> Domain:
         managed_by_nova=flavor_of is not None,
         nova_flavor=None if flavor_of is None else _nova_flavor(flavor_of, where),
         current_memory_mib=_current_memory_mib(root, where),
+        pci_addresses=_pci_addresses(root, where),
     )
 
 
@@ -102,6 +103,25 @@ def _container_disk(element: ET.Element, where: str) -> Disk:
 def _driver_type(element: ET.Element) -> str | None:
     driver = element.find("driver")
     return None if driver is None else driver.get("type")
+
+
+def _pci_addresses(root: ET.Element, where: str) -> tuple[str, ...]:
+    """Of devices handed through, and of network interfaces that are one."""
+    sources = [
+        *root.iterfind("./devices/hostdev[@type='pci']/source"),
+        *root.iterfind("./devices/interface[@type='hostdev']/source"),
+    ]
+    found = (element for source in sources for element in source.iterfind("address"))
+    return tuple(sorted(_pci_address(element, f"{where}: <hostdev>") for element in found))
+
+
+def _pci_address(element: ET.Element, where: str) -> str:
+    texts = (attribute(element, name, where) for name in ("domain", "bus", "slot", "function"))
+    try:
+        domain, bus, slot, function = (int(text, 16) for text in texts)
+    except ValueError as error:
+        raise odd(where, "an address that is not hexadecimal") from error
+    return f"{domain:04x}:{bus:02x}:{slot:02x}.{function:x}"
 
 
 def _disk_source(source: ET.Element | None) -> str | None:

@@ -10,33 +10,14 @@ from __future__ import annotations
 import dataclasses
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from agent.model.device_match import Match, matched
 from agent.model.device_spec import DeviceSpec
-from agent.model.devices import PciDevice, PciKind
+from agent.model.devices import PciDevice, PciKind, PciPool
 from agent.nested.pci_offers import PARENTS
 
 _NOT_OF_A_POOL = frozenset({"resource_class", "traits", "rp_uuid", "rp_uuids"})
 _REMOTE = "remote_managed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PciPool:
-    """Free devices that are alike, at least one; ``address`` is their physical function's, or their own.
-
-    ``tags`` are those of their spec, sorted; ``provider_uuid`` is the provider in Placement, where there is one.
-    """
-
-    address: str
-    vendor_id: str
-    product_id: str
-    kind: str
-    numa_node: int | None
-    count: int
-    tags: tuple[tuple[str, str | None], ...] = ()
-    parent_interface: str | None = None
-    provider_uuid: str | None = None
 
 
 def pools(

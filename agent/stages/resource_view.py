@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from agent.model.books import DesiredTree
 from agent.model.capabilities import GuestKind
+from agent.model.devices import PciPool
 from agent.model.host import DomainState, HostFacts
 from agent.model.resource_view import ResourceView
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
+from agent.nested.pci_view import KIND as PCI
 from agent.resources import cpus
 from agent.stages.numa import numa_cells
 from agent.stages.overcommit import LeastDisk, disk_available_least
+from agent.stages.pci_pools import pools
 
 OFF = frozenset({DomainState.SHUTOFF, DomainState.CRASHED, DomainState.NO_STATE})
 _ARCHES = {"i386": "i686", "i486": "i686", "i586": "i686", "x86_32": "i686", "x86_32p": "i686", "amd64": "x86_64"}
@@ -38,8 +42,10 @@ _KNOWN_HYPERVISORS = frozenset(
 _KNOWN_MODES = frozenset({"exe", "hvm", "uml", "xen"})
 
 
-def resource_view(snapshot: Snapshot, settings: Settings, node: str | None) -> ResourceView | None:
-    """The view; None while libvirt cannot be read, or the node has no name yet."""
+def resource_view(
+    snapshot: Snapshot, settings: Settings, node: str | None, tree: DesiredTree | None = None
+) -> ResourceView | None:
+    """The view; None while libvirt cannot be read, or the node has no name yet. ``tree`` names devices' providers."""
     host = snapshot.host.value
     if host is None or node is None:
         return None
@@ -57,15 +63,24 @@ def resource_view(snapshot: Snapshot, settings: Settings, node: str | None) -> R
         memory_used_mib=_memory_used_mib(host, settings),
         disk_total_bytes=disk[0] if disk else None,
         disk_used_bytes=disk[1] if disk else None,
-        disk_available_least_bytes=least.size_bytes,
+        disk_available_least_gib=least.gib,
         cpu=capabilities.host_cpu if capabilities else None,
         cells=numa_cells(host, settings) if obstacle is None else None,
-        pci_devices=host.devices.pci if host.devices else None,
+        pci_pools=_pci_pools(host, settings, tree),
         supported_instances=supported_instances(capabilities.guests if capabilities else ()),
         uptime_s=host.uptime_s,
         load=host.load,
         unknown=_unknown(snapshot, settings, obstacle, least),
     )
+
+
+def _pci_pools(host: HostFacts, settings: Settings, tree: DesiredTree | None) -> tuple[PciPool, ...] | None:
+    if host.devices is None:
+        return None
+    in_use = frozenset(address for domain in host.domains for address in domain.pci_addresses)
+    children = tree.providers if tree else ()
+    providers = {child.key.name.lower(): child.uuid for child in children if child.key.kind == PCI}
+    return pools(host.devices.pci, settings.pci.specs, in_use, providers)
 
 
 def _memory_used_mib(host: HostFacts, settings: Settings) -> int | None:
@@ -116,7 +131,7 @@ def _unknown(snapshot: Snapshot, settings: Settings, obstacle: str | None, least
     if host is not None and host.capabilities is None:
         reasons.append("cpu_info, numa_topology, supported_instances: libvirt has not told its capabilities yet")
     if host is not None and host.devices is None:
-        reasons.append(f"pci_passthrough_devices: {host.devices_unknown_because or 'not listed'}")
+        reasons.append(f"pci_stats: {host.devices_unknown_because or 'not listed'}")
     if obstacle is not None:
         reasons.append(f"vcpus, numa_topology: {obstacle}")
     if disk_bytes(snapshot, settings) is None:

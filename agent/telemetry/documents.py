@@ -17,6 +17,7 @@ from agent.model.finding import SeenFinding
 from agent.model.placement import ROOT, Inventory, ProviderKey
 from agent.model.plan import CreateProvider, DeleteProvider, Plan, PutAggregates, PutInventories, PutTraits, Write
 from agent.model.report import AuditReport, InventoryRow, LedgerRow, StorageRow, TraitRow
+from agent.telemetry.view_document import view_document
 
 SCHEMA_VERSION = 1
 
@@ -147,6 +148,7 @@ def _after_the_ledger(report: AuditReport) -> Document:
         "traits": trait_rows(report),
         "evacuations": [dataclasses.asdict(note) for note in report.evacuations],
         "summary": dataclasses.asdict(report.summary) if report.summary else None,
+        "resource_view": view_document(report.resource_view) if report.resource_view else None,
     }
 
 

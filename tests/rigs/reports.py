@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 
+from agent.model.capabilities import HostCpu
 from agent.model.claim import Cause, Claim, Consumer, Origin
+from agent.model.devices import PciPool
 from agent.model.finding import Finding, SeenFinding, Severity
 from agent.model.placement import ROOT, Inventory, ProviderKey
 from agent.model.plan import CreateProvider, HeldBack, Plan, PutAggregates, PutInventories, PutTraits
@@ -18,6 +20,7 @@ from agent.model.report import (
     TraitRow,
     Verdict,
 )
+from agent.model.resource_view import CellPages, ResourceView, ViewCell
 
 PROVIDER = "11111111-0000-4000-8000-000000000001"
 GUEST = "22222222-0000-4000-8000-000000000001"
@@ -49,6 +52,60 @@ FINDING = SeenFinding(
     ),
     confirmed=True,
     first_seen_at="2026-11-21T09:00:00.000Z",
+)
+
+VIEW = ResourceView(
+    hypervisor_type="QEMU",
+    hypervisor_version=8_002_002,
+    hypervisor_hostname="cmp1.example.org",
+    host_ip="192.0.2.10",
+    vcpus=48,
+    vcpus_used=6,
+    memory_mib=262_144,
+    memory_used_mib=4096,
+    disk_total_bytes=536_870_912_000,
+    disk_used_bytes=21_474_836_480,
+    disk_available_least_gib=-3,
+    cpu=HostCpu(
+        arch="x86_64",
+        model="EPYC",
+        vendor="AMD",
+        sockets=1,
+        cores=24,
+        threads=2,
+        features=frozenset({"avx2", "aes"}),
+        maxphysaddr=("emulate", 48),
+    ),
+    cells=(
+        ViewCell(
+            id=0,
+            socket=0,
+            cpuset=(0, 1),
+            pcpuset=(2,),
+            memory_mib=131_072,
+            siblings=((0, 24),),
+            pages=(CellPages(size_kib=2048, total=256, reserved=64),),
+            physnets=("physnet1",),
+            is_tunneled=True,
+        ),
+    ),
+    pci_pools=(
+        PciPool(
+            address="0000:81:00.0",
+            vendor_id="8086",
+            product_id="1515",
+            kind="type-VF",
+            numa_node=0,
+            count=2,
+            tags=(("physical_network", None), ("remote_managed", "false")),
+            parent_interface="ens1",
+            provider_uuid=CHILD,
+        ),
+    ),
+    supported_instances=(("x86_64", "kvm", "hvm"),),
+    uptime_s=12.5,
+    load=(0.25, 0.5, 1.0),
+    unknown=("disk_available_least: domain x: vanished",),
 )
 
 VCPU = Inventory(resource_class="VCPU", total=48, max_unit=48, allocation_ratio=4.0)
@@ -165,6 +222,7 @@ REPORT = AuditReport(
         used_disk_gib=20,
     ),
     simulated=("NUMA cells",),
+    resource_view=VIEW,
 )
 
 

@@ -30,6 +30,9 @@ WHOLE_DOMAIN = domain_xml(
 )
 
 
+PCI = "<address domain='0x0000' bus='0x81' slot='0x0a' function='0x1'/>"
+
+
 def parse(xml: str):
     return parse_domain(xml, DomainState.RUNNING)
 
@@ -190,3 +193,32 @@ def test_nothing_else_escapes_from_a_mutilated_domain(xml):
 def test_nothing_else_escapes_from_any_text(text):
     with pytest.raises(SourceInconsistent):
         parse(text)
+
+
+def test_pci_functions_that_a_guest_takes_are_named_as_libvirt_lists_them():
+    taken = domain_xml(
+        "gpu",
+        disks=(
+            f"<hostdev mode='subsystem' type='pci' managed='yes'><source>{PCI}</source></hostdev>",
+            "<interface type='hostdev'><source><address type='pci' domain='1' bus='2' slot='3' function='0'/></source>"
+            "</interface>",
+            "<hostdev mode='subsystem' type='usb'><source><address bus='1' device='2'/></source></hostdev>",
+        ),
+    )
+    assert parse(taken).pci_addresses == ("0000:81:0a.1", "0001:02:03.0")
+
+
+def test_an_address_that_is_none_is_odd():
+    with pytest.raises(SourceInconsistent, match="an address that is not hexadecimal"):
+        parse(domain_xml("gpu", disks=(f"<hostdev type='pci'><source>{PCI.replace('0x81', 'x')}</source></hostdev>",)))
+
+
+def test_the_balloon_s_memory_is_read_where_it_is_given():
+    plain = domain_xml("b", memory_mib=2048)
+    assert parse(plain).running_memory_mib == 2048
+    small = plain.replace("<memory", "<currentMemory unit='MiB'>512</currentMemory><memory", 1)
+    assert (parse(small).current_memory_mib, parse(small).memory_mib, parse(small).running_memory_mib) == (
+        512,
+        2048,
+        512,
+    )

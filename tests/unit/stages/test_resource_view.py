@@ -84,11 +84,11 @@ def test_a_ceph_pool_s_size_is_the_cluster_s():
 
 def test_what_was_not_read_is_unknown_and_named():
     found = seen(snapshot(files=StorageFacts(), libvirt=host(devices_unknown_because="no such call")))
-    assert (found.cpu, found.cells, found.pci_devices, found.hypervisor_version) == (None, None, None, None)
+    assert (found.cpu, found.cells, found.pci_pools, found.hypervisor_version) == (None, None, None, None)
     assert (found.disk_total_bytes, found.disk_used_bytes) == (None, None)
     assert [reason.partition(":")[0] for reason in found.unknown] == [
         "cpu_info, numa_topology, supported_instances",
-        "pci_passthrough_devices",
+        "pci_stats",
         "local_gb, local_gb_used",
         "disk_available_least",
     ]
@@ -105,7 +105,7 @@ def test_the_least_room_left_is_told_without_the_guest_whose_disk_cannot_be_read
     world = snapshot(libvirt=host(*guests), files=filesystem(100))
     world = dataclasses.replace(world, storage=(*world.storage, good("images", StorageFacts(disk_files=files))))
     found = seen(world)
-    assert found.disk_available_least_bytes == 80 * GIB
+    assert found.disk_available_least_gib == 80
     assert f"disk_available_least: domain {guests[1].uuid} (/i/gone): /i/gone: ENOENT: gone" in found.unknown
 
 
