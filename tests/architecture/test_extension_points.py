@@ -6,7 +6,7 @@ import pytest
 
 from tests.rigs.source_tree import AGENT, ROOT, imports
 
-PACKAGES = ("resources", "findings", "traits")
+PACKAGES = ("resources", "nested", "findings", "traits")
 MODULES = [
     (package, path.stem)
     for package in PACKAGES
