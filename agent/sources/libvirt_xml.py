@@ -13,6 +13,7 @@ import xml.etree.ElementTree as ET
 from agent.model.cpuset import parse_cpu_list
 from agent.model.host import Disk, Domain, DomainState, NovaMetadataFlavor
 from agent.model.units import MIB
+from agent.sources.node_device_xml import address_of
 from agent.sources.xml_values import attribute, child, document, number, odd, size_bytes, text_of
 
 # nova has written 1.0 and 1.1; the elements that are read here are the same in both.
@@ -112,16 +113,7 @@ def _pci_addresses(root: ET.Element, where: str) -> tuple[str, ...]:
         *root.iterfind("./devices/interface[@type='hostdev']/source"),
     ]
     found = (element for source in sources for element in source.iterfind("address"))
-    return tuple(sorted(_pci_address(element, f"{where}: <hostdev>") for element in found))
-
-
-def _pci_address(element: ET.Element, where: str) -> str:
-    texts = (attribute(element, name, where) for name in ("domain", "bus", "slot", "function"))
-    try:
-        domain, bus, slot, function = (int(text, 16) for text in texts)
-    except ValueError as error:
-        raise odd(where, "an address that is not hexadecimal") from error
-    return f"{domain:04x}:{bus:02x}:{slot:02x}.{function:x}"
+    return tuple(sorted(address_of(element, f"{where}: <hostdev>") for element in found))
 
 
 def _disk_source(source: ET.Element | None) -> str | None:

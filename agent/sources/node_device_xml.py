@@ -97,6 +97,13 @@ def pci_name(address: str) -> str:
     return "pci_" + address.lower().replace(":", "_").replace(".", "_")
 
 
+def address_of(element: ET.Element, where: str) -> str:
+    """The PCI address in the attributes of an ``<address>``. Raises SourceInconsistent."""
+    place = f"{where}: <address>"
+    parts = (element.get(part) for part in ("domain", "bus", "slot", "function"))
+    return _address(tuple(hexadecimal(part, place) for part in parts), place)
+
+
 def _own(root: ET.Element, kind: str) -> ET.Element | None:
     return next((found for found in root.iterfind("capability") if found.get("type") == kind), None)
 
@@ -126,11 +133,7 @@ def _address(parts: tuple[int, ...], where: str) -> str:
 
 
 def _addresses(capability: ET.Element, where: str) -> tuple[str, ...]:
-    place = f"{where}: <address>"
-    return tuple(
-        _address(tuple(hexadecimal(found.get(part), place) for part in ("domain", "bus", "slot", "function")), place)
-        for found in capability.iterfind("address")
-    )
+    return tuple(address_of(found, where) for found in capability.iterfind("address"))
 
 
 def _pci_id(capability: ET.Element, tag: str, where: str) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 import libvirt
 import pytest
 
+from agent.cmd.wiring import wire
 from agent.model.capabilities import Capabilities, HostCpu, MissingPart
 from agent.sources.base import Deadline
 from agent.sources.capabilities_xml import capabilities_document
@@ -17,6 +18,7 @@ from agent.sources.capability_questions import GuestChoice
 from agent.sources.libvirt_capabilities import Asker, read_capabilities
 from agent.sources.libvirt_host import HostPlace, LibvirtHost
 from agent.sources.reader_thread import ReaderThread
+from tests.rigs.configs import ALONE, load_ours
 from tests.rigs.domains import node_xml
 from tests.rigs.libvirt_documents import document
 from tests.rigs.libvirtd import libvirtd_program, system_libvirtd
@@ -76,6 +78,22 @@ class TestTestDriver:
         path = tmp_path / "node.xml"
         path.write_text(node_xml(cpus=2, memory_mib=1024))
         found = capabilities_of(f"test://{path}", cpu_mode="none")
+        assert [model for model, _ in found.model_features] == ["qemu32"]
+
+    def test_a_version_that_is_refused_is_missing_and_the_rest_stands(self, monkeypatch):
+        # A call that a read-only connection refuses, in the place of one that this driver lacks.
+        monkeypatch.setattr(libvirt.virConnect, "getVersion", lambda self: self.getDomainCapabilities())
+        found = capabilities_of("test:///default")
+        assert [part.part for part in found.missing] == ["hypervisor version"]
+        assert found.host_cpu.arch == "i686"
+
+    def test_what_the_operator_chose_for_guests_is_what_is_asked(self, tmp_path):
+        chosen = (
+            "[libvirt]\nvirt_type = qemu\nconnection_uri = test:///default\ncpu_mode = custom\ncpu_models = qemu32\n"
+        )
+        loaded = load_ours(tmp_path, ALONE + chosen)
+        with wire(loaded) as wired:
+            found = wired.host.read(Deadline.after(LONG_S)).capabilities
         assert [model for model, _ in found.model_features] == ["qemu32"]
 
     @pytest.mark.parametrize(

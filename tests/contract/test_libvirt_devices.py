@@ -20,6 +20,7 @@ from agent.sources.reader_thread import ReaderThread
 from tests.rigs.domains import node_xml
 from tests.rigs.libvirt_documents import documents
 from tests.rigs.libvirtd import libvirtd_program, private_libvirtd, system_libvirtd
+from tests.rigs.wait import until
 
 needs_libvirtd = pytest.mark.skipif(libvirtd_program() is None, reason="libvirtd is not installed")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: qemu:///system")
@@ -71,13 +72,18 @@ def node(tmp_path):
 
     def make(texts):
         path = tmp_path / f"node-{len(opened)}.xml"
-        path.write_text(node_xml(cpus=2, memory_mib=1024).replace("</node>", "".join(texts) + "</node>"))
+        path.write_text(node_with(texts))
         opened.append(libvirt.open(f"test://{path}"))
         return opened[-1]
 
     yield make
     for connection in opened:
         connection.close()
+
+
+def node_with(texts):
+    """The test driver's node with these devices."""
+    return node_xml(cpus=2, memory_mib=1024).replace("</node>", "".join(texts) + "</node>")
 
 
 def without(*names):
@@ -111,7 +117,13 @@ def test_a_quiet_read_asks_for_those_alone_whose_figures_move_or_whose_turn_it_i
 
 
 def test_a_device_that_came_is_read_and_so_is_each_physical_function(node):
-    listing, counting = settled(node(without(VF)))
+    fewer = [
+        text.replace("<address domain='0x0000' bus='0x81' slot='0x00' function='0x2'/>", "") for text in without(VF)
+    ]
+    listing, counting = settled(node(fewer))
+    # Its turn has just been: only that a name came lets it be asked for.
+    until(lambda: (counting.read.clear(), listing.read(counting), PF in counting.read)[-1], LONG_S, "its turn")
+    counting.read.clear()
     counting.connection = node(TEXTS.values())
     found = listing.read(counting)
     assert {PF, VF, GPU} <= set(counting.read)
@@ -206,9 +218,25 @@ class TestHostSource:
 
     def test_devices_come_with_the_other_facts(self, source_at, tmp_path):
         path = tmp_path / "node.xml"
-        path.write_text(node_xml(cpus=2, memory_mib=1024).replace("</node>", "".join(TEXTS.values()) + "</node>"))
+        path.write_text(node_with(TEXTS.values()))
         facts = source_at(f"test://{path}").read(Deadline.after(LONG_S))
         assert (len(facts.devices.pci), facts.devices_unknown_because) == (8, "")
+
+    def test_an_event_that_is_told_to_the_source_makes_it_read_that_device(self, source_at, tmp_path, monkeypatch):
+        path = tmp_path / "node.xml"
+        path.write_text(node_with(TEXTS.values()))
+        source = source_at(f"test://{path}")
+        source.read(Deadline.after(LONG_S))
+        asked = []
+        original = libvirt.virNodeDevice.XMLDesc
+        monkeypatch.setattr(
+            libvirt.virNodeDevice, "XMLDesc", lambda self, flags: asked.append(self.name()) or original(self, flags)
+        )
+        source.read(Deadline.after(LONG_S))
+        assert VF not in asked
+        source.device_changed(VF)
+        source.read(Deadline.after(LONG_S))
+        assert VF in asked
 
     def test_none_at_all_is_not_unknown(self, source_at):
         facts = source_at("test:///default").read(Deadline.after(LONG_S))
@@ -238,14 +266,16 @@ class TestHostSource:
 
     @needs_libvirtd
     def test_a_restart_of_libvirt_is_a_new_listing(self, source_at):
-        with private_libvirtd(node_xml(cpus=2, memory_mib=1024)) as daemon:
+        with private_libvirtd(node_with(TEXTS.values())) as daemon:
             source = source_at(daemon.uri)
-            assert source.read(Deadline.after(LONG_S)).devices.pci == ()
+            before = source.read(Deadline.after(LONG_S)).devices
             daemon.kill()
-            text = node_xml(cpus=2, memory_mib=1024).replace("</node>", "".join(TEXTS.values()) + "</node>")
-            daemon.node_xml = text
+            daemon.node_xml = node_with(text.replace("0x101e", "0x101f") for text in TEXTS.values())
             daemon.start()
-            assert len(source.read(Deadline.after(LONG_S)).devices.pci) == 8
+            after = source.read(Deadline.after(LONG_S)).devices
+        assert [device.name for device in before.pci] == [device.name for device in after.pci]
+        assert [device.product_id for device in before.pci if device.kind is PciKind.VF] == ["101e"] * 3
+        assert [device.product_id for device in after.pci if device.kind is PciKind.VF] == ["101f"] * 3
 
 
 @pytest.fixture(scope="module")

@@ -209,7 +209,7 @@ def test_pci_functions_that_a_guest_takes_are_named_as_libvirt_lists_them():
 
 
 def test_an_address_that_is_none_is_odd():
-    with pytest.raises(SourceInconsistent, match="an address that is not hexadecimal"):
+    with pytest.raises(SourceInconsistent, match="is not a hexadecimal number"):
         parse(domain_xml("gpu", disks=(f"<hostdev type='pci'><source>{PCI.replace('0x81', 'x')}</source></hostdev>",)))
 
 
