@@ -301,3 +301,28 @@ def test_the_rows_of_a_group_are_its_size_whatever_is_in_it(
     assert tuple(row.size_bytes for row in rows if row.owner_kind == "free") == frees
     turned = volume_group_rows(random_world(found[::-1], pools[::-1], frees))
     assert turned == rows
+
+
+@given(
+    st.integers(0, 60),
+    st.none() | st.integers(0, 100).map(float),
+    st.lists(st.tuples(st.integers(1, 80), st.none() | st.integers(0, 80), st.booleans()), max_size=5),
+    st.integers(1, 3),
+)
+def test_a_pools_data_is_split_whatever_lvm2_says_of_its_volumes(
+    size: int, percent: float | None, found: list[tuple[int, int | None, bool]], copies: int
+) -> None:
+    inside = [
+        thin(f"t{number}", room, origin=f"t{number - 1}" if is_snapshot and number else None)
+        for number, (room, _, is_snapshot) in enumerate(found)
+    ]
+    mapped = {f"t{number}": written for number, (_, written, _) in enumerate(found) if written is not None}
+    facts = replace(
+        group(400, *pool(size, *inside, copies=copies)), thin_pools=fill(size, percent, **mapped) if size else ()
+    )
+    rows = volume_group_rows(snapshot(lvm=facts))
+    assert_complete(rows)
+    assert all(row.size_bytes > 0 for row in rows)
+    given_out = [row.size_bytes for row in rows if row.what.startswith(("thin volume", "given out"))]
+    if size and percent is not None:
+        assert sum(given_out) == round(size * GIB * percent / 100)
