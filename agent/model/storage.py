@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,11 +82,11 @@ class FileSystem:
     available_bytes: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GuestFile:
+class GuestFile(NamedTuple):
     """A file that a domain names as its disk; ``format`` by the domain's XML, never by what the file holds.
 
     A guest writes what it likes into a raw disk, a qcow2 header with any size too.
+    A tuple, since each audit compares all of them with those of the last.
     """
 
     path: str
@@ -110,7 +111,10 @@ class DiskFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFile:
-    """A file or folder below ``instances_path``, by its first path; hard links are one. Bytes are st_blocks × 512."""
+    """A folder in ``instances_path`` with all that is in it, or a file of its own. Bytes are st_blocks × 512.
+
+    Of their own are the cache's images and guests' disks outside folders named after an instance; hard links are one.
+    """
 
     path: str
     allocated_bytes: int

@@ -1,17 +1,20 @@
 """List what lies below ``instances_path``, on its own file system only, with what each takes.
 
-Entries of the first two levels have rows of their own (an instance's folder, and
-each file in it); what lies deeper is summed into its second-level folder, but for
-a guest's disk. Links are not followed, and a file or folder that is reachable
-twice (hard link, bind mount) is counted once, where it is met first.
+Each entry of the folder has a row with all that is below it (an instance's folder
+holds its disks, logs and configuration); what counts by itself has one of its own:
+cached images, and guests' disks elsewhere than in an instance's folder. Links are
+not followed, and a file or folder that is reachable twice (hard link, bind mount)
+is counted once, where it is met first.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from agent.model.storage import StoredFile
 from agent.sources.disk_files import taken_bytes
@@ -20,31 +23,42 @@ from agent.sources.disk_files import taken_bytes
 MAX_DEPTH = 16
 # Half a second of work. A tree of more is no image store; the rest counts as used by others on that file system.
 MAX_ENTRIES = 100_000
-_ROW_DEPTH = 2
+# Also with what nova appends while it resizes or deletes.
+_INSTANCE_FOLDER = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(_[a-z]+)?")
 
 
-def walk(root: str, disks: frozenset[str]) -> tuple[StoredFile, ...]:
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """A folder to enter: ``row`` counts what is in it, but for disks (``has_rows``) and, in the cache, everything."""
+
+    path: str
+    depth: int
+    row: str
+    has_rows: bool
+
+
+def walk(root: str, cache_path: str, disks: frozenset[str]) -> tuple[StoredFile, ...]:
     """Rows sorted by path, ``root`` itself among them. Raises OSError where ``root`` cannot be listed.
 
-    ``disks`` are paths that get a row of their own however deep they lie. What
-    vanishes or may not be listed on the way is left out.
+    ``disks`` are guests' disks. What vanishes or may not be listed on the way is left out.
     """
     status = os.stat(root)
     taken = {root: taken_bytes(status)}
     met = {status.st_ino}
-    folders = deque([(root, 1, root)])
+    folders = deque([_Folder(root, 0, root, has_rows=True)])
     entries = 0
     while folders and entries < MAX_ENTRIES:
-        folder, depth, above = folders.popleft()
-        for entry, found in _listed(folder, root):
+        folder = folders.popleft()
+        for entry, found in _listed(folder.path, root):
             if found.st_dev != status.st_dev or _met_before(found, met):
                 continue
             if (entries := entries + 1) > MAX_ENTRIES:
                 break
-            row = entry.path if depth <= _ROW_DEPTH or entry.path in disks else above
+            row = _row(entry.path, folder, cache_path, disks)
             taken[row] = taken.get(row, 0) + taken_bytes(found)
-            if stat.S_ISDIR(found.st_mode) and depth < MAX_DEPTH:
-                folders.append((entry.path, depth + 1, row))
+            if stat.S_ISDIR(found.st_mode) and folder.depth < MAX_DEPTH:
+                has_rows = folder.has_rows and not (folder.depth == 0 and _INSTANCE_FOLDER.fullmatch(entry.name))
+                folders.append(_Folder(entry.path, folder.depth + 1, row, has_rows=has_rows))
     return tuple(StoredFile(path=printable(path), allocated_bytes=size) for path, size in sorted(taken.items()))
 
 
@@ -66,6 +80,12 @@ def cache_bytes(root: str, cache_path: str) -> int:
 def printable(path: str) -> str:
     """A path that can be printed: bytes that are no UTF-8 are written by their hexadecimal number."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def _row(path: str, folder: _Folder, cache_path: str, disks: frozenset[str]) -> str:
+    if folder.depth == 0 or cache_path in (folder.path, path):
+        return path
+    return path if folder.has_rows and path in disks else folder.row
 
 
 def _listed(folder: str, root: str) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:

@@ -104,7 +104,7 @@ class Images:
         with contextlib.suppress(OSError):
             store = ImageStore(
                 path=self._instances_path,
-                files=walk(self._instances_path, disks),
+                files=walk(self._instances_path, self._cache_path, disks),
                 cache_path=self._cache_path,
                 cache_bytes=cache_bytes(self._instances_path, self._cache_path),
                 # Right after the walk, so that the two fit as well as they can: the audit's own statvfs is of before.

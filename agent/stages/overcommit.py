@@ -20,7 +20,7 @@ from agent.model.units import GIB
 _FORMATS = frozenset({"qcow2", "ploop"})
 _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 # cinder's volume_name_template on NFS and its like; a snapshot's file has its own uuid behind that.
-_BLOCK_STORAGE_FILE = re.compile(f"(.*/)?volume-{_UUID}([.]{_UUID})?")
+_BLOCK_STORAGE_FILE = re.compile(f"volume-{_UUID}([.]{_UUID})?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +90,9 @@ def disk_available_least(snapshot: Snapshot, settings: Settings) -> LeastDisk:
 
 def _counts(disk: Disk) -> bool:
     """Local files only: what is on the network is not here, a block device is as large as it is."""
-    return disk.kind == "file" and disk.source is not None and not _BLOCK_STORAGE_FILE.fullmatch(disk.source)
+    if disk.kind != "file" or disk.source is None:
+        return False
+    return not _BLOCK_STORAGE_FILE.fullmatch(disk.source.rpartition("/")[2])
 
 
 def _file(disk: Disk) -> GuestFile:

@@ -79,7 +79,11 @@ def test_disks_store_and_file_system_come_together(source, place):
     assert store.cache_bytes == blocks(place / "_base" / "89abcdef")
     assert store.filesystem.size_bytes > 0
     assert {file.path: file.allocated_bytes for file in store.files} == {
-        str(path): blocks(path) for path in (place, *place.glob("*"), *place.glob("*/*"))
+        str(place): blocks(place),
+        str(place / UUID): sum(map(blocks, (place / UUID, *(place / UUID).iterdir()))),
+        str(place / "_base"): blocks(place / "_base"),
+        str(place / "_base" / "89abcdef"): blocks(place / "_base" / "89abcdef"),
+        str(place / "locks"): blocks(place / "locks"),
     }
 
 
@@ -225,49 +229,67 @@ def test_a_path_that_no_file_can_have_is_a_problem(source):
     assert file.problem == "embedded null byte"
 
 
+def walked(place, *disks):
+    """Bytes by path, as the walk gives them."""
+    found = walk(str(place), str(place / "_base"), frozenset(map(str, disks)))
+    return {file.path: file.allocated_bytes for file in found}
+
+
+def all_bytes(place):
+    return sum(map(blocks, (place, *place.rglob("*"))))
+
+
+def test_every_byte_is_in_one_row(place):
+    (place / "snapshots" / "a" / "b").mkdir(parents=True)
+    (place / "snapshots" / "a" / "b" / "file").write_bytes(b"x" * 30000)
+    (place / f"{UUID}_resize").mkdir()
+    (place / f"{UUID}_resize" / "disk").write_bytes(b"x" * 40000)
+    found = walked(place)
+    assert sum(found.values()) == all_bytes(place)
+    assert set(found) == {
+        str(place / name) for name in ("", UUID, f"{UUID}_resize", "_base", "_base/89abcdef", "locks", "snapshots")
+    }
+
+
 def test_hard_links_are_counted_once_by_their_first_path(place):
-    os.link(place / "_base" / "89abcdef", place / UUID / "disk.base")
-    found = [file.path for file in walk(str(place), frozenset())]
-    assert str(place / UUID / "disk.base") in found
-    assert str(place / "_base" / "89abcdef") not in found
+    before = walked(place)
+    os.link(place / "_base" / "89abcdef", place / "locks" / "again")
+    assert walked(place) == before
 
 
 def test_links_are_not_followed(place):
     (place / "all").symlink_to(place)
-    assert str(place / "all") in {file.path for file in walk(str(place), frozenset())}
-    assert not any(file.path.startswith(f"{place}/all/") for file in walk(str(place), frozenset()))
+    assert walked(place)[str(place / "all")] == blocks(place / "all")
 
 
-def test_what_lies_deep_counts_for_its_folder_but_for_a_disk(place):
-    deep = place / "snapshots" / "a" / "b"
+def test_a_disk_outside_instances_folders_has_a_row_of_its_own(place):
+    deep = place / "by-hand" / "a" / "b"
     deep.mkdir(parents=True)
-    (deep / "file").write_bytes(b"x" * 30000)
     (deep / "disk").write_bytes(b"x" * 60000)
-    found = {file.path: file.allocated_bytes for file in walk(str(place), frozenset({str(deep / "disk")}))}
+    (deep / "file").write_bytes(b"x" * 30000)
+    found = walked(place, deep / "disk", place / UUID / "disk")
     assert found[str(deep / "disk")] == blocks(deep / "disk")
-    assert found[str(place / "snapshots" / "a")] == sum(map(blocks, (deep.parent, deep, deep / "file")))
-    assert sum(found.values()) == sum(map(blocks, (place, *place.rglob("*"))))
+    assert str(place / UUID / "disk") not in found
+    assert sum(found.values()) == all_bytes(place)
 
 
 def test_a_tree_without_end_ends(place, monkeypatch):
     monkeypatch.setattr(image_walk, "MAX_ENTRIES", 10)
     for number in range(100):
-        (place / "locks" / str(number)).touch()
-    assert len(walk(str(place), frozenset())) <= 11
+        (place / f"many-{number}").touch()
+    assert len(walked(place)) == 11  # the folder itself
 
 
 def test_a_folder_deeper_than_any_of_nova_s_is_not_entered(place):
     deep = place.joinpath(*("d" for _ in range(40)))
     deep.mkdir(parents=True)
     (deep / "far").write_bytes(b"x" * 30000)
-    assert sum(file.allocated_bytes for file in walk(str(place), frozenset())) < sum(
-        map(blocks, (place, *place.rglob("*")))
-    )
+    assert sum(walked(place).values()) <= all_bytes(place) - blocks(deep / "far")
 
 
 def test_a_name_that_is_no_utf_8_can_be_printed(place):
     os.mkdir(os.fsencode(place) + b"/\xff\xfe")
-    assert f"{place}/\\xff\\xfe" in {file.path for file in walk(str(place), frozenset())}
+    assert f"{place}/\\xff\\xfe" in walked(place)
 
 
 def test_what_vanishes_or_may_not_be_listed_on_the_way_is_left_out(place, monkeypatch):
@@ -279,9 +301,7 @@ def test_what_vanishes_or_may_not_be_listed_on_the_way_is_left_out(place, monkey
         return real(path)
 
     monkeypatch.setattr(image_walk.os, "scandir", scandir)
-    found = {file.path for file in walk(str(place), frozenset())}
-    assert str(place / UUID) in found
-    assert str(place / UUID / "disk") not in found
+    assert walked(place)[str(place / UUID)] == blocks(place / UUID)
 
 
 def test_the_cache_is_its_plain_files(place):

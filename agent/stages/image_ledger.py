@@ -1,0 +1,240 @@
+"""Write whose every byte of the instances file system and of a Ceph pool is: rows that add up to each store's size.
+
+Files and the file system are measured one after the other, and extents may be
+shared between files (reflinks): so the files may seem to take more than the file
+system says is used. What is too much is taken from the rows that matter least
+(cached images first, instances last) and said in the row; no row is negative. Pure.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from agent.model.host import HostFacts
+from agent.model.nova import NovaState, StateKind
+from agent.model.report import StorageRow
+from agent.model.snapshot import Snapshot
+from agent.model.storage import CephPool, FileSystem, ImageStore, StoredFile
+from agent.resources.guests import expected_here
+
+_UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+# nova renames the folder to _resize until a resize is confirmed or reverted, and to _del to remove it.
+_INSTANCE_FOLDER = re.compile(f"(?P<uuid>{_UUID})(?P<suffix>|_resize|_del)")
+
+
+class StoreOwner(enum.Enum):
+    """Whose bytes they are; in the order in which what is counted twice is taken away."""
+
+    IMAGE_CACHE = "image-cache"
+    OTHER = "other"
+    LEFTOVER = "leftover"
+    UNKNOWN = "unknown"
+    DOMAIN = "domain"
+    INSTANCE = "instance"
+    POOL = "pool"
+    ELSEWHERE = "elsewhere"
+    ROOT_RESERVE = "root-reserve"
+    FREE = "free"
+
+
+_SACRIFICED = tuple(StoreOwner)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedFiles:
+    """Files of one owner: a folder with all in it, or a file. ``owner`` is a uuid, or the path of what is nobody's."""
+
+    path: str
+    kind: StoreOwner
+    owner: str
+    what: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Guests:
+    """Who may own a folder or file; ``users`` are (file, uuid of the domain that has it as a disk).
+
+    ``known``: a folder of nobody among them is a leftover for certain.
+    """
+
+    instances: frozenset[str]
+    resizing: frozenset[str]
+    domains: frozenset[str]
+    users: frozenset[tuple[str, str]]
+    known: bool
+
+
+def image_store_rows(snapshot: Snapshot) -> tuple[StorageRow, ...]:
+    """Rows of the instances file system and of the Ceph pool, as far as they were read; what is free comes last."""
+    stores = [row for store in snapshot.image_stores for row in _store_rows(store, _guests(snapshot, store))]
+    return (*stores, *(row for pool in snapshot.ceph_pools for row in _pool_rows(pool)))
+
+
+def leftovers(snapshot: Snapshot) -> tuple[OwnedFiles, ...]:
+    """Folders of instances that are not here (deleted, elsewhere), sorted by path; none while anything is in doubt."""
+    found = (files for store in snapshot.image_stores for files in _owned_files(store, _guests(snapshot, store)))
+    return tuple(files for files in found if files.kind is StoreOwner.LEFTOVER)
+
+
+# Each audit asks twice, and most audits see the folders of the last.
+@functools.lru_cache(maxsize=1)
+def _owned_files(store: ImageStore, guests: _Guests) -> tuple[OwnedFiles, ...]:
+    """Everything below the store by owner, in the order of the store's files."""
+    disks = _first_users(guests.users)
+    in_use = _first_users((_top(path, store), uuid) for path, uuid in guests.users)
+    return tuple(
+        _owned_folder(file, store, guests, in_use) or _owned(file, store, guests, disks) for file in store.files
+    )
+
+
+def _first_users(users: Iterable[tuple[str, str]]) -> Mapping[str, str]:
+    """Path to the uuid of the domain that uses it; of several the first."""
+    found: dict[str, str] = {}
+    for path, uuid in users:
+        found[path] = min(uuid, found.get(path, uuid))
+    return found
+
+
+def _top(path: str, store: ImageStore) -> str:
+    """The entry of the store that the path is or lies in; "" for what is not below the store."""
+    inside = path.removeprefix(f"{store.path}/")
+    return "" if inside == path else f"{store.path}/{inside.partition('/')[0]}"
+
+
+def _owned_folder(file: StoredFile, store: ImageStore, guests: _Guests, in_use: Mapping[str, str]) -> OwnedFiles | None:
+    """A folder named after an instance; its guest's first, then that of whoever has a disk in it."""
+    name = file.path.rpartition("/")[2]
+    match = _INSTANCE_FOLDER.fullmatch(name) if file.path == _top(file.path, store) else None
+    if match is None:
+        return None
+    uuid, is_old = match["uuid"], match["suffix"] == "_resize"
+    user = in_use.get(file.path)
+    kind = StoreOwner.LEFTOVER if guests.known else StoreOwner.UNKNOWN
+    if uuid in guests.instances and (not is_old or uuid in guests.resizing):
+        kind = StoreOwner.INSTANCE
+    elif uuid in guests.domains and not is_old:
+        kind = StoreOwner.DOMAIN
+    elif user is not None:
+        kind, uuid = _user_kind(user, guests), user
+    return OwnedFiles(file.path, kind, uuid, f"folder {name}", file.allocated_bytes)
+
+
+def _owned(file: StoredFile, store: ImageStore, guests: _Guests, disks: Mapping[str, str]) -> OwnedFiles:
+    path, size_bytes = file.path, file.allocated_bytes
+    name = path.rpartition("/")[2]
+    user = disks.get(path)
+    if user is not None:
+        return OwnedFiles(path, _user_kind(user, guests), user, f"disk {name}", size_bytes)
+    if path.startswith(f"{store.cache_path}/"):
+        return OwnedFiles(path, StoreOwner.IMAGE_CACHE, path, f"base image {name}", size_bytes)
+    if path in (store.path, store.cache_path):
+        kind = StoreOwner.OTHER if path == store.path else StoreOwner.IMAGE_CACHE
+        return OwnedFiles(path, kind, path, "the folder itself", size_bytes)
+    return OwnedFiles(path, StoreOwner.OTHER, path, f"other: {name}", size_bytes)
+
+
+def _user_kind(user: str, guests: _Guests) -> StoreOwner:
+    return StoreOwner.INSTANCE if user in guests.instances else StoreOwner.DOMAIN
+
+
+def _guests(snapshot: Snapshot, store: ImageStore) -> _Guests:
+    state, host = snapshot.nova.value, snapshot.host.value
+    told = state if state is not None and state.kind is not StateKind.NONE else None
+    domains = _domains(host)
+    return _Guests(
+        instances=expected_here(told) if told else domains if state else frozenset(),
+        resizing=_resizing(told) if told else domains,
+        domains=domains,
+        users=_users(host),
+        known=told is not None and not told.unreadable and host is not None and not store.shared_because,
+    )
+
+
+def _domains(host: HostFacts | None) -> frozenset[str]:
+    if host is None:
+        return frozenset()
+    return frozenset({one.uuid for one in host.domains} | {one.uuid for one in host.odd_domains})
+
+
+def _users(host: HostFacts | None) -> frozenset[tuple[str, str]]:
+    return frozenset(
+        (disk.source, domain.uuid)
+        for domain in (host.domains if host else ())
+        for disk in domain.disks
+        if disk.kind == "file" and disk.source is not None
+    )
+
+
+def _resizing(state: NovaState) -> frozenset[str]:
+    """Instances whose folder of before a resize may rightly be there still."""
+    moving = {m.instance_uuid for m in state.migrations if m.in_progress}
+    return frozenset(moving | {i.uuid for i in state.instances if i.task_state or i.vm_state == "resized"})
+
+
+@functools.lru_cache(maxsize=1)
+def _store_rows(store: ImageStore, guests: _Guests) -> tuple[StorageRow, ...]:
+    place = store.filesystem
+    used = max(0, place.size_bytes - place.free_bytes)
+    files = _fitted(_owned_files(store, guests), used)
+    rows = [_row(store.path, place.size_bytes, one, f"stat {one.path}") for one in files if one.size_bytes]
+    rows.sort(key=lambda row: (row.owner_kind, row.owner, row.what))
+    unseen = used - sum(one.size_bytes for one in files)
+    rows.extend(_row(store.path, place.size_bytes, one, f"statvfs {store.path}") for one in _rest(place, unseen))
+    return tuple(rows)
+
+
+def _rest(place: FileSystem, unseen: int) -> Iterable[OwnedFiles]:
+    free = min(place.free_bytes, place.size_bytes)
+    available = min(place.available_bytes, free)
+    rest = (
+        (StoreOwner.ELSEWHERE, "used by others on this file system", unseen),
+        (StoreOwner.ROOT_RESERVE, "kept for root by the file system", free - available),
+    )
+    for kind, what, size_bytes in rest:
+        if size_bytes:
+            yield OwnedFiles(place.path, kind, place.path, what, size_bytes)
+    yield OwnedFiles(place.path, StoreOwner.FREE, "", "free", available)
+
+
+def _fitted(files: tuple[OwnedFiles, ...], used: int) -> tuple[OwnedFiles, ...]:
+    """The files so that they take no more than what is used; see the module's header."""
+    excess = sum(one.size_bytes for one in files) - used
+    if excess <= 0:
+        return files
+    fitted = []
+    for one in sorted(files, key=lambda one: (_SACRIFICED.index(one.kind), -one.size_bytes, one.path)):
+        cut = min(one.size_bytes, excess)
+        excess -= cut
+        why = f" (less {cut} bytes: shared with other files, or freed while they were counted)" if cut else ""
+        fitted.append(dataclasses.replace(one, what=one.what + why, size_bytes=one.size_bytes - cut))
+    return tuple(fitted)
+
+
+def _pool_rows(pool: CephPool) -> list[StorageRow]:
+    used = min(pool.used_bytes, pool.cluster_bytes)
+    available = min(pool.available_bytes, pool.cluster_bytes - used)
+    rest = pool.cluster_bytes - used - available
+    parts = (
+        OwnedFiles(pool.name, StoreOwner.POOL, pool.name, "used by the pool", used),
+        OwnedFiles(pool.name, StoreOwner.ELSEWHERE, "", "rest of the cluster: other pools, and room for copies", rest),
+        OwnedFiles(pool.name, StoreOwner.FREE, "", "what the pool can still take", available),
+    )
+    return [_row(f"ceph {pool.name}", pool.cluster_bytes, part, "ceph df") for part in parts]
+
+
+def _row(store: str, store_bytes: int, files: OwnedFiles, source: str) -> StorageRow:
+    return StorageRow(
+        store=store,
+        owner_kind=files.kind.value,
+        owner=files.owner,
+        what=files.what,
+        size_bytes=files.size_bytes,
+        source=source,
+        store_bytes=store_bytes,
+    )
