@@ -54,7 +54,7 @@ def report(run: Run, errand: Errand, memory: AuditMemory, acted: Acted, told: Co
         ledger=decision.ledger,
         inventory=inventory_rows(view, decision.tree),
         traits=trait_rows(view, decision.tree),
-        storage=storage_ledger(snapshot, settings),
+        storage=storage_ledger(snapshot),
         evacuations=evacuation_notes(decision.state),
         summary=summary(snapshot, settings, memory.node_name, decision.rows, decision.tree),
         simulated=host.simulated if host else (),

@@ -13,12 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.model.report import StorageRow
-from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
 from agent.model.storage import ThinPool, Volume, VolumeGroup
 from agent.resources.guests import guests_of
 from agent.resources.thin import in_proportion
 from agent.resources.volumes import OwnedVolume, OwnerKind, owners
+from agent.stages.image_ledger import image_store_rows
 
 FREE = "free"
 # The roles that lvm2 gives the volume on which a thin pool's data lies; raid legs below it have roles of their own.
@@ -34,9 +34,9 @@ class _Part:
     size_bytes: int
 
 
-def storage_ledger(snapshot: Snapshot, settings: Settings) -> tuple[StorageRow, ...]:  # noqa: ARG001 - for the files
-    """Rows of every store that was read: volume groups first."""
-    return volume_group_rows(snapshot)
+def storage_ledger(snapshot: Snapshot) -> tuple[StorageRow, ...]:
+    """Rows of every store that was read: volume groups, the instances file system, a Ceph pool."""
+    return (*volume_group_rows(snapshot), *image_store_rows(snapshot))
 
 
 def volume_group_rows(snapshot: Snapshot) -> tuple[StorageRow, ...]:

@@ -24,7 +24,6 @@ from tests.rigs.facts import (
     group,
     host,
     instance,
-    lvm_settings,
     snapshot,
     state,
     uuid,
@@ -238,7 +237,7 @@ def test_hidden_volumes_are_named_with_what_they_serve() -> None:
 
 
 def test_without_lvm_there_are_no_rows() -> None:
-    assert storage_ledger(without(snapshot(), LVM), lvm_settings()) == ()
+    assert storage_ledger(without(snapshot(), LVM)) == ()
 
 
 def test_without_the_other_books_the_bytes_are_still_all_there() -> None:

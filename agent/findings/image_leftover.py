@@ -1,0 +1,43 @@
+"""image-leftover: a folder of guests' disks named after an instance that is not (any more) on this host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World
+from agent.model.finding import Finding, Severity
+from agent.model.nova import NovaState
+from agent.stages.image_ledger import leftovers
+
+
+def _find(world: World) -> Iterable[Finding]:
+    state = world.snapshot.nova.value
+    for left in leftovers(world.snapshot):
+        yield RULE.finding(
+            world,
+            consumer_uuid=left.owner,
+            subject=left.path,
+            expected="a folder named after an instance belongs to one of this host",
+            actual=f"folder {left.path} takes {left.size_bytes} bytes; {_whereabouts(left.owner, state)}",
+            facts=(("path", left.path), ("size_bytes", left.size_bytes)),
+        )
+
+
+def _whereabouts(uuid: str, state: NovaState | None) -> str:
+    instance = next((i for i in state.instances if i.uuid == uuid), None) if state else None
+    if instance is None:
+        return f"instance {uuid} is not of this host"
+    if instance.deleted:
+        return f"instance {uuid} is deleted"
+    if state is not None and instance.host == state.host:
+        return f"instance {uuid} is of this host and is not being resized"
+    return f"instance {uuid} lives on {instance.host or 'no host'}"
+
+
+RULE = Rule(
+    code="image-leftover",
+    severity=Severity.WARNING,
+    remedy="check that the instance is deleted or lives elsewhere with its disk, and that no other disk has a backing "
+    "file in the folder (qemu-img info --backing-chain), then remove the folder",
+    find=_find,
+)

@@ -1,0 +1,220 @@
+"""The instances file system and a Ceph pool: whose every byte is, and rows that add up to the size of the store."""
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.model.host import Disk, OddDomain
+from agent.model.nova import StateKind
+from agent.model.snapshot import CEPH, IMAGES, LIBVIRT, STATE
+from agent.model.storage import CephPool, FileSystem, ImageStore, StorageFacts, StoredFile
+from agent.model.units import GIB, MIB
+from agent.stages.image_ledger import StoreOwner, image_store_rows, leftovers
+from tests.rigs.facts import domain, good, host, instance, migration, snapshot, state, uuid, without
+
+ROOT = "/i"
+I1 = uuid("i1")
+FOLDER = f"{ROOT}/{I1}"
+
+
+def store(*files, size=100 * GIB, free=60 * GIB, available=55 * GIB, **changes):
+    place = FileSystem(path=ROOT, size_bytes=size, free_bytes=free, available_bytes=available)
+    plain = ImageStore(
+        path=ROOT,
+        files=tuple(StoredFile(path=path, allocated_bytes=taken) for path, taken in files),
+        cache_path=f"{ROOT}/_base",
+        cache_bytes=0,
+        filesystem=place,
+    )
+    return dataclasses.replace(plain, **changes)
+
+
+def world(found, **changes):
+    read = snapshot(**changes)
+    return dataclasses.replace(read, storage=(*read.storage, good(IMAGES, StorageFacts(image_stores=(found,)))))
+
+
+def by_path(rows):
+    return {row.source.partition(" ")[2]: (row.owner_kind, row.owner, row.size_bytes) for row in rows}
+
+
+def test_every_byte_has_an_owner():
+    found = store(
+        (ROOT, 4096),
+        (f"{ROOT}/_base", 4096),
+        (f"{ROOT}/_base/89ab", 2 * GIB),
+        (FOLDER, 10 * GIB),
+        (f"{ROOT}/{uuid('gone')}", GIB),
+        (f"{ROOT}/by-hand.qcow2", 3 * GIB),
+        (f"{ROOT}/locks", 4096),
+        (f"{ROOT}/empty", 0),
+    )
+    hand = Disk(target="vda", kind="file", source=f"{ROOT}/by-hand.qcow2", format="qcow2")
+    read = world(found, nova=state(instance()), libvirt=host(domain("i1"), domain("hand", disks=(hand,))))
+    seen = 10 * GIB + 3 * GIB + 2 * GIB + GIB + 3 * 4096
+    assert [(r.owner_kind, r.owner, r.size_bytes) for r in image_store_rows(read)] == [
+        ("domain", uuid("hand"), 3 * GIB),
+        ("image-cache", f"{ROOT}/_base", 4096),
+        ("image-cache", f"{ROOT}/_base/89ab", 2 * GIB),
+        ("instance", I1, 10 * GIB),
+        ("leftover", uuid("gone"), GIB),
+        ("other", ROOT, 4096),
+        ("other", f"{ROOT}/locks", 4096),
+        ("elsewhere", ROOT, 40 * GIB - seen),
+        ("root-reserve", ROOT, 5 * GIB),
+        ("free", "", 55 * GIB),
+    ]
+    assert {(r.store, r.store_bytes) for r in image_store_rows(read)} == {(ROOT, 100 * GIB)}
+    assert sum(r.size_bytes for r in image_store_rows(read)) == 100 * GIB
+
+
+HERE = state(instance())
+ELSEWHERE = instance(host="cmp2", node="x")
+AS_BEFORE = {
+    "its instance is here": ("", HERE, host(), ("instance", I1)),
+    "soft-deleted": ("", state(instance(vm_state="soft-delete")), host(), ("instance", I1)),
+    "it is coming": ("", state(ELSEWHERE, migrations=(migration(kind="evacuation"),)), host(), ("instance", I1)),
+    "of before a resize that is not confirmed": (
+        "_resize",
+        state(ELSEWHERE, migrations=(migration(status="finished"),)),
+        host(),
+        ("instance", I1),
+    ),
+    "of before a resize on this host": ("_resize", state(instance(vm_state="resized")), host(), ("instance", I1)),
+    "of before a resize that is being confirmed": (
+        "_resize",
+        state(instance(task_state="resize_confirming")),
+        host(),
+        ("instance", I1),
+    ),
+    "of before a resize that is over": ("_resize", HERE, host(domain("i1")), ("leftover", I1)),
+    "being deleted": ("_del", state(instance(task_state="deleting")), host(), ("instance", I1)),
+    "deleted, and the folder stayed": ("_del", state(instance(deleted=True)), host(), ("leftover", I1)),
+    "deleted": ("", state(instance(deleted=True)), host(), ("leftover", I1)),
+    "no row": ("", state(), host(), ("leftover", I1)),
+    "elsewhere": ("", state(ELSEWHERE), host(), ("leftover", I1)),
+    "its move is over": (
+        "",
+        state(ELSEWHERE, migrations=(migration(status="confirmed"),)),
+        host(),
+        ("leftover", I1),
+    ),
+    "its guest is still defined": ("", state(), host(domain("i1")), ("domain", I1)),
+    "its guest cannot be understood": (
+        "",
+        state(),
+        host(odd_domains=(OddDomain(uuid=I1, name="i1", reason="?"),)),
+        ("domain", I1),
+    ),
+    "another guest has a disk in it": (
+        "",
+        state(),
+        host(domain("other", disks=(Disk(target="vda", kind="file", source=f"{FOLDER}/disk"),))),
+        ("domain", uuid("other")),
+    ),
+    "a suffix that nova does not know": ("_backup", HERE, host(), ("other", f"{FOLDER}_backup")),
+    "no cloud, its guest is defined": ("", state(kind=StateKind.NONE), host(domain("i1")), ("instance", I1)),
+    "no cloud, nobody's": ("", state(kind=StateKind.NONE), host(), ("unknown", I1)),
+    "a row that does not parse could be its": ("", state(unreadable=("migration 7",)), host(), ("unknown", I1)),
+}
+
+
+@pytest.mark.parametrize(("suffix", "nova", "libvirt", "owner"), AS_BEFORE.values(), ids=AS_BEFORE.keys())
+def test_whose_an_instance_s_folder_is(suffix, nova, libvirt, owner):
+    read = world(store((f"{FOLDER}{suffix}", GIB)), nova=nova, libvirt=libvirt)
+    assert by_path(image_store_rows(read))[f"{FOLDER}{suffix}"] == (*owner, GIB)
+    assert [left.path for left in leftovers(read)] == ([f"{FOLDER}{suffix}"] if owner[0] == "leftover" else [])
+
+
+@pytest.mark.parametrize("lost", [STATE, LIBVIRT])
+def test_nobody_s_folder_is_unknown_while_a_source_is_not_read(lost):
+    read = without(world(store((FOLDER, GIB))), lost)
+    assert by_path(image_store_rows(read))[FOLDER] == ("unknown", I1, GIB)
+    assert leftovers(read) == ()
+
+
+def test_in_a_store_that_other_hosts_share_nothing_is_a_leftover():
+    read = world(store((FOLDER, GIB), shared_because="its file system is nfs4"))
+    assert by_path(image_store_rows(read))[FOLDER] == ("unknown", I1, GIB)
+    assert leftovers(read) == ()
+
+
+def test_a_leftover_without_bytes_is_one_and_takes_no_row():
+    read = world(store((FOLDER, 0)))
+    assert [left.size_bytes for left in leftovers(read)] == [0]
+    assert FOLDER not in by_path(image_store_rows(read))
+
+
+def test_a_guest_s_disk_in_the_cache_is_the_guest_s():
+    used = f"{ROOT}/_base/89ab"
+    disks = (Disk(target="vda", kind="file", source=used),)
+    read = world(store((used, GIB)), nova=state(instance()), libvirt=host(domain("i1", disks=disks)))
+    assert by_path(image_store_rows(read))[used] == ("instance", I1, GIB)
+
+
+def test_of_two_guests_with_one_disk_the_first_uuid_has_it():
+    used = f"{ROOT}/shared.img"
+    disks = (Disk(target="vda", kind="file", source=used),)
+    read = world(store((used, GIB)), libvirt=host(*(domain(name, disks=disks) for name in "abc")))
+    assert by_path(image_store_rows(read))[used][1] == min(map(uuid, "abc"))
+
+
+def test_what_files_share_is_taken_from_the_cache_first_and_said():
+    read = world(
+        store(
+            (f"{ROOT}/_base/a", 2 * GIB),
+            (f"{ROOT}/_base/b", 3 * GIB),
+            (FOLDER, 4 * GIB),
+            size=8 * GIB,
+            free=0,
+            available=0,
+        ),
+        nova=state(instance()),
+    )
+    rows = by_path(image_store_rows(read))
+    assert rows[f"{ROOT}/_base/b"] == ("image-cache", f"{ROOT}/_base/b", 2 * GIB)
+    assert rows[FOLDER] == ("instance", I1, 4 * GIB)
+    (cut,) = (row.what for row in image_store_rows(read) if "less" in row.what)
+    assert cut == f"base image b (less {GIB} bytes: shared with other files, or freed while they were counted)"
+
+
+KINDS = st.sampled_from([FOLDER, f"{FOLDER}_resize", f"{ROOT}/_base/a", f"{ROOT}/_base/b", f"{ROOT}/x", ROOT])
+BYTES = st.integers(0, 20 * MIB)
+
+
+@given(st.dictionaries(KINDS, BYTES), BYTES, BYTES, BYTES)
+def test_rows_are_never_negative_and_add_up_to_the_byte(files, size, free, available):
+    """Whatever changed between the two reads, and whatever statvfs says."""
+    rows = image_store_rows(world(store(*files.items(), size=size, free=free, available=available)))
+    assert sum(row.size_bytes for row in rows) == size
+    assert all(row.size_bytes >= 0 for row in rows)
+    assert rows[-1].owner_kind == StoreOwner.FREE.value
+
+
+def pooled(**changes):
+    pool = dataclasses.replace(
+        CephPool(name="vms", cluster_bytes=90 * GIB, available_bytes=20 * GIB, used_bytes=30 * GIB), **changes
+    )
+    read = snapshot()
+    return dataclasses.replace(read, storage=(*read.storage, good(CEPH, StorageFacts(ceph_pools=(pool,)))))
+
+
+def test_a_pool_and_the_rest_of_its_cluster():
+    assert [(r.store, r.owner_kind, r.owner, r.size_bytes, r.store_bytes) for r in image_store_rows(pooled())] == [
+        ("ceph vms", "pool", "vms", 30 * GIB, 90 * GIB),
+        ("ceph vms", "elsewhere", "", 40 * GIB, 90 * GIB),
+        ("ceph vms", "free", "", 20 * GIB, 90 * GIB),
+    ]
+
+
+@given(BYTES, BYTES, BYTES)
+def test_a_pool_s_rows_add_up_whatever_ceph_says(size, available, used):
+    rows = image_store_rows(pooled(cluster_bytes=size, available_bytes=available, used_bytes=used))
+    assert sum(row.size_bytes for row in rows) == size
+    assert all(row.size_bytes >= 0 for row in rows)
+
+
+def test_what_was_not_read_has_no_rows():
+    assert image_store_rows(snapshot()) == ()
