@@ -19,7 +19,7 @@ def pool_world(
     """
     pool = Volume(group="vg0", name="tpool", uuid="p", size_bytes=50 * GIB, extent_bytes=0, segment_type="thin-pool")
     parts = (
-        replace(volume("tpool_tdata", 50), parent="tpool", hidden=True),
+        replace(volume("tpool_tdata", 50), parent="tpool", hidden=True, role="private,thin,pool,data"),
         replace(volume("tpool_tmeta", 1), parent="tpool", hidden=True),
     )
     thin = tuple(
