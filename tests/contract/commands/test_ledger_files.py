@@ -1,0 +1,75 @@
+"""`stocktake ledger --storage` on real files and on what a Ceph prints; a folder that is left is found."""
+
+import os
+import shutil
+
+import pytest
+
+from tests.rigs import ceph
+from tests.rigs.commands import SmallHost, small_host
+from tests.rigs.placement import running
+
+GIB = 1 << 30
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory) -> SmallHost:
+    with running(tmp_path_factory.mktemp("placement")) as server:
+        yield small_host(tmp_path_factory.mktemp("host"), server)
+
+
+@pytest.fixture
+def instances(host):
+    """instances_path with the folder of an instance that runs, of one that is gone, and a base image."""
+    place = host.agent.folder / "instances"
+    for folder, name in ((host.running[0], "disk"), (host.leaked, "disk"), ("_base", "89ab")):
+        (place / folder).mkdir()
+        (place / folder / name).write_bytes(os.urandom(200_000))
+    yield place
+    for path in place.iterdir():
+        shutil.rmtree(path)
+
+
+def taken(path):
+    return sum(one.lstat().st_blocks * 512 for one in (path, *path.rglob("*")))
+
+
+def test_the_rows_are_all_of_the_file_system(host, instances):
+    rows = [row for row in host.run("ledger", "--storage", "-f", "json").document if row["store"] == str(instances)]
+    place = os.statvfs(instances)
+    assert sum(row["size_bytes"] for row in rows) == place.f_blocks * place.f_frsize
+    assert {row["store_bytes"] for row in rows} == {place.f_blocks * place.f_frsize}
+    assert all(row["size_bytes"] >= 0 for row in rows)
+    ours = {(row["owner_kind"], row["owner"], row["size_bytes"]) for row in rows}
+    assert ours >= {
+        ("instance", host.running[0], taken(instances / host.running[0])),
+        ("leftover", host.leaked, taken(instances / host.leaked)),
+        ("image-cache", str(instances / "_base/89ab"), taken(instances / "_base" / "89ab")),
+    }
+
+
+def test_a_folder_that_is_left_is_found_and_seen_anew_by_each_command(host, instances):
+    found = [f for f in host.run("audit", "-f", "json").document["findings"] if f["code"] == "image-leftover"]
+    assert [(f["consumer_uuid"], f["subject"]) for f in found] == [(host.leaked, str(instances / host.leaked))]
+    shutil.rmtree(instances / host.leaked)
+    document = host.run("audit", "-f", "json").document
+    assert "image-leftover" not in {f["code"] for f in document["findings"]}
+
+
+def test_a_pool_is_in_the_ledger_and_its_cluster_is_disk_gb(host, tmp_path):
+    runner = ceph.printing(tmp_path / "bin", ceph.REEF)
+    host.agent.configure({"libvirt": {"images_type": "rbd", "images_rbd_pool": "vms", "rbd_user": "cinder"}})
+    try:
+        rows = host.run("ledger", "--storage", "-f", "json", PATH=runner.environment["PATH"]).document
+        inventory = host.run("inventory", "-f", "json", PATH=runner.environment["PATH"]).document
+    finally:
+        host.agent.configure()
+    pool = [(row["owner_kind"], row["size_bytes"]) for row in rows if row["store"] == "ceph vms"]
+    assert pool == [
+        ("pool", 805502976),
+        ("elsewhere", 64424509440 - 805502976 - 20212629504),
+        ("free", 20212629504),
+    ]
+    assert "--id cinder" in (tmp_path / "bin" / "calls").read_text()
+    (disk,) = (row for row in inventory if row["resource_class"] == "DISK_GB")
+    assert disk["total"] == 64424509440 // GIB
