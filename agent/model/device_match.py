@@ -8,13 +8,13 @@ write its address down.
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.model.device_spec import DeviceSpec
 from agent.model.devices import PciDevice, PciKind
+from agent.model.last_answer import for_equal_arguments
 
 ANY = "*"
 _LONGEST_DOMAIN = 4
@@ -45,7 +45,7 @@ def matched(devices: Iterable[PciDevice], specs: Sequence[DeviceSpec]) -> tuple[
 
 
 # Several parts of one audit ask, and hardly any audit finds other devices: 512 functions against 36 entries take 10 ms.
-@functools.lru_cache(maxsize=4)
+@for_equal_arguments
 def _matched(devices: tuple[PciDevice, ...], specs: tuple[DeviceSpec, ...]) -> tuple[Match, ...]:
     candidates = _writable(devices)
     places = _places(candidates)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from agent.errors import AgentError
 from agent.model.host import HostFacts
+from agent.model.last_answer import for_the_same_arguments
 from agent.model.nova import NovaState
 from agent.model.placement import Inventory, PlacementView, Provider
 from agent.model.storage import (
@@ -93,49 +95,59 @@ class Snapshot:
         view, root = self.placement.value, self.observed_root
         if view is None or root is None:
             return frozenset()
-        used = frozenset(a.resource_class for a in view.allocations if a.provider_uuid == root.uuid)
-        return used & frozenset(i.resource_class for i in root.inventories)
+        return _used_on_root(view) & frozenset(i.resource_class for i in root.inventories)
 
     @property
     def groups(self) -> tuple[VolumeGroup, ...]:
         """Volume groups of all storage sources that answered."""
-        return tuple(group for reading in self.storage if reading.value for group in reading.value.groups)
+        return _joined(reading.value.groups for reading in self.storage if reading.value)
 
     @property
     def volumes(self) -> tuple[Volume, ...]:
         """Volumes of all storage sources that answered."""
-        return tuple(volume for reading in self.storage if reading.value for volume in reading.value.volumes)
+        return _joined(reading.value.volumes for reading in self.storage if reading.value)
 
     @property
     def thin_pools(self) -> tuple[ThinPool, ...]:
         """Thin pools of all storage sources that answered."""
-        return tuple(pool for reading in self.storage if reading.value for pool in reading.value.thin_pools)
+        return _joined(reading.value.thin_pools for reading in self.storage if reading.value)
 
     @property
     def disk_files(self) -> tuple[DiskFile, ...]:
         """Guests' disk files of all storage sources that answered."""
-        return tuple(file for reading in self.storage if reading.value for file in reading.value.disk_files)
+        return _joined(reading.value.disk_files for reading in self.storage if reading.value)
 
     @property
     def image_stores(self) -> tuple[ImageStore, ...]:
         """Image stores of all storage sources that answered."""
-        return tuple(store for reading in self.storage if reading.value for store in reading.value.image_stores)
+        return _joined(reading.value.image_stores for reading in self.storage if reading.value)
 
     @property
     def ceph_pools(self) -> tuple[CephPool, ...]:
         """Ceph pools of all storage sources that answered."""
-        return tuple(pool for reading in self.storage if reading.value for pool in reading.value.ceph_pools)
+        return _joined(reading.value.ceph_pools for reading in self.storage if reading.value)
 
     @property
     def pmem_namespaces(self) -> tuple[PmemNamespace, ...]:
         """Persistent memory of all storage sources that answered."""
-        return tuple(one for reading in self.storage if reading.value for one in reading.value.pmem_namespaces)
+        return _joined(reading.value.pmem_namespaces for reading in self.storage if reading.value)
 
     @property
     def filesystems(self) -> tuple[FileSystem, ...]:
         """File systems of all storage sources that answered."""
-        return tuple(fs for reading in self.storage if reading.value for fs in reading.value.filesystems)
+        return _joined(reading.value.filesystems for reading in self.storage if reading.value)
 
     def group(self, name: str) -> VolumeGroup | None:
         """The volume group of that name, or None where it was not reported."""
         return next((group for group in self.groups if group.name == name), None)
+
+
+def _joined(parts: Iterable[tuple[T, ...]]) -> tuple[T, ...]:
+    """All of them in one; of one source alone the very same tuple, which compares at once with the last one's."""
+    found = [part for part in parts if part]
+    return found[0] if len(found) == 1 else tuple(one for part in found for one in part)
+
+
+@for_the_same_arguments
+def _used_on_root(view: PlacementView) -> frozenset[str]:
+    return frozenset(a.resource_class for a in view.allocations if a.provider_uuid == view.root_uuid)

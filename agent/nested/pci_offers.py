@@ -8,7 +8,6 @@ from the devices only, so it freezes that provider and not the host.
 
 from __future__ import annotations
 
-import functools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from agent.model.device_match import ANY, Match, matched
 from agent.model.device_spec import DeviceSpec
 from agent.model.devices import PciDevice, PciKind
 from agent.model.host import HostFacts
+from agent.model.last_answer import for_equal_arguments
 from agent.nested.pci_names import class_of, traits_of
 
 PARENTS = frozenset({PciKind.PCI, PciKind.PF})
@@ -88,7 +88,7 @@ def offers(devices: Iterable[PciDevice], specs: Sequence[DeviceSpec]) -> Mapping
 
 
 # As in device_match: asked for by the family and its findings in each audit, about the same devices.
-@functools.lru_cache(maxsize=4)
+@for_equal_arguments
 def _survey(devices: tuple[PciDevice, ...], specs: tuple[DeviceSpec, ...]) -> Survey:
     grouped: dict[str, list[Match]] = defaultdict(list)
     lonely: list[Match] = []
@@ -113,12 +113,20 @@ def _offer(address: str, matches: Sequence[Match]) -> Offer:
 
 def conflicts(host: HostFacts, specs: Sequence[DeviceSpec]) -> tuple[Conflict, ...]:
     """Contradictions between specs and devices, sorted by address."""
-    devices = host.devices.pci if host.devices else ()
-    survey = _survey(devices, tuple(specs))
+    return _conflicts(host.devices.pci if host.devices else (), tuple(specs), _is_too_old_to_move(host))
+
+
+@for_equal_arguments
+def _conflicts(
+    devices: tuple[PciDevice, ...],
+    specs: tuple[DeviceSpec, ...],
+    is_too_old_to_move: bool,  # noqa: FBT001 - a fact, no choice
+) -> tuple[Conflict, ...]:
+    survey = _survey(devices, specs)
     found = [
         _conflict(offer.address, reason, matches)
         for offer in survey.offers
-        for reason, matches in _contradictions(offer, host)
+        for reason, matches in _contradictions(offer, is_too_old_to_move=is_too_old_to_move)
     ]
     if survey.lonely:
         found.append(_conflict(None, "a virtual function whose physical function libvirt does not name", survey.lonely))
@@ -126,7 +134,7 @@ def conflicts(host: HostFacts, specs: Sequence[DeviceSpec]) -> tuple[Conflict, .
     return tuple(sorted(found, key=lambda conflict: (conflict.address or "", conflict.reason)))
 
 
-def _contradictions(offer: Offer, host: HostFacts) -> Iterable[tuple[str, Sequence[Match]]]:
+def _contradictions(offer: Offer, *, is_too_old_to_move: bool) -> Iterable[tuple[str, Sequence[Match]]]:
     children = [match for match in offer.matches if match.device.kind not in PARENTS]
     if children and len(children) < len(offer.matches):
         yield "a physical function and its virtual functions are both handed out", offer.matches
@@ -137,7 +145,7 @@ def _contradictions(offer: Offer, host: HostFacts) -> Iterable[tuple[str, Sequen
     if once := [match for match in children if "one_time_use" in dict(match.spec.tags)]:
         yield "one_time_use is set, whatever to, on a virtual function", once
     movable = [match for match in offer.matches if match.spec.tag("live_migratable") == "true"]
-    if movable and _is_too_old_to_move(host):
+    if movable and is_too_old_to_move:
         yield "live_migratable needs libvirt 10.0.0 and QEMU 8.2.2 at least", movable
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from agent.model.host import HostFacts
+from agent.model.last_answer import for_the_same_arguments
 from agent.model.placement import Allocation, PlacementView, Provider, ProviderKey
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
@@ -66,6 +67,7 @@ def managed(view: PlacementView | None) -> tuple[Provider, ...]:
     return tuple(provider for provider in (view.providers if view else ()) if MANAGED in provider.traits)
 
 
+@for_the_same_arguments
 def pci_view(snapshot: Snapshot, settings: Settings) -> PciView:
     """Everything that is decided about PCI rests on this. Without host facts it is empty."""
     host, placement, root = snapshot.host.value, snapshot.placement.value, snapshot.observed_root

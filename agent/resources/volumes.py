@@ -14,13 +14,13 @@ Placement must not. The rest is the pool's: room that it can still give out, and
 from __future__ import annotations
 
 import enum
-import functools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from agent.model.host import Domain
+from agent.model.last_answer import for_equal_arguments
 from agent.model.snapshot import Snapshot
 from agent.model.storage import Volume
 from agent.resources.thin import owed
@@ -102,7 +102,7 @@ def owners(snapshot: Snapshot, guests: Guests) -> tuple[OwnedVolume, ...]:
 
 
 # Each audit asks twice, and most audits see the volumes of the last: 9 ms of 100 for 2,000 of them.
-@functools.lru_cache(maxsize=1)
+@for_equal_arguments
 def _owners(
     found: tuple[Volume, ...], instances: frozenset[str] | None, users: tuple[tuple[str, str], ...] | None
 ) -> tuple[OwnedVolume, ...]:

@@ -9,7 +9,11 @@ identical inventory PUT would still raise the generation.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping
+
 from agent.model.books import DesiredProvider, DesiredTree
+from agent.model.last_answer import for_the_same_arguments
 from agent.model.placement import Inventory, PlacementView, Provider
 from agent.model.plan import (
     CreateProvider,
@@ -69,7 +73,15 @@ def _deletes(wanted: DesiredTree, view: PlacementView, held: list[HeldBack]) -> 
 
 def used_classes(view: PlacementView, provider_uuid: str) -> frozenset[str]:
     """Classes of that provider that have allocations."""
-    return frozenset(a.resource_class for a in view.allocations if a.provider_uuid == provider_uuid)
+    return _used(view).get(provider_uuid, frozenset())
+
+
+@for_the_same_arguments
+def _used(view: PlacementView) -> Mapping[str, frozenset[str]]:
+    classes: dict[str, set[str]] = defaultdict(set)
+    for allocation in view.allocations:
+        classes[allocation.provider_uuid].add(allocation.resource_class)
+    return {uuid: frozenset(names) for uuid, names in classes.items()}
 
 
 def _frozen(provider: DesiredProvider) -> list[HeldBack]:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from agent.model.device_match import Match, matched
 from agent.model.device_spec import DeviceSpec
 from agent.model.devices import PciDevice, PciKind, PciPool
+from agent.model.last_answer import for_equal_arguments
 from agent.nested.pci_offers import PARENTS
 
 _NOT_OF_A_POOL = frozenset({"resource_class", "traits", "rp_uuid", "rp_uuids"})
@@ -27,12 +28,18 @@ def pools(
     providers: Mapping[str, str] | None = None,
 ) -> tuple[PciPool, ...]:
     """The pools, sorted by address; ``in_use`` are addresses of devices, ``providers`` uuids by address."""
-    known = tuple(devices)
+    return _pools(tuple(devices), tuple(specs), in_use, dict(providers or {}))
+
+
+@for_equal_arguments
+def _pools(
+    known: tuple[PciDevice, ...], specs: tuple[DeviceSpec, ...], in_use: frozenset[str], providers: dict[str, str]
+) -> tuple[PciPool, ...]:
     blocked = _blocked(known, in_use)
     alike: dict[PciPool, int] = defaultdict(int)
     for match in matched(known, specs):
         if match.device.address not in blocked:
-            alike[_pool(match, providers or {})] += 1
+            alike[_pool(match, providers)] += 1
     counted = (dataclasses.replace(pool, count=count) for pool, count in alike.items())
     return tuple(sorted(counted, key=_order))
 

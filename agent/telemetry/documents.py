@@ -6,7 +6,6 @@ Keys are added, never renamed or removed, without a new ``SCHEMA_VERSION``. Pure
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
 from collections.abc import Iterable
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from agent.errors import SourceInconsistent
 from agent.model.claim import Claim
 from agent.model.finding import SeenFinding
+from agent.model.last_answer import for_equal_arguments
 from agent.model.placement import ROOT, Inventory, ProviderKey
 from agent.model.plan import CreateProvider, DeleteProvider, Plan, PutAggregates, PutInventories, PutTraits, Write
 from agent.model.report import AuditReport, InventoryRow, LedgerRow, StorageRow, TraitRow
@@ -160,12 +160,12 @@ def report_to_json(report: AuditReport) -> str:
 
 
 # The ledgers are nearly all of the text, and on a quiet host those of the last audit: 16 of 85 ms at 1,000 guests.
-@functools.lru_cache(maxsize=1)
+@for_equal_arguments
 def _ledger_text(rows: tuple[LedgerRow, ...]) -> str:
     return _text([_ledger_row(row) for row in rows])
 
 
-@functools.lru_cache(maxsize=1)
+@for_equal_arguments
 def _storage_text(rows: tuple[StorageRow, ...]) -> str:
     return _text([_storage_row(row) for row in rows])
 

@@ -1,0 +1,55 @@
+"""The last answer of a pure function: given again for what was asked last, and for nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.model.last_answer import for_equal_arguments, for_the_same_arguments
+
+
+def counting(wrapper):
+    asked = []
+
+    @wrapper
+    def total(*numbers: tuple[int, ...]) -> int:
+        asked.append(numbers)
+        return sum(map(sum, numbers))
+
+    return total, asked
+
+
+def test_equal_arguments_are_answered_once():
+    total, asked = counting(for_equal_arguments)
+    assert [total((1, 2)), total(tuple([1, 2])), total((1, 3)), total((1, 2))] == [3, 3, 4, 3]
+    assert asked == [((1, 2),), ((1, 3),), ((1, 2),)]
+
+
+def test_more_arguments_are_another_question():
+    total, asked = counting(for_equal_arguments)
+    assert [total((1,)), total((1,), ())] == [1, 1]
+    assert len(asked) == 2
+
+
+def test_the_same_objects_are_answered_once_and_equal_ones_asked_anew():
+    total, asked = counting(for_the_same_arguments)
+    first, equal = tuple([1, 2]), tuple([1, 2])
+    assert [total(first), total(first), total(equal), total(first, equal)] == [3, 3, 3, 6]
+    assert len(asked) == 3
+
+
+@pytest.mark.parametrize("wrapper", [for_equal_arguments, for_the_same_arguments])
+def test_an_error_is_no_answer(wrapper):
+    @wrapper
+    def fails(number: int) -> int:
+        raise ValueError(number)
+
+    for _ in range(2):
+        with pytest.raises(ValueError, match="7"):
+            fails(7)
+
+
+@pytest.mark.parametrize("wrapper", [for_equal_arguments, for_the_same_arguments])
+def test_names_are_refused(wrapper):
+    total, _ = counting(wrapper)
+    with pytest.raises(TypeError, match="total takes its arguments by position"):
+        total(number=1)
