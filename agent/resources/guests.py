@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agent.model.last_answer import for_the_same_arguments
 from agent.model.nova import NovaState, StateKind
 from agent.model.snapshot import Snapshot
 from agent.resources.volumes import Guests
@@ -18,6 +19,7 @@ def guests_of(snapshot: Snapshot) -> Guests:
     return Guests(instance_uuids=expected_here(state), state_known=True, domains=domains)
 
 
+@for_the_same_arguments
 def expected_here(state: NovaState) -> frozenset[str]:
     """Uuids whose guest may rightly be on this host now."""
     living = {i.uuid for i in state.instances if i.host == state.host and not i.deleted}

@@ -97,17 +97,17 @@ def owners(snapshot: Snapshot, guests: Guests) -> tuple[OwnedVolume, ...]:
 
     Source: hypervisor-audit 3.4. The sum of ``bytes_taken`` is the sum of the volumes' ``extent_bytes``.
     """
-    users = tuple(sorted(_users(guests.domains).items())) if snapshot.host.ok else None
+    users = _users(guests.domains) if snapshot.host.ok else None
     return _owners(snapshot.volumes, guests.instance_uuids if guests.state_known else None, users)
 
 
 # Each audit asks twice, and most audits see the volumes of the last: 9 ms of 100 for 2,000 of them.
 @for_equal_arguments
 def _owners(
-    found: tuple[Volume, ...], instances: frozenset[str] | None, users: tuple[tuple[str, str], ...] | None
+    found: tuple[Volume, ...], instances: frozenset[str] | None, users: Mapping[str, str] | None
 ) -> tuple[OwnedVolume, ...]:
     volumes = tuple(sorted(found, key=lambda volume: (volume.group, volume.name)))
-    claimed = _claimed(volumes, instances, None if users is None else dict(users))
+    claimed = _claimed(volumes, instances, users)
     rest = _UNKNOWN if users is None else _FOREIGN
     pools = _pool_owners(volumes, claimed, rest)
     split = frozenset(path for path, owner in pools.items() if owner is _SPLIT)
@@ -184,7 +184,8 @@ def _claim(volume: Volume, instances: frozenset[str] | None, users: Mapping[str,
     return _Owner(OwnerKind.ORPHANED, disk["uuid"]) if disk else None
 
 
-def _users(domains: Iterable[Domain]) -> dict[str, str]:
+@for_equal_arguments
+def _users(domains: tuple[Domain, ...]) -> dict[str, str]:
     """Disk source to the uuid of the domain that names it; of several (a shared disk) the first uuid."""
     users: dict[str, str] = {}
     for domain in domains:

@@ -62,7 +62,12 @@ class LeastDisk:
 
 def guest_files(host: HostFacts) -> frozenset[GuestFile]:
     """The files to measure: disks of all defined domains, running or not, but for those of block storage."""
-    return frozenset(_file(disk) for domain in host.domains for disk in domain.disks if _counts(disk))
+    return _guest_files(host.domains)
+
+
+@for_equal_arguments
+def _guest_files(domains: tuple[Domain, ...]) -> frozenset[GuestFile]:
+    return frozenset(_file(disk) for domain in domains for disk in domain.disks if _counts(disk))
 
 
 def over_commit(host: HostFacts, files: Iterable[DiskFile]) -> OverCommit:
