@@ -1,0 +1,97 @@
+"""When an audit reads guests' files: after libvirt, the files that it names; anew where a command by hand asks."""
+
+import dataclasses
+from types import SimpleNamespace
+
+import pytest
+
+from agent.auditing.read import read
+from agent.errors import SourceUnavailable
+from agent.model.audit import AuditMemory, AuditRequest, Depth
+from agent.model.host import Disk
+from agent.model.snapshot import IMAGES
+from agent.parts import Errand, Parts
+from agent.sources.images import Images
+from agent.sources.reader_thread import ReaderThread
+from tests.rigs.facts import domain, host, settings, state
+
+
+class Answers:
+    """A source that gives what it was made with."""
+
+    def __init__(self, name, answer):
+        self.name = name
+        self.answer = answer
+
+    def read(self, *_):
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+@pytest.fixture
+def thread():
+    made = ReaderThread(IMAGES)
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def images(tmp_path, thread):
+    (tmp_path / "disk").write_bytes(b"x" * 1000)
+    return Images(str(tmp_path), str(tmp_path / "_base"), thread)
+
+
+@pytest.fixture
+def guest(tmp_path):
+    return domain("i1", disks=(Disk(target="vda", kind="file", source=str(tmp_path / "disk"), format="raw"),))
+
+
+def errand(images, libvirt, depth=Depth.ECONOMICAL):
+    nothing = SimpleNamespace()
+    parts = Parts(
+        state=Answers("state", state()),
+        host=Answers("libvirt", libvirt),
+        storage=(),
+        reader=nothing,
+        reporter=nothing,
+        identity_files=nothing,
+        history=nothing,
+        lock=nothing,
+        clock=SimpleNamespace(now=lambda: "2026-11-21T12:00:00.000Z", monotonic=lambda: 1.0),
+        images=images,
+    )
+    request = AuditRequest(reasons=("test",), depth=depth)
+    return Errand(request=request, settings=settings(), parts=parts, cancelled=lambda: False)
+
+
+def test_the_files_of_the_guests_that_libvirt_names_are_read(images, guest):
+    found = read(errand(images, host(guest)), AuditMemory())
+    assert [reading.source for reading in found.storage] == [IMAGES]
+    assert [file.virtual_bytes for file in found.disk_files] == [1000]
+
+
+def test_a_quiet_audit_gives_what_the_last_one_measured_and_a_command_measures(images, guest):
+    first = read(errand(images, host(guest)), AuditMemory()).storage[0].value
+    assert read(errand(images, host(guest)), AuditMemory()).storage[0].value is first
+    assert read(errand(images, host(guest), Depth.FULL), AuditMemory()).storage[0].value is not first
+
+
+def test_without_libvirt_the_store_is_read_all_the_same(images, tmp_path):
+    found = read(errand(images, SourceUnavailable("libvirt", "gone")), AuditMemory())
+    assert found.disk_files == ()
+    assert [store.path for store in found.image_stores] == [str(tmp_path)]
+
+
+def test_a_failure_is_a_reading_of_its_own(images, thread, guest):
+    thread.stop()
+    found = read(errand(images, host(guest)), AuditMemory())
+    (reading,) = found.storage
+    assert (reading.source, reading.ok) == (IMAGES, False)
+    assert found.host.ok
+
+
+def test_nobody_asks_where_there_is_no_such_source(images, guest):
+    asked = errand(images, host(guest))
+    without = dataclasses.replace(asked, parts=dataclasses.replace(asked.parts, images=None))
+    assert read(without, AuditMemory()).storage == ()
