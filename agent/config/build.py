@@ -93,6 +93,7 @@ def settings_from(loaded: Loaded) -> Settings:
         pci=pci(loaded),
         reserved_huge_pages=reserved_huge_pages(loaded),
         networks=networks(loaded),
+        intel_tdx_guests=value("libvirt", "num_intel_tdx_guests"),
         provider_entries=provider_entries(loaded),
     )
 

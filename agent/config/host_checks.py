@@ -1,4 +1,4 @@
-"""What only this machine can tell of a configuration: users, addresses, devices below /sys."""
+"""What only this machine can tell of a configuration: users, addresses, what is below /sys."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import os
 import pwd
 import socket
 from collections.abc import Iterable
+from pathlib import Path
 
 from agent.config.devices import type_group
 from agent.config.load import Loaded
 from agent.config.reading import mdev_types
+from agent.sources.kernel_files import TDX_CAPACITY, tdx_capacity
 
 SYS = "/sys"
 
@@ -21,12 +23,9 @@ def host_problems(loaded: Loaded, sys_root: str = SYS) -> tuple[str, ...]:
     return (*_swtpm_problems(loaded), *_mdev_problems(loaded, sys_root))
 
 
-def host_notices(loaded: Loaded) -> tuple[str, ...]:
-    """What looks like a mistake on this machine, and does no harm."""
-    address = loaded.value("DEFAULT", "my_ip")
-    if address and not _is_ours(address):
-        return (f"{loaded.quote('DEFAULT', 'my_ip')}: no interface of this machine has this address",)
-    return ()
+def host_notices(loaded: Loaded, sys_root: str = SYS) -> tuple[str, ...]:
+    """What looks like a mistake on this machine, and is taken as it stands."""
+    return (*_address_notices(loaded), *_tdx_notices(loaded, Path(sys_root)))
 
 
 def _swtpm_problems(loaded: Loaded) -> Iterable[str]:
@@ -48,6 +47,19 @@ def _mdev_problems(loaded: Loaded, sys_root: str) -> Iterable[str]:
         if not os.path.exists(path):
             quoted = loaded.quote(type_group(type_id), "device_addresses")
             yield f"{quoted}: {name!r} is no PCI address (dddd:bb:ss.f), and there is no device {path}"
+
+
+def _address_notices(loaded: Loaded) -> Iterable[str]:
+    address = loaded.value("DEFAULT", "my_ip")
+    if address and not _is_ours(address):
+        yield f"{loaded.quote('DEFAULT', 'my_ip')}: no interface of this machine has this address"
+
+
+def _tdx_notices(loaded: Loaded, sys_root: Path) -> Iterable[str]:
+    chosen, there = loaded.value("libvirt", "num_intel_tdx_guests"), tdx_capacity(sys_root)
+    if chosen is not None and there is not None and chosen > there:
+        quoted = loaded.quote("libvirt", "num_intel_tdx_guests")
+        yield f"{quoted}: the kernel has keys for {there} such guests only ({sys_root / TDX_CAPACITY})"
 
 
 def _is_ours(address: str) -> bool:

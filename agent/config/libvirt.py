@@ -123,4 +123,13 @@ OPTS = FROM_NOVA = [
         help="Persistent memory for guests: namespaces by label, as in 128G:ns0|ns1,MEDIUM:ns2. Each label is a class "
         "of its own, CUSTOM_PMEM_NAMESPACE_ and the label. Empty: none. Needs a restart.",
     ),
+    cfg.IntOpt(
+        "num_intel_tdx_guests",
+        min=0,
+        max=2147483647,
+        mutable=True,
+        help="How many guests with Intel TDX this host takes, where guests may have it: that needs cpu_mode = "
+        "host-passthrough. Holds even above what the kernel says. Unset: what the kernel says (tdx in "
+        "/sys/fs/cgroup/misc.capacity), to be set where it does not. 0: none. SIGHUP applies it.",
+    ),
 ]

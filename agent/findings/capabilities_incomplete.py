@@ -19,7 +19,11 @@ _OF_EMULATORS = (
 # What rests on a part, by how its name begins (sources/libvirt_capabilities.py): the first that fits.
 _STAYS = (
     ("host CPU features", "HW_CPU_X86_* stay"),
-    ("host CPU", "HW_ARCH_*, HW_CPU_X86_*, COMPUTE_SECURITY_UEFI_SECURE_BOOT and COMPUTE_SECURITY_TPM_* stay"),
+    (
+        "host CPU",
+        "HW_ARCH_*, HW_CPU_X86_*, COMPUTE_SECURITY_UEFI_SECURE_BOOT, COMPUTE_SECURITY_TPM_*"
+        " and the providers of memory encryption stay",
+    ),
     ("features of CPU model ", "HW_CPU_X86_* stay"),
     ("guests", f"{_OF_EMULATORS} stay"),
     ("domain capabilities of ", f"what no other machine type has of {_OF_EMULATORS} stays"),

@@ -54,7 +54,7 @@ class DomainCapabilities:
     document, ``video_models`` of every enum ``modelType``. ``tpm_models`` and
     ``tpm_backends`` are empty where ``<tpm>`` is not supported; ``tpm_versions`` is
     None where this libvirt does not list them. ``sev`` is None where ``<sev>`` is
-    not supported.
+    not supported; ``tdx`` is whether ``<tdx>`` is.
     """
 
     arch: str
@@ -68,6 +68,7 @@ class DomainCapabilities:
     tpm_versions: frozenset[str] | None = None
     launch_security: frozenset[str] = frozenset()
     sev: SevLimits | None = None
+    tdx: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -137,6 +137,8 @@ class HostFacts:
     version are unknown too, not absent. ``devices`` is None where they could not be
     listed, ``devices_unknown_because`` says why. ``kernel_parameters`` are
     (``kvm_amd/sev``, its text, or None where the module or parameter is not there).
+    ``tdx_capacity`` is how many guests with Intel TDX the kernel has keys for, None
+    where it does not say.
     ``uptime_s`` and ``load`` are /proc/uptime and the three averages of
     /proc/loadavg, None where they cannot be read.
     """
@@ -156,6 +158,7 @@ class HostFacts:
     devices: Devices | None = None
     devices_unknown_because: str = ""
     kernel_parameters: tuple[tuple[str, str | None], ...] = ()
+    tdx_capacity: int | None = None
     uptime_s: float | None = None
     load: tuple[float, float, float] | None = None
 

@@ -130,6 +130,8 @@ class Settings:
     pci: PciSettings = field(default_factory=PciSettings)
     reserved_huge_pages: tuple[ReservedPages, ...] = ()
     networks: NetworkAffinity = field(default_factory=NetworkAffinity)
+    # None: as many as the kernel says.
+    intel_tdx_guests: int | None = None
     provider_entries: tuple[ProviderEntry, ...] = ()
 
     @property

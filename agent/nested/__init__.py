@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.nested.base import NestedFamily
 from agent.nested.mdev import MediatedDevices
+from agent.nested.memory_encryption import MemoryEncryption
 from agent.nested.pci import PciDevices
-from agent.nested.sev import MemoryEncryption
 
 BUILTIN: tuple[NestedFamily, ...] = (MediatedDevices(), MemoryEncryption(), PciDevices())

@@ -35,6 +35,7 @@ def parse_domain_capabilities(xml: str, asked: Iterable[str]) -> DomainCapabilit
         tpm_versions=versions or None,
         launch_security=_values(_supported(root, "./features/launchSecurity"), "sectype"),
         sev=_sev(_supported(root, "./features/sev"), f"{place}: <sev>"),
+        tdx=_supported(root, "./features/tdx") is not None,
     )
 
 

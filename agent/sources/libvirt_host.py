@@ -206,6 +206,7 @@ class LibvirtHost:
             devices=devices,
             devices_unknown_because=unknown_because,
             kernel_parameters=kernel_files.module_parameters(self._place.sys_root),
+            tdx_capacity=kernel_files.tdx_capacity(self._place.sys_root),
             uptime_s=kernel_files.uptime_s(self._place.proc_root),
             load=kernel_files.load(self._place.proc_root),
         )

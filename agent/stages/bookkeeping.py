@@ -91,6 +91,7 @@ def _still_host(host: HostFacts) -> HostFacts:
         devices=None,
         devices_unknown_because="",
         kernel_parameters=(),
+        tdx_capacity=None,
         uptime_s=None,
         load=None,
     )

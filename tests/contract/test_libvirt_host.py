@@ -90,11 +90,14 @@ class TestTestDriver:
         parameters = tmp_path / "sys" / "module" / "kvm_amd" / "parameters"
         parameters.mkdir(parents=True)
         (parameters / "sev").write_text("Y\n")
+        (tmp_path / "sys" / "fs" / "cgroup").mkdir(parents=True)
+        (tmp_path / "sys" / "fs" / "cgroup" / "misc.capacity").write_text("tdx 31\n")
         (tmp_path / "uptime").write_text("86400.25 1.0\n")
         (tmp_path / "loadavg").write_text("0.5 1.5 2.5 1/2 3\n")
         facts = read(host_at(f"test://{node_file}", proc_root=tmp_path, sys_root=tmp_path / "sys"))
         assert facts.kernel_parameters == (("kvm_amd/sev", "Y"), ("kvm_amd/sev_es", None), ("kvm_amd/sev_snp", None))
         assert (facts.kernel_flag("kvm_amd/sev"), facts.kernel_flag("kvm_amd/sev_es")) == (True, False)
+        assert facts.tdx_capacity == 31
         assert (facts.uptime_s, facts.load) == (86400.25, (0.5, 1.5, 2.5))
 
     def test_its_guests_are_read_with_disks_and_flavor(self, node_file, host_at):

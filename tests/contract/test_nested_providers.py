@@ -16,6 +16,7 @@ import pytest
 
 from agent.model.compared import Subject
 from agent.model.host import HostFacts
+from agent.model.settings import Settings
 from agent.placement.reader import TreeReader
 from agent.placement.writer import TreeWriter
 from agent.stages.decide import Decision, decide
@@ -23,7 +24,7 @@ from tests.rigs import placement as placements
 from tests.rigs.domains import node_xml
 from tests.rigs.facts import host, settings, snapshot, state
 from tests.rigs.host import AgentHost
-from tests.rigs.nested import GPU_06, GPU_07, SEV, encrypting, kernel, machine, x86
+from tests.rigs.nested import GPU_06, GPU_07, SEV, encrypting, kernel, machine, passing_through, with_tdx, x86
 from tests.rigs.placement import Rest, client_of, looking_at
 
 OURS = "CUSTOM_OWNER_STOCKTAKE"
@@ -227,11 +228,11 @@ class Platform:
         self.reader, self.writer = TreeReader(client), TreeWriter(client)
         self.placement = placement
 
-    def audit(self, facts: HostFacts) -> Decision:
+    def audit(self, facts: HostFacts, chosen: Settings | None = None) -> Decision:
         view = self.reader.view(looking_at(self.uuid, fresh_allocations=True))
         named = dataclasses.replace(facts, hostname=self.name)
         world = snapshot(placement=view, libvirt=named, nova=state(nodes=()))
-        decision = decide(world, settings(), Subject(root_uuid=self.uuid, node=self.name), None)
+        decision = decide(world, chosen or settings(), Subject(root_uuid=self.uuid, node=self.name), None)
         self.writer.apply(decision.plan, lambda: False)
         return decision
 
@@ -271,6 +272,30 @@ def test_s103_s104_s105_each_kind_is_a_provider_and_goes_with_its_support(platfo
     assert platform.children["amd_sev"] == sev
     assert platform.audit(encrypting(SNP, sev="Y", sev_es="Y", sev_snp="Y")).plan.writes == ()
     platform.audit(host(kernel_parameters=kernel(sev="N")))
+    assert platform.children == {}
+
+
+def test_tdx_is_a_provider_while_the_host_and_the_options_have_it(platform, placement):
+    platform.audit(with_tdx(31), passing_through())
+    tdx = platform.children["intel_tdx"]
+    assert set(platform.children) == {"intel_tdx"}
+    assert placement.inventories(tdx) == {
+        CONTEXT: {
+            "total": 31,
+            "reserved": 0,
+            "min_unit": 1,
+            "max_unit": 1,
+            "step_size": 1,
+            "allocation_ratio": 1.0,
+        }
+    }
+    assert placement.traits(tdx) == {"HW_CPU_X86_INTEL_TDX", OURS}
+    platform.audit(with_tdx(31), passing_through(8))
+    assert placement.inventories(tdx)[CONTEXT]["total"] == 8
+    decision = platform.audit(with_tdx(None), passing_through())
+    assert [f.name for f in decision.tree.frozen_families] == ["memory-encryption"]
+    assert placement.inventories(tdx)[CONTEXT]["total"] == 8, "unknown is not zero"
+    platform.audit(with_tdx(31), passing_through(0))
     assert platform.children == {}
 
 

@@ -10,9 +10,9 @@ from agent.model.capabilities import Capabilities, DomainCapabilities, HostCpu, 
 from agent.model.devices import Devices, Mdev, MdevParent, MdevType
 from agent.model.host import HostFacts
 from agent.model.placement import Allocation, PlacementView, Provider
-from agent.model.settings import MdevTypeChoice, Settings
+from agent.model.settings import GuestCpu, MdevTypeChoice, Settings
 from agent.model.snapshot import Snapshot
-from tests.rigs.facts import NODE, ROOT_UUID, decided, host, root, uuid, view
+from tests.rigs.facts import NODE, ROOT_UUID, decided, host, root, settings, uuid, view
 
 GPU_06, GPU_07 = "pci_0000_06_00_0", "pci_0000_07_00_0"
 AT_06, AT_07 = "0000:06:00.0", "0000:07:00.0"
@@ -73,6 +73,16 @@ def encrypting(capabilities: Capabilities | None = None, qemu: int = QEMU_8, **p
         hypervisor_version=qemu,
         kernel_parameters=kernel(**parameters),
     )
+
+
+def with_tdx(capacity: int | None = 31, capabilities: Capabilities | None = None, **changes: Any) -> HostFacts:
+    """A host whose kernel has keys for so many guests with TDX, which libvirt offers where nothing else is said."""
+    return host(capabilities=capabilities or x86(machine(tdx=True)), tdx_capacity=capacity, **changes)
+
+
+def passing_through(guests: int | None = None, mode: str | None = "host-passthrough") -> Settings:
+    """Guests get the host's own CPU, as TDX needs it; so many of them TDX, or as many as the kernel says."""
+    return settings(guest_cpu=GuestCpu(mode=mode), intel_tdx_guests=guests)
 
 
 def child(key: str, *inventories: Any, traits: frozenset[str] = frozenset({"CUSTOM_OWNER_STOCKTAKE"})) -> Provider:

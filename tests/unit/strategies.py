@@ -21,7 +21,7 @@ from agent.model.devices import Devices, OddDevice
 from agent.model.host import Disk, Domain, DomainState, HostFacts, OddDomain
 from agent.model.nova import Flavor, Instance, Migration, NovaState, StateKind
 from agent.model.placement import ROOT, Allocation, ConsumerRecord, Inventory, PlacementView, Provider, ProviderKey
-from agent.model.settings import PmemLabel, RatioPolicy, Settings, UnmanagedPolicy
+from agent.model.settings import GuestCpu, PmemLabel, RatioPolicy, Settings, UnmanagedPolicy
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, LVM, PLACEMENT, PMEM, STATE, Snapshot
 from agent.model.storage import PmemNamespace, StorageFacts, Volume, VolumeGroup
 from agent.model.units import GIB, MIB
@@ -64,7 +64,7 @@ FLAVORS = (FLAVOR_A, FLAVOR_B, PINNED)
 NAMES = ("i1", "i2", "i3", "stranger")
 CHILD = uuid("child")
 # Children of ours as an earlier audit, or nova-compute, left them.
-NESTED = (GPU_06, GPU_07, "amd_sev", "amd_sev_es")
+NESTED = (GPU_06, GPU_07, "amd_sev", "amd_sev_es", "intel_tdx")
 
 _sometimes = st.sampled_from((False, False, False, True))
 _PLACES = ((HOST, NODE),) * 3 + ((HOST, "old.example.org"), ("cmp2", "cmp2.example.org"), (None, None))
@@ -323,9 +323,10 @@ _ODD = ((),) * 6 + ((OddDevice(name=GPU_06, reason="?"),), (OddDevice(name="mdev
 _listings = _any((True, True, True, False), _AVAILABLE, _AVAILABLE, _MADE, _ODD)
 _SNP = machine(sev=SEV, launch_security=frozenset({"sev-snp"}))
 _platforms = _any(
-    (None, x86(machine()), x86(machine(sev=SEV)), x86(_SNP), x86(domain=None)),
+    (None, x86(machine()), x86(machine(sev=SEV)), x86(_SNP), x86(domain=None), x86(machine(tdx=True))),
     (kernel(), kernel(sev="Y"), kernel(sev="Y", sev_es="Y"), kernel(sev="Y", sev_es="Y", sev_snp="Y")),
     (7_002_000, 8_000_000),
+    (None, 0, 31),
 )
 
 
@@ -333,7 +334,7 @@ _platforms = _any(
 def hosts(draw: st.DrawFn, *guests: Domain, **changes: Any) -> HostFacts:
     """What libvirt says: cards that make mediated devices, and what the platform encrypts, now and then not known."""
     listed, first, second, made, odd = draw(_listings)
-    capabilities, parameters, qemu = draw(_platforms)
+    capabilities, parameters, qemu, tdx_capacity = draw(_platforms)
     cards = tuple(
         card(name, nvidia_11=available, nvidia_12=3)
         for name, available in ((GPU_06, first), (GPU_07, second))
@@ -345,6 +346,7 @@ def hosts(draw: st.DrawFn, *guests: Domain, **changes: Any) -> HostFacts:
         capabilities=capabilities,
         kernel_parameters=parameters,
         hypervisor_version=qemu,
+        tdx_capacity=tdx_capacity,
         **changes,
     )
 
@@ -376,7 +378,13 @@ _MDEV_TYPES = (
     (mdev_type("nvidia-11", AT_06, resource_class="CUSTOM_BIG"), mdev_type("nvidia-12", AT_07)),
 )
 _PMEM_LABELS = ((), (), (PmemLabel(label="4gb", namespaces=("ns_0", "ns_1")),))
-_devices = _any(_MDEV_TYPES, _PMEM_LABELS)
+_TDX: tuple[dict[str, Any], ...] = (
+    {},
+    {"guest_cpu": GuestCpu(mode="host-passthrough")},
+    {"guest_cpu": GuestCpu(mode="host-passthrough"), "intel_tdx_guests": 0},
+    {"guest_cpu": GuestCpu(mode="host-passthrough"), "intel_tdx_guests": 8},
+)
+_devices = _any(_MDEV_TYPES, _PMEM_LABELS, _TDX)
 _reserves = _any((0, 1, 9), (0, 100, 9999), (0, 1, 1025, 99999))
 _ratios = _any(_RATIOS, _RATIOS, _RATIOS)
 _policies = _any(UnmanagedPolicy, UnmanagedPolicy, (False, False, False, True))
@@ -390,7 +398,7 @@ def choices(draw: st.DrawFn) -> Settings:
     cpu_ratio, memory_ratio, disk_ratio = draw(_ratios)
     foreign_volumes, unknown_guests, takeover = draw(_policies)
     volume_groups, images, file_backed_mib, cpu_sets = draw(_storage)
-    mdev_types, pmem_labels = draw(_devices)
+    mdev_types, pmem_labels, tdx = draw(_devices)
     return settings(
         mdev_types=mdev_types,
         pmem_labels=pmem_labels,
@@ -407,6 +415,7 @@ def choices(draw: st.DrawFn) -> Settings:
         volume_groups=volume_groups,
         **images,
         **cpu_sets,
+        **tdx,
     )
 
 

@@ -54,6 +54,15 @@ def test_a_ratio_of_zero_is_unset(tmp_path):
     assert settings.disk_ratio == RatioPolicy(configured=1.5, initial=1.0)
 
 
+@pytest.mark.parametrize(
+    ("text", "guests"), [("", None), ("num_intel_tdx_guests = 0", 0), ("num_intel_tdx_guests=8", 8)]
+)
+def test_how_many_guests_with_tdx_is_nova_s_option(tmp_path, text, guests):
+    nova = f"[libvirt]\ncpu_mode = host-passthrough\n{text}\n"
+    settings = settings_from(load_beside_nova(tmp_path, "", nova))
+    assert (settings.guest_cpu.mode, settings.intel_tdx_guests) == ("host-passthrough", guests)
+
+
 @pytest.mark.parametrize(("written", "seconds"), [("0", 60.0), ("7", 7.0), ("-1", None)])
 def test_the_interval_keeps_novas_meaning(tmp_path, written, seconds):
     options = agent_options_from(loaded_with(tmp_path, f"[DEFAULT]\nupdate_resources_interval = {written}\n"))

@@ -42,6 +42,23 @@ def test_an_address_of_no_interface_is_noticed(tmp_path, address):
     )
 
 
+@pytest.mark.parametrize(
+    ("capacity", "told"), [("tdx 31\n", True), ("tdx 40\n", False), ("sev 3\n", False), (None, False)]
+)
+def test_more_guests_with_tdx_than_the_kernel_has_keys_for_are_noticed(tmp_path, capacity, told):
+    sys_root = tmp_path / "sys"
+    (sys_root / "fs/cgroup").mkdir(parents=True)
+    if capacity:
+        (sys_root / "fs/cgroup/misc.capacity").write_text(capacity)
+    notice = (
+        f"{tmp_path}/stocktake.conf: [libvirt] num_intel_tdx_guests = 40: the kernel has keys for 31 such guests only "
+        f"({sys_root}/fs/cgroup/misc.capacity)"
+    )
+    loaded = loaded_with(tmp_path, "[libvirt]\nnum_intel_tdx_guests = 40\n")
+    assert host_notices(loaded, str(sys_root)) == ((notice,) if told else ())
+    assert host_notices(loaded_with(tmp_path, ""), str(sys_root)) == ()
+
+
 def test_an_address_of_an_interface_and_the_one_that_is_found_are_right(tmp_path):
     assert host_notices(loaded_with(tmp_path, "[DEFAULT]\nmy_ip = 127.0.0.1\n")) == ()
     assert host_notices(loaded_with(tmp_path, "")) == ()

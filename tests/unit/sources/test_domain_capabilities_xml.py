@@ -44,6 +44,22 @@ def test_what_is_not_supported_or_not_listed_does_not_count(old, new, name, valu
     assert getattr(parse_domain_capabilities(SNP.replace(old, new), ()), name) == value
 
 
+@pytest.mark.parametrize(
+    ("tdx", "told"),
+    [("<tdx supported='yes'/>", True), ("<tdx supported='no'/>", False), ("<tdx/>", False), ("", False)],
+)
+def test_tdx_is_a_feature_of_its_own(tdx, told):
+    assert "<tdx" not in SNP
+    assert parse_domain_capabilities(SNP.replace("<features>", f"<features>{tdx}"), ()).tdx is told
+
+
+def test_that_a_guest_may_be_launched_with_tdx_is_not_the_feature():
+    """nova asks <tdx> alone; libvirt lists the type among those it can write, too."""
+    listed = SNP.replace("<value>sev-snp</value>", "<value>sev-snp</value><value>tdx</value>")
+    assert listed != SNP
+    assert parse_domain_capabilities(listed, ()).tdx is False
+
+
 def test_a_recorded_machine_type():
     found = parse_domain_capabilities(document("domain_capabilities", "x86_64_pc_qemu_7_2"), ("pc",))
     assert found.machines == ("pc", "pc-i440fx-7.2")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.sources.kernel_files import load, module_parameters, uptime_s
+from agent.sources.kernel_files import load, module_parameters, tdx_capacity, uptime_s
 
 UNKNOWN = (("kvm_amd/sev", None), ("kvm_amd/sev_es", None), ("kvm_amd/sev_snp", None))
 
@@ -21,6 +21,33 @@ def test_parameters_of_a_module_that_is_loaded(tmp_path):
 
 def test_a_module_that_is_not_loaded_has_none(tmp_path):
     assert module_parameters(tmp_path) == UNKNOWN
+
+
+def _with_capacity(tmp_path, content):
+    folder = tmp_path / "fs" / "cgroup"
+    folder.mkdir(parents=True)
+    (folder / "misc.capacity").write_bytes(content)
+    return tmp_path
+
+
+# Lines as the kernel writes them (kernel/cgroup/misc.c): name, a space, a number, for what the platform has alone.
+@pytest.mark.parametrize(
+    ("content", "keys"), [(b"tdx 31\n", 31), (b"sev 410\nsev_es 99\ntdx 15\n", 15), (b"tdx 0\n", 0)]
+)
+def test_keys_for_tdx_are_in_the_misc_cgroup(tmp_path, content, keys):
+    assert tdx_capacity(_with_capacity(tmp_path, content)) == keys
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"sev 410\n", b"tdx\n", b"tdx max\n", b"tdx -1\n", b"tdx_x 3\n", b"xtdx 3\n", b"tdx 3 4\n", b"tdx \xb2\n"],
+)
+def test_a_misc_cgroup_that_does_not_say_is_unknown(tmp_path, content):
+    assert tdx_capacity(_with_capacity(tmp_path, content)) is None
+
+
+def test_no_misc_cgroup_is_unknown(tmp_path):
+    assert tdx_capacity(tmp_path) is None
 
 
 def test_uptime_and_load_are_this_machines(tmp_path):

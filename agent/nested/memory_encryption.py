@@ -1,4 +1,4 @@
-"""Memory encryption (AMD SEV, SEV-ES, SEV-SNP): a child provider for each kind that the host can give its guests.
+"""Memory encryption (AMD SEV, SEV-ES, SEV-SNP, Intel TDX): a child provider for each kind that guests can have.
 
 A guest takes one context whatever its size, so ``max_unit`` is 1. A kind that is not
 supported takes its provider away. Which kinds there are: traits/memory_encryption.py.
@@ -17,34 +17,34 @@ KIND = "memory-encryption"
 
 
 class MemoryEncryption:
-    """Providers ``<node>_amd_sev``, ``<node>_amd_sev_es`` and ``<node>_amd_sev_snp`` (hypervisor-audit 6)."""
+    """Providers ``<node>_amd_sev``, ``_amd_sev_es`` and ``_amd_sev_snp`` (hypervisor-audit 6), and ``_intel_tdx``."""
 
     name = KIND
     root_classes = frozenset({CONTEXT})
 
     def is_configured(self, settings: Settings) -> bool:  # noqa: ARG002
-        """Always: there is no option, the hardware and the kernel say it."""
+        """Always: the hardware and the kernel say which kinds there are."""
         return True
 
     def needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
-        """Libvirt and the kernel's parameters, which are read together."""
+        """Libvirt and what the kernel says, which are read together."""
         return frozenset({LIBVIRT})
 
-    def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:  # noqa: ARG002
-        """The kernel has SEV, and libvirt has not said what its guests can have."""
-        return unknown_because(snapshot.host.value) if snapshot.host.value else None
+    def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
+        """The host may have a kind, and it is not known whether guests can have it, or how many of them."""
+        return unknown_because(snapshot.host.value, settings) if snapshot.host.value else None
 
-    def providers(self, snapshot: Snapshot, settings: Settings) -> tuple[Nested, ...]:  # noqa: ARG002
+    def providers(self, snapshot: Snapshot, settings: Settings) -> tuple[Nested, ...]:
         """One for each kind that takes guests."""
-        return tuple(_nested(model) for model in _models(snapshot) if model.contexts > 0)
+        return tuple(_nested(model) for model in _models(snapshot, settings) if model.contexts > 0)
 
-    def withdrawn(self, snapshot: Snapshot, settings: Settings) -> frozenset[ProviderKey]:  # noqa: ARG002
+    def withdrawn(self, snapshot: Snapshot, settings: Settings) -> frozenset[ProviderKey]:
         """The kinds that take none."""
-        return frozenset(_key(model) for model in _models(snapshot) if model.contexts <= 0)
+        return frozenset(_key(model) for model in _models(snapshot, settings) if model.contexts <= 0)
 
 
-def _models(snapshot: Snapshot) -> tuple[EncryptionModel, ...]:
-    return models(snapshot.host.value) if snapshot.host.value else ()
+def _models(snapshot: Snapshot, settings: Settings) -> tuple[EncryptionModel, ...]:
+    return models(snapshot.host.value, settings) if snapshot.host.value else ()
 
 
 def _key(model: EncryptionModel) -> ProviderKey:

@@ -11,7 +11,21 @@ from agent.model.placement import Inventory
 from agent.model.plan import PutTraits
 from agent.model.snapshot import LIBVIRT
 from tests.rigs.facts import NODE, ROOT_UUID, decided, host, inventory, snapshot
-from tests.rigs.nested import SEV, below, child, encrypting, kernel, machine, on, standing, totals, tree_of, x86
+from tests.rigs.nested import (
+    SEV,
+    below,
+    child,
+    encrypting,
+    kernel,
+    machine,
+    on,
+    passing_through,
+    standing,
+    totals,
+    tree_of,
+    with_tdx,
+    x86,
+)
 
 CONTEXT = "MEM_ENCRYPTION_CONTEXT"
 SNP_MACHINE = machine(sev=SEV, launch_security=frozenset({"sev", "sev-snp"}))
@@ -140,6 +154,120 @@ def test_a_kernel_without_it_needs_no_capabilities():
     """So a host of another make is not held up while libvirt is still looking at its QEMU."""
     tree = tree_of(snapshot(libvirt=host(kernel_parameters=kernel(sev=None))))
     assert (tree.frozen_families, below(tree)) == ((), {})
+
+
+NO_CPU = MissingPart(part="host CPU", why="no <arch>")
+
+
+def test_a_host_whose_cpu_could_not_be_read_is_not_one_without_it():
+    """Its architecture is empty then."""
+    odd = encrypting(x86(machine(sev=SEV), host_cpu=HostCpu(arch=""), missing=(NO_CPU,)), sev="Y")
+    tree = tree_of(snapshot(libvirt=odd, placement=standing(child("amd_sev", inventory(CONTEXT, 16, max_unit=1)))))
+    assert (below(tree), tree.obsolete) == ({}, ())
+    assert [f.why for f in tree.frozen_families] == ["what guests can have is not known (host CPU: no <arch>)"]
+
+
+def test_tdx_is_a_child_whose_guests_take_one_context_each():
+    tree = tree_of(snapshot(libvirt=with_tdx(31)), passing_through())
+    found = below(tree)
+    assert list(found) == ["intel_tdx"]
+    tdx = found["intel_tdx"]
+    assert tdx.inventories == (
+        Inventory(
+            resource_class=CONTEXT, total=31, reserved=0, min_unit=1, max_unit=1, step_size=1, allocation_ratio=1.0
+        ),
+    )
+    assert (tdx.name, tdx.parent_uuid) == (f"{NODE}_intel_tdx", ROOT_UUID)
+    assert tdx.traits_wanted == {"HW_CPU_X86_INTEL_TDX", "CUSTOM_OWNER_STOCKTAKE"}
+    assert tree.root.inventory(CONTEXT) is None
+
+
+AARCH64 = HostCpu(arch="aarch64")
+# The expected totals are nova 34's own: driver.py and host.py, read on 2026-11-21.
+TDX = {
+    "the kernel says how many": (with_tdx(31), passing_through(), 31),
+    "the option says fewer": (with_tdx(31), passing_through(8), 8),
+    # nova logs a warning, and reports the option; its help says the lower of the two.
+    "the option says more": (with_tdx(31), passing_through(40), 40),
+    "the option alone says it": (with_tdx(None), passing_through(8), 8),
+    "the option says none": (with_tdx(31), passing_through(0), None),
+    "the kernel has no key": (with_tdx(0), passing_through(), None),
+    "keys and an option, and libvirt has none": (with_tdx(31, x86(machine())), passing_through(8), None),
+    "another machine type has it": (with_tdx(31, x86(machine("pc"), machine("q35", tdx=True))), passing_through(), 31),
+    "one of i686 alone has it": (with_tdx(31, x86(machine(arch="i686", tdx=True))), passing_through(), None),
+    "another architecture": (with_tdx(31, x86(machine(tdx=True), host_cpu=AARCH64)), passing_through(), None),
+    "the guests' CPU is not set": (with_tdx(31), passing_through(mode=None), None),
+    "the guests' CPU is a model": (with_tdx(31), passing_through(8, mode="host-model"), None),
+}
+
+
+@pytest.mark.parametrize(("libvirt", "chosen", "expected"), TDX.values(), ids=TDX.keys())
+def test_how_many_guests_with_tdx_there_are(libvirt, chosen, expected):
+    tree = tree_of(snapshot(libvirt=libvirt), chosen)
+    assert totals(tree) == ({"intel_tdx": {CONTEXT: expected}} if expected else {})
+    assert tree.frozen_families == ()
+
+
+@pytest.mark.parametrize(("libvirt", "chosen", "expected"), TDX.values(), ids=TDX.keys())
+def test_tdx_that_is_not_there_loses_its_provider(libvirt, chosen, expected):
+    old = child("intel_tdx", inventory(CONTEXT, 3, max_unit=1))
+    tree = tree_of(snapshot(libvirt=libvirt, placement=standing(old)), chosen)
+    assert tree.obsolete == (() if expected else (old.uuid,))
+    assert [found.uuid for found in below(tree).values()] == ([old.uuid] if expected else [])
+
+
+PARTLY = x86(machine("pc"), missing=(MISSING,))
+TDX_UNKNOWN = {
+    "nobody says how many": (
+        with_tdx(None),
+        (),
+        "guests can have TDX, but the kernel does not say how many; set [libvirt] num_intel_tdx_guests",
+    ),
+    "capabilities are not there yet": (host(tdx_capacity=31), (), "libvirt has not told its capabilities yet"),
+    "a libvirt that has no such call": (
+        with_tdx(31, x86(domain=None)),
+        (),
+        "what guests can have is not known (this driver does not tell)",
+    ),
+    "part of it is missing": (
+        with_tdx(31, PARTLY),
+        (),
+        "what guests can have is known in part (domain capabilities of x86_64 q35: libvirt: internal error)",
+    ),
+    "the host's CPU could not be read": (
+        with_tdx(31, x86(machine(tdx=True), host_cpu=HostCpu(arch=""), missing=(NO_CPU,))),
+        (),
+        "what guests can have is not known (host CPU: no <arch>)",
+    ),
+    "libvirt was not read": (with_tdx(31), (LIBVIRT,), "libvirt could not be read"),
+}
+
+
+@pytest.mark.parametrize(("libvirt", "lost", "why"), TDX_UNKNOWN.values(), ids=TDX_UNKNOWN.keys())
+def test_tdx_that_is_unknown_is_not_zero(libvirt, lost, why):
+    old = child("intel_tdx", inventory(CONTEXT, 31, max_unit=1))
+    tree = tree_of(snapshot(libvirt=libvirt, lost=lost, placement=standing(old)), passing_through())
+    assert below(tree) == {}
+    assert tree.obsolete == ()
+    assert ("memory-encryption", why) in {(family.name, family.why) for family in tree.frozen_families}
+
+
+@pytest.mark.parametrize("chosen", [passing_through(0), passing_through(mode="host-model"), passing_through(mode=None)])
+def test_options_that_leave_no_tdx_need_no_capabilities(chosen):
+    """Then nothing is held up while libvirt is still looking at its QEMU."""
+    old = child("intel_tdx", inventory(CONTEXT, 31, max_unit=1))
+    tree = tree_of(snapshot(libvirt=host(tdx_capacity=31), placement=standing(old)), chosen)
+    assert (tree.frozen_families, tree.obsolete) == ((), (old.uuid,))
+
+
+def test_a_missing_machine_type_says_nothing_beside_one_that_has_tdx():
+    known = with_tdx(31, x86(machine("q35", tdx=True), missing=(MISSING,)))
+    assert totals(tree_of(snapshot(libvirt=known), passing_through())) == {"intel_tdx": {CONTEXT: 31}}
+
+
+def test_a_platform_that_has_only_sev_publishes_it_with_the_hosts_own_cpu_too():
+    tree = tree_of(snapshot(libvirt=encrypting(sev="Y")), passing_through())
+    assert (totals(tree), tree.frozen_families) == ({"amd_sev": {CONTEXT: 16}}, ())
 
 
 OLD_ROOT = {"inventories": (inventory(CONTEXT, 16, max_unit=1),), "traits": frozenset({"HW_CPU_X86_AMD_SEV"})}
