@@ -65,6 +65,10 @@ KINDS = {
     "the module is not loaded": (encrypting(sev=None), set()),
     "a kernel that says ES but not SEV": (encrypting(sev="N", sev_es="Y"), set()),
     "no machine type has it": (encrypting(x86(machine()), sev="Y", sev_es="Y"), set()),
+    "no machine type has it: QEMU's version matters not": (
+        encrypting(x86(machine()), qemu=0, sev="Y", sev_es="Y"),
+        set(),
+    ),
     "libvirt cannot run an x86_64 emulator": (encrypting(x86(), sev="Y"), set()),
     "another machine type has it": (encrypting(x86(machine("a"), machine("b", sev=SEV)), sev="Y"), {"amd_sev"}),
     "SEV-ES needs QEMU 8": (encrypting(qemu=7_002_001, sev="Y", sev_es="Y"), {"amd_sev"}),
