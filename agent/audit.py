@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from agent.auditing.act import decide_and_act
 from agent.auditing.read import identified, node_name, read
-from agent.auditing.remember import remember
+from agent.auditing.remember import remember, with_history
 from agent.auditing.report import Run, report
 from agent.model.audit import AuditMemory, AuditRequest, AuditResult
 from agent.model.settings import Settings
@@ -31,7 +31,7 @@ def run_audit(
     audit_id = parts.new_id()
     started_at, began = parts.clock.now(), parts.clock.monotonic()
     with parts.request_scope(audit_id):
-        memory = identified(errand, memory)
+        memory = identified(errand, with_history(errand, memory))
         snapshot = read(errand, memory)
         memory = dataclasses.replace(memory, node_name=node_name(memory, snapshot))
         acted = decide_and_act(errand, memory, snapshot)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from agent.auditing.read import read_placement
 from agent.errors import Acknowledged, AgentError, GenerationConflict, LockHeld, PlacementError
 from agent.model.audit import AuditMemory, WrittenProvider
-from agent.model.compared import Subject
+from agent.model.compared import Compared, Subject
 from agent.model.snapshot import Snapshot
 from agent.parts import Errand
 from agent.stages.backoff import wait_s
@@ -35,10 +35,9 @@ class Acted:
 
 def decide_and_act(errand: Errand, memory: AuditMemory, snapshot: Snapshot) -> Acted:
     """Rounds of decide and apply, at most ``conflict_rounds``; one round when there is nothing to write."""
-    subject = _subject(memory)
     acted = Acted(
         snapshot=snapshot,
-        decision=decide(snapshot, errand.settings, subject, _written(errand, memory), memory.compared),
+        decision=_decide(errand, memory, snapshot, memory.compared),
         requests=snapshot.placement.value.requests if snapshot.placement.value else 0,
     )
     if not errand.may_publish():
@@ -49,8 +48,13 @@ def decide_and_act(errand: Errand, memory: AuditMemory, snapshot: Snapshot) -> A
         if not isinstance(acted.error, GenerationConflict) or acted.attempts >= errand.settings.conflict_rounds:
             break
         errand.parts.clock.wait(wait_s(acted.conflicts, errand.parts.random()))
-        acted = _look_again(errand, memory, acted, subject)
+        acted = _look_again(errand, memory, acted)
     return acted
+
+
+def _decide(errand: Errand, memory: AuditMemory, snapshot: Snapshot, before: Compared | None) -> Decision:
+    added = memory.history.added if memory.history else ()
+    return decide(snapshot, errand.settings, _subject(memory), _written(errand, memory), before, added=added)
 
 
 def _subject(memory: AuditMemory) -> Subject:
@@ -92,14 +96,14 @@ def _counted(acted: Acted, applied: Acknowledged | None) -> Acted:
     )
 
 
-def _look_again(errand: Errand, memory: AuditMemory, acted: Acted, subject: Subject) -> Acted:
+def _look_again(errand: Errand, memory: AuditMemory, acted: Acted) -> Acted:
     """Read 1 again and decide again; the other readings stand (they are later than the conflict's cause)."""
     placement = read_placement(errand, memory)
     snapshot = dataclasses.replace(acted.snapshot, placement=placement)
     return dataclasses.replace(
         acted,
         snapshot=snapshot,
-        decision=decide(snapshot, errand.settings, subject, _written(errand, memory), acted.decision.compared),
+        decision=_decide(errand, memory, snapshot, acted.decision.compared),
         requests=acted.requests + (placement.value.requests if placement.value else 0),
         error=placement.error,
     )

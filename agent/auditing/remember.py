@@ -9,6 +9,7 @@ from agent.errors import LockHeld
 from agent.model.audit import AuditMemory, Publish, WrittenProvider
 from agent.model.finding import History
 from agent.model.plan import PutInventories
+from agent.model.provider_config import Addition
 from agent.model.report import Verdict
 from agent.parts import Errand, Parts
 from agent.stages.confirm import Confirmed, Look, confirm
@@ -28,7 +29,7 @@ _SUSPICIOUS = frozenset(
 def remember(errand: Errand, memory: AuditMemory, acted: Acted) -> tuple[Confirmed, AuditMemory, bool]:
     """Findings with their history, the new memory, and whether to look again at once."""
     parts = errand.parts
-    before = memory.history if memory.history is not None else parts.history.load()
+    before = memory.history or History()
     view = acted.snapshot.placement.value
     fresh = view is not None and view.allocations_fresh
     look = Look(
@@ -41,6 +42,7 @@ def remember(errand: Errand, memory: AuditMemory, acted: Acted) -> tuple[Confirm
     book_digest = acted.decision.compared.digest or memory.book_digest
     moved = memory.book_digest is not None and book_digest != memory.book_digest and not fresh
     look_again = view is not None and (told.recheck_recorded or moved)
+    told = dataclasses.replace(told, history=dataclasses.replace(told.history, added=_added(errand, before, acted)))
     unsaved = _save(errand, memory, before, told.history)
     return (
         told,
@@ -61,6 +63,13 @@ def remember(errand: Errand, memory: AuditMemory, acted: Acted) -> tuple[Confirm
     )
 
 
+def with_history(errand: Errand, memory: AuditMemory) -> AuditMemory:
+    """The memory with what was remembered on disk, read once."""
+    if memory.history is not None:
+        return memory
+    return dataclasses.replace(memory, history=errand.parts.history.load())
+
+
 def _save(errand: Errand, memory: AuditMemory, before: History, after: History) -> bool:
     """Save a history that says something new; True when that is still to be done."""
     if errand.request.publish is Publish.NEVER or (_said(before) == _said(after) and not memory.unsaved_history):
@@ -73,8 +82,14 @@ def _save(errand: Errand, memory: AuditMemory, before: History, after: History) 
     return not is_saved
 
 
-def _said(history: History) -> list[tuple[str, int, str]]:
-    return [(s.id, s.times, s.evidence_digest) for s in history.sightings]
+def _added(errand: Errand, before: History, acted: Acted) -> tuple[Addition, ...]:
+    """What files added is ours to take away only where it was ours to write."""
+    tree = acted.decision.tree
+    return tree.added if tree is not None and errand.may_publish() else before.added
+
+
+def _said(history: History) -> tuple[object, ...]:
+    return ([(s.id, s.times, s.evidence_digest) for s in history.sightings], history.added)
 
 
 def _suspects(acted: Acted, told: Confirmed) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from agent.model.claim import Ledger
 from agent.model.occupancy import Occupied
 from agent.model.placement import Inventory, ProviderKey
+from agent.model.provider_config import Addition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,12 +92,16 @@ class DesiredProvider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesiredTree:
-    """All providers of ours, the root first and parents before children, and those that are to go (children first)."""
+    """All providers of ours, the root first and parents before children, and those that are to go (children first).
+
+    ``added`` is what provider.yaml files add to them, or added once and must still take away.
+    """
 
     providers: tuple[DesiredProvider, ...]
     obsolete: tuple[str, ...] = ()
     frozen_families: tuple[FrozenFamily, ...] = ()
     entry_problems: tuple[EntryProblem, ...] = ()
+    added: tuple[Addition, ...] = ()
 
     @property
     def root(self) -> DesiredProvider:

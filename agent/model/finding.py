@@ -8,6 +8,7 @@ import uuid
 from dataclasses import dataclass, field
 
 from agent.model.claim import Claim
+from agent.model.provider_config import Addition
 
 _FINDINGS = uuid.UUID("0f4cba20-5b4e-4f05-8a4b-6c0d3c9f2f11")
 
@@ -78,6 +79,7 @@ class SeenFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """All sightings that are still alive, by finding id."""
+    """What audits and restarts remember: all sightings that are still alive, by finding id, and what files added."""
 
     sightings: tuple[Sighting, ...] = field(default=())
+    added: tuple[Addition, ...] = ()

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from agent.model.placement import Inventory
 
 COMPUTE_NODE = "$COMPUTE_NODE"
+
+
+class Added(enum.StrEnum):
+    """What a file can add."""
+
+    RESOURCE_CLASS = "class"
+    TRAIT = "trait"
+
+
+class Addition(NamedTuple):
+    """A class or trait that a file added to a provider: it goes again when no file names it any more."""
+
+    provider_uuid: str
+    kind: Added
+    name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

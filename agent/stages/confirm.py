@@ -65,7 +65,7 @@ def confirm(history: History, findings: Iterable[Finding], look: Look) -> Confir
     waiting = [seen.finding for seen in told if not seen.confirmed and seen.finding.rests_on_recorded]
     return Confirmed(
         findings=tuple(sorted(told, key=_for_people)),
-        history=History(sightings=tuple(sorted((*kept.values(), *unseen), key=lambda s: s.id))),
+        history=dataclasses.replace(history, sightings=tuple(sorted((*kept.values(), *unseen), key=lambda s: s.id))),
         recheck_recorded=recheck,
         awaits_recorded=bool(waiting),
         unconfirmed_recorded=tuple(sorted({f.consumer_uuid for f in waiting if f.consumer_uuid})),

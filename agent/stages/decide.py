@@ -14,6 +14,7 @@ from agent.model.finding import Finding
 from agent.model.nova import NovaState
 from agent.model.placement import PlacementView
 from agent.model.plan import EMPTY_PLAN, HeldBack, Plan
+from agent.model.provider_config import Addition
 from agent.model.report import LedgerRow
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
@@ -62,16 +63,19 @@ def decide(
     subject: Subject,
     written: WrittenProvider | None,
     before: Compared | None = None,
+    *,
+    added: tuple[Addition, ...] = (),
 ) -> Decision:
     """Pure: equal facts give an equal decision, in any order of instances, domains and volumes.
 
     ``before`` is the last audit's comparison: it saves work where it rests on equal facts, and changes nothing else.
+    ``added`` is what provider.yaml files added in earlier audits.
     """
     found = compared(snapshot, settings, subject, before)
     kept, rows = found.books, found.rows
     state = promise_of(snapshot, subject.node)
     ours = _with_our_ratios(snapshot, written)
-    tree = desired(ours, settings, kept, subject.root_uuid, subject.node) if subject.root_uuid else None
+    tree = desired(ours, settings, kept, subject.root_uuid, subject.node, added=added) if subject.root_uuid else None
     view = snapshot.placement.value
     root = view.root if view else None
     judgement = judged(written, root, tree.root) if tree and view else written

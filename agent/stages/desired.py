@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from agent.model.books import Books, DesiredProvider, DesiredTree, FrozenClass, FrozenFamily, ReserveTerms
 from agent.model.nova import StateKind
 from agent.model.placement import ROOT, Inventory, Provider, ProviderKey
+from agent.model.provider_config import Addition
 from agent.model.settings import Settings
 from agent.model.snapshot import IMAGES, LIBVIRT, LVM, STATE, Snapshot
 from agent.nested import BUILTIN as NESTED_FAMILIES
@@ -28,14 +29,23 @@ from agent.traits.owner import OURS, RIVAL
 
 
 def desired(
-    snapshot: Snapshot, settings: Settings, written: Books, root_uuid: str, root_name: str | None
+    snapshot: Snapshot,
+    settings: Settings,
+    written: Books,
+    root_uuid: str,
+    root_name: str | None,
+    *,
+    added: tuple[Addition, ...] = (),
 ) -> DesiredTree:
-    """The tree of this host. An unknown name (libvirt never read) gives a root that can be compared, not created."""
+    """The tree of this host. An unknown name (libvirt never read) gives a root that can be compared, not created.
+
+    ``added`` is what provider.yaml files added in earlier audits.
+    """
     root = _root(snapshot, settings, written, root_uuid, root_name or "")
     if root_name is None:
-        return DesiredTree(providers=(root,))
+        return DesiredTree(providers=(root,), added=added)
     tree = _with_children(snapshot, settings, root)
-    return with_provider_files(tree, settings.provider_entries, snapshot.placement.value)
+    return with_provider_files(tree, settings.provider_entries, snapshot.placement.value, added)
 
 
 def _root(snapshot: Snapshot, settings: Settings, written: Books, root_uuid: str, root_name: str) -> DesiredProvider:

@@ -2,7 +2,8 @@
 
 What a newcomer would get wrong: an entry for $COMPUTE_NODE does not hold where
 another entry names the root itself; a class or trait that an earlier audit wrote
-for the same entry is no conflict (scenario 135); and a provider whose entries
+for the same entry is no conflict (scenario 135); what a file no longer names goes
+again, which has to be remembered, since Placement does not say who made it; and a provider whose entries
 contradict each other or us is left alone with them, the rest goes out.
 """
 
@@ -14,31 +15,73 @@ from collections.abc import Iterable, Mapping
 
 from agent.model.books import DesiredProvider, DesiredTree, EntryProblem
 from agent.model.placement import Inventory, PlacementView, Provider, ProviderKey
-from agent.model.provider_config import COMPUTE_NODE, ProviderEntry
+from agent.model.provider_config import COMPUTE_NODE, Added, Addition, ProviderEntry
 from agent.resources import owned
 from agent.resources.base import storable
 
 _Named = Mapping[str, tuple[ProviderEntry, ...]]
 
 
-def with_provider_files(tree: DesiredTree, entries: Iterable[ProviderEntry], view: PlacementView | None) -> DesiredTree:
-    """The tree with the additions of the entries that fit, and the problems of those that do not."""
+def with_provider_files(
+    tree: DesiredTree, entries: Iterable[ProviderEntry], view: PlacementView | None, before: Iterable[Addition]
+) -> DesiredTree:
+    """The tree with the additions of the entries that fit, and the problems of those that do not.
+
+    ``before`` is what files added in earlier audits: what no entry names any more is to go.
+    """
     known = {provider.uuid: provider for provider in tree.providers}
     others = {p.uuid: p for p in (view.providers if view else ()) if p.uuid not in known}
     named, problems = _named(tuple(entries), tree, others, view)
-    added: dict[str, DesiredProvider] = {}
+    targets = {uuid: known.get(uuid) or _foreign(others[uuid]) for uuid in named}
+    changed: dict[str, DesiredProvider] = {}
     for uuid, found in named.items():
-        target = known.get(uuid) or _foreign(others[uuid])
-        problem = _contradiction(target, found)
+        problem = _contradiction(targets[uuid], found)
         if problem:
             problems.append(problem)
-            continue
-        added[uuid] = _with(target, found[0])
-    providers = [added.pop(provider.uuid, provider) for provider in tree.providers]
+        else:
+            changed[uuid] = _with(targets[uuid], found[0])
+    now = {addition for uuid, found in named.items() if uuid in changed for addition in _additions(uuid, found[0])}
+    # Of entries that contradict each other nothing is added, and nothing taken away.
+    retired = {
+        addition
+        for addition in before
+        if addition not in now and addition.provider_uuid not in targets.keys() - changed
+    }
+    for uuid in sorted({addition.provider_uuid for addition in retired} & (known.keys() | others.keys())):
+        target = changed.get(uuid) or known.get(uuid) or _foreign(others[uuid])
+        changed[uuid] = _without(target, [addition for addition in retired if addition.provider_uuid == uuid])
+    providers = [changed.pop(provider.uuid, provider) for provider in tree.providers]
     return dataclasses.replace(
         tree,
-        providers=(*providers, *(added[uuid] for uuid in sorted(added))),
+        providers=(*providers, *(changed[uuid] for uuid in sorted(changed))),
         entry_problems=tuple(sorted(problems, key=lambda problem: problem.origins)),
+        added=tuple(sorted(now | {addition for addition in before if _is_there(addition, view)})),
+    )
+
+
+def _additions(uuid: str, entry: ProviderEntry) -> set[Addition]:
+    classes = {Addition(uuid, Added.RESOURCE_CLASS, i.resource_class) for i in entry.inventories}
+    return classes | {Addition(uuid, Added.TRAIT, trait) for trait in entry.traits}
+
+
+def _is_there(addition: Addition, view: PlacementView | None) -> bool:
+    """Whether Placement still has it, as far as is known: until then it is remembered."""
+    if view is None:
+        return True
+    provider = view.provider(addition.provider_uuid)
+    if provider is None:
+        return False
+    names = provider.traits if addition.kind is Added.TRAIT else {i.resource_class for i in provider.inventories}
+    return addition.name in names
+
+
+def _without(target: DesiredProvider, retired: Iterable[Addition]) -> DesiredProvider:
+    classes = frozenset(one.name for one in retired if one.kind is Added.RESOURCE_CLASS)
+    traits = frozenset(one.name for one in retired if one.kind is Added.TRAIT)
+    return dataclasses.replace(
+        target,
+        owned_classes=target.owned_classes | classes,
+        traits_unwanted=target.traits_unwanted | (traits - target.traits_wanted),
     )
 
 

@@ -1,4 +1,4 @@
-"""findings.json: when each finding was first seen, and how often since.
+"""findings.json: when each finding was first seen, how often since, and what provider.yaml files added.
 
 The file is worth little and must cost nothing: one that cannot be read counts as
 empty, is set aside at the next save, and findings are simply confirmed anew; one that
@@ -18,6 +18,7 @@ from oslo_log import log as logging
 
 from agent.atomic import replace_file
 from agent.model.finding import History, Sighting
+from agent.model.provider_config import Added, Addition
 from agent.telemetry import events
 
 LOG = logging.getLogger(__name__)
@@ -63,6 +64,7 @@ class FindingsFile:
         document = {
             "schema_version": SCHEMA_VERSION,
             "sightings": [dataclasses.asdict(sighting) for sighting in history.sightings],
+            "added": [list(addition) for addition in history.added],
         }
         os.makedirs(os.path.dirname(self.path), mode=0o750, exist_ok=True)
         self._set_aside()
@@ -86,7 +88,7 @@ class FindingsFile:
             raise _Unreadable(f"cannot be read: {error.strerror}") from error
         except (ValueError, RecursionError) as error:
             raise _Unreadable("not a JSON document") from error
-        return History(sightings=_sightings(document))
+        return History(sightings=_sightings(document), added=_added(document.get("added", [])))
 
 
 class _Unreadable(Exception):
@@ -100,6 +102,17 @@ def _sightings(document: Any) -> tuple[Sighting, ...]:  # noqa: ANN401 - JSON ma
     if not isinstance(rows, list):
         raise _Unreadable("sightings is not a list")
     return tuple(sorted((_sighting(row) for row in rows), key=lambda sighting: sighting.id))
+
+
+def _added(rows: Any) -> tuple[Addition, ...]:  # noqa: ANN401 - as above; a file of an older program has none
+    if not isinstance(rows, list) or not all(_is_addition(row) for row in rows):
+        raise _Unreadable("added is not of the shape that was saved")
+    return tuple(sorted(Addition(uuid, Added(kind), name) for uuid, kind, name in rows))
+
+
+def _is_addition(row: Any) -> bool:  # noqa: ANN401 - as above
+    is_text = isinstance(row, list) and len(row) == len(Addition._fields) and all(isinstance(part, str) for part in row)
+    return is_text and row[1] in tuple(Added)
 
 
 def _sighting(row: Any) -> Sighting:  # noqa: ANN401 - as above

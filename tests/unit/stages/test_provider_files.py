@@ -7,9 +7,11 @@ import dataclasses
 import pytest
 
 from agent.model.books import DesiredTree
+from agent.model.compared import Subject
 from agent.model.placement import Provider
 from agent.model.plan import PutInventories, PutTraits
-from agent.model.provider_config import COMPUTE_NODE, ProviderEntry
+from agent.model.provider_config import COMPUTE_NODE, Added, Addition, ProviderEntry
+from agent.stages.decide import decide
 from agent.stages.diff import diff
 from tests.rigs.facts import (
     NODE,
@@ -121,3 +123,57 @@ def test_another_service_s_provider_keeps_all_that_is_its_own():
     plan = diff(added, view(providers=(OURS, CHILD)))
     (put,) = [w for w in plan.writes if isinstance(w, PutInventories) and w.provider_uuid == CHILD.uuid]
     assert put.inventories == (inventory("CUSTOM_A", 1), inventory("VGPU", 2))
+
+
+def after(*was, entries=(), there=None):
+    """The root as wanted, once files added ``was``."""
+    view_of = there or root(*OURS.inventories, inventory("CUSTOM_A", 9), traits=OURS.traits | {"CUSTOM_T", "CUSTOM_OP"})
+    snap = snapshot(placement=view(providers=(view_of, CHILD)))
+    subject = Subject(root_uuid=ROOT_UUID, node=NODE)
+    return decide(snap, settings(provider_entries=entries), subject, None, added=was)
+
+
+A, T = Addition(ROOT_UUID, Added.RESOURCE_CLASS, "CUSTOM_A"), Addition(ROOT_UUID, Added.TRAIT, "CUSTOM_T")
+
+
+def test_what_no_file_names_any_more_goes_again_and_what_operators_added_stays():
+    put, traits = after(A, T).plan.writes
+    assert (put.provider_uuid, {i.resource_class for i in put.inventories}) == (
+        ROOT_UUID,
+        {"DISK_GB", "MEMORY_MB", "VCPU"},
+    )
+    assert "CUSTOM_T" not in traits.traits
+    assert "CUSTOM_OP" in traits.traits
+    assert after().plan.writes == ()
+
+
+def test_it_is_remembered_until_placement_has_it_no_more():
+    assert after(A, T).tree.added == (A, T)
+    assert after(A, T, there=OURS).tree.added == ()
+    named = entry(inventory("CUSTOM_A", 9), uuid=COMPUTE_NODE)
+    assert after(T, entries=(named,)).tree.added == (A, T)
+
+
+def test_what_a_file_still_names_stays():
+    assert (
+        after(A, T, entries=(entry(inventory("CUSTOM_A", 9), traits={"CUSTOM_T"}, uuid=ROOT_UUID),)).plan.writes == ()
+    )
+
+
+def test_of_entries_that_contradict_each_other_nothing_is_taken_away():
+    both = entry(inventory("CUSTOM_B", 1), uuid=ROOT_UUID), entry(traits={"CUSTOM_U"}, name=NODE)
+    assert after(A, T, entries=both).plan.writes == ()
+
+
+def test_another_service_s_provider_loses_what_a_file_added_and_nothing_else():
+    gone = Addition(CHILD.uuid, Added.RESOURCE_CLASS, "CUSTOM_A")
+    extended = dataclasses.replace(CHILD, inventories=(inventory("CUSTOM_A", 1), inventory("VGPU", 2)))
+    snap = snapshot(placement=view(providers=(OURS, extended)))
+    subject = Subject(root_uuid=ROOT_UUID, node=NODE)
+    (put,) = decide(snap, settings(), subject, None, added=(gone,)).plan.writes
+    assert put == PutInventories(provider_uuid=CHILD.uuid, inventories=(inventory("VGPU", 2),))
+
+
+def test_where_placement_was_not_read_all_is_remembered():
+    subject = Subject(root_uuid=ROOT_UUID, node=NODE)
+    assert decide(snapshot(lost=("placement",)), settings(), subject, None, added=(A, T)).tree.added == (A, T)

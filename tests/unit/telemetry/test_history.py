@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent.model.finding import History, Sighting
+from agent.model.provider_config import Added, Addition
 from agent.telemetry.history import FindingsFile
 
 SEEN = Sighting(
@@ -18,7 +19,8 @@ SEEN = Sighting(
     times=2,
     evidence_digest="aa",
 )
-HISTORY = History(sightings=(SEEN,))
+ADDED = (Addition("u", Added.RESOURCE_CLASS, "CUSTOM_A"), Addition("u", Added.TRAIT, "CUSTOM_T"))
+HISTORY = History(sightings=(SEEN,), added=ADDED)
 
 SIGHTINGS = st.builds(
     Sighting,
@@ -58,6 +60,9 @@ def test_no_file_is_an_empty_history_without_a_warning(tmp_path, caplog):
         '{"schema_version": 1}',
         '{"schema_version": 1, "sightings": [1]}',
         '{"schema_version": 1, "sightings": [{"id": "x"}]}',
+        '{"schema_version": 1, "sightings": [], "added": {}}',
+        '{"schema_version": 1, "sightings": [], "added": [["u", "class"]]}',
+        '{"schema_version": 1, "sightings": [], "added": [["u", "aggregate", "x"]]}',
         json.dumps({"schema_version": 1, "sightings": [{**dict.fromkeys(SEEN.__slots__, "x"), "times": True}]}),
     ],
 )
@@ -101,3 +106,8 @@ def test_any_history_comes_back_by_id(tmp_path, sightings):
     store = FindingsFile(str(tmp_path))
     store.save(History(sightings=tuple(sightings)))
     assert store.load() == History(sightings=tuple(sorted(sightings, key=lambda sighting: sighting.id)))
+
+
+def test_a_file_of_before_there_were_additions_is_read(tmp_path):
+    (tmp_path / "findings.json").write_text('{"schema_version": 1, "sightings": []}')
+    assert FindingsFile(str(tmp_path)).load() == History()
