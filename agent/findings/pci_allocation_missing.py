@@ -1,0 +1,153 @@
+"""pci-allocation-missing: an instance's guest takes PCI functions that Placement counts otherwise, or for nobody.
+
+Mostly instances that were here before ``[pci] report_in_placement`` was turned on,
+or that a scheduler without pci_in_placement placed. Which function is whose says
+libvirt: the cloud's own rows of PCI devices are not read. Only an instance that
+holds something here and rests is judged: without any allocation it is
+allocation-missing's, and during a move either side may hold the functions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from agent.findings.base import Rule, World, amount_text, named
+from agent.findings.base_pci import view_of
+from agent.model.books import DesiredTree
+from agent.model.claim import Cause, Claim, Consumer, Origin
+from agent.model.compared import Row
+from agent.model.finding import Finding, Severity
+from agent.model.nova import StateKind
+from agent.model.placement import ProviderKey
+from agent.model.report import Verdict
+from agent.nested.pci_view import KIND, PciView, key_of
+
+# What compare.py says of a class that is promised to an instance which rests here, guest and all.
+_AT_REST = frozenset({Verdict.AGREED, Verdict.ALLOCATION_DIFFERS})
+
+
+class _Home(NamedTuple):
+    """Where a function is counted."""
+
+    provider_name: str
+    provider_uuid: str
+    resource_class: str
+
+    @property
+    def key(self) -> ProviderKey:
+        """The provider as the book *recorded* names it."""
+        return ProviderKey("provider", self.provider_uuid)
+
+
+def _find(world: World) -> Iterable[Finding]:
+    host, view = world.snapshot.host.value, view_of(world)
+    homes = _homes(world.tree, view) if world.tree and view else {}
+    takers = [d for d in (host.domains if host else ()) if not homes.keys().isdisjoint(d.pci_addresses)]
+    if not takers:
+        return
+    resting = _resting(world)
+    recorded = world.books.recorded.by_consumer()
+    for domain in takers:
+        row, claims = resting.get(domain.uuid), recorded.get(domain.uuid, ())
+        if row is None:
+            continue
+        functions = {address: homes[address] for address in sorted(domain.pci_addresses) if address in homes}
+        wrong = _wrong(functions, _held(claims))
+        if wrong:
+            yield _finding(world, row, functions, wrong, claims)
+
+
+def _homes(tree: DesiredTree, view: PciView) -> Mapping[str, _Home]:
+    """By the address of a function; none of those whose provider stays as it is, or cannot be made."""
+    children = {child.key.name: child for child in tree.providers if child.key.kind == KIND}
+    return {
+        match.device.address: _Home(child.name, child.uuid, offer.classes[0])
+        for address, offer in view.offers.items()
+        if (child := children.get(key_of(address).name))
+        for match in offer.matches
+    }
+
+
+def _resting(world: World) -> Mapping[str, Row]:
+    """One row of each instance that rests here, guest and all, by its uuid."""
+    migrations = world.state.migrations if world.state else ()
+    moving = {m.instance_uuid for m in migrations if m.under_way}
+    return {
+        row.key: row
+        for row in world.rows
+        if row.verdict in _AT_REST and row.promised is not None and row.key not in moving
+    }
+
+
+def _held(claims: Iterable[Claim]) -> Counter[tuple[ProviderKey, str]]:
+    held: Counter[tuple[ProviderKey, str]] = Counter()
+    for claim in claims:
+        held[claim.provider_key, claim.resource_class] += claim.amount
+    return held
+
+
+def _wrong(functions: Mapping[str, _Home], held: Counter[tuple[ProviderKey, str]]) -> Mapping[_Home, int]:
+    """What should be allocated, where something else is. Where the guest takes nothing, nothing is asked."""
+    taken = Counter(functions.values())
+    return {home: amount for home, amount in sorted(taken.items()) if held[home.key, home.resource_class] != amount}
+
+
+def _finding(
+    world: World,
+    row: Row,
+    functions: Mapping[str, _Home],
+    wrong: Mapping[_Home, int],
+    claims: tuple[Claim, ...],
+) -> Finding:
+    held = _held(claims)
+    taken = [_taken(row, address, home) for address, home in functions.items() if home in wrong]
+    addresses = ", ".join(address for address, home in functions.items() if home in wrong)
+    there = {home.key for home in wrong}
+    allocations = " ".join(f"--allocation rp={h.provider_uuid},{h.resource_class}={n}" for h, n in wrong.items())
+    without_nova = world.state is not None and world.state.kind is StateKind.NONE
+    return RULE.finding(
+        world,
+        consumer_uuid=row.key,
+        expected=f"{_text(wrong)} for {named((row,))}: its guest takes {addresses}",
+        actual=f"Placement records {_text({home: held[home.key, home.resource_class] for home in wrong})}",
+        evidence=(*(claim for claim in claims if claim.provider_key in there), *taken),
+        facts=(("functions", addresses), ("allocations", allocations)),
+        rests_on_recorded=True,
+        remedy=(_BY_HAND if without_nova else RULE.remedy).replace("ALLOCATIONS", allocations),
+    )
+
+
+def _text(amounts: Mapping[_Home, int]) -> str:
+    return ", ".join(
+        f"{amount_text(h.resource_class, amount or None)} on {h.provider_name}" for h, amount in amounts.items()
+    )
+
+
+def _taken(row: Row, address: str, home: _Home) -> Claim:
+    return Claim(
+        consumer=Consumer(key=row.key, kind=row.consumer_kind, name=row.consumer_name, uuid=row.key),
+        cause=Cause.INSTANCE,
+        resource_class=home.resource_class,
+        amount=1,
+        provider_key=home.key,
+        source=Origin("libvirt", "domain", f"{row.key} {address}"),
+    )
+
+
+# Before version 1.8 a change gives the consumer to nobody's project, and 1.12 is the first that shows whose it is.
+_BY_HAND = (
+    "no audit changes an allocation. By hand, with everything that the consumer holds already, for the command "
+    "replaces it (openstack --os-placement-api-version 1.12 resource provider allocation show CONSUMER): "
+    "openstack --os-placement-api-version 1.12 resource provider allocation set CONSUMER --project-id PROJECT "
+    "--user-id USER ALLOCATIONS"
+)
+
+RULE = Rule(
+    code="pci-allocation-missing",
+    severity=Severity.ERROR,
+    remedy="until this version can reshape: cold migrate the instance while [filter_scheduler] pci_in_placement is "
+    f"on, or start nova-compute here once in our place: its audit puts this right. Ours does not: {_BY_HAND}",
+    find=_find,
+)

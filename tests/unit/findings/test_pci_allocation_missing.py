@@ -1,0 +1,240 @@
+"""pci-allocation-missing: what a guest takes of our PCI providers beside what Placement counts for its instance."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from agent.model.devices import Devices, OddDevice
+from agent.model.finding import Severity
+from agent.model.nova import NovaState, StateKind
+from agent.model.placement import Allocation
+from agent.model.report import Verdict
+from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, Snapshot
+from agent.nested.pci_view import key_of
+from agent.stages.desired import child_uuid
+from tests.rigs.facts import (
+    FLAVOR_B,
+    INCOMING,
+    NODE,
+    ROOT_UUID,
+    allocations,
+    decided,
+    domain,
+    findings,
+    group,
+    host,
+    instance,
+    inventory,
+    lvm_settings,
+    migration,
+    proof,
+    root,
+    settings,
+    snapshot,
+    state,
+    uuid,
+    view,
+    volume,
+    without,
+)
+from tests.rigs.pci import NEW_ENOUGH, child, device, functions, held, pci_settings
+
+CODE = "pci-allocation-missing"
+GPU, PF = "0000:81:0a.0", "0000:82:00.0"
+T4, VF_CLASS, PF_CLASS = "CUSTOM_PCI_10DE_1EB8", "CUSTOM_PCI_8086_1515", "CUSTOM_PCI_8086_1563"
+VFS = functions(PF, 4)
+FIRST, SECOND, THIRD = (function.address for function in VFS[1:4])
+CARDS = (device(GPU), *VFS)
+PF_NAME, GPU_NAME = f"{NODE}_0000:82:00.0", f"{NODE}_0000:81:0A.0"
+ALL = pci_settings({"vendor_id": "10de"}, {"product_id": "1515"})
+I1 = uuid("i1")
+FLAVOR = allocations(I1, VCPU=1, MEMORY_MB=128, DISK_GB=1)
+CHILDREN = (child(GPU, inventory(T4, 1)), child(PF, inventory(VF_CLASS, 4)))
+
+
+def taking(*addresses: str, recorded: tuple[Allocation, ...] = FLAVOR, **changes: Any) -> Snapshot:
+    """Instance i1 rests here, its guest takes these functions, and this is what Placement counts."""
+    guest = domain(pci_addresses=tuple(sorted(addresses)), **changes.pop("guest", {}))
+    facts = {**NEW_ENOUGH, "devices": Devices(pci=changes.pop("devices", CARDS), odd=changes.pop("odd", ()))}
+    usual = {
+        "nova": state(instance()),
+        "libvirt": host(guest, **facts),
+        "placement": view(recorded, providers=(root(), *CHILDREN)),
+    }
+    return snapshot(**{**usual, **changes})
+
+
+def test_s125_two_virtual_functions_of_one_device_that_nobody_counts():
+    (found,) = findings(taking(FIRST, SECOND), CODE, ALL)
+    assert (found.severity, found.rests_on_recorded) == (Severity.ERROR, True)
+    assert (found.consumer_uuid, found.provider_uuid) == (I1, ROOT_UUID)
+    assert found.expected == f"2 {VF_CLASS} on {PF_NAME} for instance {I1} (i1): its guest takes {FIRST}, {SECOND}"
+    assert found.actual == f"Placement records nothing on {PF_NAME}"
+    assert proof(found) == [("libvirt", VF_CLASS, 1), ("libvirt", VF_CLASS, 1)]
+    assert [claim.source.key for claim in found.evidence] == [f"{I1} {FIRST}", f"{I1} {SECOND}"]
+
+
+def test_s125_the_remedy_is_the_reshape_that_no_audit_carries_out():
+    decision = decided(taking(FIRST, SECOND), ALL)
+    (found,) = (f for f in decision.findings if f.code == CODE)
+    assert "until this version can reshape" in found.remedy
+    assert "no audit changes an allocation" in found.remedy
+    assert found.remedy.endswith(f"--allocation rp={uuid(f'child-{PF}')},{VF_CLASS}=2")
+    assert f"allocation set {I1} " in found.remedy
+    assert {type(write).__name__ for write in decision.plan.writes} <= {"PutInventories", "PutTraits"}
+
+
+def test_each_provider_is_compared_and_only_what_is_wrong_is_told():
+    recorded = (*FLAVOR, held(GPU, T4), held(PF, VF_CLASS, 1), held(PF, VF_CLASS, 2, consumer="i2"))
+    (found,) = findings(taking(GPU, FIRST, SECOND, recorded=recorded), CODE, ALL)
+    assert found.expected.startswith(f"2 {VF_CLASS} on {PF_NAME} for ")
+    assert found.actual == f"Placement records 1 {VF_CLASS} on {PF_NAME}"
+    assert proof(found) == [("libvirt", VF_CLASS, 1), ("libvirt", VF_CLASS, 1), ("placement", VF_CLASS, 1)]
+
+
+def test_more_than_the_guest_takes_is_told_too():
+    (found,) = findings(taking(FIRST, recorded=(*FLAVOR, held(PF, VF_CLASS, 3))), CODE, ALL)
+    assert found.actual == f"Placement records 3 {VF_CLASS} on {PF_NAME}"
+    assert found.remedy.endswith(f"{VF_CLASS}=1")
+
+
+def test_what_is_missing_on_two_providers_is_one_finding():
+    (found,) = findings(taking(GPU, FIRST), CODE, ALL)
+    assert found.expected.startswith(f"1 {T4} on {GPU_NAME}, 1 {VF_CLASS} on {PF_NAME} for ")
+    assert found.actual == f"Placement records nothing on {GPU_NAME}, nothing on {PF_NAME}"
+    gpu, pf = (uuid(f"child-{address}") for address in (GPU, PF))
+    assert found.remedy.endswith(f"--allocation rp={gpu},{T4}=1 --allocation rp={pf},{VF_CLASS}=1")
+
+
+def test_a_physical_function_that_is_handed_out_itself():
+    bare = view(FLAVOR, providers=(root(), child(PF, inventory(PF_CLASS, 1))))
+    world = taking(PF, devices=VFS[:1], placement=bare)
+    (found,) = findings(world, CODE, pci_settings({"product_id": "1563"}))
+    assert found.expected.startswith(f"1 {PF_CLASS} on {PF_NAME} for ")
+
+
+def test_a_provider_that_is_not_made_yet_is_named_by_the_uuid_that_it_will_have():
+    (found,) = findings(taking(GPU, placement=view(FLAVOR)), CODE, ALL)
+    assert f"rp={child_uuid(ROOT_UUID, key_of(GPU))},{T4}=1" in found.remedy
+    assert GPU_NAME in found.expected
+
+
+def test_an_instance_whose_other_amounts_are_all_wrong_is_judged_too():
+    world = taking(GPU, recorded=allocations(I1, VCPU=9, MEMORY_MB=9, DISK_GB=9))
+    assert [f.consumer_uuid for f in findings(world, CODE, ALL)] == [I1]
+
+
+def test_a_guest_that_is_shut_off_keeps_its_functions():
+    world = taking(GPU, nova=state(instance(vm_state="stopped")))
+    assert [f.consumer_uuid for f in findings(world, CODE, ALL)] == [I1]
+
+
+def test_without_a_cloud_it_is_told_without_nova_s_commands():
+    nobody = NovaState(kind=StateKind.NONE, host="cmp1")
+    (found,) = findings(taking(GPU, nova=nobody), CODE, ALL)
+    assert "nova-compute" not in found.remedy
+    assert f"allocation set {I1} " in found.remedy
+
+
+def test_s126_an_instance_without_any_allocation_is_told_as_that():
+    world = taking(FIRST, SECOND, recorded=())
+    assert findings(world, CODE, ALL) == ()
+    assert [f.consumer_uuid for f in findings(world, "allocation-missing", ALL)] == [I1]
+
+
+def test_s126_nor_one_whose_guest_has_more_than_was_promised():
+    """Booted from a volume, so no DISK_GB is promised, but a local volume is there: on that class the books agree."""
+    chosen = dataclasses.replace(lvm_settings(), pci=ALL.pci)
+    left = group(6, volume(f"{I1}_disk", 1))
+    world = taking(FIRST, recorded=(), lvm=left, nova=state(instance(boots_from_volume=True)))
+    assert Verdict.AGREED in {row.verdict for row in decided(world, chosen).rows if row.key == I1}
+    assert findings(world, CODE, chosen) == ()
+
+
+SAME_HOST = {"dest_host": "cmp1", "dest_node": NODE}
+
+
+@pytest.mark.parametrize(
+    "moved",
+    [
+        {"task_state": "resize_finish", "vm_state": "active"},
+        {"task_state": None, "vm_state": "resized"},
+    ],
+    ids=["on its way", "to be confirmed"],
+)
+def test_s126_an_instance_under_same_host_resize_is_left_alone(moved):
+    resized = instance(old_flavor=instance().flavor, new_flavor=FLAVOR_B, **moved)
+    world = taking(FIRST, SECOND, nova=state(resized, migrations=(migration(status="finished", **SAME_HOST),)))
+    assert findings(world, CODE, ALL) == ()
+
+
+PHYSNET = pci_settings({"product_id": "1515", "physical_network": "physnet0"})
+BOTH = pci_settings({"product_id": "1515"}, {"product_id": "1563"})
+LACKING = taking(FIRST, SECOND)
+QUIET = {
+    "counted": (taking(GPU, FIRST, SECOND, recorded=(*FLAVOR, held(GPU, T4), held(PF, VF_CLASS, 2))), ALL),
+    "nothing taken": (taking(), ALL),
+    "a function of nobody's spec": (taking(GPU), pci_settings({"product_id": "1515"})),
+    "of a physical network": (LACKING, PHYSNET),
+    "not reported": (LACKING, pci_settings({"product_id": "1515"}, report=False)),
+    "no spec at all": (LACKING, settings()),
+    "a provider that is left as it is": (LACKING, BOTH),
+    "migrating away": (
+        taking(FIRST, nova=state(instance(task_state="migrating"), migrations=(migration(kind="live-migration"),))),
+        ALL,
+    ),
+    "coming in": (
+        taking(
+            FIRST,
+            nova=state(
+                instance(host="cmp2", node="cmp2.example.org", task_state="migrating"),
+                migrations=(migration(kind="live-migration", **INCOMING),),
+            ),
+        ),
+        ALL,
+    ),
+    "a migration that has not begun": (taking(FIRST, nova=state(instance(), migrations=(migration(),))), ALL),
+    "a task": (taking(FIRST, nova=state(instance(task_state="rebuilding"))), ALL),
+    "being built": (taking(FIRST, nova=state(instance(vm_state="building"))), ALL),
+    "nobody the cloud knows": (taking(FIRST, nova=state()), ALL),
+    "an instance of another host": (taking(FIRST, nova=state(instance(host="cmp2", node="cmp2.example.org"))), ALL),
+    "a row that does not parse": (taking(FIRST, nova=state(instance(flavor=None, problem="flavor"))), ALL),
+    "a PCI device that cannot be read": (taking(FIRST, odd=(OddDevice(name="pci_0000_90_00_0", reason="?"),)), ALL),
+    "devices not known": (
+        taking(FIRST, libvirt=host(domain(pci_addresses=(FIRST,)), devices=None, devices_unknown_because="refused")),
+        ALL,
+    ),
+    "Placement not read": (without(LACKING, PLACEMENT), ALL),
+    "state not read": (without(LACKING, STATE), ALL),
+    "libvirt not read": (without(LACKING, LIBVIRT), ALL),
+}
+
+
+@pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
+def test_it_is_silent(world, chosen):
+    assert findings(world, CODE, chosen) == ()
+
+
+@pytest.mark.parametrize(
+    "order", [(THIRD, FIRST, SECOND), (SECOND, THIRD, FIRST)], ids=["libvirt's order", "another order"]
+)
+def test_the_order_of_the_functions_does_not_matter(order):
+    plain = taking(*order)
+    turned = dataclasses.replace(domain(), pci_addresses=order)
+    facts = dataclasses.replace(plain.host.value, domains=(turned,))
+    again = dataclasses.replace(plain, host=dataclasses.replace(plain.host, value=facts))
+    assert findings(again, CODE, ALL)[0].expected == findings(plain, CODE, ALL)[0].expected
+
+
+def test_a_settled_world_with_functions_handed_through_has_no_finding_at_all():
+    counted = taking(GPU, FIRST, SECOND, recorded=(*FLAVOR, held(GPU, T4), held(PF, VF_CLASS, 2)))
+    assert decided(counted, ALL).findings == ()
+
+
+def test_a_device_for_one_use_only_is_no_finding_while_it_is_used():
+    once = pci_settings({"vendor_id": "10de", "one_time_use": True})
+    used = view((*FLAVOR, held(GPU, T4)), providers=(root(), child(GPU, inventory(T4, 1, reserved=1))))
+    assert decided(taking(GPU, placement=used), once).findings == ()
