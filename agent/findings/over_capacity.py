@@ -1,85 +1,127 @@
 """over-capacity: Placement records more than the host can give, so free is negative (story 5).
 
 Placement accepts an inventory below what is used with 200, so nobody but us says
-so. Names who of the consumers should not be there at all: that is the leak.
+so; children are looked at like the root. Names who of the consumers should not be
+there at all: that is the leak. Providers of PCI devices never fall below what is
+held (nested/pci.py, findings/pci_device_lost.py): what is reserved there says that
+nobody is next, not that the one who has it must go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from agent.findings.base import Rule, World, amount_text, number_text
 from agent.findings.reshape_needed import to_move
+from agent.model.books import DesiredProvider
 from agent.model.claim import UNMANAGED_CAUSES
 from agent.model.compared import Row
 from agent.model.finding import Finding, Severity
-from agent.model.placement import ROOT, Inventory
+from agent.model.placement import ROOT, Inventory, PlacementView, Provider, ProviderKey
 from agent.model.report import Verdict
+from agent.nested.pci_view import KIND as PCI
+from agent.stages.ledger import provider_key
 
 LEAKS = frozenset({Verdict.ALLOCATION_LEAKED, Verdict.ALLOCATION_STALE_MOVE})
+
+_Rows = Mapping[tuple[ProviderKey, str], tuple[Row, ...]]
+
+
+class _Place(NamedTuple):
+    """One class of one provider, the rows about it, and ``where`` in words: nothing for the root."""
+
+    provider_uuid: str
+    where: str
+    resource_class: str
+    rows: tuple[Row, ...]
+
+    @property
+    def used(self) -> int:
+        """What Placement records."""
+        return sum(row.recorded or 0 for row in self.rows)
 
 
 def _find(world: World) -> Iterable[Finding]:
     if world.tree is None or world.view is None:
         return
-    wanted = world.tree.root
-    frozen = {f.resource_class for f in wanted.frozen}
+    rows = _by_place(world)
+    for wanted in world.tree.providers:
+        if wanted.key.kind != PCI:
+            yield from _of_wanted(world, world.view, wanted, rows)
+    for observed in (p for p in world.view.providers if p.uuid in world.tree.obsolete):
+        for name in sorted(i.resource_class for i in observed.inventories):
+            yield from _of_withdrawn(world, _place(world.view, observed, name, rows))
+
+
+def _of_wanted(world: World, view: PlacementView, wanted: DesiredProvider, rows: _Rows) -> Iterable[Finding]:
+    observed = view.provider(wanted.uuid)
     overflows = {terms.resource_class: terms.overflow for terms in wanted.reserves}
-    for inventory in _inventories(world, frozen):
-        rows, used = _recorded(world, inventory.resource_class)
+    for inventory in _inventories(wanted, observed):
+        place = _place(view, wanted, inventory.resource_class, rows)
         overflow = overflows.get(inventory.resource_class, 0)
-        if used > inventory.capacity or overflow:
-            yield _finding(world, inventory, rows, used, overflow)
-    for name in sorted(_withdrawn(world, frozen)):
-        rows, used = _recorded(world, name)
-        if used:
-            yield _of_withdrawn(world, name, rows, used)
+        if place.used > inventory.capacity or overflow:
+            yield _finding(world, inventory, place, overflow)
+    for name in sorted(_withdrawn(world, wanted, observed)):
+        yield from _of_withdrawn(world, _place(view, wanted, name, rows))
 
 
-def _recorded(world: World, resource_class: str) -> tuple[list[Row], int]:
-    rows = [r for r in world.rows if r.provider_key == ROOT and r.resource_class == resource_class]
-    return rows, sum(row.recorded or 0 for row in rows)
+def _by_place(world: World) -> _Rows:
+    grouped: dict[tuple[ProviderKey, str], list[Row]] = defaultdict(list)
+    for row in world.rows:
+        grouped[row.provider_key, row.resource_class].append(row)
+    return {place: tuple(found) for place, found in grouped.items()}
 
 
-def _withdrawn(world: World, frozen: set[str]) -> frozenset[str]:
+def _place(view: PlacementView, provider: DesiredProvider | Provider, name: str, rows: _Rows) -> _Place:
+    where = f" on {provider.name}" if provider.parent_uuid else ""
+    return _Place(provider.uuid, where, name, rows.get((provider_key(view, provider.uuid), name), ()))
+
+
+def _withdrawn(world: World, wanted: DesiredProvider, observed: Provider | None) -> frozenset[str]:
     """Classes that Placement still offers here and the host does not: taken away only once nobody uses them.
 
     Not one that belongs on children: the host does offer that (findings/reshape_needed.py).
     """
-    if world.tree is None or world.root is None:
-        return frozenset()
-    wanted = world.tree.root
-    offered = {i.resource_class for i in world.root.inventories} & wanted.owned_classes
-    return frozenset(offered - frozen - {i.resource_class for i in wanted.inventories} - to_move(world).keys())
+    offered = {i.resource_class for i in (observed.inventories if observed else ())} & wanted.owned_classes
+    kept = {f.resource_class for f in wanted.frozen} | {i.resource_class for i in wanted.inventories}
+    return frozenset(offered - kept - (to_move(world).keys() if wanted.key == ROOT else set()))
 
 
-def _of_withdrawn(world: World, name: str, rows: list[Row], used: int) -> Finding:
-    return RULE.finding(
+def _of_withdrawn(world: World, place: _Place) -> Iterable[Finding]:
+    name, used = place.resource_class, place.used
+    if not used:
+        return
+    yield RULE.finding(
         world,
+        provider_uuid=place.provider_uuid,
         resource_class=name,
-        expected=f"no {name}: this host offers none any more",
+        expected=f"no {name}{place.where}: this host offers none any more",
         actual=f"{amount_text(name, used)} used, so Placement keeps offering it "
         "(it refuses to remove a class that is in use)",
-        evidence=tuple(claim for row in rows if row.recorded for claim in row.claims),
+        evidence=tuple(claim for row in place.rows if row.recorded for claim in row.claims),
         facts=(("capacity", 0), ("used", used), ("free", -used)),
         rests_on_recorded=True,
     )
 
 
-def _inventories(world: World, frozen: set[str]) -> list[Inventory]:
-    wanted = world.tree.root.inventories if world.tree else ()
-    kept = [i for i in (world.root.inventories if world.root else ()) if i.resource_class in frozen]
-    return sorted([*wanted, *kept], key=lambda i: i.resource_class)
+def _inventories(wanted: DesiredProvider, observed: Provider | None) -> list[Inventory]:
+    """As wanted; of what is frozen, as Placement holds it."""
+    frozen = {f.resource_class for f in wanted.frozen}
+    kept = [i for i in (observed.inventories if observed else ()) if i.resource_class in frozen]
+    return sorted([*wanted.inventories, *kept], key=lambda i: i.resource_class)
 
 
-def _finding(world: World, inventory: Inventory, rows: list[Row], used: int, overflow: int) -> Finding:
-    name = inventory.resource_class
+def _finding(world: World, inventory: Inventory, place: _Place, overflow: int) -> Finding:
+    name, rows, used = place.resource_class, place.rows, place.used
     leaked = [row for row in rows if row.verdict in LEAKS and row.recorded]
     free = inventory.capacity - used
     return RULE.finding(
         world,
+        provider_uuid=place.provider_uuid,
         resource_class=name,
-        expected=f"at most {amount_text(name, inventory.capacity)} used: "
+        expected=f"at most {amount_text(name, inventory.capacity)} used{place.where}: "
         f"({inventory.total} - {inventory.reserved}) x {inventory.allocation_ratio:g}",
         actual=f"{amount_text(name, used)} used, free {number_text(free)}{_leak_text(name, leaked)}"
         f"{_overflow_text(name, overflow)}",

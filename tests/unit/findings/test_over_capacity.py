@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from agent.model.finding import Severity
+from agent.model.placement import Allocation, PlacementView
 from agent.model.settings import RatioPolicy
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
+from tests.rigs import pci
 from tests.rigs.facts import (
+    NODE,
     ROOT_UUID,
     allocations,
     domain,
@@ -28,6 +31,8 @@ from tests.rigs.facts import (
     volume,
     without,
 )
+from tests.rigs.nested import AT_06, CARDS, GPU_06, GPU_07, card, mdev_type, on, standing, with_devices
+from tests.rigs.nested import child as card_of
 
 CODE = "over-capacity"
 ONE_TO_ONE = settings(cpu_ratio=RatioPolicy(configured=1.0, initial=1.0))
@@ -162,3 +167,83 @@ def test_a_class_that_the_host_offers_no_more_but_that_is_in_use_is_told():
     assert found.actual.startswith("1 VCPU used")
     unused = snapshot(**settled_world(placement=view(provider=root(inventory("VCPU", 4)))))
     assert findings(unused, CODE, settings(cpu_dedicated_set=(0, 1, 2, 3))) == ()
+
+
+CARD_NAME = f"{NODE}_{GPU_06}"
+ONE_TYPE = settings(mdev_types=(mdev_type("nvidia-11"),))
+
+
+def on_card(*allocated: Allocation, offered: int = 16) -> PlacementView:
+    """The card's provider as it was once written, and what is held of it."""
+    return standing(card_of(GPU_06, inventory("VGPU", offered)), held=allocated)
+
+
+def test_a_child_that_offers_less_than_is_held_is_told_by_its_own_name():
+    held = (on(uuid(GPU_06), "i1", "VGPU", 2), on(uuid(GPU_06), "gone", "VGPU", 1))
+    world = snapshot(
+        libvirt=with_devices(card(GPU_06, nvidia_11=2)),
+        placement=on_card(*held),
+        nova=state(instance("gone", deleted=True)),
+    )
+    (found,) = findings(world, CODE, ONE_TYPE)
+    assert (found.provider_uuid, found.resource_class) == (uuid(GPU_06), "VGPU")
+    assert found.expected == f"at most 2 VGPU used on {CARD_NAME}: (2 - 0) x 1"
+    assert found.actual.startswith("3 VGPU used, free -1; 1 VGPU of it by 1 consumers that should hold nothing here: ")
+    assert proof(found) == [("placement", "VGPU", 1), ("placement", "VGPU", 2)]
+
+
+def test_the_same_class_of_two_children_is_two_amounts():
+    """Ten on each of two cards that offer eight and sixteen: one is over, though the sum is not."""
+    both = standing(
+        card_of(GPU_06, inventory("VGPU", 16)),
+        card_of(GPU_07, inventory("VGPU", 16)),
+        held=(on(uuid(GPU_06), "i1", "VGPU", 10), on(uuid(GPU_07), "i2", "VGPU", 10)),
+    )
+    world = snapshot(libvirt=with_devices(card(GPU_06, nvidia_11=8), card(GPU_07, nvidia_11=16)), placement=both)
+    assert [f.provider_uuid for f in findings(world, CODE, ONE_TYPE)] == [uuid(GPU_06)]
+
+
+def test_a_child_that_is_to_go_while_it_is_held_is_told():
+    nothing_left = with_devices(card(GPU_06, nvidia_11=0))
+    world = snapshot(libvirt=nothing_left, placement=on_card(on(uuid(GPU_06), "i1", "VGPU", 1)))
+    (found,) = findings(world, CODE, ONE_TYPE)
+    assert (found.provider_uuid, found.resource_class) == (uuid(GPU_06), "VGPU")
+    assert found.expected == f"no VGPU on {CARD_NAME}: this host offers none any more"
+    assert findings(snapshot(libvirt=nothing_left, placement=on_card()), CODE, ONE_TYPE) == ()
+
+
+def test_a_class_that_a_child_offers_no_more_is_told_while_it_is_held():
+    renamed = settings(mdev_types=(mdev_type("nvidia-11", AT_06, resource_class="CUSTOM_MINE"),))
+    world = snapshot(libvirt=CARDS, placement=on_card(on(uuid(GPU_06), "i1", "VGPU", 1)))
+    (found,) = findings(world, CODE, renamed)
+    assert found.expected == f"no VGPU on {CARD_NAME}: this host offers none any more"
+
+
+CARD = "0000:81:0a.0"
+T4 = "CUSTOM_PCI_10DE_1EB8"
+QUIET_CHILDREN = {
+    "exactly full": (
+        snapshot(libvirt=with_devices(card(GPU_06, nvidia_11=2)), placement=on_card(on(uuid(GPU_06), "i1", "VGPU", 2))),
+        ONE_TYPE,
+    ),
+    "its devices cannot be listed": (
+        snapshot(libvirt=host(devices=None), placement=on_card(on(uuid(GPU_06), "i1", "VGPU", 99))),
+        ONE_TYPE,
+    ),
+    "a PCI device that the operator reserved while it is used": (
+        pci.world(
+            pci.device(CARD),
+            placement=pci.tree(pci.child(CARD, inventory(T4, 1, reserved=1)), allocations=(pci.held(CARD, T4),)),
+        ),
+        pci.pci_settings({"vendor_id": "10de"}),
+    ),
+    "a PCI device that is lost: that has a finding of its own": (
+        pci.world(placement=pci.tree(pci.child(CARD, inventory(T4, 1)), allocations=(pci.held(CARD, T4),))),
+        pci.pci_settings({"vendor_id": "10de"}),
+    ),
+}
+
+
+@pytest.mark.parametrize(("world", "chosen"), QUIET_CHILDREN.values(), ids=QUIET_CHILDREN.keys())
+def test_it_is_silent_about_a_child(world, chosen):
+    assert findings(world, CODE, chosen) == ()
