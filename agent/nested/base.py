@@ -38,6 +38,10 @@ class NestedFamily(Protocol):
     name: str
     root_classes: frozenset[str]
 
+    def is_asked_for(self, settings: Settings) -> bool:
+        """Whether an option asks for it: then that it cannot be told is told, even before it has any children."""
+        ...
+
     def is_configured(self, settings: Settings) -> bool:
         """Whether the family says anything at all; if not, what is there is left alone."""
         ...

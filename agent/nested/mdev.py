@@ -42,6 +42,10 @@ class MediatedDevices:
     name = KIND
     root_classes = frozenset({VGPU})
 
+    def is_asked_for(self, settings: Settings) -> bool:
+        """``[devices] enabled_mdev_types``."""
+        return self.is_configured(settings)
+
     def is_configured(self, settings: Settings) -> bool:
         """Whether a type is enabled; without one, providers of an earlier configuration stay as they are."""
         return bool(settings.mdev_types)

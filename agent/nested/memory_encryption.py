@@ -22,6 +22,10 @@ class MemoryEncryption:
     name = KIND
     root_classes = frozenset({CONTEXT})
 
+    def is_asked_for(self, settings: Settings) -> bool:  # noqa: ARG002
+        """No: the hardware and the kernel say it, or, of Intel TDX, how many."""
+        return False
+
     def is_configured(self, settings: Settings) -> bool:  # noqa: ARG002
         """Always: the hardware and the kernel say which kinds there are."""
         return True

@@ -30,6 +30,10 @@ class PciDevices:
     name = KIND
     root_classes: frozenset[str] = frozenset()
 
+    def is_asked_for(self, settings: Settings) -> bool:
+        """``[pci] report_in_placement``."""
+        return settings.pci.report_in_placement
+
     def is_configured(self, settings: Settings) -> bool:
         """``[pci] report_in_placement``; what was made before it was turned off stays, and is told as a finding."""
         return settings.pci.report_in_placement

@@ -121,7 +121,8 @@ def _with_children(snapshot: Snapshot, settings: Settings, root: DesiredProvider
             continue
         why = _frozen_because(family, snapshot, settings) or _not_moved(family, snapshot)
         if why is not None:
-            frozen.append(FrozenFamily(name=family.name, why=why))
+            if observed or family.is_asked_for(settings):
+                frozen.append(FrozenFamily(name=family.name, why=why))
             continue
         wanted.extend(
             _child(nested, observed.get(nested.key.name), root) for nested in family.providers(snapshot, settings)

@@ -185,7 +185,7 @@ def test_hup_reloads_in_place_and_forgets_what_was_cached(daemon):
     daemon.until_line("audit interval label=new", count=2)
     assert daemon.process.poll() is None
     assert "audit reload label=new depth=economical" in daemon.lines
-    assert [line for line in daemon.lines if "forgot" in line] == ["forgot host", "forgot reader"]
+    assert [line for line in daemon.lines if "forgot" in line] == ["forgot host", "forgot reader", "forgot images"]
     daemon.until_told("READY=1", count=2)
     reloading = next(told for told in daemon.told if "RELOADING" in told)
     usec = int(reloading.removeprefix("RELOADING=1\nMONOTONIC_USEC="))
@@ -199,7 +199,7 @@ def test_hup_during_an_audit_lets_it_end_with_the_settings_it_began_with(daemon)
     daemon.until_line("report clean", count=2)
     audits = [line for line in daemon.lines if line.startswith(("audit ", "forgot", "report"))]
     assert audits == [
-        "audit start-up label=old depth=economical", "report clean", "forgot host", "forgot reader",
+        "audit start-up label=old depth=economical", "report clean", "forgot host", "forgot reader", "forgot images",
         "audit reload label=new depth=economical", "report clean",
     ]  # fmt: skip
 
