@@ -1,9 +1,10 @@
 """HW_CPU_X86_*: the CPU flags that a guest of this host can have, by ``[libvirt] cpu_mode``.
 
 Every flag of the table is told, present or not, and on every architecture: an Arm
-host has none of them. Flags go by libvirt's names (its ``pclmuldq`` is Intel's
-PCLMULQDQ). HW_CPU_X86_AMD_SEV is no flag: it stands on a child (nested), and is
-never touched here.
+host has none of them. Flags go by libvirt's names: its ``pclmuldq`` is Intel's
+PCLMULQDQ, its ``pni`` is SSE3, which nova looks for under a name that libvirt never
+gives. HW_CPU_X86_AMD_SEV is no flag: it stands on a child (nested), and is never
+touched here.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "vpclmulqdq": ("AVX512VPCLMULQDQ",),
 }
 
+# "Prescott new instructions": what the kernel, QEMU and libvirt call SSE3.
+_ALSO_CALLED = {"sse3": "pni"}
 _DEFAULT_MODELS = {"i686": "qemu32", "ppc64le": "POWER8", "aarch64": "max"}
 
 
@@ -57,7 +60,8 @@ class CpuFeatureTraits:
         features = _guest_features(answer, settings) if answer else None
         if features is None:
             return Wish()
-        return told({_PREFIX + name: flag in features for flag, names in _NAMES.items() for name in names})
+        has = {flag: flag in features or _ALSO_CALLED.get(flag) in features for flag in _NAMES}
+        return told({_PREFIX + name: has[flag] for flag, names in _NAMES.items() for name in names})
 
 
 def _guest_features(answer: Capabilities, settings: Settings) -> frozenset[str] | None:

@@ -197,3 +197,7 @@ def test_order_does_not_matter_and_every_trait_is_told(features, flags):
     assert told == again
     assert told.wanted | told.unwanted == ALL
     assert not told.wanted & told.unwanted
+
+
+def test_sse3_goes_by_the_name_that_libvirt_gives_it():
+    assert wish(capable(features={"pni"})).wanted == named("SSE3")
