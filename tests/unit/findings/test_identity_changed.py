@@ -36,7 +36,7 @@ ANOTHER_UUID = snapshot(nova=state(nodes=(node(uuid=uuid("row")),)))
     ],
     ids=["provider under another name", "row of our uuid under another name", "row of our name with another uuid"],
 )
-def test_it_names_the_contradiction_and_a_wrong_name_stops_every_write(world, actual, held):
+def test_s92_it_names_the_contradiction_and_a_wrong_name_stops_every_write(world, actual, held):
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.actual, found.severity) == (ROOT_UUID, actual, Severity.ERROR)
     assert NODE in found.expected

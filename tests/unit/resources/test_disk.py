@@ -71,26 +71,6 @@ CACHED = settings(reserve_image_cache=True)
 INVENTORY = {
     "the whole cluster": (ceph(100 * GIB + 1), RBD, disk(100)),
     "s94 a cluster of less than 1 GiB": (ceph(GIB - 1), RBD, ()),
-    "s96 reserve of a cluster": (
-        ceph(100 * GIB),
-        settings(images_type="rbd", images_rbd_pool="vms", reserved_host_disk_mib=1025),
-        disk(100, reserved=2),
-    ),
-    "s96 cached images of 8192 MiB": (
-        with_cache(snapshot(files=filesystem(200)), 8192 * MIB),
-        CACHED,
-        disk(200, reserved=8),
-    ),
-    "s96 cached images of 1025 MiB, rounded up": (
-        with_cache(snapshot(files=filesystem(200)), 1025 * MIB),
-        CACHED,
-        disk(200, reserved=2),
-    ),
-    "s96 reserve and cached images, each rounded up": (
-        with_cache(snapshot(files=filesystem(200)), 1025 * MIB),
-        settings(reserve_image_cache=True, reserved_host_disk_mib=1025),
-        disk(200, reserved=4),
-    ),
     "cached images count only where the operator asks for it": (
         with_cache(snapshot(files=filesystem(200)), 8192 * MIB),
         settings(),
@@ -108,12 +88,6 @@ INVENTORY = {
     ),
     "s93": (snapshot(files=filesystem(200)), settings(), disk(200)),
     "s16 truncated": (snapshot(files=filesystem(99.7)), settings(), disk(99)),
-    "s96 reserve": (snapshot(files=filesystem(200)), settings(reserved_host_disk_mib=8192), disk(200, reserved=8)),
-    "s96 reserve rounded up": (
-        snapshot(files=filesystem(200)),
-        settings(reserved_host_disk_mib=1025),
-        disk(200, reserved=2),
-    ),
     "s12 half a GiB is one": (snapshot(), settings(reserved_host_disk_mib=512), disk(6, reserved=1)),
     "s3 more reserved than there is": (
         snapshot(files=filesystem(10)),
@@ -148,6 +122,42 @@ INVENTORY = {
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), INVENTORY.values(), ids=INVENTORY.keys())
 def test_inventory(world, chosen, expected):
+    assert Disk().inventory(world, chosen) == expected
+
+
+# An operator's own reserves are in MiB or bytes, DISK_GB in GiB.
+RESERVED = {
+    "reserve of a cluster": (
+        ceph(100 * GIB),
+        settings(images_type="rbd", images_rbd_pool="vms", reserved_host_disk_mib=1025),
+        disk(100, reserved=2),
+    ),
+    "cached images of 8192 MiB": (
+        with_cache(snapshot(files=filesystem(200)), 8192 * MIB),
+        CACHED,
+        disk(200, reserved=8),
+    ),
+    "cached images of 1025 MiB, rounded up": (
+        with_cache(snapshot(files=filesystem(200)), 1025 * MIB),
+        CACHED,
+        disk(200, reserved=2),
+    ),
+    "reserve and cached images, each rounded up": (
+        with_cache(snapshot(files=filesystem(200)), 1025 * MIB),
+        settings(reserve_image_cache=True, reserved_host_disk_mib=1025),
+        disk(200, reserved=4),
+    ),
+    "reserve": (snapshot(files=filesystem(200)), settings(reserved_host_disk_mib=8192), disk(200, reserved=8)),
+    "reserve rounded up": (
+        snapshot(files=filesystem(200)),
+        settings(reserved_host_disk_mib=1025),
+        disk(200, reserved=2),
+    ),
+}
+
+
+@pytest.mark.parametrize(("world", "chosen", "expected"), RESERVED.values(), ids=RESERVED.keys())
+def test_s96_each_reserve_is_rounded_up_to_whole_gib(world, chosen, expected):
     assert Disk().inventory(world, chosen) == expected
 
 

@@ -310,6 +310,12 @@ def test_the_cache_is_its_plain_files(place):
     assert cache_bytes(str(place), str(place / "_base")) == blocks(place / "_base" / "89abcdef")
 
 
+def test_a_cached_image_that_vanishes_while_it_is_measured_is_left_out_alone(place, monkeypatch):
+    listed = [*os.listdir(place / "_base"), "gone"]
+    monkeypatch.setattr(image_walk.os, "listdir", lambda _path: listed)
+    assert cache_bytes(str(place), str(place / "_base")) == blocks(place / "_base" / "89abcdef") > 0
+
+
 def test_a_cache_that_is_not_there_or_on_another_device_takes_nothing(place):
     assert cache_bytes(str(place), str(place / "none")) == 0
     assert cache_bytes(str(place), "/proc") == 0

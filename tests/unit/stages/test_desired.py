@@ -77,6 +77,18 @@ def test_a_new_host_gets_its_whole_root():
     assert wanted.frozen == ()
 
 
+def test_s93_the_four_classes_with_nova_s_defaults():
+    machine = snapshot(libvirt=host(cpus=36, memory_mib=1024), files=filesystem(200), placement=view(providers=()))
+    shared, dedicated = tuple(range(24)), tuple(range(24, 36))
+    chosen = settings(cpu_shared_set=shared, cpu_dedicated_set=dedicated, reserved_host_memory_mib=512)
+    assert wanted_root(decided(machine, chosen)).inventories == (
+        inventory("DISK_GB", 200, max_unit=200, allocation_ratio=1.0),
+        inventory("MEMORY_MB", 1024, reserved=512, max_unit=1024, allocation_ratio=1.0),
+        inventory("PCPU", 12, max_unit=12, allocation_ratio=1.0),
+        inventory("VCPU", 24, max_unit=24, allocation_ratio=4.0),
+    )
+
+
 FROZEN = {
     "libvirt": (
         snapshot(lost=[LIBVIRT]),

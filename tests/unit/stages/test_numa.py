@@ -73,7 +73,7 @@ SETS = {
 
 
 @pytest.mark.parametrize(("options", "expected"), SETS.values(), ids=SETS.keys())
-def test_s82_to_s85_cpus_of_each_cell(options, expected):
+def test_s82_s83_s84_s85_cpus_of_each_cell(options, expected):
     assert [(c.cpuset, c.pcpuset, c.siblings) for c in cells(**options)] == expected
 
 
