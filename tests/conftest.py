@@ -3,14 +3,18 @@
 import os
 import pathlib
 import sys
+from collections.abc import Iterator
 
 sys.modules["eventlet"] = None  # type: ignore[assignment]
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
+import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 from oslo_service import backend  # noqa: E402
 
 backend.init_backend(backend.BackendType.THREADING)
+
+from tests.rigs.placement import Rest, running  # noqa: E402
 
 # `ci` gives the same examples each time; `deep` looks further, by hand. A busy
 # machine is slow without any fault of ours, so no example has a deadline.
@@ -21,3 +25,10 @@ settings.register_profile(
     "deep", max_examples=3000, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture(scope="module")
+def placement(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rest]:
+    """A real Placement for the tests of one module: each takes a provider name of its own."""
+    with running(tmp_path_factory.mktemp("placement")) as rest:
+        yield rest

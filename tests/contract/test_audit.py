@@ -5,24 +5,16 @@ from __future__ import annotations
 import contextlib
 import datetime
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from agent.demo import cell
-from tests.rigs import placement as placements
 from tests.rigs.domains import domain_xml, node_xml
 from tests.rigs.facts import FLAVOR_A, FLAVOR_B, uuid
-from tests.rigs.host import AgentHost
+from tests.rigs.host import AgentHost, host_on
 from tests.rigs.placement import Rest
 from tests.rigs.wait import until
-
-
-@pytest.fixture(scope="module")
-def placement(tmp_path_factory) -> Iterator[Rest]:
-    with placements.running(tmp_path_factory.mktemp("placement")) as rest:
-        yield rest
 
 
 def domain_of(name: str, flavor=FLAVOR_A) -> str:
@@ -34,13 +26,7 @@ def host(tmp_path: Path, placement: Rest) -> AgentHost:
     """A host of 8 CPUs and 4096 MiB with guests i1 (flavor A) and i2 (flavor B)."""
     node = tmp_path / "node.xml"
     node.write_text(node_xml(cpus=8, memory_mib=4096, domains=[domain_of("i1"), domain_of("i2", FLAVOR_B)]))
-    made = AgentHost(
-        folder=tmp_path,
-        name=f"cmp-{placements.new_uuid()}",
-        placement_url=placement.server.url,
-        libvirt_uri=f"test://{node}",
-        provider_uuid=placements.new_uuid(),
-    )
+    made = host_on(tmp_path, placement.server.url)
     made.configure()
     return made
 

@@ -7,7 +7,6 @@ the server; only that moment is arranged (tests/rigs/faults.Meanwhile).
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,27 +24,15 @@ from agent.placement.writer import TreeWriter
 from tests.rigs import placement as placements
 from tests.rigs.domains import node_xml
 from tests.rigs.faults import Answer, Meanwhile, ScriptedAdapter
-from tests.rigs.host import AgentHost
+from tests.rigs.host import AgentHost, host_on
 from tests.rigs.placement import Rest
-
-
-@pytest.fixture(scope="module")
-def placement(tmp_path_factory) -> Iterator[Rest]:
-    with placements.running(tmp_path_factory.mktemp("placement")) as rest:
-        yield rest
 
 
 @pytest.fixture
 def host(tmp_path: Path, placement: Rest) -> AgentHost:
     node = tmp_path / "node.xml"
     node.write_text(node_xml(cpus=8, memory_mib=4096))
-    made = AgentHost(
-        folder=tmp_path,
-        name=f"cmp-{placements.new_uuid()}",
-        placement_url=placement.server.url,
-        libvirt_uri=f"test://{node}",
-        provider_uuid=placements.new_uuid(),
-    )
+    made = host_on(tmp_path, placement.server.url)
     made.configure()
     made.make_cell().dispose()
     placement.make_provider(made.name, uuid=made.provider_uuid)

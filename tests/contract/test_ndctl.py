@@ -6,14 +6,12 @@ This machine has no such memory, so an ndctl that prints the report of its own m
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.rigs import placement as placements
 from tests.rigs.domains import node_xml
-from tests.rigs.host import AgentHost
+from tests.rigs.host import AgentHost, host_on
 from tests.rigs.lvm import script
 from tests.rigs.ndctl import DEVDAX
 from tests.rigs.placement import Rest
@@ -21,22 +19,13 @@ from tests.rigs.placement import Rest
 BIG, SMALL = "CUSTOM_PMEM_NAMESPACE_4GB", "CUSTOM_PMEM_NAMESPACE_SMALL"
 
 
-@pytest.fixture(scope="module")
-def placement(tmp_path_factory) -> Iterator[Rest]:
-    with placements.running(tmp_path_factory.mktemp("placement")) as rest:
-        yield rest
-
-
 @pytest.fixture
 def host(tmp_path: Path, placement: Rest) -> AgentHost:
     node = tmp_path / "node.xml"
     node.write_text(node_xml(cpus=4, memory_mib=4096))
-    made = AgentHost(
-        folder=tmp_path,
-        name=f"cmp-{placements.new_uuid()}",
-        placement_url=placement.server.url,
-        libvirt_uri=f"test://{node}",
-        provider_uuid=placements.new_uuid(),
+    made = host_on(
+        tmp_path,
+        placement.server.url,
         options={
             "state": {"source": "none", "connection": None},
             "libvirt": {"connection_uri": f"test://{node}", "pmem_namespaces": "4GB:ns_0,SMALL:ns_1|ns_2"},

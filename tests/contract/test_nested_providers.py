@@ -8,7 +8,6 @@ facts and goes through the real reader and writer.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +22,12 @@ from agent.stages.decide import Decision, decide
 from tests.rigs import placement as placements
 from tests.rigs.domains import node_xml
 from tests.rigs.facts import host, settings, snapshot, state
-from tests.rigs.host import AgentHost
+from tests.rigs.host import AgentHost, host_on
 from tests.rigs.nested import GPU_06, GPU_07, SEV, encrypting, kernel, machine, passing_through, with_tdx, x86
 from tests.rigs.placement import Rest, client_of, looking_at
 
 OURS = "CUSTOM_OWNER_STOCKTAKE"
 CONTEXT = "MEM_ENCRYPTION_CONTEXT"
-
-
-@pytest.fixture(scope="module")
-def placement(tmp_path_factory) -> Iterator[Rest]:
-    with placements.running(tmp_path_factory.mktemp("placement")) as rest:
-        yield rest
 
 
 def card_xml(name: str, **available: int) -> str:
@@ -122,13 +115,7 @@ AT_07 = {"device_addresses": "0000:07:00.0"}
 @pytest.fixture
 def cards(tmp_path: Path, placement: Rest) -> Cards:
     node = tmp_path / "node.xml"
-    agent = AgentHost(
-        folder=tmp_path,
-        name=f"cmp-{placements.new_uuid()}",
-        placement_url=placement.server.url,
-        libvirt_uri=f"test://{node}",
-        provider_uuid=placements.new_uuid(),
-    )
+    agent = host_on(tmp_path, placement.server.url)
     made = Cards(agent, node, placement)
     made.has(*ALL)
     made.enables(nvidia_11={})

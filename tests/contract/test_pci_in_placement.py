@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.rigs import placement as placements
 from tests.rigs.domains import node_xml
-from tests.rigs.host import AgentHost
+from tests.rigs.host import AgentHost, host_on
+from tests.rigs.node_devices import device_xml, functions_xml
 from tests.rigs.placement import Rest
 
 GPU, PF, VFS = "0000:81:0a.0", "0000:82:00.0", ("0000:82:10.0", "0000:82:10.1")
@@ -23,42 +22,12 @@ EVERYTHING = [
 ]
 
 
-@pytest.fixture(scope="module")
-def placement(tmp_path_factory) -> Iterator[Rest]:
-    with placements.running(tmp_path_factory.mktemp("placement")) as rest:
-        yield rest
-
-
-def parts(address: str) -> list[int]:
-    domain, bus, rest = address.split(":")
-    return [int(part, 16) for part in (domain, bus, *rest.split("."))]
-
-
-def address_xml(address: str) -> str:
-    domain, bus, slot, function = parts(address)
-    return f"<address domain='{domain:#06x}' bus='{bus:#04x}' slot='{slot:#04x}' function='{function:#x}'/>"
-
-
-def device_xml(address: str, ids: str, more: str = "") -> str:
-    """A node device as libvirt prints it: the parts of its address in decimal."""
-    vendor, product = ids.split(":")
-    numbers = zip(("domain", "bus", "slot", "function"), parts(address), strict=True)
-    return (
-        f"<device><name>pci_{address.replace(':', '_').replace('.', '_')}</name><parent>computer</parent>"
-        f"<capability type='pci'>{''.join(f'<{name}>{number}</{name}>' for name, number in numbers)}"
-        f"<product id='0x{product}'/><vendor id='0x{vendor}'/>{more}</capability></device>"
-    )
-
-
 def gpu() -> str:
     return device_xml(GPU, "10de:1eb8")
 
 
 def functions(*virtual: str) -> list[str]:
-    made = "".join(map(address_xml, virtual))
-    own = device_xml(PF, "8086:1563", f"<capability type='virt_functions' maxCount='8'>{made}</capability>")
-    parent = f"<capability type='phys_function'>{address_xml(PF)}</capability>"
-    return [own, *(device_xml(address, "8086:1515", parent) for address in virtual)]
+    return functions_xml(PF, virtual)
 
 
 class PciHost:
@@ -107,13 +76,7 @@ class PciHost:
 @pytest.fixture
 def pci(tmp_path: Path, placement: Rest) -> PciHost:
     node = tmp_path / "node.xml"
-    host = AgentHost(
-        folder=tmp_path,
-        name=f"cmp-{placements.new_uuid()}",
-        placement_url=placement.server.url,
-        libvirt_uri=f"test://{node}",
-        provider_uuid=placements.new_uuid(),
-    )
+    host = host_on(tmp_path, placement.server.url)
     made = PciHost(host, node, placement)
     made.has(gpu(), *functions(*VFS))
     made.hands_out(*EVERYTHING)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.rigs import placement as placements
 from tests.rigs.domains import node_xml
 from tests.rigs.facts import uuid
 from tests.rigs.host import AgentHost
@@ -27,12 +25,6 @@ providers:
     traits:
       additional: [CUSTOM_LICENSED]
 """
-
-
-@pytest.fixture(scope="module")
-def placement(tmp_path_factory) -> Iterator[Rest]:
-    with placements.running(tmp_path_factory.mktemp("placement")) as rest:
-        yield rest
 
 
 @pytest.fixture

@@ -10,10 +10,8 @@ from __future__ import annotations
 import contextlib
 import datetime
 import itertools
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 import sqlalchemy
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -25,10 +23,9 @@ from agent.config.load import load
 from agent.demo import cell
 from agent.model.audit import AuditMemory, AuditRequest
 from agent.model.report import AuditReport
-from tests.rigs import placement as placements
 from tests.rigs.domains import node_xml
 from tests.rigs.facts import FLAVOR_A
-from tests.rigs.host import AgentHost
+from tests.rigs.host import host_on
 from tests.rigs.placement import Rest
 
 LATER = datetime.datetime(2026, 11, 21)  # noqa: DTZ001 - the database's times are naive UTC
@@ -36,12 +33,6 @@ HELD = {"VCPU": 1, "MEMORY_MB": 128, "DISK_GB": 1}
 WRITES = ("build", "delete", "delete-but-leak", "evacuate", "evacuate-but-leave", "clean-up", "nothing")
 FULL_READ_EVERY = 4
 numbers = itertools.count()
-
-
-@pytest.fixture(scope="module")
-def placement(tmp_path_factory) -> Iterator[Rest]:
-    with placements.running(tmp_path_factory.mktemp("placement")) as rest:
-        yield rest
 
 
 class Cloud:
@@ -53,13 +44,7 @@ class Cloud:
         placement.set_inventories(self.other, {name: {"total": 1000} for name in HELD})
         node = folder / "node.xml"
         node.write_text(node_xml(cpus=64, memory_mib=65536))
-        self.host = AgentHost(
-            folder=folder,
-            name=f"cmp-{placements.new_uuid()}",
-            placement_url=placement.server.url,
-            libvirt_uri=f"test://{node}",
-            provider_uuid=placements.new_uuid(),
-        )
+        self.host = host_on(folder, placement.server.url)
         self.host.configure({"placement": {"full_read_every": FULL_READ_EVERY}})
         self.engine: sqlalchemy.Engine = self.host.make_cell()
         self.loaded = load([str(self.host.config_file)])

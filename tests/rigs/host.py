@@ -24,6 +24,7 @@ from agent.demo import cell
 from agent.demo.placement import TOKEN
 from agent.model.nova import ComputeNode, Instance
 from tests.rigs import facts
+from tests.rigs.placement import new_uuid
 from tests.rigs.wait import until
 
 Options = Mapping[str, Mapping[str, object]]
@@ -230,3 +231,15 @@ class Daemon:
             return look()
 
         return looked
+
+
+def host_on(folder: Path, placement_url: str, **changes: Any) -> AgentHost:
+    """A host of a name and identity of its own, so that several may share a Placement; its node is folder/node.xml."""
+    return AgentHost(
+        folder=folder,
+        name=f"cmp-{new_uuid()}",
+        placement_url=placement_url,
+        libvirt_uri=f"test://{folder / 'node.xml'}",
+        provider_uuid=new_uuid(),
+        **changes,
+    )

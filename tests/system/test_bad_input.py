@@ -29,12 +29,6 @@ HTML = b"<html><body>Welcome to nginx!</body></html>"
 DISK_OF_A_GUEST = "11111111-1111-4111-8111-111111111111_disk"
 
 
-@pytest.fixture(scope="module")
-def placement(tmp_path_factory) -> Iterator[Rest]:
-    with placements.running(tmp_path_factory.mktemp("placement")) as rest:
-        yield rest
-
-
 @pytest.fixture
 def between(placement: Rest) -> Iterator[Gateway]:
     with gateway(placement.server.url) as made:

@@ -20,7 +20,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.rigs import placement as placements
 from tests.rigs.domains import domain_xml, node_xml
 from tests.rigs.gateway import Asked, Dropped, Gateway, gateway
 from tests.rigs.host import AgentHost, Daemon
@@ -36,12 +35,6 @@ WRITES = (
 )
 IN_CREATE = 0x100
 KILLS = 3
-
-
-@pytest.fixture(scope="module")
-def placement(tmp_path_factory) -> Iterator[Rest]:
-    with placements.running(tmp_path_factory.mktemp("placement")) as rest:
-        yield rest
 
 
 @pytest.fixture

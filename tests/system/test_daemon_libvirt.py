@@ -39,12 +39,6 @@ def system() -> Iterator[SystemLibvirtd]:
         yield made
 
 
-@pytest.fixture(scope="module")
-def placement(tmp_path_factory) -> Iterator[Rest]:
-    with placements.running(tmp_path_factory.mktemp("placement")) as rest:
-        yield rest
-
-
 @pytest.fixture
 def host(tmp_path: Path, placement: Rest, system: SystemLibvirtd) -> Iterator[AgentHost]:
     made = AgentHost(

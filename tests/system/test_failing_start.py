@@ -20,11 +20,10 @@ from agent.demo import cell
 from agent.model.nova import Service
 from tests.rigs import lvm as lvm_rigs
 from tests.rigs import mariadb as mariadbs
-from tests.rigs import placement as placements
 from tests.rigs.domains import domain_xml, node_xml
 from tests.rigs.facts import NOW, uuid
 from tests.rigs.faults import TcpProxy, Weather, proxied
-from tests.rigs.host import AgentHost, Daemon
+from tests.rigs.host import AgentHost, Daemon, host_on
 from tests.rigs.libvirtd import PrivateLibvirtd, libvirtd_program, private_libvirtd
 from tests.rigs.placement import Rest
 from tests.rigs.wait import until
@@ -34,21 +33,12 @@ TERM_S = 5.0
 needs_libvirtd = pytest.mark.skipif(libvirtd_program() is None, reason="libvirtd is not installed")
 
 
-@pytest.fixture(scope="module")
-def placement(tmp_path_factory) -> Iterator[Rest]:
-    with placements.running(tmp_path_factory.mktemp("placement")) as rest:
-        yield rest
-
-
 @pytest.fixture
 def host(tmp_path: Path, placement: Rest) -> AgentHost:
     """4 CPUs and one guest of 2 vCPUs, which is an instance of the cell."""
-    made = AgentHost(
-        folder=tmp_path,
-        name=f"cmp-{placements.new_uuid()}",
-        placement_url=placement.server.url,
-        libvirt_uri=f"test://{tmp_path / 'node.xml'}",
-        provider_uuid=placements.new_uuid(),
+    made = host_on(
+        tmp_path,
+        placement.server.url,
         options={"DEFAULT": {"update_resources_interval": -1}},
     )
     guest = domain_xml("i1", domain_uuid=uuid("i1"), vcpus=2, memory_mib=256)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ import sqlalchemy
 
 from agent.demo import cell
 from agent.model.nova import ComputeNode, Service
-from tests.rigs import placement as placements
 from tests.rigs.domains import node_xml
 from tests.rigs.gateway import gateway
 from tests.rigs.host import AgentHost
@@ -22,12 +20,6 @@ SERVICE = Service(
     last_seen_up=datetime.datetime(2026, 11, 21, 10, 0, 0),  # noqa: DTZ001 - nova's columns have no zone
     created_at=datetime.datetime(2026, 11, 21, 9, 0, 0),  # noqa: DTZ001 - as above
 )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def placement(tmp_path_factory) -> Iterator[Rest]:
-    with placements.running(tmp_path_factory.mktemp("placement")) as rest:
-        yield rest
 
 
 @pytest.fixture
