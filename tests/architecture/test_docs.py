@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from agent.findings import BUILTIN
+from agent.model.finding import Severity
 from tests.rigs.source_tree import ROOT
 
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -36,6 +37,11 @@ COMMANDS = sorted({command for document in DOCUMENTS for command in _commands(do
 def test_finding_has_a_section(code: str):
     section = _finding_sections().get(code, "")
     assert [part for part in PARTS if part not in section] == []
+
+
+def test_the_warnings_are_those_of_the_rules():
+    told = (ROOT / "docs/findings.md").read_text().partition("but for these warnings: ")[2].partition("\n\n")[0]
+    assert set(re.findall(r"`([a-z-]+)`", told)) == {r.code for r in BUILTIN if r.severity is Severity.WARNING}
 
 
 def test_no_section_is_about_a_finding_that_does_not_exist():
