@@ -44,6 +44,10 @@ class Resource(Protocol):
         """What the operator keeps for the host: (option, amount) of each term, as configured, above the total too."""
         ...
 
+    def reserve_needs(self, settings: Settings) -> frozenset[str]:
+        """Sources that ``reserved`` rests on beside the cloud's state and libvirt: unread, it is not lowered."""
+        ...
+
     def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:
         """What the host's guests hold."""
         ...

@@ -13,7 +13,7 @@ from agent.model.claim import Cause, Claim, Consumer, Origin
 from agent.model.occupancy import Occupancy
 from agent.model.placement import ROOT, Inventory, ProviderKey
 from agent.model.settings import Settings
-from agent.model.snapshot import CEPH, FILESYSTEM, LVM, Snapshot
+from agent.model.snapshot import CEPH, FILESYSTEM, IMAGES, LVM, Snapshot
 from agent.model.units import bytes_to_gib_ceil, bytes_to_gib_floor, mib_to_gib_ceil
 from agent.resources.base import on_root, promised_of, ratio, whole
 from agent.resources.guests import guests_of
@@ -69,6 +69,11 @@ class Disk:
             return (own,)
         taken = sum(store.cache_bytes for store in snapshot.image_stores if store.path == settings.instances_path)
         return own, ("image-cache", bytes_to_gib_ceil(taken))
+
+    def reserve_needs(self, settings: Settings) -> frozenset[str]:
+        """lvm2 for volumes of nobody, the files for the image cache, where they count."""
+        wanted = {LVM: settings.disk_group is not None, IMAGES: settings.reserve_image_cache}
+        return frozenset(source for source, counts in wanted.items() if counts)
 
     def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:
         """One claim per owner of volumes in the group that DISK_GB counts: exact bytes, and GiB rounded up."""

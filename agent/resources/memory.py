@@ -41,6 +41,10 @@ class Memory:
         """``reserved_host_memory_mb``."""
         return (("reserved_host_memory_mb", settings.reserved_host_memory_mib),)
 
+    def reserve_needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
+        """None: guests that the cloud does not know are libvirt's to tell."""
+        return frozenset()
+
     def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:  # noqa: ARG002
         """Maximum memory of each defined guest."""
         host = snapshot.host.value

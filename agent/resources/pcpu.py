@@ -40,6 +40,10 @@ class Pcpu:
         """Nothing: a dedicated CPU is a guest's alone."""
         return ()
 
+    def reserve_needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
+        """None: guests that the cloud does not know are libvirt's to tell."""
+        return frozenset()
+
     def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:
         """VCPUs of each defined guest that is pinned to dedicated CPUs."""
         host = snapshot.host.value

@@ -54,6 +54,10 @@ class Pmem:
         """Nothing: what the host keeps is not configured here."""
         return ()
 
+    def reserve_needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
+        """None: nothing of it is reserved."""
+        return frozenset()
+
     def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:  # noqa: ARG002
         """Nothing: which namespace a guest has is not read from its XML."""
         return ()

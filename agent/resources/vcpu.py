@@ -43,6 +43,10 @@ class Vcpu:
         """``reserved_host_cpus``."""
         return (("reserved_host_cpus", settings.reserved_host_cpus),)
 
+    def reserve_needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
+        """None: guests that the cloud does not know are libvirt's to tell."""
+        return frozenset()
+
     def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:
         """VCPUs of each defined guest that is not pinned to dedicated CPUs."""
         host = snapshot.host.value

@@ -16,7 +16,7 @@ from agent.model.nova import StateKind
 from agent.model.placement import ROOT, Inventory, Provider, ProviderKey
 from agent.model.provider_config import Addition
 from agent.model.settings import Settings
-from agent.model.snapshot import IMAGES, LIBVIRT, LVM, STATE, Snapshot
+from agent.model.snapshot import LIBVIRT, STATE, Snapshot
 from agent.nested import BUILTIN as NESTED_FAMILIES
 from agent.nested.base import Nested, NestedFamily, children, still_on_root
 from agent.resources import BUILTIN as RESOURCES
@@ -166,21 +166,17 @@ def _reserved(
 ) -> tuple[Inventory, ReserveTerms]:
     own = resource.own_reserve(snapshot, settings)
     wanted, terms = raised(inventory, own, written.unmanaged.claims, settings)
-    if _unmanaged_is_known(inventory.resource_class, snapshot, settings):
+    if _is_reserve_known(resource, snapshot, settings):
         return wanted, terms
     return not_below(wanted, terms, snapshot.recorded_inventory(inventory.resource_class))
 
 
-def _unmanaged_is_known(resource_class: str, snapshot: Snapshot, settings: Settings) -> bool:
-    """Whether everything that unmanaged use of this class, and the image cache's reserve, rest on was read."""
+def _is_reserve_known(resource: Resource, snapshot: Snapshot, settings: Settings) -> bool:
+    """Whether everything that this resource's reserve rests on was read."""
     host = snapshot.host.value
     if not snapshot.fresh(STATE) or not snapshot.fresh(LIBVIRT) or host is None or host.odd_domains:
         return False
     state = snapshot.nova.value
     if state is not None and state.kind is not StateKind.NONE and state.unreadable:
         return False
-    if resource_class != "DISK_GB":
-        return True
-    if settings.reserve_image_cache and not snapshot.fresh(IMAGES):
-        return False
-    return settings.disk_group is None or snapshot.fresh(LVM)
+    return all(snapshot.fresh(source) for source in resource.reserve_needs(settings))
