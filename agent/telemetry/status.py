@@ -34,6 +34,7 @@ class LastReport:
     outcome: Outcome
     audit: Document
     inventory: tuple[Document, ...]
+    resource_view: Document | None
     names: Mapping[str, str]
 
     @property
@@ -53,6 +54,7 @@ def last_report(report: Document, path: str, now: str, interval_s: float | None)
             outcome=Outcome(audit["outcome"]),
             audit=audit,
             inventory=tuple(report["inventory"]),
+            resource_view=report.get("resource_view"),
             names=names_in_documents(report["ledger"]),
         )
         # Whatever the text needs is looked up here, once, so that printing cannot fail half-way.
@@ -77,6 +79,7 @@ def status_document(last: LastReport) -> Document:
         "age_s": last.age_s,
         "interval_s": last.interval_s,
         "stale": last.is_stale,
+        "resource_view": last.resource_view,
         "free": [
             {name: row[name] for name in ("provider", "provider_uuid", "resource_class", "used", "free")}
             for row in last.inventory

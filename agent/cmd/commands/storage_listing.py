@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from agent.model.report import AuditReport, StorageRow
 
 COLUMNS = ("store", "owner_kind", "owner", "what", "size_bytes", "source", "store_bytes")
-_PEOPLE = ("store", "owner", "what", "GiB\nbytes")
+_PEOPLE = ("store", "owner", "what", "GiB, bytes")
 _GIB = 1 << 30
 
 

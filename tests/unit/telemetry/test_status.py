@@ -87,3 +87,8 @@ def test_a_file_of_another_shape_is_inconsistent_and_no_bug(key, instead):
     report["audit"][key] = instead
     with pytest.raises(SourceInconsistent, match="not a report of this program"):
         told(report)
+
+
+def test_the_host_as_a_compute_node_record_has_it_is_in_the_document():
+    assert status_document(told())["resource_view"] == DOCUMENT["resource_view"]
+    assert status_document(told())["resource_view"]["vcpus"] == 48
