@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 from agent.auditing.act import Acted
 from agent.errors import PlacementDenied
 from agent.model.audit import AuditMemory
-from agent.model.report import AuditReport, Outcome, SourceStatus
-from agent.model.settings import Role
+from agent.model.report import AuditReport, HostSummary, Outcome, SourceStatus
+from agent.model.resource_view import ResourceView
+from agent.model.settings import Role, Settings
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 from agent.parts import Errand
 from agent.stages.confirm import Confirmed
@@ -32,6 +34,7 @@ def report(run: Run, errand: Errand, memory: AuditMemory, acted: Acted, told: Co
     settings, decision, snapshot = errand.settings, acted.decision, acted.snapshot
     view, uuid = snapshot.placement.value, memory.identity.uuid if memory.identity else None
     host = snapshot.host.value
+    seen = resource_view(snapshot, settings, memory.node_name, decision.tree)
     return AuditReport(
         audit_id=run.audit_id,
         host=settings.host,
@@ -56,10 +59,19 @@ def report(run: Run, errand: Errand, memory: AuditMemory, acted: Acted, told: Co
         traits=trait_rows(view, decision.tree),
         storage=storage_ledger(snapshot),
         evacuations=evacuation_notes(decision.state),
-        summary=summary(snapshot, settings, memory.node_name, decision.rows, decision.tree),
+        summary=_summary(acted, settings, memory.node_name, seen),
         simulated=host.simulated if host else (),
-        resource_view=resource_view(snapshot, settings, memory.node_name, decision.tree),
+        resource_view=seen,
     )
+
+
+def _summary(acted: Acted, settings: Settings, node: str | None, seen: ResourceView | None) -> HostSummary | None:
+    found = summary(acted.snapshot, settings, node, acted.decision.rows, acted.decision.tree)
+    host = acted.snapshot.host.value
+    if found is None or seen is None or host is None:
+        return found
+    pools = tuple(f"{p.vendor_id}:{p.product_id} x{p.count} on {p.address}" for p in seen.pci_pools or ())
+    return dataclasses.replace(found, pci_devices=len(host.devices.pci) if host.devices else None, pci_stats=pools)
 
 
 def _outcome(role: Role, acted: Acted, told: Confirmed) -> Outcome:

@@ -139,7 +139,11 @@ class EvacuationNote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostSummary:
-    """The numbers behind the three lines that operators of nova-compute grep for (design 2.7)."""
+    """The numbers behind the three lines that operators of nova-compute grep for (design 2.7).
+
+    ``pci_devices`` is how many PCI functions libvirt lists, None where it was not read; ``pci_stats`` are the free
+    ones that may be handed out, one text a pool.
+    """
 
     node: str
     free_ram_mib: int | None
@@ -151,6 +155,8 @@ class HostSummary:
     used_ram_mib: int
     phys_disk_gib: int | None
     used_disk_gib: int
+    pci_devices: int | None = None
+    pci_stats: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,8 @@ HYPERVISOR_VIEW = (
 USABLE_VCPUS = "Total usable vcpus: %(total_vcpus)s, total allocated vcpus: %(used_vcpus)s"
 FINAL_VIEW = (
     "Final resource view: name=%(node)s phys_ram=%(phys_ram)sMB used_ram=%(used_ram)sMB phys_disk=%(phys_disk)sGB"
-    " used_disk=%(used_disk)sGB total_vcpus=%(total_vcpus)s used_vcpus=%(used_vcpus)s pci_stats=[] stats={}"
+    " used_disk=%(used_disk)sGB total_vcpus=%(total_vcpus)s used_vcpus=%(used_vcpus)s"
+    " pci_stats=[%(pci_stats)s] stats={}"
 )
 
 # logging refuses fields with the names of a record's own attributes; a finding's facts may have any name.
@@ -113,7 +114,8 @@ def views(summary: HostSummary) -> tuple[Line, ...]:
         "free_ram": _or_unknown(summary.free_ram_mib),
         "free_disk": _or_unknown(summary.free_disk_gib),
         "free_vcpus": _or_unknown(summary.free_vcpus),
-        "pci_devices": None,
+        "pci_devices": _or_unknown(summary.pci_devices),
+        "pci_stats": ", ".join(summary.pci_stats),
         "total_vcpus": summary.total_vcpus,
         "used_vcpus": summary.used_vcpus,
         "phys_ram": summary.phys_ram_mib,

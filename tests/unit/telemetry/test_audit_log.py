@@ -19,7 +19,7 @@ HOUR = 3600.0
 
 SUMMARY = HostSummary(
     node="node-1", free_ram_mib=7000, free_disk_gib=90, free_vcpus=32, total_vcpus=48, used_vcpus=16,
-    phys_ram_mib=65536, used_ram_mib=8704, phys_disk_gib=100, used_disk_gib=10,
+    phys_ram_mib=65536, used_ram_mib=8704, phys_disk_gib=100, used_disk_gib=10, pci_devices=2, pci_stats=("8086:1515 x2 on 0000:81:00.0",),
 )  # fmt: skip
 
 REPORT = AuditReport(
@@ -82,10 +82,10 @@ def test_the_first_audit_tells_its_outcome_and_the_three_views():
 def test_the_views_read_as_nova_writes_them(log):
     texts = [line.event % line.words for line in views(SUMMARY)]
     assert texts == [
-        "Hypervisor/Node resource view: name=node-1 free_ram=7000MB free_disk=90GB free_vcpus=32 pci_devices=None",
+        "Hypervisor/Node resource view: name=node-1 free_ram=7000MB free_disk=90GB free_vcpus=32 pci_devices=2",
         "Total usable vcpus: 48, total allocated vcpus: 16",
         "Final resource view: name=node-1 phys_ram=65536MB used_ram=8704MB phys_disk=100GB used_disk=10GB"
-        " total_vcpus=48 used_vcpus=16 pci_stats=[] stats={}",
+        " total_vcpus=48 used_vcpus=16 pci_stats=[8086:1515 x2 on 0000:81:00.0] stats={}",
     ]
 
 
