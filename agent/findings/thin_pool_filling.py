@@ -1,7 +1,8 @@
 """thin-pool-filling: the data or the metadata of a thin pool is nearly full.
 
 A full pool stops the writes of every guest in it; full metadata may cost the pool.
-Told in steps of 5 %, so that a pool in use is not news in every audit.
+How full it is changes with each write, and a finding is confirmed by equal words in
+two audits: so nothing that is said here moves with it, from 95 % on the severity does.
 """
 
 from __future__ import annotations
@@ -15,27 +16,32 @@ from agent.model.storage import ThinPool
 
 WARNING_PERCENT = 80
 ERROR_PERCENT = 95
-_STEP = 5
 
 
 def _find(world: World) -> Iterable[Finding]:
     for pool in world.snapshot.thin_pools:
         for part, percent in (("data", pool.data_percent), ("metadata", pool.metadata_percent)):
             if percent is not None and percent >= WARNING_PERCENT:
-                yield _finding(world, pool, part, int(percent) // _STEP * _STEP)
+                yield _finding(world, pool, part, Severity.ERROR if percent >= ERROR_PERCENT else RULE.severity)
 
 
-def _finding(world: World, pool: ThinPool, part: str, percent: int) -> Finding:
+def _finding(world: World, pool: ThinPool, part: str, severity: Severity) -> Finding:
     size_bytes = pool.size_bytes if part == "data" else pool.metadata_bytes
     found = RULE.finding(
         world,
         resource_class="DISK_GB" if pool.group == world.settings.disk_group else None,
         subject=f"{pool.path} {part}",
         expected=f"the {part} of thin pool {pool.path} is less than {WARNING_PERCENT} % full",
-        actual=f"at least {percent} % of its {size_bytes} bytes are used",
-        facts=(("thin_pool", pool.path), ("part", part), ("at_least_percent", percent), ("size_bytes", size_bytes)),
+        actual=f"at least {WARNING_PERCENT} % of its {size_bytes} bytes are used"
+        f" (an error from {ERROR_PERCENT} % on; lvs shows how full it is now)",
+        facts=(
+            ("thin_pool", pool.path),
+            ("part", part),
+            ("at_least_percent", WARNING_PERCENT),
+            ("size_bytes", size_bytes),
+        ),
     )
-    return dataclasses.replace(found, severity=Severity.ERROR) if percent >= ERROR_PERCENT else found
+    return dataclasses.replace(found, severity=severity)
 
 
 RULE = Rule(

@@ -124,6 +124,13 @@ class OddDomain:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A small file that could not be read, though it may be there: what it says is unknown. ``why`` is errno's word."""
+
+    why: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostFacts:
     """One reading of libvirt and /proc, taken together.
@@ -136,9 +143,9 @@ class HostFacts:
     seconds after its start): then cells, the places of CPUs and the hypervisor's
     version are unknown too, not absent. ``devices`` is None where they could not be
     listed, ``devices_unknown_because`` says why. ``kernel_parameters`` are
-    (``kvm_amd/sev``, its text, or None where the module or parameter is not there).
-    ``tdx_capacity`` is how many guests with Intel TDX the kernel has keys for, None
-    where it does not say.
+    (``kvm_amd/sev``, its text, None where the module or parameter is not there, or
+    Unread). ``tdx_capacity`` is how many guests with Intel TDX the kernel has keys for,
+    None where it does not say or could not be asked.
     ``uptime_s`` and ``load`` are /proc/uptime and the three averages of
     /proc/loadavg, None where they cannot be read.
     """
@@ -157,7 +164,7 @@ class HostFacts:
     capabilities: Capabilities | None = None
     devices: Devices | None = None
     devices_unknown_because: str = ""
-    kernel_parameters: tuple[tuple[str, str | None], ...] = ()
+    kernel_parameters: tuple[tuple[str, str | Unread | None], ...] = ()
     tdx_capacity: int | None = None
     uptime_s: float | None = None
     load: tuple[float, float, float] | None = None
@@ -167,9 +174,18 @@ class HostFacts:
         """Whether libvirt has answered what it can do."""
         return self.capabilities is not None
 
-    def kernel_flag(self, parameter: str) -> bool:
-        """Whether a kernel module's parameter is on; a module that is not loaded has none (hypervisor-audit 6)."""
-        return (dict(self.kernel_parameters).get(parameter) or "").strip().lower() in _ON
+    def kernel_flag(self, parameter: str) -> bool | None:
+        """Whether a kernel module's parameter is on; a module that is not loaded has none (hypervisor-audit 6).
+
+        None where it could not be read, which is neither.
+        """
+        text = dict(self.kernel_parameters).get(parameter)
+        return None if isinstance(text, Unread) else (text or "").strip().lower() in _ON
+
+    @property
+    def unread_parameters(self) -> tuple[str, ...]:
+        """Those that could not be read, each with the reason."""
+        return tuple(f"{name}: {text.why}" for name, text in self.kernel_parameters if isinstance(text, Unread))
 
     @property
     def online_cpus(self) -> tuple[int, ...]:

@@ -33,6 +33,8 @@ FILESYSTEM = "filesystem"
 IMAGES = "images"
 CEPH = "ceph"
 PMEM = "pmem"
+# The part of IMAGES that DISK_GB's reserve may rest on: it can be unread while the disks were measured.
+IMAGE_CACHE = "image-cache"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +77,9 @@ class Snapshot:
         return (self.placement, self.nova, self.host, *self.storage)
 
     def fresh(self, source: str) -> bool:
-        """Whether that source was read, and gave a value."""
+        """Whether that source was read, and gave a value; of IMAGE_CACHE whether it was measured."""
+        if source == IMAGE_CACHE:
+            return any(store.cache_bytes is not None for store in self.image_stores)
         return any(r.source == source and r.ok for r in self.readings)
 
     def recorded_inventory(self, resource_class: str) -> Inventory | None:

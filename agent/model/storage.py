@@ -125,7 +125,8 @@ class ImageStore:
     """What lies below ``instances_path`` on its own file system.
 
     ``cache_path`` is the folder of base images below it, ``cache_bytes`` what its
-    plain files take (0 where the folder is on another device or not there).
+    plain files take (0 where the folder is on another device or not there), None
+    where that could not be measured.
     ``filesystem`` is it as measured right after the files. ``shared_because`` says why
     other hosts may keep their guests here too, "" where nothing says so.
     """
@@ -133,7 +134,7 @@ class ImageStore:
     path: str
     files: tuple[StoredFile, ...]
     cache_path: str
-    cache_bytes: int
+    cache_bytes: int | None
     filesystem: FileSystem
     shared_because: str = ""
 
@@ -160,7 +161,10 @@ class PmemNamespace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageFacts:
-    """What one storage source read; a source fills only its own part."""
+    """What one storage source read; a source fills only its own part.
+
+    ``unread`` are (path, why) of what it could not read while all the rest stands.
+    """
 
     groups: tuple[VolumeGroup, ...] = ()
     volumes: tuple[Volume, ...] = ()
@@ -170,3 +174,4 @@ class StorageFacts:
     image_stores: tuple[ImageStore, ...] = ()
     ceph_pools: tuple[CephPool, ...] = ()
     pmem_namespaces: tuple[PmemNamespace, ...] = ()
+    unread: tuple[tuple[str, str], ...] = ()

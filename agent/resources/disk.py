@@ -13,7 +13,7 @@ from agent.model.claim import Cause, Claim, Consumer, Origin
 from agent.model.occupancy import Occupancy
 from agent.model.placement import ROOT, Inventory, ProviderKey
 from agent.model.settings import Settings
-from agent.model.snapshot import CEPH, FILESYSTEM, IMAGES, LVM, Snapshot
+from agent.model.snapshot import CEPH, FILESYSTEM, IMAGE_CACHE, LVM, Snapshot
 from agent.model.units import bytes_to_gib_ceil, bytes_to_gib_floor, mib_to_gib_ceil
 from agent.resources.base import on_root, promised_of, ratio, whole
 from agent.resources.guests import guests_of
@@ -62,17 +62,18 @@ class Disk:
     def own_reserve(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[str, int], ...]:
         """``reserved_host_disk_mb``, and where the operator asks for it what the cached images take; each rounded up.
 
-        The cache counts whatever images_type is, as in nova (hypervisor-audit 4).
+        The cache counts whatever images_type is, as in nova (hypervisor-audit 4). One that could not be measured
+        adds nothing here: ``reserve_needs`` has ``reserved`` stay then.
         """
         own = ("reserved_host_disk_mb", mib_to_gib_ceil(settings.reserved_host_disk_mib))
         if not settings.reserve_image_cache:
             return (own,)
-        taken = sum(store.cache_bytes for store in snapshot.image_stores if store.path == settings.instances_path)
-        return own, ("image-cache", bytes_to_gib_ceil(taken))
+        stores = (store for store in snapshot.image_stores if store.path == settings.instances_path)
+        return own, ("image-cache", bytes_to_gib_ceil(sum(store.cache_bytes or 0 for store in stores)))
 
     def reserve_needs(self, settings: Settings) -> frozenset[str]:
-        """lvm2 for volumes of nobody, the files for the image cache, where they count."""
-        wanted = {LVM: settings.disk_group is not None, IMAGES: settings.reserve_image_cache}
+        """lvm2 for volumes of nobody, the image cache, where they count."""
+        wanted = {LVM: settings.disk_group is not None, IMAGE_CACHE: settings.reserve_image_cache}
         return frozenset(source for source, counts in wanted.items() if counts)
 
     def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:

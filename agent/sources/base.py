@@ -19,14 +19,15 @@ from agent.model.storage import GuestFile, StorageFacts
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """A point on the monotonic clock by which a read must have ended."""
+    """A point on the monotonic clock by which a read must have ended; ``allowed_s`` is how far off it was at first."""
 
     at: float
+    allowed_s: float = 0.0
 
     @classmethod
     def after(cls, seconds: float) -> Deadline:
         """The deadline that is ``seconds`` away."""
-        return cls(time.monotonic() + seconds)
+        return cls(time.monotonic() + seconds, seconds)
 
     def left_s(self) -> float:
         """Seconds left, never negative."""

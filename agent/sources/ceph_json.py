@@ -2,7 +2,9 @@
 
 ``total_bytes`` is raw: every copy of an object takes its part of it. ``max_avail``
 is what the pool's users can still write, so copies are taken off already; what
-``bytes_used`` means changed (before Nautilus it is without the copies).
+``bytes_used`` means changed (before Nautilus it is without the copies). All three
+come from the cluster's manager: while there is none, or before its first report,
+they are 0, and a cluster without a size is none.
 """
 
 from __future__ import annotations
@@ -29,9 +31,12 @@ def parse_pool(text: str, pool: str) -> CephPool:
     if found is None:
         names = ", ".join(sorted(str(one.get("name")) for one in pools if isinstance(one, dict)))
         _refuse(f"pool {pool} is not among the cluster's pools ({names or 'it has none'})")
+    cluster_bytes = _bytes(report, "total_bytes", "the cluster")
+    if cluster_bytes == 0:
+        _refuse("the cluster: total_bytes is 0, so its manager has no statistics yet")
     return CephPool(
         name=pool,
-        cluster_bytes=_bytes(report, "total_bytes", "the cluster"),
+        cluster_bytes=cluster_bytes,
         available_bytes=_bytes(found, "max_avail", f"pool {pool}"),
         used_bytes=_bytes(found, "bytes_used", f"pool {pool}"),
     )

@@ -4,6 +4,8 @@ The format is the domain's word, never the file's: a guest with a raw disk write
 a qcow2 header of any size into it if it likes. Whatever goes wrong is that
 file's ``problem``, by errno's name, and no other file's (scenario 89). Only
 regular files are opened: a FIFO or a device would answer something else, or wait.
+So would a file of the kernel's own, which is a regular one for stat: it says that it
+is empty (/proc, tracefs), or is on a file system that no disk can be on (/sys).
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from collections.abc import Callable, Mapping
 
 from agent.model.storage import DiskFile, GuestFile
 from agent.sources.qcow2_header import HEAD_BYTES, HeaderError, parse_ploop, parse_qcow2
+from agent.sources.shared_storage import MOUNTS, filesystem_type
 
 # st_blocks is always in these units, whatever the file system's block is.
 _BLOCK = 512
@@ -24,6 +27,11 @@ _KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
     (stat.S_ISCHR, "a character device"),
     (stat.S_ISFIFO, "a FIFO"),
     (stat.S_ISSOCK, "a socket"),
+)
+# Of those in proc(5)'s /proc/filesystems that have no device, the ones whose files are the kernel's answers.
+_OF_THE_KERNEL = frozenset(
+    {"proc", "sysfs", "debugfs", "tracefs", "securityfs", "configfs", "bpf", "cgroup", "cgroup2", "pstore"}
+    | {"efivarfs", "binfmt_misc", "fusectl", "selinuxfs", "smackfs", "rpc_pipefs", "resctrl", "mqueue", "devpts"}
 )
 # O_NONBLOCK: what became a FIFO after it was looked at does not hold the reader up.
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -54,7 +62,8 @@ def _unknown(wanted: GuestFile, problem: str) -> DiskFile:
 
 def _said(error: OSError, path: str) -> str:
     name = errno.errorcode.get(error.errno or 0, "error")
-    where = f" ({error.filename})" if isinstance(error.filename, str) and error.filename != path else ""
+    # Another name than the domain's is out of the image's header: any bytes, so as repr() writes them.
+    where = f" ({repr(error.filename)[1:-1]})" if isinstance(error.filename, str) and error.filename != path else ""
     return f"{name}: {error.strerror or error}{where}"
 
 
@@ -91,8 +100,18 @@ def _regular(status: os.stat_result) -> os.stat_result:
     raise HeaderError(f"not a regular file but {what}")
 
 
+def _of_disks(status: os.stat_result) -> os.stat_result:
+    """The same, or HeaderError for a file of the kernel's own."""
+    # Mounts are asked for a file system without a block device alone: the kernel's, and those over the network.
+    kind = "" if os.major(status.st_dev) else filesystem_type(MOUNTS, status.st_dev)
+    if kind in _OF_THE_KERNEL:
+        raise HeaderError(f"not a disk but a file of the kernel's own ({kind})")
+    return status
+
+
 def _head(path: str) -> tuple[bytes, os.stat_result]:
-    _regular(os.stat(path))
+    if not (status := _of_disks(_regular(os.stat(path)))).st_size:
+        return b"", status
     opened = os.open(path, _FLAGS)
     try:
         status = _regular(os.fstat(opened))

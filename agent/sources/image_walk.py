@@ -9,6 +9,7 @@ is counted once, where it is met first.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -63,18 +64,24 @@ def walk(root: str, cache_path: str, disks: frozenset[str]) -> tuple[StoredFile,
 
 
 def cache_bytes(root: str, cache_path: str) -> int:
-    """What the plain files of the cache folder take; 0 on another device or where it cannot be listed.
+    """What the plain files of the cache folder take; 0 on another device or where there is no such folder.
 
     Source: hypervisor-audit 4 (nova's ImageCacheManager.get_disk_usage). A file that
-    vanishes meanwhile is left out; nova gives 0 for the whole cache then.
+    vanishes meanwhile is left out; nova gives 0 for the whole cache then, and for a
+    cache that it cannot read. Raises OSError for that: a reserve rests on the figure.
     """
     try:
         if os.stat(root).st_dev != os.stat(cache_path).st_dev:
             return 0
         names = os.listdir(cache_path)
-    except OSError:
+    except FileNotFoundError:
         return 0
     return sum(_plain_bytes(os.path.join(cache_path, name)) for name in names)
+
+
+def said(error: OSError) -> str:
+    """What went wrong, by errno's name."""
+    return f"{errno.errorcode.get(error.errno or 0, 'error')}: {error.strerror or error}"
 
 
 def printable(path: str) -> str:
@@ -115,6 +122,6 @@ def _met_before(status: os.stat_result, met: set[int]) -> bool:
 def _plain_bytes(path: str) -> int:
     try:
         status = os.stat(path)
-    except OSError:
+    except FileNotFoundError:
         return 0
     return taken_bytes(status) if stat.S_ISREG(status.st_mode) else 0

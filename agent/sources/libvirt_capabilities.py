@@ -5,7 +5,9 @@ over one of their own that lives as long as the questions do. All calls may take
 seconds after a daemon's start: run this on a thread that nobody waits for.
 
 A part that cannot be had is a MissingPart with libvirt's reason, and the others
-stand. Only a lost connection fails the whole.
+stand. Only a lost connection fails the whole. An emulator that libvirt refuses is
+one that the host cannot run, but where all of the host's own architecture are
+refused, KVM is not there yet: that part is missing, and asked for again.
 """
 
 from __future__ import annotations
@@ -57,10 +59,11 @@ class Asker:
 
 
 class _Missing:
-    """The parts that could not be had so far."""
+    """The parts that could not be had so far; ``refused`` says by architecture why libvirt cannot run its emulator."""
 
     def __init__(self) -> None:
         self.parts: list[MissingPart] = []
+        self.refused: dict[str, str] = {}
 
     def ask(self, part: str, question: Callable[[], T]) -> T | None:
         """The answer, or None and the part noted. A lost connection is raised: nothing else can be asked either."""
@@ -94,6 +97,7 @@ def read_capabilities(document: ET.Element, asker: Asker) -> Capabilities:
     cpu = _host_cpu(document, asker, missing)
     kinds = missing.ask(GUESTS, lambda: guests(document))
     domain = None if kinds is None else _domain(kinds, asker, missing)
+    _note_no_emulator_of_its_own(cpu.arch, domain, missing)
     return Capabilities(
         host_cpu=cpu,
         guests=tuple(guest.kind for guest in kinds or ()),
@@ -157,6 +161,12 @@ def _model_names(connection: libvirt.virConnect, arch: str) -> dict[str, str]:
     return {name.lower(): name for name in listed or ()}
 
 
+def _note_no_emulator_of_its_own(arch: str, domain: tuple[DomainCapabilities, ...] | None, missing: _Missing) -> None:
+    why = missing.refused.get(arch)
+    if why is not None and domain is not None and not any(answer.arch == arch for answer in domain):
+        missing.add(f"{DOMAIN} of {arch}", why)
+
+
 def _domain(kinds: tuple[Guest, ...], asker: Asker, missing: _Missing) -> tuple[DomainCapabilities, ...] | None:
     if asker.driver in _WITHOUT_DOMAIN_CAPABILITIES:
         return None
@@ -189,7 +199,9 @@ def _asked(
             if error.get_error_code() in _DENIED:
                 missing.add(DOMAIN, _reason(error))
                 return None
-            if error.get_error_code() not in _CANNOT_RUN:
+            if error.get_error_code() in _CANNOT_RUN:
+                missing.refused.setdefault(question.arch, _reason(error))
+            else:
                 missing.add(_machine_part(question), _reason(error))
         except SourceError as error:
             missing.add(_machine_part(question), _reason(error))

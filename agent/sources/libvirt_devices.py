@@ -62,6 +62,15 @@ class DeviceListing:
     def read(self, connection: libvirt.virConnect) -> Devices:
         """All devices. Raises libvirt.libvirtError where they cannot be listed, or the connection is lost meanwhile."""
         named = self._take_changes()
+        try:
+            return self._read(connection, named)
+        except BaseException:
+            # An event names a device once: what is not read now is read when it can be.
+            with self._lock:
+                self._changed |= named
+            raise
+
+    def _read(self, connection: libvirt.virConnect, named: set[str]) -> Devices:
         listed = {device.name(): device for device in self._listed(connection)}
         known = {name: self._known[name] for name in listed.keys() & self._known.keys()}
         for name in self._to_read(listed, named):

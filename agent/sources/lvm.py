@@ -4,6 +4,9 @@ lvm2 lies silently: without the right privileges, or in a unit that hides
 devices, it exits with 0 and reports no group at all. So an empty report is
 "unknown", never "no group"; only a report that has other groups says that a
 configured one is gone. Warnings go to stderr even when all is well.
+
+A command that SIGKILL does not end hangs in the kernel, on a dead device, where the
+next one would hang beside it: it is not run again before that one is gone.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ READS = 3
 RUNS = 2
 # A killed child that does not end in this time hangs in the kernel, on a dead device; nobody can wait for that.
 _REAP_S = 1.0
+_UNKILLABLE = "none, and SIGKILL did not end it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,22 +56,24 @@ class Runner(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
 class SubprocessRunner:
     """Runs commands as children in a session of their own, stdin closed, messages in English.
 
     ``environment`` is added to this process's own, which is kept: LVM_SYSTEM_DIR
-    in it decides which lvm.conf counts.
+    in it decides which lvm.conf counts. One thread at a time.
     """
 
-    environment: Mapping[str, str] = field(default_factory=dict)
+    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+        self.environment = environment or {}
+        self._unkillable: dict[str, subprocess.Popen[str]] = {}
 
     def run(self, argv: tuple[str, ...], timeout_s: float) -> Completed:
-        """Run it; a time-out kills its whole process group.
+        """Run it; a time-out kills its whole process group. TimeoutError at once while a killed one has not ended.
 
         A report goes to memory, not through a pipe: lvs writes that of 2,000
         volumes in 280 pieces, and each would wake this process up.
         """
+        self._refuse_beside_unkillable(argv[0])
         with open(os.memfd_create(argv[0]), "w+b") as report:
             child = subprocess.Popen(
                 argv,
@@ -82,12 +88,35 @@ class SubprocessRunner:
             try:
                 _, stderr = child.communicate(timeout=timeout_s)
             except subprocess.TimeoutExpired:
-                raise TimeoutError(_end(child)) from None
+                raise TimeoutError(self._end(argv[0], child)) from None
             except BaseException:
-                _end(child)
+                self._end(argv[0], child)
                 raise
             report.seek(0)
             return Completed(report.read().decode("utf-8", "replace"), stderr, child.returncode)
+
+    def _refuse_beside_unkillable(self, command: str) -> None:
+        """The same words as when it was killed: it is the same trouble."""
+        left = self._unkillable.get(command)
+        if left is None:
+            return
+        if left.poll() is None:
+            raise TimeoutError(_UNKILLABLE)
+        del self._unkillable[command]
+
+    def _end(self, command: str, child: subprocess.Popen[str]) -> str:
+        """Kill the child's group and reap the child; its last line on stderr."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        try:
+            _, stderr = child.communicate(timeout=_REAP_S)
+        except subprocess.TimeoutExpired:
+            for pipe in (child.stdout, child.stderr):
+                if pipe is not None:
+                    pipe.close()
+            self._unkillable[command] = child
+            return _UNKILLABLE
+        return _last_line(stderr)
 
     def _environment(self) -> dict[str, str]:
         # An operator's own shell may have no sbin in its PATH, and that is where lvm2 is.
@@ -150,13 +179,13 @@ class Lvm:
         raise SourceUnavailable(self.name, f"{argv[0]} {_ended(completed.returncode)}: {said}")
 
     def _run_once(self, argv: tuple[str, ...], limit: Deadline) -> Completed:
-        timeout_s = limit.left_s()
         try:
-            return self.runner.run(argv, timeout_s)
+            return self.runner.run(argv, limit.left_s())
         except TimeoutError as error:
             said = f"; its last words: {error}" if str(error) else ""
+            # What both have together: what is left of it for the second one is never twice the same.
             raise SourceUnavailable(
-                self.name, f"{argv[0]} did not answer within {timeout_s:.1f} s and was killed{said}"
+                self.name, f"{argv[0]} did not answer within {limit.allowed_s:.1f} s and was killed{said}"
             ) from error
         except FileNotFoundError as error:
             raise SourceUnavailable(self.name, f"{argv[0]} is not installed (lvm2) or not in PATH") from error
@@ -172,20 +201,6 @@ def _ended(returncode: int) -> str:
     except ValueError:
         name = f"signal {-returncode}"
     return f"was ended by {name}, {RUNS} times"
-
-
-def _end(child: subprocess.Popen[str]) -> str:
-    """Kill the child's group and reap the child; its last line on stderr."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child.pid, signal.SIGKILL)
-    try:
-        _, stderr = child.communicate(timeout=_REAP_S)
-    except subprocess.TimeoutExpired:
-        for pipe in (child.stdout, child.stderr):
-            if pipe is not None:
-                pipe.close()
-        return "none, and SIGKILL did not end it"
-    return _last_line(stderr)
 
 
 def _last_line(text: str) -> str:

@@ -3,11 +3,13 @@
 A call that missed its deadline goes on in the background: until it returns, no
 second one is started, so a hung libvirt or a dead mount costs one thread and
 never more. Its late answer is thrown away.
+
+While it hangs each caller gets the very same words: a finding is confirmed by
+equal words in two audits, and tells itself since when it is so.
 """
 
 from __future__ import annotations
 
-import datetime
 import queue
 import threading
 from collections.abc import Callable
@@ -24,11 +26,11 @@ _STOP_WAIT_S = 1.0
 class _Job(Generic[T]):
     """One call: what to run, and then its answer or its error."""
 
-    def __init__(self, call: Callable[[], T]) -> None:
+    def __init__(self, call: Callable[[], T], allowed_s: float) -> None:
         self._call = call
+        self.allowed_s = allowed_s
         self._answer: T | None = None
         self._error: BaseException | None = None
-        self.started_at = datetime.datetime.now(datetime.UTC)
         self.done = threading.Event()
 
     def run(self) -> None:
@@ -68,11 +70,9 @@ class ReaderThread:
         Raises SourceUnavailable when there is no answer by the deadline, and at
         once while an earlier call has not returned, or after stop().
         """
-        allowed_s = deadline.left_s()
-        job = self._submit(call)
-        if not job.done.wait(allowed_s):
-            self._misses += 1
-            raise SourceUnavailable(self.name, f"no answer within {allowed_s:.3g} s")
+        job = self._submit(call, deadline.allowed_s)
+        if not job.done.wait(deadline.left_s()):
+            raise self._missed(job)
         self._misses = 0
         return job.result()
 
@@ -86,14 +86,17 @@ class ReaderThread:
         if thread is not None and not hangs:
             thread.join(_STOP_WAIT_S)
 
-    def _submit(self, call: Callable[[], T]) -> _Job[T]:
+    def _missed(self, job: _Job[Any]) -> SourceUnavailable:
+        self._misses += 1
+        return SourceUnavailable(self.name, f"no answer within {job.allowed_s:.3g} s")
+
+    def _submit(self, call: Callable[[], T], allowed_s: float) -> _Job[T]:
         with self._lock:
             if self._stopped:
                 raise SourceUnavailable(self.name, "its reader has been stopped")
             if self._current is not None and not self._current.done.is_set():
-                self._misses += 1
-                raise SourceUnavailable(self.name, _still_hangs(self._current.started_at))
-            job = _Job(call)
+                raise self._missed(self._current)
+            job = _Job(call, allowed_s)
             self._current = job
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name=f"reader-{self.name}", daemon=True)
@@ -112,8 +115,3 @@ class ReaderThread:
         with self._lock:
             if self._current is job:
                 self._current = None
-
-
-def _still_hangs(since: datetime.datetime) -> str:
-    for_s = (datetime.datetime.now(datetime.UTC) - since).total_seconds()
-    return f"the call of {since:%Y-%m-%dT%H:%M:%SZ} has not returned for {for_s:.0f} s"

@@ -22,12 +22,12 @@ _SHARED_TYPES = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "ceph", "glusterfs", "gfs2", "ocfs2", "lustre", "gpfs", "beegfs", "afs", "9p"}
     | {"virtiofs", "orangefs"}
 )
-_MOUNTS = Path("/proc/self/mountinfo")
+MOUNTS = Path("/proc/self/mountinfo")
 
 
 def shared_because(root: str) -> str:
     """The sign that ``root`` is shared, in words, or "" where there is none."""
-    kind = filesystem_type(_MOUNTS, os.stat(root).st_dev)
+    kind = filesystem_type(MOUNTS, os.stat(root).st_dev)
     # A file system in user space: nearly always one over the network (GlusterFS, Quobyte, MooseFS).
     if kind in _SHARED_TYPES or kind.startswith("fuse."):
         return f"its file system is {kind}"

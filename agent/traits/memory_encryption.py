@@ -60,6 +60,8 @@ def unknown_because(host: HostFacts, settings: Settings) -> str | None:
 
 
 def _sev_unknown_because(host: HostFacts) -> str | None:
+    if host.unread_parameters:
+        return f"the kernel's parameters could not be read ({'; '.join(host.unread_parameters)})"
     if not host.kernel_flag("kvm_amd/sev"):
         return None
     if _limits(host) and host.kernel_flag("kvm_amd/sev_es") and not host.hypervisor_version:
@@ -110,11 +112,12 @@ def _with_sev(host: HostFacts) -> list[DomainCapabilities]:
 def _has_es(host: HostFacts) -> bool:
     # A kernel with SNP takes the places of SEV-ES for it, whether or not libvirt and QEMU can use them.
     in_kernel = host.kernel_flag("kvm_amd/sev_es") and not host.kernel_flag("kvm_amd/sev_snp")
-    return in_kernel and at_least(host, qemu=(8, 0, 0))
+    return bool(in_kernel) and at_least(host, qemu=(8, 0, 0))
 
 
 def _has_snp(host: HostFacts) -> bool:
-    return host.kernel_flag("kvm_amd/sev_snp") and any(_SNP in one.launch_security for one in _machines(host))
+    in_kernel = host.kernel_flag("kvm_amd/sev_snp")
+    return bool(in_kernel) and any(_SNP in one.launch_security for one in _machines(host))
 
 
 def _tdx_guests(host: HostFacts, settings: Settings) -> int:
