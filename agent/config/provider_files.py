@@ -15,18 +15,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import os_resource_classes
-import os_traits
-
 from agent.errors import ConfigError
+from agent.model.names import NAME_LIMIT, is_custom_name
 from agent.model.placement import Inventory
 from agent.model.provider_config import COMPUTE_NODE, ProviderEntry
 
 SUPPORTED_MAJOR = 1
 KNOWN_MINOR = 0
 _VERSION = re.compile(r"(?P<major>[0-9]{1,9})\.(?P<minor>[0-9]{1,9})")
-_UUID = "^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$"
-_NAME = "^[A-Z0-9_]{1,255}$"
+_UUID = r"^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}\Z"
+_NAME = rf"^[A-Z0-9_]{{1,{NAME_LIMIT}}}\Z"
 # Placement's own bounds (placement/schemas/inventory.py): every amount is a database INTEGER.
 _MOST = 2**31 - 1
 _MOST_RATIO = 3.40282e38
@@ -265,7 +263,7 @@ def _inventory(name: str, fields: Mapping[str, Any]) -> Inventory:
 
 def _refusals(where: str, inventory: Inventory) -> Iterator[str]:
     name = inventory.resource_class
-    if not os_resource_classes.is_custom(name):
+    if not is_custom_name(name):
         yield f"{where}: {name} is no custom class, and only those can be added"
     if inventory.reserved > inventory.total:
         yield f"{where}: {name}: reserved {inventory.reserved} is above the total {inventory.total}"
@@ -281,7 +279,7 @@ def _traits(document: _Document, index: int, problems: list[str]) -> frozenset[s
     problems += [
         f"{document.at(*base, number)}: {trait} is no custom trait, and only those can be added"
         for number, trait in enumerate(named)
-        if not os_traits.is_custom(trait)
+        if not is_custom_name(trait)
     ]
     return frozenset(named)
 

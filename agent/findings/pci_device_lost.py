@@ -1,7 +1,8 @@
 """pci-device-lost: Placement counts a consumer on a device that this host does not hand out any more.
 
 Its provider stays, with as much as is held: nothing can be taken from below a
-consumer. As soon as it is gone, the provider goes.
+consumer. As soon as it is gone, the provider goes. But for a device for use once
+that was used: its provider says so, and goes when the operator says that it is new.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterable
 from agent.findings.base import Rule, World
 from agent.findings.base_pci import view_of
 from agent.model.finding import Finding, Severity
-from agent.model.placement import Allocation, Provider
+from agent.model.placement import Allocation, Inventory, Provider
 from agent.nested.pci_view import PciView
 
 
@@ -22,6 +23,8 @@ def _find(world: World) -> Iterable[Finding]:
     for name, provider in view.gone.items():
         for allocation in view.allocations.get(provider.uuid, ()):
             yield _finding(world, provider, allocation, name.lower(), _where(world, name.lower()))
+        if (spent := view.spent(provider)) and not view.held(provider):
+            yield _spent(world, provider, spent, name.lower(), _where(world, name.lower()))
     for address, provider, left, held in _short(view):
         for allocation in view.allocations[provider.uuid]:
             why = f"only {left} of the {held} that are held there are handed out"
@@ -59,6 +62,25 @@ def _finding(world: World, provider: Provider, allocation: Allocation, address: 
         rests_on_recorded=True,
     )
 
+
+def _spent(world: World, provider: Provider, spent: Inventory, address: str, why: str) -> Finding:
+    return RULE.finding(
+        world,
+        provider_uuid=provider.uuid,
+        resource_class=spent.resource_class,
+        expected=f"{address} handed out by [pci] device_spec for as long as its provider says that it was used up",
+        actual=f"{spent.reserved} {spent.resource_class} of {provider.name} is reserved, as of a device for use once "
+        f"that was given out; {why}; its provider is kept, since the device would come back as an unused one",
+        facts=(("address", address), ("amount", spent.reserved)),
+        rests_on_recorded=True,
+        remedy=_SPENT,
+    )
+
+
+_SPENT = (
+    "nothing where the device comes back, or its entry of [pci] device_spec; where it is gone for good, or is as new "
+    "again: openstack resource provider delete PROVIDER"
+)
 
 RULE = Rule(
     code="pci-device-lost",

@@ -1,7 +1,8 @@
 """pci-spec-conflict: entries of ``[pci] device_spec`` and this host's devices contradict each other.
 
 Nova-compute does not start then. The provider of that device stays as it is, and
-the rest of the host goes out.
+the rest of the host goes out. The finding is about the address, on the root: which
+provider the device has, nobody knows while Placement is not read.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.findings.base import Rule, World
-from agent.findings.base_pci import provider_uuid, view_of
+from agent.findings.base_pci import view_of
 from agent.model.finding import Finding, Severity
 from agent.nested.pci_offers import Conflict
+from agent.nested.pci_view import PciView
 
 _SHOWN = 8
 
@@ -23,12 +25,20 @@ def _find(world: World) -> Iterable[Finding]:
     for conflict in view.conflicts:
         yield RULE.finding(
             world,
-            provider_uuid=provider_uuid(world, view, conflict.address),
             subject=f"{conflict.address or ''} {conflict.reason}",
             expected="each device handed out in one way: by [pci] device_spec = " + "; ".join(conflict.specs),
             actual=f"{conflict.reason}: {_devices(conflict)}; {_consequence(conflict)}",
-            facts=(("address", conflict.address), ("device_specs", len(conflict.specs))),
+            facts=(
+                ("address", conflict.address),
+                ("device_specs", len(conflict.specs)),
+                ("device_provider_uuid", _provider_uuid(view, conflict)),
+            ),
         )
+
+
+def _provider_uuid(view: PciView, conflict: Conflict) -> str | None:
+    provider = view.of(conflict.address) if conflict.address else None
+    return provider.uuid if provider else None
 
 
 def _devices(conflict: Conflict) -> str:

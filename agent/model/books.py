@@ -94,12 +94,14 @@ class DesiredProvider:
 class DesiredTree:
     """All providers of ours, the root first and parents before children, and those that are to go (children first).
 
-    ``added`` is what provider.yaml files add to them, or added once and must still take away.
+    ``left_alone`` are children of ours that stay as they stand: nothing can be told of them now.
+    ``added`` is what provider.yaml files add, or added once and must still take away.
     """
 
     providers: tuple[DesiredProvider, ...]
     obsolete: tuple[str, ...] = ()
     frozen_families: tuple[FrozenFamily, ...] = ()
+    left_alone: frozenset[str] = frozenset()
     entry_problems: tuple[EntryProblem, ...] = ()
     added: tuple[Addition, ...] = ()
 

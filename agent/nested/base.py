@@ -54,6 +54,10 @@ class NestedFamily(Protocol):
         """Why its children cannot be told although every source answered, or None."""
         ...
 
+    def knows(self, child: Provider, name: str, settings: Settings) -> bool:
+        """Whether that child, named so behind the node's name, is of this family, told or not."""
+        ...
+
     def providers(self, snapshot: Snapshot, settings: Settings) -> tuple[Nested, ...]:
         """The children that have something to offer, sorted by key."""
         ...

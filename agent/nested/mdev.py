@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agent.model.devices import Devices, MdevParent
-from agent.model.placement import Inventory, ProviderKey
+from agent.model.placement import Inventory, Provider, ProviderKey
 from agent.model.settings import MdevTypeChoice, Settings
 from agent.model.snapshot import LIBVIRT, Snapshot
 from agent.nested.base import Nested
@@ -63,6 +63,10 @@ class MediatedDevices:
             return f"devices could not be listed: {host.devices_unknown_because}"
         odd = sorted(one.name for one in host.devices.odd if one.name.startswith(_MDEV_PREFIX))
         return f"mediated devices that cannot be read: {', '.join(odd)}" if odd else None
+
+    def knows(self, child: Provider, name: str, settings: Settings) -> bool:  # noqa: ARG002
+        """Whether a type is configured for the device of that name."""
+        return bound_to(name, settings) is not None
 
     def providers(self, snapshot: Snapshot, settings: Settings) -> tuple[Nested, ...]:
         """One for each device with anything to offer; ``max_unit`` is all of it."""

@@ -6,7 +6,7 @@ supported takes its provider away. Which kinds there are: traits/memory_encrypti
 
 from __future__ import annotations
 
-from agent.model.placement import Inventory, ProviderKey
+from agent.model.placement import Inventory, Provider, ProviderKey
 from agent.model.settings import Settings
 from agent.model.snapshot import LIBVIRT, Snapshot
 from agent.nested.base import Nested
@@ -14,6 +14,8 @@ from agent.traits.base import Wish
 from agent.traits.memory_encryption import CONTEXT, EncryptionModel, models, unknown_because
 
 KIND = "memory-encryption"
+# As traits/memory_encryption.py names the kinds, which cannot be asked while the host is not known.
+NAMES = frozenset({"amd_sev", "amd_sev_es", "amd_sev_snp", "intel_tdx"})
 
 
 class MemoryEncryption:
@@ -37,6 +39,10 @@ class MemoryEncryption:
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
         """The host may have a kind, and it is not known whether guests can have it, or how many of them."""
         return unknown_because(snapshot.host.value, settings) if snapshot.host.value else None
+
+    def knows(self, child: Provider, name: str, settings: Settings) -> bool:  # noqa: ARG002
+        """Whether it is a kind's name."""
+        return name in NAMES
 
     def providers(self, snapshot: Snapshot, settings: Settings) -> tuple[Nested, ...]:
         """One for each kind that takes guests."""

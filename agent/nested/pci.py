@@ -2,18 +2,23 @@
 
 What is allocated stays offered: a device whose spec or whose hardware is gone keeps
 its provider with as much as its consumers hold, because Placement refuses to take
-away what is in use. Where specs and devices contradict each other, that one
+away what is in use. A device for use once that was used keeps its provider, too: made
+anew it would count as unused. Where specs and devices contradict each other, that one
 provider stays as it is and findings/pci_spec_conflict.py says why.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+
+import os_traits
 
 from agent.model.placement import Inventory, Provider, ProviderKey
 from agent.model.settings import Settings
 from agent.model.snapshot import LIBVIRT, Snapshot
 from agent.nested.base import Nested
+from agent.nested.pci_names import MANAGED
 from agent.nested.pci_offers import Offer
 from agent.nested.pci_view import KIND, PciView, key_of, pci_view, unknown_because
 from agent.traits.base import Wish
@@ -22,6 +27,7 @@ from agent.traits.owner import OURS
 # Placement answers 400 to a longer provider name.
 NAME_LIMIT = 200
 _ADDRESS_LENGTH = len("0000:00:00.0")
+_ADDRESS = re.compile(r"[0-9A-F]{4}:[0-9A-F]{2}:[0-9A-F]{2}\.[0-7]")
 
 
 class PciDevices:
@@ -49,15 +55,23 @@ class PciDevices:
             return None
         return unknown_because(host) or _name_too_long(root.name if root else host.hostname)
 
+    def knows(self, child: Provider, name: str, settings: Settings) -> bool:  # noqa: ARG002
+        """Whether it has a PCI device's trait, or its name."""
+        return MANAGED in child.traits or _ADDRESS.fullmatch(name) is not None
+
     def providers(self, snapshot: Snapshot, settings: Settings) -> tuple[Nested, ...]:
         """One for each device that nothing contradicts, and one for each that is gone but still held."""
         view = pci_view(snapshot, settings)
         return tuple(sorted((*_offered(view), *_kept(view)), key=lambda nested: nested.key))
 
     def withdrawn(self, snapshot: Snapshot, settings: Settings) -> frozenset[ProviderKey]:
-        """Those of devices that are not handed out any more, and that nobody holds."""
+        """Those of devices that are not handed out any more, that nobody holds, and that were not used up."""
         view = pci_view(snapshot, settings)
-        return frozenset(ProviderKey(KIND, name) for name, provider in view.gone.items() if not view.held(provider))
+        return frozenset(
+            ProviderKey(KIND, name)
+            for name, provider in view.gone.items()
+            if provider.uuid not in view.in_use and not view.spent(provider)
+        )
 
 
 def _name_too_long(node: str) -> str | None:
@@ -83,16 +97,16 @@ def _inventory(offer: Offer, view: PciView, observed: Provider | None) -> Invent
     (resource_class,) = offer.classes
     held = view.held(observed).get(resource_class, 0)
     total = max(len(offer.matches), held)
-    if offer.is_one_time_use and (held or _was_used(observed)):
+    if offer.is_one_time_use and (held or _was_used(view, observed)):
         # It was given out: only the operator gives it back, by lowering ``reserved`` (hypervisor-audit 7.5).
         return _whole(resource_class, total, total)
     before = observed.inventory(resource_class) if observed else None
     return _whole(resource_class, total, before.reserved if before else 0)
 
 
-def _was_used(observed: Provider | None) -> bool:
+def _was_used(view: PciView, observed: Provider | None) -> bool:
     """Whether all of it is reserved, under whatever class: a new name does not make a used device new."""
-    return any(inventory.reserved >= inventory.total for inventory in (observed.inventories if observed else ()))
+    return any(inventory.reserved >= inventory.total for inventory in view.inventories(observed))
 
 
 def _whole(resource_class: str, total: int, reserved: int) -> Inventory:
@@ -107,11 +121,21 @@ def _wish(offer: Offer, observed: Provider | None) -> Wish:
 
 
 def _kept(view: PciView) -> Iterable[Nested]:
-    """Devices that are gone and still held: as much of each class as is held, traits as they are."""
+    """Devices that are gone and still held: as much of each class as is held, traits as they are.
+
+    One that was used up and is not held stays as it stands. Where only what a
+    provider.yaml file added is held, nothing is offered but that.
+    """
     for name, provider in view.gone.items():
-        inventories = [
-            _whole(resource_class, amount, before.reserved if (before := provider.inventory(resource_class)) else 0)
-            for resource_class, amount in sorted(view.held(provider).items())
-        ]
-        if inventories:
-            yield Nested(key=ProviderKey(KIND, name), inventories=tuple(inventories))
+        held = view.held(provider)
+        if held or (provider.uuid in view.in_use and not view.spent(provider)):
+            inventories = tuple(_remainder(provider, *one) for one in sorted(held.items()))
+            yield Nested(key=ProviderKey(KIND, name), inventories=inventories)
+
+
+def _remainder(provider: Provider, resource_class: str, held: int) -> Inventory:
+    """What is held of a device that is gone; one that is for use once is used up by that."""
+    if os_traits.HW_PCI_ONE_TIME_USE in provider.traits:
+        return _whole(resource_class, held, held)
+    before = provider.inventory(resource_class)
+    return _whole(resource_class, held, before.reserved if before else 0)

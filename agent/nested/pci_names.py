@@ -7,16 +7,14 @@ in ``traits`` counts: "A, B" gives CUSTOM_A and CUSTOM__B.
 
 from __future__ import annotations
 
-import re
-
 import os_resource_classes
 import os_traits
 
 from agent.model.device_spec import DeviceSpec
+from agent.model.names import NAME_LIMIT, is_custom_name
 
 MANAGED: str = os_traits.COMPUTE_MANAGED_PCI_DEVICE
-CLASS_LIMIT = 255
-_VALID = re.compile(r"[A-Z0-9_]+")
+CLASS_LIMIT = NAME_LIMIT
 _STANDARD_TRAITS = frozenset(os_traits.get_traits())
 
 
@@ -50,5 +48,5 @@ def _trait(name: str) -> str:
 
 
 def is_valid_name(name: str) -> bool:
-    """Whether Placement takes it as a class or a trait: a standard one, or ^CUSTOM_[A-Z0-9_]+$, up to 255."""
-    return name != "CUSTOM_" and len(name) <= CLASS_LIMIT and _VALID.fullmatch(name) is not None
+    """Whether Placement takes it as a class or a trait: a standard one, or one of the operator's own."""
+    return name in _STANDARD_TRAITS or name in os_resource_classes.STANDARDS or is_custom_name(name)

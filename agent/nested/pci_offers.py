@@ -59,6 +59,11 @@ class Offer:
         return any(m.device.kind not in PARENTS for m in self.matches)
 
     @property
+    def movable(self) -> tuple[Match, ...]:
+        """Its devices that are said to be live_migratable."""
+        return tuple(match for match in self.matches if match.spec.tag("live_migratable") == "true")
+
+    @property
     def is_one_time_use(self) -> bool:
         """Whether its device is given out once only."""
         return any(m.spec.tag("one_time_use") == "true" for m in self.matches)
@@ -144,13 +149,19 @@ def _contradictions(offer: Offer, *, is_too_old_to_move: bool) -> Iterable[tuple
         yield "virtual functions of one device differ in traits", offer.matches
     if once := [match for match in children if "one_time_use" in dict(match.spec.tags)]:
         yield "one_time_use is set, whatever to, on a virtual function", once
-    movable = [match for match in offer.matches if match.spec.tag("live_migratable") == "true"]
-    if movable and is_too_old_to_move:
-        yield "live_migratable needs libvirt 10.0.0 and QEMU 8.2.2 at least", movable
+    if offer.movable and is_too_old_to_move:
+        yield "live_migratable needs libvirt 10.0.0 and QEMU 8.2.2 at least", offer.movable
+
+
+def undecided(host: HostFacts, offered: Mapping[str, Offer]) -> frozenset[str]:
+    """Addresses of which it is not known yet whether they can be had: live_migratable, and QEMU's version unknown."""
+    if host.hypervisor_version:
+        return frozenset()
+    return frozenset(address for address, offer in offered.items() if offer.movable)
 
 
 def _is_too_old_to_move(host: HostFacts) -> bool:
-    # 0: libvirt has not asked QEMU yet, so its version is unknown.
+    # 0: libvirt has not asked QEMU yet (``undecided``).
     qemu_is_old = 0 < host.hypervisor_version < _QEMU_FOR_MIGRATION
     return qemu_is_old or host.libvirt_version < _LIBVIRT_FOR_MIGRATION
 

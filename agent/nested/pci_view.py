@@ -11,14 +11,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import os_traits
+
 from agent.model.host import HostFacts
 from agent.model.last_answer import for_the_same_arguments
-from agent.model.placement import Allocation, PlacementView, Provider, ProviderKey
+from agent.model.placement import Allocation, Inventory, PlacementView, Provider, ProviderKey
+from agent.model.provider_config import ProviderEntry
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
 from agent.nested.base import children
 from agent.nested.pci_names import MANAGED
-from agent.nested.pci_offers import Conflict, Offer, conflicts, offers
+from agent.nested.pci_offers import Conflict, Offer, conflicts, offers, undecided
 
 KIND = "pci"
 _PCI_PREFIX = "pci_"
@@ -30,7 +33,9 @@ class PciView:
 
     ``observed`` are children of ours that bear such a key's name or the trait;
     ``gone`` those of them that stand for no device that is handed out. ``frozen``
-    are addresses whose provider stays as it is.
+    are addresses whose provider stays as it is. ``from_files`` are the classes that
+    provider.yaml files add, by provider: they say nothing of its devices, so
+    ``allocations`` leave them out; ``in_use`` are providers with allocations of any class.
     """
 
     offers: Mapping[str, Offer]
@@ -39,14 +44,29 @@ class PciView:
     observed: Mapping[str, Provider]
     gone: Mapping[str, Provider]
     allocations: Mapping[str, tuple[Allocation, ...]]
+    from_files: Mapping[str, frozenset[str]]
+    in_use: frozenset[str]
 
     def of(self, address: str) -> Provider | None:
         """The provider of that device as Placement holds it, or None."""
         return self.observed.get(key_of(address).name)
 
     def held(self, provider: Provider | None) -> Mapping[str, int]:
-        """What is allocated on it, by class."""
+        """What is allocated of its devices, by class."""
         return _held(self.allocations, provider)
+
+    def inventories(self, provider: Provider | None) -> tuple[Inventory, ...]:
+        """What it offers of devices."""
+        if provider is None:
+            return ()
+        added = self.from_files.get(provider.uuid, frozenset())
+        return tuple(i for i in provider.inventories if i.resource_class not in added)
+
+    def spent(self, provider: Provider) -> Inventory | None:
+        """What a one-time-use device was given out as, or None: only the operator makes it new again."""
+        if os_traits.HW_PCI_ONE_TIME_USE not in provider.traits:
+            return None
+        return next((i for i in self.inventories(provider) if i.reserved), None)
 
 
 def key_of(address: str) -> ProviderKey:
@@ -73,10 +93,11 @@ def pci_view(snapshot: Snapshot, settings: Settings) -> PciView:
     host, placement, root = snapshot.host.value, snapshot.placement.value, snapshot.observed_root
     offered = offers(host.devices.pci if host and host.devices else (), settings.pci.specs)
     observed = children(placement, root.name) if root else {}
-    allocated = _by_provider(placement)
+    from_files = _from_files(settings.provider_entries, observed.values())
+    allocated = _by_provider(placement, from_files)
     found = conflicts(host, settings.pci.specs) if host else ()
     found = (*found, *_used_otherwise(offered, observed, allocated))
-    frozen = _frozen(found, offered)
+    frozen = _frozen(found, offered) | (undecided(host, offered) if host else frozenset())
     claimed = {key_of(address).name for address in (*offered, *frozen)}
     gone = {name: p for name, p in sorted(observed.items()) if MANAGED in p.traits and name not in claimed}
     return PciView(
@@ -87,13 +108,28 @@ def pci_view(snapshot: Snapshot, settings: Settings) -> PciView:
         # A virtual function of unknown parent may belong to any provider that seems to be gone.
         gone={} if any(conflict.address is None for conflict in found) else gone,
         allocations=allocated,
+        from_files=from_files,
+        in_use=frozenset(a.provider_uuid for a in placement.allocations) if placement else frozenset(),
     )
 
 
-def _by_provider(view: PlacementView | None) -> Mapping[str, tuple[Allocation, ...]]:
+def _from_files(entries: Iterable[ProviderEntry], observed: Iterable[Provider]) -> Mapping[str, frozenset[str]]:
+    by_name = {provider.name: provider.uuid for provider in observed}
+    added: dict[str, frozenset[str]] = {}
+    for entry in entries:
+        uuid = entry.uuid or by_name.get(entry.name or "")
+        if uuid is not None:
+            added[uuid] = added.get(uuid, frozenset()) | {i.resource_class for i in entry.inventories}
+    return added
+
+
+def _by_provider(
+    view: PlacementView | None, from_files: Mapping[str, frozenset[str]]
+) -> Mapping[str, tuple[Allocation, ...]]:
     grouped: dict[str, list[Allocation]] = {}
     for allocation in view.allocations if view else ():
-        grouped.setdefault(allocation.provider_uuid, []).append(allocation)
+        if allocation.resource_class not in from_files.get(allocation.provider_uuid, ()):
+            grouped.setdefault(allocation.provider_uuid, []).append(allocation)
     return {uuid: tuple(some) for uuid, some in grouped.items()}
 
 

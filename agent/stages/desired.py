@@ -9,7 +9,7 @@ that is there already is the one to write.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from agent.model.books import Books, DesiredProvider, DesiredTree, FrozenClass, FrozenFamily, ReserveTerms
 from agent.model.nova import StateKind
@@ -129,10 +129,20 @@ def _with_children(snapshot: Snapshot, settings: Settings, root: DesiredProvider
         )
         gone = sorted(key.name for key in family.withdrawn(snapshot, settings) if key.name in observed)
         obsolete.extend(observed[name].uuid for name in gone)
+    told = {child.uuid for child in wanted} | set(obsolete)
     return DesiredTree(
         providers=(root, *sorted(wanted, key=lambda child: child.name)),
         obsolete=tuple(sorted(obsolete)),
         frozen_families=tuple(sorted(frozen, key=lambda family: family.name)),
+        left_alone=_known(observed, settings) - told,
+    )
+
+
+def _known(observed: Mapping[str, Provider], settings: Settings) -> frozenset[str]:
+    """Children of families that say anything at all."""
+    families = [family for family in NESTED_FAMILIES if family.is_configured(settings)]
+    return frozenset(
+        child.uuid for name, child in observed.items() if any(f.knows(child, name, settings) for f in families)
     )
 
 

@@ -3,8 +3,10 @@
 What a newcomer would get wrong: an entry for $COMPUTE_NODE does not hold where
 another entry names the root itself; a class or trait that an earlier audit wrote
 for the same entry is no conflict (scenario 135); what a file no longer names goes
-again, which has to be remembered, since Placement does not say who made it; and a provider whose entries
-contradict each other or us is left alone with them, the rest goes out.
+again, which has to be remembered, since Placement does not say who made it, until
+the tree wants it itself; a provider whose entries contradict each other or us is
+left alone with them, the rest goes out; and where nothing can be told now of a
+child of ours, or it is to go, nothing is added to it or taken from it.
 """
 
 from __future__ import annotations
@@ -31,32 +33,45 @@ def with_provider_files(
     """
     known = {provider.uuid: provider for provider in tree.providers}
     others = {p.uuid: p for p in (view.providers if view else ()) if p.uuid not in known}
+    waiting = tree.left_alone | frozenset(tree.obsolete)
     named, problems = _named(tuple(entries), tree, others, view)
-    targets = {uuid: known.get(uuid) or _foreign(others[uuid]) for uuid in named}
-    changed: dict[str, DesiredProvider] = {}
-    for uuid, found in named.items():
-        problem = _contradiction(targets[uuid], found)
-        if problem:
-            problems.append(problem)
-        else:
-            changed[uuid] = _with(targets[uuid], found[0])
-    now = {addition for uuid, found in named.items() if uuid in changed for addition in _additions(uuid, found[0])}
-    # Of entries that contradict each other nothing is added, and nothing taken away.
-    retired = {
-        addition
-        for addition in before
-        if addition not in now and addition.provider_uuid not in targets.keys() - changed
-    }
-    for uuid in sorted({addition.provider_uuid for addition in retired} & (known.keys() | others.keys())):
+    targets = {uuid: known.get(uuid) or _foreign(others[uuid]) for uuid in named if uuid not in waiting}
+    contradictions = {uuid: found for uuid, target in targets.items() if (found := _contradiction(target, named[uuid]))}
+    fitting = {uuid: named[uuid][0] for uuid in targets if uuid not in contradictions}
+    remembered = frozenset(one for one in before if not _is_wanted(one, known))
+    now = frozenset(
+        one for uuid, entry in fitting.items() for one in _additions(uuid, entry) if not _is_wanted(one, known)
+    )
+    changed = {uuid: _with(targets[uuid], entry) for uuid, entry in fitting.items()}
+    for uuid, some in _by_provider(remembered - now).items():
+        if uuid in waiting or uuid not in known.keys() | others.keys():
+            continue
         target = changed.get(uuid) or known.get(uuid) or _foreign(others[uuid])
-        changed[uuid] = _without(target, [addition for addition in retired if addition.provider_uuid == uuid])
+        changed[uuid] = _spared(target, some) if uuid in contradictions else _without(target, some)
     providers = [changed.pop(provider.uuid, provider) for provider in tree.providers]
     return dataclasses.replace(
         tree,
         providers=(*providers, *(changed[uuid] for uuid in sorted(changed))),
-        entry_problems=tuple(sorted(problems, key=lambda problem: problem.origins)),
-        added=tuple(sorted(now | {addition for addition in before if _is_there(addition, view)})),
+        entry_problems=tuple(sorted((*problems, *contradictions.values()), key=lambda problem: problem.origins)),
+        added=tuple(sorted(now | {addition for addition in remembered if _is_there(addition, view)})),
     )
+
+
+def _is_wanted(addition: Addition, known: Mapping[str, DesiredProvider]) -> bool:
+    """Whether the tree wants it there without any file: then it is the host's, and no file takes it away."""
+    provider = known.get(addition.provider_uuid)
+    if provider is None:
+        return False
+    if addition.kind is Added.TRAIT:
+        return addition.name in provider.traits_wanted
+    return provider.inventory(addition.name) is not None
+
+
+def _by_provider(additions: Iterable[Addition]) -> Mapping[str, list[Addition]]:
+    grouped: dict[str, list[Addition]] = defaultdict(list)
+    for addition in sorted(additions):
+        grouped[addition.provider_uuid].append(addition)
+    return grouped
 
 
 def _additions(uuid: str, entry: ProviderEntry) -> set[Addition]:
@@ -76,13 +91,25 @@ def _is_there(addition: Addition, view: PlacementView | None) -> bool:
 
 
 def _without(target: DesiredProvider, retired: Iterable[Addition]) -> DesiredProvider:
-    classes = frozenset(one.name for one in retired if one.kind is Added.RESOURCE_CLASS)
-    traits = frozenset(one.name for one in retired if one.kind is Added.TRAIT)
+    classes, traits = _names(retired, Added.RESOURCE_CLASS), _names(retired, Added.TRAIT)
     return dataclasses.replace(
         target,
         owned_classes=target.owned_classes | classes,
         traits_unwanted=target.traits_unwanted | (traits - target.traits_wanted),
     )
+
+
+def _spared(target: DesiredProvider, remembered: Iterable[Addition]) -> DesiredProvider:
+    """Of entries that contradict each other nothing is added, and nothing taken away: all else of a child is ours."""
+    return dataclasses.replace(
+        target,
+        owned_classes=target.owned_classes - _names(remembered, Added.RESOURCE_CLASS),
+        traits_unwanted=target.traits_unwanted - _names(remembered, Added.TRAIT),
+    )
+
+
+def _names(additions: Iterable[Addition], kind: Added) -> frozenset[str]:
+    return frozenset(one.name for one in additions if one.kind is kind)
 
 
 def _named(

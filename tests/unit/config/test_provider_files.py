@@ -118,6 +118,23 @@ REFUSALS = {
         one("traits: {additional: [CUSTOM_A, HW_CPU_X86_VMX]}"),
         ["site.yaml:4: HW_CPU_X86_VMX is no custom trait"],
     ),
+    "a class of no name": (
+        one("inventories: {additional: [{CUSTOM_: {total: 1}}]}"),
+        ["site.yaml:4: CUSTOM_ is no custom class"],
+    ),
+    "a trait of no name": (one("traits: {additional: [CUSTOM_]}"), ["site.yaml:4: CUSTOM_ is no custom trait"]),
+    "a class that ends a line": (
+        one('inventories: {additional: [{"CUSTOM_A\\n": {total: 1}}]}'),
+        ["site.yaml:4: providers/inventories/additional: "],
+    ),
+    "a trait that ends a line": (
+        one('traits: {additional: ["CUSTOM_A\\n"]}'),
+        ["site.yaml:4: providers/traits/additional: "],
+    ),
+    "a uuid that ends a line": (
+        one("traits: {additional: [CUSTOM_A]}").replace("name: gpu", f'uuid: "{UUID}\\n"'),
+        ["site.yaml:3: providers/identification/uuid: "],
+    ),
     "a total of 0": (
         one("inventories: {additional: [{CUSTOM_A: {total: 0}}]}"),
         ["site.yaml:4: providers/inventories/additional/CUSTOM_A/total: 0 is less than the minimum of 1"],

@@ -6,7 +6,7 @@ import pytest
 
 from agent.model.finding import Severity
 from tests.rigs.facts import findings, inventory, uuid
-from tests.rigs.pci import child, device, functions, held, pci_settings, tree, world
+from tests.rigs.pci import MANAGED, child, device, functions, held, pci_settings, tree, world
 
 CODE = "pci-device-lost"
 GPU, PF = "0000:81:0a.0", "0000:82:00.0"
@@ -43,7 +43,25 @@ def test_fewer_virtual_functions_than_are_held():
     assert {f.actual.partition("; ")[2] for f in found} == {"only 2 of the 3 that are held there are handed out"}
 
 
+ONCE = frozenset({MANAGED, "HW_PCI_ONE_TIME_USE"})
+SPENT = child(GPU, inventory(T4, 1, reserved=1), traits=ONCE)
+
+
+def test_a_device_that_was_used_up_is_told_without_a_consumer():
+    (found,) = findings(world(placement=tree(SPENT)), CODE, ALL)
+    assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (SPENT.uuid, None, T4)
+    assert found.actual == (
+        f"1 {T4} of {SPENT.name} is reserved, as of a device for use once that was given out; libvirt does not list "
+        "the device; its provider is kept, since the device would come back as an unused one"
+    )
+    assert f"openstack resource provider delete {SPENT.uuid}" in found.remedy
+    held_too = tree(SPENT, allocations=(held(GPU, T4),))
+    assert [f.consumer_uuid for f in findings(world(placement=held_too), CODE, ALL)] == [uuid("i1")]
+
+
 QUIET = {
+    "for use once, and unused": (world(placement=tree(child(GPU, inventory(T4, 1), traits=ONCE))), ALL),
+    "used up, and there": (world(device(GPU), placement=tree(SPENT)), ALL),
     "there": (world(device(GPU), placement=USED), ALL),
     "not held": (world(placement=tree(child(GPU, inventory(T4, 1)))), ALL),
     "not reported": (world(placement=USED), pci_settings(report=False)),

@@ -7,9 +7,9 @@ import dataclasses
 import pytest
 
 from agent.model.finding import Severity
-from agent.nested.pci_view import key_of
-from agent.stages.desired import child_uuid
-from tests.rigs.facts import ROOT_UUID, findings, inventory, uuid
+from agent.model.provider_config import ProviderEntry
+from agent.model.snapshot import PLACEMENT
+from tests.rigs.facts import ROOT_UUID, findings, inventory, uuid, without
 from tests.rigs.pci import child, device, functions, held, pci_settings, tree, world
 
 CODE = "pci-spec-conflict"
@@ -55,7 +55,7 @@ def test_it_says_what_contradicts_what(devices, entries, actual):
     chosen = pci_settings(*entries)
     (found,) = findings(world(*devices), CODE, chosen)
     assert (found.severity, found.actual) == (Severity.ERROR, actual)
-    assert found.provider_uuid == child_uuid(ROOT_UUID, key_of(PF)), "not made yet"
+    assert (found.provider_uuid, dict(found.facts)["device_provider_uuid"]) == (ROOT_UUID, None), "not made yet"
     texts = "; ".join(spec.text for spec in chosen.pci.specs)
     assert found.expected == f"each device handed out in one way: by [pci] device_spec = {texts}"
 
@@ -73,7 +73,7 @@ def test_s120_a_virtual_function_without_a_parent_names_no_provider():
 def test_s128_what_is_allocated_is_not_renamed():
     there = tree(child(PF, inventory(CLASS, 1)), allocations=(held(PF, CLASS),))
     (found,) = findings(world(*VFS, placement=there), CODE, pci_settings({"address": FIRST}))
-    assert found.provider_uuid == uuid(f"child-{PF}")
+    assert dict(found.facts)["device_provider_uuid"] == uuid(f"child-{PF}")
     assert found.actual.startswith(
         f"{CLASS} of this provider is allocated, and its class would be CUSTOM_PCI_8086_1515: {FIRST}"
     )
@@ -88,6 +88,25 @@ def test_live_migration_on_an_old_hypervisor():
     assert "live_migratable needs libvirt 10.0.0 and QEMU 8.2.2 at least" in found.actual
     assert findings(world(*VFS), CODE, chosen) == ()
     assert findings(world(*VFS, hypervisor_version=0), CODE, chosen) == (), "QEMU's version is not known yet"
+    never = pci_settings({"product_id": "1515", "live_migratable": False})
+    assert findings(world(*VFS, libvirt_version=9_000_000), CODE, never) == ()
+
+
+def test_it_is_the_same_finding_while_placement_is_not_read():
+    """The provider of the device may be nova-compute's, with a uuid of its own making."""
+    facts, chosen = world(*VFS, placement=tree(child(PF))), pci_settings({"vendor_id": "8086"})
+    (seen,) = findings(facts, CODE, chosen)
+    (unseen,) = findings(without(facts, PLACEMENT), CODE, chosen)
+    assert seen.id == unseen.id
+
+
+def test_what_a_provider_yaml_file_adds_beside_a_device_is_no_other_class_of_it():
+    beside = ProviderEntry(origin="a.yaml:4", name=child(PF).name, inventories=(inventory("CUSTOM_LICENSE", 5),))
+    chosen = pci_settings({"product_id": "1515"}, provider_entries=(beside,))
+    there = tree(child(PF, inventory("CUSTOM_LICENSE", 5)), allocations=(held(PF, "CUSTOM_LICENSE"),))
+    assert findings(world(*VFS, placement=there), CODE, chosen) == ()
+    elsewhere = dataclasses.replace(chosen, provider_entries=(dataclasses.replace(beside, name="another"),))
+    assert len(findings(world(*VFS, placement=there), CODE, elsewhere)) == 1
 
 
 QUIET = {

@@ -7,12 +7,14 @@ import dataclasses
 import pytest
 
 from agent.model.placement import ROOT, ProviderKey
-from agent.model.snapshot import PLACEMENT
+from agent.model.snapshot import LIBVIRT, PLACEMENT
 from agent.nested import BUILTIN
 from agent.nested.base import child_of, children, still_on_root
 from agent.nested.mdev import MediatedDevices
 from agent.stages.desired import child_uuid
-from tests.rigs.facts import NODE, ROOT_UUID, inventory, root, settings, snapshot, uuid, view
+from agent.traits.memory_encryption import models
+from tests.rigs import pci
+from tests.rigs.facts import NODE, ROOT_UUID, host, inventory, root, settings, snapshot, uuid, view
 from tests.rigs.nested import CARDS, GPU_06, GPU_07, below, child, mdev_type, on, standing, tree_of
 
 ONE_TYPE = settings(mdev_types=(mdev_type("nvidia-11"),))
@@ -40,6 +42,21 @@ def test_one_child_by_its_key():
     assert child_of(world, ProviderKey("mdev", GPU_07)) is None
     assert child_of(snapshot(placement=view(providers=())), ProviderKey("mdev", GPU_06)) is None
     assert child_of(snapshot(lost=[PLACEMENT]), ProviderKey("mdev", GPU_06)) is None
+
+
+KINDS = tuple(model.name for model in models(host(), settings()))
+
+
+def test_children_of_frozen_families_are_told_from_other_services():
+    """Devices and kernel are not known, so only the name and the traits say whose a child may be."""
+    device = pci.child("0000:81:0a.0", name=f"{NODE}_0000:81:0A.0")
+    of_nova = pci.child("0000:82:00.0", name=f"{NODE}_renamed", traits=frozenset({pci.MANAGED}))
+    ours = (child(GPU_06), child("mtty_mtty"), device, of_nova, *(child(kind) for kind in KINDS))
+    facts = snapshot(placement=standing(*ours, child("cyborg"), child("mtty_other")), lost=[LIBVIRT])
+    types = (mdev_type("nvidia-11"), mdev_type("mtty-1", "mtty_mtty"))
+    chosen = pci.pci_settings({"vendor_id": "10de"}, mdev_types=types)
+    assert tree_of(facts, chosen).left_alone == {provider.uuid for provider in ours}
+    assert tree_of(facts, settings()).left_alone == {uuid(kind) for kind in KINDS}, "the others are turned off"
 
 
 LEFT = {

@@ -12,6 +12,7 @@ from agent.model.compared import Subject
 from agent.model.devices import OddDevice, PciKind
 from agent.model.placement import Inventory
 from agent.model.plan import CreateProvider, DeleteProvider, PutInventories, PutTraits
+from agent.model.provider_config import ProviderEntry
 from agent.model.snapshot import LIBVIRT
 from agent.stages.decide import decide
 from agent.stages.desired import child_uuid
@@ -286,7 +287,7 @@ def test_a_contradiction_freezes_its_provider_and_nothing_else(devices, entries)
     assert pci_providers(decision) == {GPU: {T4: 1}}
     assert writes(decision, PF) == []
     (found,) = [f for f in decision.findings if f.code == "pci-spec-conflict"]
-    assert found.provider_uuid == uuid(f"child-{PF}")
+    assert dict(found.facts)["device_provider_uuid"] == uuid(f"child-{PF}")
 
 
 def test_a_virtual_function_of_unknown_parent_freezes_all_that_it_may_belong_to():
@@ -312,6 +313,78 @@ def test_live_migratable_needs_its_versions(versions, offered):
     assert (GPU in pci_providers(decision)) is offered
     if offered:
         assert "HW_PCI_LIVE_MIGRATABLE" in provider(decision, GPU).traits_wanted
+
+
+@pytest.mark.parametrize("there", [tree(), tree(child(GPU, inventory(T4, 1)))], ids=["new", "there"])
+def test_live_migratable_waits_for_qemus_version(there):
+    """0: libvirt's capabilities are being read. A trait that turns out wrong would stay: a conflict freezes it."""
+    chosen = pci_settings({"vendor_id": "10de", "live_migratable": "yes"}, {"product_id": "1515"})
+    decision = decided(world(device(GPU), *VFS, hypervisor_version=0, placement=there), chosen)
+    assert pci_providers(decision) == {PF: {VF_CLASS: 4}}, "the rest goes out"
+    assert (writes(decision, GPU), decision.tree.obsolete) == ([], ())
+    assert decision.tree.left_alone == {p.uuid for p in there.providers[1:]}
+
+
+def test_what_cannot_be_migrated_asks_for_no_version():
+    """An old libvirt, and a QEMU that is not known: neither is in the way of live_migratable = false."""
+    chosen = pci_settings({"vendor_id": "10de", "live_migratable": False})
+    for versions in ({"libvirt_version": 9_000_000}, {"hypervisor_version": 0}, {"hypervisor_version": 7_000_000}):
+        made = provider(decided(world(device(GPU), **versions), chosen), GPU)
+        assert made.traits_wanted == {MANAGED, OURS}
+
+
+SPENT = child(GPU, inventory(T4, 1, reserved=1), traits=ONCE_TRAITS)
+
+
+@pytest.mark.parametrize("chosen", [ONCE, pci_settings()], ids=["not listed", "not named"])
+def test_a_used_up_device_that_is_gone_does_not_come_back_as_new(chosen):
+    decision = decided(world(placement=tree(SPENT)), chosen)
+    assert (writes(decision, GPU), decision.tree.obsolete, pci_providers(decision)) == ([], (), {})
+    back = decided(world(device(GPU), placement=tree(SPENT)), ONCE)
+    assert provider(back, GPU).inventories == (inventory(T4, 1, reserved=1),)
+
+
+def test_an_unused_device_for_use_once_goes_as_any_other():
+    there = child(GPU, inventory(T4, 1), traits=ONCE_TRAITS)
+    decision = decided(world(placement=tree(there)), ONCE)
+    assert writes(decision, GPU) == [DeleteProvider(provider_uuid=there.uuid)]
+
+
+def test_a_device_for_use_once_that_is_gone_while_it_is_held_is_used_up():
+    there = tree(child(GPU, inventory(T4, 1), traits=ONCE_TRAITS), allocations=(held(GPU, T4),))
+    decision = decided(world(placement=there), ONCE)
+    assert provider(decision, GPU).inventories == (inventory(T4, 1, reserved=1),)
+
+
+LICENSE = inventory("CUSTOM_LICENSE", 5, reserved=5)
+LICENSED = ProviderEntry(origin="a.yaml:4", uuid=child(GPU).uuid, inventories=(LICENSE,))
+
+
+def licensed(there, *allocations, devices=(), **tags):
+    """The decision on that child, beside whose device a provider.yaml file adds a class."""
+    chosen = pci_settings({"vendor_id": "10de", **tags}, provider_entries=(LICENSED,))
+    return decided(world(*devices, placement=tree(there, allocations=allocations)), chosen)
+
+
+def test_what_a_file_adds_says_nothing_of_the_device():
+    there = child(GPU, LICENSE, inventory(T4, 1))
+    used = licensed(there, held(GPU, "CUSTOM_LICENSE", 3), devices=(device(GPU),))
+    assert (writes(used, GPU), pci_providers(used)) == ([], {GPU: {"CUSTOM_LICENSE": 5, T4: 1}})
+    assert not [f.code for f in used.findings if f.code in ("pci-device-lost", "pci-spec-conflict")]
+    once = dataclasses.replace(there, traits=ONCE_TRAITS)
+    unused = licensed(once, held(GPU, "CUSTOM_LICENSE", 3), devices=(device(GPU),), one_time_use=True)
+    assert provider(unused, GPU).inventory(T4).reserved == 0
+
+
+def test_of_a_device_that_is_gone_what_a_file_added_and_somebody_holds_stays_alone():
+    gone = licensed(child(GPU, LICENSE, inventory(T4, 1)), held(GPU, "CUSTOM_LICENSE", 3))
+    assert writes(gone, GPU) == [PutInventories(provider_uuid=child(GPU).uuid, inventories=(LICENSE,))]
+    assert gone.tree.obsolete == ()
+    assert [f.code for f in gone.findings if f.code.startswith("provider-config")] == []
+    spent = licensed(
+        dataclasses.replace(SPENT, inventories=(LICENSE, *SPENT.inventories)), held(GPU, LICENSE.resource_class)
+    )
+    assert writes(spent, GPU) == []
 
 
 COUNTS = st.integers(0, 6)

@@ -66,6 +66,8 @@ def test_law_a_name_that_is_not_custom_already_is_made_valid(text):
         assert re.fullmatch(r"[A-Z][A-Z0-9_]*", name)
 
 
-@pytest.mark.parametrize("name", ["CUSTOM_", "CUSTOM_a", "CUSTOM_A-B", "CUSTOM_Ä", "", "CUSTOM_" + "A" * 249])
+@pytest.mark.parametrize(
+    "name", ["CUSTOM_", "CUSTOM_a", "CUSTOM_A-B", "CUSTOM_Ä", "CUSTOM_A\n", "FOO", "", "CUSTOM_" + "A" * 249]
+)
 def test_names_that_placement_refuses(name):
     assert not is_valid_name(name)

@@ -9,15 +9,17 @@ import pytest
 from agent.model.books import DesiredTree
 from agent.model.compared import Subject
 from agent.model.placement import Provider
-from agent.model.plan import PutInventories, PutTraits
+from agent.model.plan import DeleteProvider, PutInventories, PutTraits
 from agent.model.provider_config import COMPUTE_NODE, Added, Addition, ProviderEntry
 from agent.stages.decide import decide
 from agent.stages.diff import diff
+from tests.rigs import nested, pci
 from tests.rigs.facts import (
     NODE,
     ROOT_UUID,
     decided,
     findings,
+    host,
     inventory,
     root,
     settings,
@@ -177,3 +179,101 @@ def test_another_service_s_provider_loses_what_a_file_added_and_nothing_else():
 def test_where_placement_was_not_read_all_is_remembered():
     subject = Subject(root_uuid=ROOT_UUID, node=NODE)
     assert decide(snapshot(lost=("placement",)), settings(), subject, None, added=(A, T)).tree.added == (A, T)
+
+
+GPU = nested.child(nested.GPU_06, inventory("CUSTOM_GPU", 16, max_unit=16))
+GPU_TYPE = nested.mdev_type("nvidia-11", nested.AT_06, resource_class="CUSTOM_GPU")
+CARD = nested.with_devices(nested.card(nested.GPU_06, nvidia_11=16))
+LISTED_NO_MORE = nested.with_devices()
+UNKNOWN = host(devices=None, devices_unknown_because="no answer within 5 s")
+GPU_CLASS, GPU_TRAIT = (
+    Addition(GPU.uuid, Added.RESOURCE_CLASS, "CUSTOM_GPU"),
+    Addition(GPU.uuid, Added.TRAIT, "CUSTOM_T"),
+)
+
+
+def on_gpu(facts, *entries, there=GPU, was=(), held=()):
+    """The decision on a host with that card, and that child in Placement."""
+    snap = snapshot(libvirt=facts, placement=nested.standing(there, held=held))
+    chosen = settings(mdev_types=(GPU_TYPE,), provider_entries=entries)
+    return decide(snap, chosen, Subject(root_uuid=ROOT_UUID, node=NODE), None, added=was)
+
+
+def of_gpu(decision):
+    return [write for write in decision.plan.writes if write.provider_uuid == GPU.uuid]
+
+
+def test_what_the_host_wants_itself_is_no_files_any_more():
+    assert on_gpu(CARD, was=(GPU_CLASS,)).tree.added == ()
+    assert on_gpu(UNKNOWN, was=(GPU_CLASS,)).tree.added == (GPU_CLASS,), "not known now whether it wants it"
+    owned = entry(traits={"CUSTOM_OWNER_STOCKTAKE", "CUSTOM_T"}, uuid=GPU.uuid)
+    assert on_gpu(CARD, owned).tree.added == (GPU_TRAIT,)
+
+
+@pytest.mark.parametrize("facts", [UNKNOWN, LISTED_NO_MORE], ids=["its family is frozen", "it is listed no more"])
+@pytest.mark.parametrize(
+    "entries",
+    [
+        (),
+        (entry(inventory("CUSTOM_GPU", 1), uuid=GPU.uuid),),
+        (entry(inventory("CUSTOM_B", 1), traits={"CUSTOM_U"}, name=GPU.name),),
+        (entry(inventory("CUSTOM_B", 1), uuid=GPU.uuid), entry(traits={"CUSTOM_U"}, name=GPU.name)),
+    ],
+    ids=["nothing named", "its own class", "another class", "two entries"],
+)
+def test_on_a_child_that_stays_as_it_stands_files_neither_add_nor_take(facts, entries):
+    there = dataclasses.replace(GPU, traits=GPU.traits | {"CUSTOM_T"})
+    found = on_gpu(facts, *entries, there=there, was=(GPU_CLASS, GPU_TRAIT))
+    assert of_gpu(found) == []
+    assert found.tree.added == (GPU_CLASS, GPU_TRAIT)
+    assert not [f.code for f in found.findings if f.code.startswith("provider-config")]
+
+
+def test_of_a_device_whose_entries_contradict_each_other_files_neither_add_nor_take():
+    there = pci.child("0000:82:00.0", inventory("CUSTOM_PCI_8086_1515", 2))
+    chosen = pci.pci_settings(
+        {"vendor_id": "8086"}, provider_entries=(entry(inventory("CUSTOM_PCI_8086_1515", 1), uuid=there.uuid),)
+    )
+    facts = pci.world(*pci.functions("0000:82:00.0", 2), placement=pci.tree(there))
+    assert not [w for w in decided(facts, chosen).plan.writes if w.provider_uuid == there.uuid]
+    assert decided(facts, chosen).tree.added == ()
+
+
+def test_a_child_that_is_to_go_is_not_written_before():
+    none_left = nested.with_devices(nested.card(nested.GPU_06, nvidia_11=0))
+    (write,) = of_gpu(on_gpu(none_left, entry(inventory("CUSTOM_B", 1), uuid=GPU.uuid)))
+    assert write == DeleteProvider(provider_uuid=GPU.uuid)
+
+
+def test_a_child_of_a_family_that_is_turned_off_takes_what_a_file_says():
+    there = snapshot(libvirt=CARD, placement=nested.standing(GPU))
+    added = tree(there, entry(inventory("CUSTOM_B", 1), uuid=GPU.uuid))
+    assert custom(added.providers[-1]) == {"CUSTOM_B": 1}
+
+
+CONTRADICTING = (entry(inventory("CUSTOM_A", 5), uuid=GPU.uuid), entry(traits={"CUSTOM_T"}, name=GPU.name))
+ADDED_TO = dataclasses.replace(
+    GPU,
+    inventories=(inventory("CUSTOM_A", 5), inventory("CUSTOM_OLD", 5), *GPU.inventories),
+    traits=GPU.traits | {"CUSTOM_T"},
+)
+
+
+def test_of_a_child_of_ours_contradicting_entries_take_nothing_that_files_added():
+    was = (Addition(GPU.uuid, Added.RESOURCE_CLASS, "CUSTOM_A"), GPU_TRAIT)
+    found = on_gpu(CARD, *CONTRADICTING, there=ADDED_TO, was=was)
+    (put,) = of_gpu(found)
+    assert {i.resource_class for i in put.inventories} == {"CUSTOM_A", "CUSTOM_GPU"}, "all but what nobody added"
+    assert found.tree.added == was
+    assert [f.code for f in found.findings if f.code.startswith("provider-config")] == ["provider-config-conflict"]
+
+
+def test_of_a_pci_device_contradicting_entries_take_no_trait_that_files_added():
+    there = pci.child("0000:81:00.0", inventory("CUSTOM_PCI_10DE_1EB8", 1))
+    extended = dataclasses.replace(there, traits=there.traits | {"CUSTOM_T", "CUSTOM_OLD"})
+    both = entry(inventory("CUSTOM_A", 5), uuid=there.uuid), entry(traits={"CUSTOM_T"}, name=there.name)
+    facts = pci.world(pci.device("0000:81:00.0"), placement=pci.tree(extended))
+    chosen = pci.pci_settings({"vendor_id": "10de"}, provider_entries=both)
+    subject, was = Subject(root_uuid=ROOT_UUID, node=NODE), (Addition(there.uuid, Added.TRAIT, "CUSTOM_T"),)
+    writes = decide(facts, chosen, subject, None, added=was).plan.writes
+    assert [w.traits for w in writes if w.provider_uuid == there.uuid] == [tuple(sorted(there.traits | {"CUSTOM_T"}))]
