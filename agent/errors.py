@@ -13,6 +13,7 @@
     │  ├─ ProviderInUse            409 on DELETE of a provider                  NEVER
     │  ├─ DuplicateName            409 placement.duplicate_name                 NEVER
     │  ├─ PlacementRejected        400, 406: our bug or a bad configuration     NEVER
+    │  ├─ WritesRefused            a plan done but for such writes              NEVER
     │  └─ PlacementDenied          401, 403                                     NEXT_AUDIT
     ├─ LockHeld                    another writer of this host is at work       NEXT_AUDIT
     └─ AuditCancelled              a stop was asked for between two stages
@@ -137,6 +138,12 @@ class DuplicateName(PlacementError):
 
 class PlacementRejected(PlacementError):
     """Placement understood the request and refuses it as malformed."""
+
+    retry = Retry.NEVER
+
+
+class WritesRefused(PlacementError):
+    """Placement refused some writes of a plan for good; all that does not rest on them was done."""
 
     retry = Retry.NEVER
 

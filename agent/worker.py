@@ -226,14 +226,15 @@ class Worker:
     def _take_over(self, configured: Configured) -> Configured:
         """Use a replaced configuration from now on; what was cached under the old one is forgotten.
 
-        What we last wrote is forgotten as well: a reload is how an operator says that the rival is gone.
+        What we last wrote is forgotten as well: a reload is how an operator says that the rival is gone,
+        or that Placement was upgraded and knows more traits.
         """
         if self._in_use is not None and self._in_use is not configured:
             configured.parts.host.forget()
             configured.parts.reader.forget()
             if configured.parts.images is not None:
                 configured.parts.images.forget()
-            self._memory = replace(self._memory, written=None)
+            self._memory = replace(self._memory, written=None, unknown_traits=frozenset())
         self._in_use = configured
         return configured
 

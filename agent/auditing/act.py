@@ -1,7 +1,8 @@
 """Decide, and carry the plan out where the role allows it; on a generation conflict look and decide again.
 
 A stale write is never sent twice: every round starts from a fresh look at
-Placement. Waits between rounds are capped, exponential and jittered.
+Placement. Waits between rounds are capped, exponential and jittered. What Placement
+refuses for good holds up nothing but what rests on it, and is told as a finding.
 """
 
 from __future__ import annotations
@@ -10,27 +11,38 @@ import dataclasses
 from dataclasses import dataclass
 
 from agent.auditing.read import read_placement
-from agent.errors import Acknowledged, AgentError, GenerationConflict, LockHeld, PlacementError
+from agent.errors import Acknowledged, AgentError, GenerationConflict, LockHeld, PlacementError, WritesRefused
 from agent.model.audit import AuditMemory, WrittenProvider
 from agent.model.compared import Compared, Subject
+from agent.model.plan import Applied, RefusedWrite, Write
 from agent.model.snapshot import Snapshot
 from agent.parts import Errand
 from agent.stages.backoff import wait_s
-from agent.stages.decide import Decision, decide
+from agent.stages.decide import Decision, decide, with_refusals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acted:
-    """The last decision, the snapshot it rests on, and what became of its plan."""
+    """The last decision, the snapshot it rests on, and what became of its plan.
+
+    ``done`` are the writes of all rounds that Placement acknowledged, ``refused`` what it refused in the last one.
+    """
 
     snapshot: Snapshot
     decision: Decision
     published: bool = False
-    writes_done: int = 0
+    done: tuple[Write, ...] = ()
     requests: int = 0
     conflicts: int = 0
     attempts: int = 0
     error: AgentError | None = None
+    refused: tuple[RefusedWrite, ...] = ()
+    unknown_traits: frozenset[str] = frozenset()
+
+    @property
+    def writes_done(self) -> int:
+        """How many writes Placement acknowledged."""
+        return len(self.done)
 
 
 def decide_and_act(errand: Errand, memory: AuditMemory, snapshot: Snapshot) -> Acted:
@@ -39,6 +51,7 @@ def decide_and_act(errand: Errand, memory: AuditMemory, snapshot: Snapshot) -> A
         snapshot=snapshot,
         decision=_decide(errand, memory, snapshot, memory.compared),
         requests=snapshot.placement.value.requests if snapshot.placement.value else 0,
+        unknown_traits=memory.unknown_traits,
     )
     if not errand.may_publish():
         return acted
@@ -48,13 +61,30 @@ def decide_and_act(errand: Errand, memory: AuditMemory, snapshot: Snapshot) -> A
         if not isinstance(acted.error, GenerationConflict) or acted.attempts >= errand.settings.conflict_rounds:
             break
         errand.parts.clock.wait(wait_s(acted.conflicts, errand.parts.random()))
+        memory = dataclasses.replace(memory, unknown_traits=acted.unknown_traits)
         acted = _look_again(errand, memory, acted)
-    return acted
+    return _with_refusals(acted)
+
+
+def _with_refusals(acted: Acted) -> Acted:
+    """What Placement refuses is known only now, and is a finding of this audit."""
+    if not acted.refused and acted.unknown_traits == acted.decision.world.unknown_traits:
+        return acted
+    told = with_refusals(acted.decision, acted.refused, acted.unknown_traits)
+    return dataclasses.replace(acted, decision=told)
 
 
 def _decide(errand: Errand, memory: AuditMemory, snapshot: Snapshot, before: Compared | None) -> Decision:
     added = memory.history.added if memory.history else ()
-    return decide(snapshot, errand.settings, _subject(memory), _written(errand, memory), before, added=added)
+    return decide(
+        snapshot,
+        errand.settings,
+        _subject(memory),
+        _written(errand, memory),
+        before,
+        added=added,
+        unknown_traits=memory.unknown_traits,
+    )
 
 
 def _subject(memory: AuditMemory) -> Subject:
@@ -83,16 +113,27 @@ def _apply(errand: Errand, acted: Acted) -> Acted:
         return dataclasses.replace(
             _counted(acted, error.applied), error=error, conflicts=acted.conflicts + (1 if conflict else 0)
         )
-    return dataclasses.replace(_counted(acted, applied), published=True, error=None)
+    return dataclasses.replace(_counted(acted, applied), published=not applied.refused, error=_refusal(applied))
+
+
+def _refusal(applied: Applied) -> AgentError | None:
+    """Why the plan was not done as a whole. Without a request id: it is the same sentence from audit to audit."""
+    if not applied.refused:
+        return None
+    count = len(applied.refused)
+    left = "one write and what rests on it" if count == 1 else f"{count} writes and what rests on them"
+    return WritesRefused(f"refuses {left}; the others of the plan were done (see write-refused)")
 
 
 def _counted(acted: Acted, applied: Acknowledged | None) -> Acted:
-    if applied is None:
+    if not isinstance(applied, Applied):
         return acted
     return dataclasses.replace(
         acted,
-        writes_done=acted.writes_done + len(applied.done),
+        done=(*acted.done, *applied.done),
         requests=acted.requests + applied.requests,
+        refused=applied.refused,
+        unknown_traits=acted.unknown_traits | applied.unknown_traits,
     )
 
 

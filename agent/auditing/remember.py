@@ -8,7 +8,7 @@ from agent.auditing.act import Acted
 from agent.errors import LockHeld
 from agent.model.audit import AuditMemory, Publish, WrittenProvider
 from agent.model.finding import History
-from agent.model.plan import PutInventories
+from agent.model.plan import PutInventories, Write
 from agent.model.provider_config import Addition
 from agent.model.report import Verdict
 from agent.parts import Errand, Parts
@@ -56,6 +56,7 @@ def remember(errand: Errand, memory: AuditMemory, acted: Acted) -> tuple[Confirm
             suspects=_suspects(acted, told),
             consumers=view.consumer_uuids if view else memory.consumers,
             written=_written(memory, acted),
+            unknown_traits=acted.unknown_traits,
             last_good=_last_good(parts, memory, acted),
             compared=acted.decision.compared,
         ),
@@ -102,14 +103,17 @@ def _written(memory: AuditMemory, acted: Acted) -> WrittenProvider | None:
     if decision.tree is None or decision.rival is not None:
         return decision.written
     root = decision.tree.root
-    put = any(isinstance(w, PutInventories) and w.provider_uuid == root.uuid for w in decision.plan.writes)
-    if put and not acted.published:
+    if _puts(decision.plan.writes, root.uuid) and not _puts(acted.done, root.uuid):
         # What we wanted did not get there: what stands now is no second overwriting of it, and no strike.
         return memory.written
-    if put:
+    if _puts(acted.done, root.uuid):
         return remembered(decision.written, root)
     # Nothing to write: what is there is what we want, whoever wrote it.
     return remembered(decision.written, root) if decision.written is not None else None
+
+
+def _puts(writes: tuple[Write, ...], provider_uuid: str) -> bool:
+    return any(isinstance(w, PutInventories) and w.provider_uuid == provider_uuid for w in writes)
 
 
 def _last_good(parts: Parts, memory: AuditMemory, acted: Acted) -> tuple[tuple[str, float], ...]:

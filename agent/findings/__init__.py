@@ -37,6 +37,7 @@ from agent.findings import (
     volume_foreign,
     volume_group_missing,
     volume_orphaned,
+    write_refused,
 )
 from agent.findings.base import Rule
 
@@ -75,4 +76,5 @@ BUILTIN: tuple[Rule, ...] = (
     volume_foreign.RULE,
     volume_group_missing.RULE,
     volume_orphaned.RULE,
+    write_refused.RULE,
 )

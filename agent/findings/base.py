@@ -12,6 +12,7 @@ from agent.model.compared import Row
 from agent.model.finding import Finding, Severity
 from agent.model.nova import NovaState
 from agent.model.placement import PlacementView, Provider
+from agent.model.plan import RefusedWrite
 from agent.model.report import Verdict
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
@@ -22,7 +23,11 @@ from agent.stages.rival import Rival
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """Everything that one audit knows when it looks for findings. ``state`` is None where it is not known."""
+    """Everything that one audit knows when it looks for findings. ``state`` is None where it is not known.
+
+    ``refused`` are writes of this audit that Placement refused for good: nothing before the writes were tried.
+    ``unknown_traits`` are standard traits that this Placement was found not to know.
+    """
 
     snapshot: Snapshot
     settings: Settings
@@ -35,6 +40,8 @@ class World:
     rival: Rival | None
     owned: tuple[OwnedVolume, ...] = ()
     doubts: tuple[Doubt, ...] = ()
+    refused: tuple[RefusedWrite, ...] = ()
+    unknown_traits: frozenset[str] = frozenset()
 
     @property
     def view(self) -> PlacementView | None:

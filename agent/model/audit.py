@@ -61,6 +61,7 @@ class AuditMemory:
 
     ``book_digest`` is of the promised and held sets as last seen;
     ``recheck_recorded`` says that the next audit must read allocations again.
+    ``unknown_traits`` are standard traits that this Placement refused as unknown to it.
     ``last_good`` are (source, monotonic seconds) of the last good reads.
     ``compared`` is the last comparison, kept for as long as its facts stay equal.
     """
@@ -74,6 +75,7 @@ class AuditMemory:
     suspects: tuple[str, ...] = ()
     consumers: frozenset[str] = frozenset()
     written: WrittenProvider | None = None
+    unknown_traits: frozenset[str] = frozenset()
     unsaved_history: bool = False
     last_good: tuple[tuple[str, float], ...] = ()
     compared: Compared | None = None

@@ -23,8 +23,9 @@ def for_equal_arguments(function: Callable[P, R]) -> Callable[P, R]:
     def asked(*args: P.args, **kwargs: P.kwargs) -> R:
         if kwargs:
             raise TypeError(f"{function.__name__} takes its arguments by position")
-        if last and last[0][0] == args:
-            return last[0][1]
+        kept = last[0] if last else None  # read once: another thread may put its own there meanwhile
+        if kept is not None and kept[0] == args:
+            return kept[1]
         answer = function(*args, **kwargs)
         last[:] = [(args, answer)]
         return answer
@@ -40,8 +41,9 @@ def for_the_same_arguments(function: Callable[P, R]) -> Callable[P, R]:
     def asked(*args: P.args, **kwargs: P.kwargs) -> R:
         if kwargs:
             raise TypeError(f"{function.__name__} takes its arguments by position")
-        if last and len(last[0][0]) == len(args) and all(a is b for a, b in zip(last[0][0], args, strict=True)):
-            return last[0][1]
+        kept = last[0] if last else None
+        if kept is not None and len(kept[0]) == len(args) and all(a is b for a, b in zip(kept[0], args, strict=True)):
+            return kept[1]
         answer = function(*args, **kwargs)
         last[:] = [(args, answer)]
         return answer

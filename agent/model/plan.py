@@ -6,6 +6,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 
+from agent.errors import PlacementError
 from agent.model.placement import Inventory
 
 
@@ -84,8 +85,22 @@ EMPTY_PLAN = Plan()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedWrite:
+    """A write that Placement refuses whoever asks how often, with its words."""
+
+    write: Write
+    error: PlacementError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
-    """What the writer did: the writes that Placement acknowledged, and requests sent."""
+    """What the writer did: the writes that Placement acknowledged, those that it refused for good, requests sent.
+
+    ``unknown_traits`` are standard names that this Placement does not know: they
+    were left out of the writes of traits, which are in ``done`` as they were sent.
+    """
 
     done: tuple[Write, ...]
     requests: int
+    refused: tuple[RefusedWrite, ...] = ()
+    unknown_traits: frozenset[str] = frozenset()

@@ -3,7 +3,8 @@
 One ``GET /resource_providers?in_tree=`` says which providers changed. A
 generation that stands still proves that nothing was added or changed; it does
 not prove that no allocation was removed (``DELETE /allocations/{c}`` leaves it
-as it was, measured), so allocations are read again when the audit asks for it.
+as it was, measured), so allocations are read again when the audit asks for it, and
+only of providers that had some: those without have none while they stand still.
 A rename does not move it either, so names and parents are those of the list.
 
 Other services' nested providers are part of the tree and of the view.
@@ -110,6 +111,9 @@ def _look(client: PlacementClient, last: _Look, request: ViewRequest) -> _Look:
         before = known.get(provider.uuid)
         if before is None or before.provider.generation != provider.generation:
             providers.append(_read(client, provider))
+        elif not before.allocations:
+            # To add one raises the generation: it has none, and nobody needs to ask.
+            providers.append(_renamed(before, provider))
         elif request.fresh_allocations:
             providers.append(_read_allocations_again(client, provider, before))
         else:

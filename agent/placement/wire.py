@@ -157,6 +157,11 @@ def parse_traits(body: object) -> Traits:
     return Traits(generation=_number(found, "resource_provider_generation"), traits=_names(found, "traits"))
 
 
+def parse_trait_names(body: object) -> frozenset[str]:
+    """``GET /traits``: every name that this Placement knows."""
+    return _names(_object(body, "traits"), "traits")
+
+
 def render_traits(traits: Iterable[str], generation: int) -> dict[str, object]:
     """The body of ``PUT …/traits``; an empty list clears them."""
     return {"resource_provider_generation": generation, "traits": sorted(traits)}

@@ -3,22 +3,27 @@
 A write is never re-sent. A lost answer may have been a success, a conflict means
 that the plan rests on something that is no longer so: both end the plan, and the
 audit reads and decides again. What had been acknowledged until then is on the
-error (``applied``). Custom names exist in Placement only once somebody made them,
-so they are ensured before their first use, once per process.
+error (``applied``). What Placement refuses for good ends nothing but the writes that
+rest on it: the others are as due as before, and would never go out if one bad
+write held them up in every audit. Custom names exist in Placement only once
+somebody made them, so they are ensured before their first use, once per process.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
 from agent.errors import (
     AuditCancelled,
     DuplicateName,
     GenerationConflict,
+    InventoryInUse,
     PlacementError,
     PlacementRejected,
+    ProviderInUse,
 )
 from agent.model.plan import (
     Applied,
@@ -28,13 +33,56 @@ from agent.model.plan import (
     PutAggregates,
     PutInventories,
     PutTraits,
+    RefusedWrite,
     Write,
 )
 from agent.placement import wire
 from agent.placement.client import MINIMUM, PlacementClient
 
 CUSTOM = "CUSTOM_"
-UNKNOWN_NAME = re.compile(r"No such (resource class|trait) \S*CUSTOM_")
+UNKNOWN_CLASS = re.compile(r"No such resource class \S*CUSTOM_")
+UNKNOWN_TRAIT = "No such trait"
+REFUSALS = (PlacementRejected, InventoryInUse, ProviderInUse, DuplicateName)
+
+
+@dataclass(slots=True)
+class _Course:
+    """How far one plan has come; of one call of ``apply``.
+
+    ``generations`` is what each provider is at, ``given_up`` are providers that get no
+    further write, ``childless`` those that no child is made under.
+    """
+
+    generations: dict[str, int]
+    done: list[Write] = field(default_factory=list)
+    refused: list[RefusedWrite] = field(default_factory=list)
+    unknown_traits: set[str] = field(default_factory=set)
+    given_up: set[str] = field(default_factory=set)
+    childless: set[str] = field(default_factory=set)
+
+    def leaves_out(self, write: Write) -> bool:
+        """Whether the write rests on one that was refused."""
+        if isinstance(write, CreateProvider) and write.parent_uuid in self.childless:
+            self.given_up.add(write.provider_uuid)
+            self.childless.add(write.provider_uuid)
+        return write.provider_uuid in self.given_up
+
+    def refuse(self, write: Write, error: PlacementError) -> None:
+        """Placement refuses this write, now and in every audit until somebody changes something."""
+        self.refused.append(RefusedWrite(write=write, error=error))
+        self.given_up.add(write.provider_uuid)
+        if isinstance(write, CreateProvider | PutInventories):
+            # A class that moves from a provider to a new child would be offered twice.
+            self.childless.add(write.provider_uuid)
+
+    def applied(self, requests: int) -> Applied:
+        """What became of the plan, with the number of requests that this took."""
+        return Applied(
+            done=tuple(self.done),
+            requests=requests,
+            refused=tuple(self.refused),
+            unknown_traits=frozenset(self.unknown_traits),
+        )
 
 
 class TreeWriter:
@@ -45,35 +93,71 @@ class TreeWriter:
         self._ensured: frozenset[str] = frozenset()
 
     def apply(self, plan: Plan, cancelled: Callable[[], bool]) -> Applied:
-        """Do the writes of ``plan``; ``cancelled`` is asked before each.
+        """Do the writes of ``plan``, but for those that Placement refuses; ``cancelled`` is asked before each.
 
         Raises PlacementError (GenerationConflict: read and decide again) and
         AuditCancelled, both with ``applied``.
         """
         before = self._client.requests
-        generations = dict(plan.generations)
-        done: tuple[Write, ...] = ()
+        course = _Course(dict(plan.generations))
         try:
             with self._client.global_request_id():
                 for write in plan.writes:
-                    _stop_if(cancelled, f"stopped after {len(done)} of {len(plan.writes)} writes")
-                    self._carry_out(write, generations)
-                    done = (*done, write)
+                    _stop_if(cancelled, f"stopped after {len(course.done)} of {len(plan.writes)} writes")
+                    self._try(write, course)
         except (PlacementError, AuditCancelled) as error:
-            error.applied = Applied(done=done, requests=self._client.requests - before)
+            error.applied = course.applied(self._client.requests - before)
             raise
-        return Applied(done=done, requests=self._client.requests - before)
+        return course.applied(self._client.requests - before)
 
-    def _carry_out(self, write: Write, generations: dict[str, int]) -> None:
-        """One write; ``generations`` then holds what its provider is at."""
+    def _try(self, write: Write, course: _Course) -> None:
+        if course.leaves_out(write):
+            return
+        try:
+            course.done.append(self._carry_out(write, course))
+        except REFUSALS as error:
+            if error.status is None:  # nobody answered: the server is too old for any of it
+                raise
+            course.refuse(write, error)
+
+    def _carry_out(self, write: Write, course: _Course) -> Write:
+        """One write, as it was sent; ``course.generations`` then holds what its provider is at."""
         uuid = write.provider_uuid
         match write:
             case CreateProvider():
-                generations[uuid] = self._create(write)
+                course.generations[uuid] = self._create(write)
             case DeleteProvider():
                 self._delete(uuid)
-            case PutInventories() | PutTraits() | PutAggregates():
-                generations[uuid] = self._put(write, generations[uuid])
+            case PutInventories() | PutAggregates():
+                course.generations[uuid] = self._put(write, course.generations[uuid])
+            case PutTraits():
+                return self._put_traits(write, course)
+        return write
+
+    def _put_traits(self, write: PutTraits, course: _Course) -> PutTraits:
+        """The traits that Placement knows. One that it does not know would keep all the others out."""
+        sent = _of_known(write, course)
+        try:
+            course.generations[write.provider_uuid] = self._put(sent, course.generations[write.provider_uuid])
+        except PlacementRejected as error:
+            if UNKNOWN_TRAIT not in error.message:
+                raise
+            self._learn_unknown(sent, course, error)
+            sent = _of_known(write, course)
+            course.generations[write.provider_uuid] = self._put(sent, course.generations[write.provider_uuid])
+        return sent
+
+    def _learn_unknown(self, write: PutTraits, course: _Course, error: PlacementRejected) -> None:
+        """Which of its names are unknown, standard ones for good. Raises GenerationConflict for any other reason.
+
+        The list is asked for: the refusal's own is cut where a message becomes too long.
+        """
+        missing = frozenset(write.traits) - self._client.get("/traits", MINIMUM, wire.parse_trait_names)
+        standard = {name for name in missing if not name.startswith(CUSTOM)}
+        course.unknown_traits |= standard
+        if not missing or missing != standard:
+            self._ensured = frozenset()
+            raise _again("a custom name is not known yet", error) from error
 
     def _put(self, write: PutInventories | PutTraits | PutAggregates, generation: int) -> int:
         try:
@@ -81,7 +165,7 @@ class TreeWriter:
         except PlacementRejected as error:
             if error.status == 404:
                 raise _again("the provider was deleted since it was read", error) from error
-            if not UNKNOWN_NAME.search(error.message):
+            if not UNKNOWN_CLASS.search(error.message):
                 raise
             # Somebody deleted a custom name, or two threads of the server refreshed its cache of names at
             # once (attribute_cache.py; seen with 16 writers): the next round ensures all of them again.
@@ -135,6 +219,10 @@ class TreeWriter:
             if name.startswith(CUSTOM) and path not in self._ensured:
                 self._client.put(path, MINIMUM, None, wire.nothing)
                 self._ensured |= {path}
+
+
+def _of_known(write: PutTraits, course: _Course) -> PutTraits:
+    return replace(write, traits=tuple(name for name in write.traits if name not in course.unknown_traits))
 
 
 def _stop_if(cancelled: Callable[[], bool], where: str) -> None:

@@ -12,8 +12,7 @@ from agent.model.books import Books, DesiredTree
 from agent.model.compared import Compared, Row, Subject
 from agent.model.finding import Finding
 from agent.model.nova import NovaState
-from agent.model.placement import PlacementView
-from agent.model.plan import EMPTY_PLAN, HeldBack, Plan
+from agent.model.plan import EMPTY_PLAN, HeldBack, Plan, RefusedWrite
 from agent.model.provider_config import Addition
 from agent.model.report import LedgerRow
 from agent.model.settings import Settings
@@ -23,7 +22,7 @@ from agent.resources.volumes import owners
 from agent.stages.bookkeeping import compared
 from agent.stages.desired import desired
 from agent.stages.diff import diff
-from agent.stages.identity_doubt import Doubt, doubts
+from agent.stages.identity_doubt import doubts
 from agent.stages.ledger import promise_of
 from agent.stages.rival import Rival, judged, rival_of, without_foreign_ratios
 from agent.stages.rows import reserve_rows
@@ -31,7 +30,10 @@ from agent.stages.rows import reserve_rows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What follows from a snapshot. ``written`` is what was remembered of our writes, judged by this look."""
+    """What follows from a snapshot. ``written`` is what was remembered of our writes, judged by this look.
+
+    ``world`` is what the findings were looked for in.
+    """
 
     compared: Compared
     state: NovaState | None
@@ -40,6 +42,7 @@ class Decision:
     findings: tuple[Finding, ...]
     rival: Rival | None
     written: WrittenProvider | None
+    world: World
 
     @property
     def books(self) -> Books:
@@ -65,11 +68,12 @@ def decide(
     before: Compared | None = None,
     *,
     added: tuple[Addition, ...] = (),
+    unknown_traits: frozenset[str] = frozenset(),
 ) -> Decision:
     """Pure: equal facts give an equal decision, in any order of instances, domains and volumes.
 
     ``before`` is the last audit's comparison: it saves work where it rests on equal facts, and changes nothing else.
-    ``added`` is what provider.yaml files added in earlier audits.
+    ``added`` is what provider.yaml files added in earlier audits, ``unknown_traits`` what Placement said it lacks.
     """
     found = compared(snapshot, settings, subject, before)
     kept, rows = found.books, found.rows
@@ -93,16 +97,28 @@ def decide(
         rival=rival,
         owned=owners(snapshot, guests_of(snapshot)),
         doubts=unsure,
+        unknown_traits=unknown_traits,
     )
     return Decision(
         compared=found,
         state=state,
         tree=tree,
-        plan=_plan(tree, view, rival, unsure),
-        findings=tuple(sorted((f for rule in RULES for f in rule.find(world)), key=lambda f: (f.code, f.id))),
+        plan=_plan(world),
+        findings=_findings(world),
         rival=rival,
         written=judgement,
+        world=world,
     )
+
+
+def with_refusals(decision: Decision, refused: tuple[RefusedWrite, ...], unknown_traits: frozenset[str]) -> Decision:
+    """The same decision, with the findings that follow from what Placement refused of its plan."""
+    world = dataclasses.replace(decision.world, refused=refused, unknown_traits=unknown_traits)
+    return dataclasses.replace(decision, findings=_findings(world), world=world)
+
+
+def _findings(world: World) -> tuple[Finding, ...]:
+    return tuple(sorted((f for rule in RULES for f in rule.find(world)), key=lambda f: (f.code, f.id)))
 
 
 def _with_our_ratios(snapshot: Snapshot, written: WrittenProvider | None) -> Snapshot:
@@ -115,17 +131,18 @@ def _with_our_ratios(snapshot: Snapshot, written: WrittenProvider | None) -> Sna
     return dataclasses.replace(snapshot, placement=read)
 
 
-def _plan(tree: DesiredTree | None, view: PlacementView | None, rival: Rival | None, unsure: tuple[Doubt, ...]) -> Plan:
+def _plan(world: World) -> Plan:
     """The diff, or nothing and why: on doubt nothing new is published."""
+    tree, view = world.tree, world.view
     if tree is None or view is None:
         return EMPTY_PLAN
     if view.name_holder is not None:
         return _nothing(tree, f"provider {view.name_holder.uuid} holds the name {view.name_holder.name}")
-    if stopping := [doubt for doubt in unsure if doubt.stops_writes]:
+    if stopping := [doubt for doubt in world.doubts if doubt.stops_writes]:
         return _nothing(tree, f"this host's identity is in doubt: {stopping[0].actual}")
-    if rival is not None:
-        return _nothing(tree, rival.why)
-    return diff(tree, view)
+    if world.rival is not None:
+        return _nothing(tree, world.rival.why)
+    return diff(tree, view, world.unknown_traits)
 
 
 def _nothing(tree: DesiredTree, why: str) -> Plan:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 
 from agent.model.books import DesiredProvider, DesiredTree
 from agent.model.last_answer import for_the_same_arguments
@@ -26,13 +27,17 @@ from agent.model.plan import (
 )
 
 
-def diff(wanted: DesiredTree, view: PlacementView) -> Plan:
-    """The plan, with the generation of each provider that it writes."""
+def diff(wanted: DesiredTree, view: PlacementView, unknown_traits: frozenset[str] = frozenset()) -> Plan:
+    """The plan, with the generation of each provider that it writes.
+
+    ``unknown_traits`` are those that this Placement does not know: with one of them it refuses a whole set.
+    """
     writes: list[Write] = []
     held: list[HeldBack] = []
     generations: list[tuple[str, int]] = []
-    for provider in wanted.providers:
-        observed = view.provider(provider.uuid)
+    for whole in wanted.providers:
+        observed = view.provider(whole.uuid)
+        provider = _of_known_traits(whole, unknown_traits, held)
         held.extend(_frozen(provider))
         if observed is None and not provider.name:
             held.append(HeldBack(provider_uuid=provider.uuid, what="create", why="the node's name is not known"))
@@ -86,6 +91,13 @@ def _used(view: PlacementView) -> Mapping[str, frozenset[str]]:
 
 def _frozen(provider: DesiredProvider) -> list[HeldBack]:
     return [HeldBack(provider_uuid=provider.uuid, what=f.resource_class, why=f.why) for f in provider.frozen]
+
+
+def _of_known_traits(provider: DesiredProvider, unknown: frozenset[str], held: list[HeldBack]) -> DesiredProvider:
+    if left_out := provider.traits_wanted & unknown:
+        what = f"traits {', '.join(sorted(left_out))}"
+        held.append(HeldBack(provider_uuid=provider.uuid, what=what, why="this Placement does not know them"))
+    return replace(provider, traits_wanted=provider.traits_wanted - unknown) if left_out else provider
 
 
 def _writes(

@@ -82,12 +82,14 @@ def test_a_quiet_host_costs_one_request_however_many_consumers(rest, reader, roo
 
 def test_only_the_provider_that_moved_is_read_again(rest, reader, root):
     child = rest.make_provider(parent=root)
+    consumer = rest.allocate({root: {"VCPU": 1}})
     reader.view(looking_at(root))
     rest.set_inventories(child, {"CUSTOM_X": {"total": 1}} if custom_class(rest, "CUSTOM_X") else {})
     with rest.watched() as seen:
         view = reader.view(looking_at(root))
     assert seen == [in_tree(root), *whole(child)]
     assert not view.allocations_fresh
+    assert [a.consumer_uuid for a in view.allocations] == [consumer]
     assert view.provider(child).inventory("CUSTOM_X").total == 1
 
 
@@ -123,15 +125,57 @@ def test_an_added_allocation_moves_the_generation_and_is_seen(rest, reader, root
     )
 
 
-def test_fresh_allocations_are_read_of_every_provider_of_the_tree(rest, reader, root):
-    child = rest.make_provider(parent=root)
+def test_fresh_allocations_are_read_of_every_provider_that_had_some(rest, reader, root):
+    child = offering_child(rest, root)
+    consumers = [rest.allocate({uuid: {"VCPU": 1}}) for uuid in (root, child)]
     reader.view(looking_at(root))
+    for consumer in consumers:
+        rest.release(consumer)
     with rest.watched() as seen:
         view = reader.view(looking_at(root, fresh_allocations=True))
     assert sorted(seen) == sorted(
         [in_tree(root), *(f"GET /resource_providers/{uuid}/allocations 200" for uuid in (root, child))]
     )
+    assert (view.allocations, view.allocations_fresh) == ((), True)
+
+
+def offering_child(rest, root):
+    child = rest.make_provider(parent=root)
+    rest.set_inventories(child, {"VCPU": {"total": 8}})
+    return child
+
+
+def test_a_provider_without_allocations_is_not_asked_for_them(rest, reader, root):
+    children = [rest.make_provider(parent=root) for _ in range(60)]
+    consumer = rest.allocate({root: {"VCPU": 1}})
+    reader.view(looking_at(root))
+    with rest.watched() as seen:
+        view = reader.view(looking_at(root, fresh_allocations=True))
+    assert seen == [in_tree(root), f"GET /resource_providers/{root}/allocations 200"]
     assert view.allocations_fresh
+    assert [a.consumer_uuid for a in view.allocations] == [consumer]
+    assert len(view.providers) == 1 + len(children)
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_the_first_allocation_of_a_child_is_seen(rest, reader, root, fresh):
+    """What the reader saves requests on: to add one raises the generation of its provider, not the root's."""
+    child, other = offering_child(rest, root), offering_child(rest, root)
+    consumer = rest.allocate({root: {"VCPU": 1}})
+    reader.view(looking_at(root))
+    at = rest.generation(child)
+    # A consumer that is here already takes more: no new one, and the root's part stays as it is.
+    rest.allocate({root: {"VCPU": 1}, child: {"VCPU": 2}}, consumer=consumer)
+    assert rest.generation(child) > at
+    view = reader.view(looking_at(root, fresh_allocations=fresh))
+    assert {(a.provider_uuid, a.amount) for a in view.allocations} == {(root, 1), (child, 2)}
+    assert other in {p.uuid for p in view.providers}
+
+
+def test_a_tree_without_allocations_is_fresh_at_one_request(rest, reader, root):
+    reader.view(looking_at(root))
+    view = reader.view(looking_at(root))
+    assert (view.requests, view.allocations, view.allocations_fresh) == (1, (), True)
 
 
 def test_parents_come_first_and_others_providers_are_part_of_the_tree(rest, reader, root):
@@ -252,6 +296,7 @@ def test_a_provider_that_never_stands_still_is_shown_at_its_oldest_generation_an
 
 def test_an_allocation_that_comes_while_fresh_ones_are_read_is_no_mixture(rest, tmp_path, root):
     reader, transport = scripted(rest, tmp_path)
+    rest.allocate({root: {"VCPU": 1}})
     reader.view(looking_at(root))
     transport.script = on_path(1, "/allocations", Meanwhile(lambda: rest.set_traits(root, "HW_CPU_X86_AVX")))
     view = reader.view(looking_at(root, fresh_allocations=True))

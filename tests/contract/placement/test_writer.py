@@ -25,7 +25,7 @@ from agent.model.plan import (
 )
 from agent.placement.reader import TreeReader
 from agent.placement.writer import TreeWriter
-from tests.rigs.faults import Answer, LoseAnswer, Meanwhile, Refuse, ScriptedAdapter, on_path, on_write
+from tests.rigs.faults import Answer, LoseAnswer, Meanwhile, Refuse, ScriptedAdapter, always, on_path, on_write
 from tests.rigs.placement import client_of, looking_at, new_uuid
 
 VCPU = Inventory(resource_class="VCPU", total=8, reserved=1, max_unit=8, allocation_ratio=4.0)
@@ -122,11 +122,55 @@ def test_a_custom_trait_that_somebody_deleted_is_made_again_in_the_next_round(re
     assert rest.traits(uuid) == {trait}
 
 
-def test_a_standard_trait_that_does_not_exist_is_rejected_for_good(rest, writer):
+def traits(uuid, *names):
+    return PutTraits(provider_uuid=uuid, traits=names)
+
+
+def test_standard_traits_that_this_placement_lacks_are_left_out_and_told(rest, writer):
+    """An older Placement: with one unknown name it refuses the whole set."""
+    root, child = new_uuid(), new_uuid()
+    # So many that the server's own list of them does not fit into an error message.
+    imagined = tuple(f"HW_CPU_IMAGINED_BY_NOBODY_BUT_THIS_TEST_{number:02}" for number in range(20))
+    writes = (
+        creation(root),
+        traits(root, "CUSTOM_OWNER_STOCKTAKE", "HW_CPU_X86_AVX", *imagined),
+        creation(child, parent=root),
+        traits(child, "CUSTOM_OWNER_STOCKTAKE", imagined[0]),
+    )
+    with rest.watched() as seen:
+        applied = writer.apply(Plan(writes=writes), never)
+    assert rest.traits(root) == {"CUSTOM_OWNER_STOCKTAKE", "HW_CPU_X86_AVX"}
+    assert rest.traits(child) == {"CUSTOM_OWNER_STOCKTAKE"}
+    assert (applied.unknown_traits, applied.refused) == (frozenset(imagined), ())
+    assert applied.done == (
+        writes[0],
+        traits(root, "CUSTOM_OWNER_STOCKTAKE", "HW_CPU_X86_AVX"),
+        writes[2],
+        traits(child, "CUSTOM_OWNER_STOCKTAKE"),
+    )
+    asked = [line for line in seen if "OWNER_STOCKTAKE" not in line]
+    assert asked == [
+        "POST /resource_providers 200",
+        f"PUT /resource_providers/{root}/traits 400",
+        "GET /traits 200",
+        f"PUT /resource_providers/{root}/traits 200",
+        "POST /resource_providers 200",
+        f"PUT /resource_providers/{child}/traits 200",
+    ]
+
+
+def test_what_is_learned_of_traits_is_told_although_the_plan_ends(rest, writer):
+    """A custom name that vanished and a standard one that never was, in one set: decide again, and know the latter."""
+    trait = f"CUSTOM_T{new_uuid().replace('-', '').upper()}"
     uuid = rest.make_provider()
-    plan = Plan(writes=(PutTraits(provider_uuid=uuid, traits=("HW_CPU_IMAGINED",)),), generations=((uuid, 0),))
-    with pytest.raises(PlacementRejected, match="HW_CPU_IMAGINED"):
-        writer.apply(plan, never)
+    writer.apply(Plan(writes=(traits(uuid, trait),), generations=((uuid, 0),)), never)
+    rest.set_traits(uuid)
+    rest.done("DELETE", f"/traits/{trait}")
+    with pytest.raises(GenerationConflict, match="not known yet") as raised:
+        writer.apply(Plan(writes=(traits(uuid, "HW_CPU_IMAGINED", trait),), generations=((uuid, 2),)), never)
+    assert raised.value.applied.unknown_traits == {"HW_CPU_IMAGINED"}
+    writer.apply(Plan(writes=(traits(uuid, trait),), generations=((uuid, 2),)), never)
+    assert rest.traits(uuid) == {trait}
 
 
 def test_empty_sets_clear(rest, writer):
@@ -157,9 +201,92 @@ def test_a_parent_or_a_provider_in_use_stays(rest, writer):
     child = rest.make_provider(parent=root)
     rest.set_inventories(child, {"VCPU": {"total": 1}})
     rest.allocate({child: {"VCPU": 1}})
-    for uuid in (root, child):
-        with pytest.raises(ProviderInUse):
-            writer.apply(Plan(writes=(DeleteProvider(provider_uuid=uuid),)), never)
+    free = rest.make_provider()
+    applied = writer.apply(
+        Plan(writes=tuple(DeleteProvider(provider_uuid=uuid) for uuid in (root, child, free))), never
+    )
+    assert refusals(applied) == [
+        (DeleteProvider(provider_uuid=root), ProviderInUse),
+        (DeleteProvider(provider_uuid=child), ProviderInUse),
+    ]
+    assert applied.done == (DeleteProvider(provider_uuid=free),)
+
+
+def refusals(applied):
+    return [(refused.write, type(refused.error)) for refused in applied.refused]
+
+
+TOO_MUCH = Inventory(resource_class="VCPU", total=2**31)
+
+
+def test_a_child_whose_name_is_taken_holds_up_nothing_but_itself_and_what_is_below_it(rest, writer):
+    root, child, grandchild, other = (new_uuid() for _ in range(4))
+    rest.make_provider(name=f"host-{child}")
+    writes = (
+        creation(root),
+        creation(child, parent=root),
+        inventories(child, VCPU),
+        traits(child, "HW_CPU_X86_AVX"),
+        creation(grandchild, parent=child),
+        inventories(grandchild, VCPU),
+        creation(other, parent=root),
+        inventories(other, VCPU),
+    )
+    with rest.watched() as seen:
+        applied = writer.apply(Plan(writes=writes), never)
+    assert refusals(applied) == [(writes[1], DuplicateName)]
+    assert f"host-{child}" in applied.refused[0].error.message
+    assert applied.refused[0].error.request_id.startswith("req-")
+    assert applied.done == (writes[0], writes[6], writes[7])
+    assert applied.requests == len(seen)
+    assert rest.inventories(other)["VCPU"]["total"] == 8
+    assert rest.request("GET", f"/resource_providers/{grandchild}").status_code == 404
+
+
+def test_an_inventory_that_is_refused_leaves_out_its_traits_and_new_children_and_no_other_provider(rest, writer):
+    """A class that moves to a new child must not be offered by both; a child that is there is as due as ever."""
+    root, there, made = rest.make_provider(), new_uuid(), new_uuid()
+    rest.make_provider(uuid=there, parent=root)
+    writes = (
+        inventories(root, TOO_MUCH),
+        traits(root, "HW_CPU_X86_AVX"),
+        creation(made, parent=root),
+        inventories(made, VCPU),
+        inventories(there, VCPU),
+        traits(there, "HW_CPU_X86_AVX"),
+    )
+    generations = tuple((uuid, rest.generation(uuid)) for uuid in (root, there))
+    applied = writer.apply(Plan(writes=writes, generations=generations), never)
+    assert refusals(applied) == [(writes[0], PlacementRejected)]
+    assert applied.done == writes[4:]
+    assert (rest.inventories(root), rest.traits(root)) == ({}, set())
+    assert rest.request("GET", f"/resource_providers/{made}").status_code == 404
+
+
+def test_traits_that_are_refused_keep_no_child_away(rest, writer):
+    root, child = new_uuid(), new_uuid()
+    writes = (creation(root), traits(root, "CUSTOM_not-a-name"), creation(child, parent=root))
+    applied = writer.apply(Plan(writes=writes), never)
+    assert refusals(applied) == [(writes[1], PlacementRejected)]
+    assert applied.done == (writes[0], writes[2])
+
+
+def test_what_was_refused_before_a_conflict_is_on_the_error(rest, writer):
+    child, root = new_uuid(), rest.make_provider()
+    rest.make_provider(name=f"host-{child}")
+    rest.set_inventories(root, {"VCPU": {"total": 1}})
+    writes = (creation(child, parent=root), inventories(root, VCPU))
+    with pytest.raises(GenerationConflict) as raised:
+        writer.apply(Plan(writes=writes, generations=((root, 0),)), never)
+    assert refusals(raised.value.applied) == [(writes[0], DuplicateName)]
+
+
+def test_a_server_that_is_too_old_ends_the_plan_at_once(rest, tmp_path):
+    transport = ScriptedAdapter(always(Answer(200, b'{"versions":[{"id":"v1.0","max_version":"1.29"}]}')))
+    writer = TreeWriter(client_of(tmp_path, rest.server.url, transport))
+    with pytest.raises(PlacementRejected, match=r"1\.30 is needed"):
+        writer.apply(Plan(writes=(creation(new_uuid()), creation(new_uuid()))), never)
+    assert len(transport.sent) == 1
 
 
 def test_an_empty_plan_sends_nothing(rest, writer):
@@ -204,9 +331,9 @@ def test_the_same_uuid_made_by_somebody_else_means_decide_again(rest, writer):
 
 def test_a_name_that_another_provider_has_is_a_duplicate(rest, writer):
     other = rest.make_provider()
-    with pytest.raises(DuplicateName) as raised:
-        writer.apply(Plan(writes=(creation(new_uuid(), f"host-{other}"),)), never)
-    assert raised.value.applied.done == ()
+    write = creation(new_uuid(), f"host-{other}")
+    applied = writer.apply(Plan(writes=(write,)), never)
+    assert (refusals(applied), applied.done) == ([(write, DuplicateName)], ())
 
 
 def test_a_provider_deleted_from_outside_means_decide_again(rest, writer):
@@ -221,9 +348,9 @@ def test_a_class_in_use_is_not_removed_and_what_came_before_it_stands(rest, writ
     rest.set_inventories(uuid, {"VCPU": {"total": 4}})
     rest.allocate({uuid: {"VCPU": 1}})
     writes = (PutTraits(provider_uuid=uuid, traits=("HW_CPU_X86_AVX",)), inventories(uuid))
-    with pytest.raises(InventoryInUse) as raised:
-        writer.apply(Plan(writes=writes, generations=((uuid, rest.generation(uuid)),)), never)
-    assert raised.value.applied.done == writes[:1]
+    applied = writer.apply(Plan(writes=writes, generations=((uuid, rest.generation(uuid)),)), never)
+    assert refusals(applied) == [(writes[1], InventoryInUse)]
+    assert applied.done == writes[:1]
     assert rest.inventories(uuid)["VCPU"]["total"] == 4
 
 
@@ -243,7 +370,6 @@ def test_a_lost_answer_is_unavailable_and_never_sent_again(rest, tmp_path, fault
     ("answer", "kind"),
     [
         (Answer(401), PlacementDenied),
-        (Answer(400, b'{"errors":[{"detail":"no"}]}'), PlacementRejected),
         (Answer(409, b'{"errors":[{"code":"placement.undefined_code"}]}'), GenerationConflict),
     ],
 )

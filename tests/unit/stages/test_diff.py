@@ -193,3 +193,18 @@ def test_equal_plans_have_equal_digests_and_others_do_not():
     other = diff(tree(wanted(dataclasses.replace(MEMORY, reserved=1), VCPU)), held(VCPU))
     assert one.digest == same.digest
     assert one.digest != other.digest
+
+
+def test_traits_that_placement_does_not_know_are_no_reason_to_write_and_are_told():
+    provider = wanted(VCPU, traits_wanted=OURS | {"HW_NEW"})
+    plan = diff(tree(provider), held(VCPU, traits=OURS), frozenset({"HW_NEW", "HW_OTHER"}))
+    assert plan.writes == ()
+    assert plan.held_back == (
+        HeldBack(provider_uuid=ROOT_UUID, what="traits HW_NEW", why="this Placement does not know them"),
+    )
+
+
+def test_the_other_traits_of_a_set_with_an_unknown_one_are_written():
+    provider = wanted(VCPU, traits_wanted=OURS | {"HW_NEW"})
+    plan = diff(tree(provider), held(VCPU, traits=frozenset({"CUSTOM_RACK"})), frozenset({"HW_NEW"}))
+    assert plan.writes == (PutTraits(provider_uuid=ROOT_UUID, traits=tuple(sorted(OURS | {"CUSTOM_RACK"}))),)

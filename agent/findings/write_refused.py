@@ -1,0 +1,107 @@
+"""write-refused: Placement refuses a write of this host for good; all that does not rest on it was written.
+
+Its words and the request id stand in the remedy: the rest of a finding is compared
+from audit to audit, and an id is a new one each time. A trait that an older
+Placement does not know is left out and only a warning: everything else is told.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+
+from agent.errors import DuplicateName, PlacementRejected
+from agent.findings.base import Rule, World
+from agent.model.finding import Finding, Severity
+from agent.model.plan import (
+    CreateProvider,
+    DeleteProvider,
+    PutAggregates,
+    PutInventories,
+    PutTraits,
+    RefusedWrite,
+    Write,
+)
+
+
+def _find(world: World) -> Iterable[Finding]:
+    yield from (_finding(world, refused) for refused in world.refused)
+    wanted = frozenset().union(*(p.traits_wanted for p in (world.tree.providers if world.tree else ())))
+    if unknown := sorted(wanted & world.unknown_traits):
+        yield _unknown_traits(world, unknown)
+
+
+def _finding(world: World, refused: RefusedWrite) -> Finding:
+    write, error = refused.write, refused.error
+    name = _name_of(world, write)
+    what, failure = _in_words(write, name)
+    said = f" [{error.request_id}]" if error.request_id else ""
+    return RULE.finding(
+        world,
+        provider_uuid=write.provider_uuid,
+        subject=what,
+        expected=f"Placement takes {what}",
+        actual=f"it refuses with HTTP {error.status}: {failure}",
+        facts=(("provider_name", name), ("status", error.status)),
+        remedy=f"{_advice(refused, name)}; Placement's words: {error.message}{said}",
+    )
+
+
+def _name_of(world: World, write: Write) -> str:
+    if isinstance(write, CreateProvider):
+        return write.name
+    known = world.view.provider(write.provider_uuid) if world.view else None
+    planned = [p.name for p in (world.tree.providers if world.tree else ()) if p.uuid == write.provider_uuid]
+    return known.name if known else next(iter(planned), write.provider_uuid)
+
+
+def _in_words(write: Write, name: str) -> tuple[str, str]:
+    """What was to be written, and what stays undone with it."""
+    match write:
+        case CreateProvider():
+            return f"the new provider {name}", "neither it nor anything below it is there"
+        case PutInventories(inventories=inventories):
+            classes = ", ".join(i.resource_class for i in inventories) or "none"
+            return (
+                f"the inventory of {name} ({classes})",
+                "it stays as it was, nor are its traits or new children written",
+            )
+        case PutTraits():
+            return f"the traits of {name}", "they stay as they were"
+        case PutAggregates():
+            return f"the aggregates of {name}", "they stay as they were"
+        case DeleteProvider():
+            return f"the removal of {name}", "it stays"
+
+
+def _advice(refused: RefusedWrite, name: str) -> str:
+    if isinstance(refused.error, DuplicateName):
+        return (
+            f"another provider has the name: openstack resource provider list --name {name} shows which; "
+            "rename or delete it"
+        )
+    if isinstance(refused.error, PlacementRejected):
+        return (
+            "see which amount or name is impossible, and mend where it comes from (provider.yaml, an option, a device)"
+        )
+    return "see what still uses it: openstack resource provider show --allocations PROVIDER"
+
+
+def _unknown_traits(world: World, unknown: list[str]) -> Finding:
+    found = RULE.finding(
+        world,
+        subject="unknown traits",
+        expected="Placement knows every trait that this host has",
+        actual=f"it does not know {', '.join(unknown)}; all others are written",
+        facts=(("traits", ", ".join(unknown)),),
+        remedy="upgrade Placement (its os-traits is older than this agent's), then reload the agent (SIGHUP)",
+    )
+    return dataclasses.replace(found, severity=Severity.WARNING)
+
+
+RULE = Rule(
+    code="write-refused",
+    severity=Severity.ERROR,
+    remedy="mend what Placement complains of",
+    find=_find,
+)

@@ -1,0 +1,100 @@
+"""write-refused: what Placement will not take is told with its words, and equal from audit to audit."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from agent.errors import DuplicateName, InventoryInUse, PlacementRejected, ProviderInUse
+from agent.model.compared import Subject
+from agent.model.finding import Severity
+from agent.model.plan import (
+    CreateProvider,
+    DeleteProvider,
+    HeldBack,
+    PutAggregates,
+    PutInventories,
+    PutTraits,
+    RefusedWrite,
+)
+from agent.stages.confirm import evidence_digest
+from agent.stages.decide import decide, with_refusals
+from tests.rigs.facts import NODE, ROOT_UUID, decided, inventory, root, settings, snapshot, uuid, view
+
+CODE = "write-refused"
+CHILD = uuid("child")
+CREATE = CreateProvider(provider_uuid=CHILD, name=f"{NODE}_amd_sev", parent_uuid=ROOT_UUID)
+INVENTORIES = PutInventories(provider_uuid=ROOT_UUID, inventories=(inventory("DISK_GB", 2**31), inventory("VCPU", 4)))
+
+
+def refused(write, kind=PlacementRejected, status=400, request_id="req-1"):
+    return RefusedWrite(write=write, error=kind("PUT http://p/x: too much", status=status, request_id=request_id))
+
+
+def told(*refusals, world=None):
+    decision = with_refusals(decided(world or snapshot()), refusals, frozenset())
+    return [finding for finding in decision.findings if finding.code == CODE]
+
+
+def test_nothing_refused_is_nothing_told():
+    assert told() == []
+
+
+def test_it_says_who_what_and_what_placement_said():
+    (found,) = told(refused(CREATE, DuplicateName, 409))
+    assert found.severity is Severity.ERROR
+    assert (found.provider_uuid, found.subject) == (CHILD, f"the new provider {NODE}_amd_sev")
+    assert found.expected == f"Placement takes the new provider {NODE}_amd_sev"
+    assert found.actual == "it refuses with HTTP 409: neither it nor anything below it is there"
+    assert found.facts == (("provider_name", f"{NODE}_amd_sev"), ("status", 409))
+    assert f"openstack resource provider list --name {NODE}_amd_sev" in found.remedy
+    assert found.remedy.endswith("Placement's words: PUT http://p/x: too much [req-1]")
+
+
+WRITES = {
+    "inventories": (refused(INVENTORIES), f"the inventory of {NODE} (DISK_GB, VCPU)", "impossible"),
+    "in use": (refused(INVENTORIES, InventoryInUse, 409), f"the inventory of {NODE}", f"--allocations {ROOT_UUID}"),
+    "traits": (refused(PutTraits(provider_uuid=ROOT_UUID, traits=())), f"the traits of {NODE}", "impossible"),
+    "aggregates": (refused(PutAggregates(provider_uuid=ROOT_UUID, aggregates=())), "the aggregates of", "impossible"),
+    "removal": (
+        refused(DeleteProvider(provider_uuid=CHILD), ProviderInUse, 409),
+        f"the removal of {NODE}_old",
+        f"--allocations {CHILD}",
+    ),
+}
+
+
+@pytest.mark.parametrize(("refusal", "what", "advice"), WRITES.values(), ids=WRITES.keys())
+def test_every_kind_of_write_is_named(refusal, what, advice):
+    old = root(uuid=CHILD, name=f"{NODE}_old", parent_uuid=ROOT_UUID)
+    (found,) = told(refusal, world=snapshot(placement=view(providers=(root(), old))))
+    assert what in found.expected
+    assert found.provider_uuid == refusal.write.provider_uuid
+    assert advice in found.remedy
+
+
+def test_a_new_request_id_is_no_new_evidence():
+    first, second = (told(refused(INVENTORIES, request_id=one))[0] for one in ("req-1", "req-2"))
+    assert first.remedy != second.remedy
+    assert (first.id, evidence_digest(first)) == (second.id, evidence_digest(second))
+
+
+def test_two_refusals_of_one_provider_are_two_findings():
+    found = told(refused(INVENTORIES), refused(PutTraits(provider_uuid=ROOT_UUID, traits=())))
+    assert len({finding.id for finding in found}) == 2
+
+
+def test_traits_that_placement_does_not_know_are_a_warning_and_are_not_written():
+    bare = snapshot(placement=view(provider=root(traits=frozenset({"CUSTOM_OWNER_STOCKTAKE"}))))
+    subject = Subject(root_uuid=ROOT_UUID, node=NODE)
+    (usual,) = [w for w in decided(bare).plan.writes if isinstance(w, PutTraits)]
+    unknown = frozenset({"COMPUTE_NODE", "HW_NOBODY_WANTS_IT"})
+    decision = decide(bare, settings(), subject, None, unknown_traits=unknown)
+    (found,) = [f for f in decision.findings if f.code == CODE]
+    assert found.severity is Severity.WARNING
+    assert found.actual == "it does not know COMPUTE_NODE; all others are written"
+    (put,) = [w for w in decision.plan.writes if isinstance(w, PutTraits)]
+    assert put == dataclasses.replace(usual, traits=tuple(t for t in usual.traits if t != "COMPUTE_NODE"))
+    why = HeldBack(provider_uuid=ROOT_UUID, what="traits COMPUTE_NODE", why="this Placement does not know them")
+    assert why in decision.plan.held_back
