@@ -44,23 +44,6 @@ def _pools(
     return tuple(sorted(counted, key=_order))
 
 
-def pool_document(pool: PciPool) -> dict[str, str | int | None]:
-    """The pool as nova keeps it, its tags among its own keys; those that have no value here are left out."""
-    own: dict[str, str | int | None] = {
-        "address": pool.address,
-        "vendor_id": pool.vendor_id,
-        "product_id": pool.product_id,
-        "dev_type": pool.kind,
-        "numa_node": pool.numa_node,
-        "count": pool.count,
-    }
-    if pool.parent_interface is not None:
-        own["parent_ifname"] = pool.parent_interface
-    if pool.provider_uuid is not None:
-        own["rp_uuid"] = pool.provider_uuid
-    return {**dict(pool.tags), **own}
-
-
 def _blocked(devices: Iterable[PciDevice], in_use: frozenset[str]) -> frozenset[str]:
     """Devices in use, and those that cannot be had beside them."""
     blocked = set(in_use)

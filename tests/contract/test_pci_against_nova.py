@@ -19,7 +19,8 @@ from agent.model.device_match import matched
 from agent.model.device_spec import PciSettings
 from agent.model.devices import PciDevice, PciKind
 from agent.nested.pci_offers import conflicts, offers
-from agent.stages.pci_pools import pool_document, pools
+from agent.stages.pci_pools import pools
+from agent.telemetry.view_document import pci_stats
 from tests.rigs.nova_env import nova_python
 from tests.rigs.pci import device, functions, world
 
@@ -85,8 +86,16 @@ def judged(case):
         providers = {rp.name[2:]: [rp.resource_class, rp.total, sorted(rp.traits)] for rp in view.rps.values()}
     except exception.PlacementPciException:
         providers = "conflict"
-    found = [{k: v for k, v in pool.items() if k != "devices"} for pool in counted.pools]
-    return {"matches": matches, "providers": providers, "pools": found}
+    record = counted.to_device_pools_obj().obj_to_primitive()
+    return {"matches": matches, "providers": providers, "pools": unchanged(record)}
+
+def unchanged(value):
+    # Nova says with each object which of its fields were set since it was loaded: nothing of the host.
+    if isinstance(value, list):
+        return [unchanged(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return {k: unchanged(v) for k, v in value.items() if k != "nova_object.changes"}
 
 print(json.dumps([judged(case) for case in json.load(sys.stdin)]))
 """
@@ -185,16 +194,17 @@ def ours(case: dict[str, Any]) -> Any:
         "providers": "conflict"
         if clash
         else {a.upper(): [o.classes[0], len(o.matches), sorted(o.traits)] for a, o in found.items()},
-        "pools": [pool_document(pool) for pool in pools(DEVICES, specs, frozenset())],
+        "pools": pci_stats(pools(DEVICES, specs, frozenset())),
     }
 
 
 def comparable(answer: Any) -> Any:
-    """Pools in one order; of tags that are no text, the text that nova's record of the pool makes of them."""
+    """Pools in one order: nova's is that of the devices."""
     if answer == "refused":
         return answer
-    texts = [{k: str(v) if k == "number" else v for k, v in pool.items()} for pool in answer["pools"]]
-    return {**answer, "pools": sorted(texts, key=lambda pool: json.dumps(pool, sort_keys=True))}
+    pools_of = answer["pools"]["nova_object.data"]["objects"]
+    ordered = sorted(pools_of, key=lambda pool: json.dumps(pool, sort_keys=True))
+    return {**answer, "pools": {**answer["pools"], "nova_object.data": {"objects": ordered}}}
 
 
 def test_s116_to_s121_ours_answers_as_nova_does(theirs):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 
 from agent.model.devices import PciKind
-from agent.stages.pci_pools import PciPool, pool_document, pools
+from agent.stages.pci_pools import PciPool, pools
+from agent.telemetry.view_document import pci_stats
 from tests.rigs.pci import device, functions, pci_settings
 
 GPU, PF = "0000:81:00.0", "0000:82:00.0"
@@ -25,15 +27,20 @@ def counts(found: tuple[PciPool, ...]) -> dict[tuple[str, str], int]:
     return {(pool.address, pool.kind): pool.count for pool in found}
 
 
+def record(pool: PciPool) -> dict[str, Any]:
+    """The pool as the compute node's record has it."""
+    (document,) = pci_stats([pool])["nova_object.data"]["objects"]
+    return dict(document["nova_object.data"])
+
+
 def test_one_pool_for_devices_that_are_alike():
     found = pools((device(GPU, numa_node=1), *FUNCTIONS), ALL, frozenset())
     assert counts(found) == {(GPU, "type-PCI"): 1, (PF, "type-PF"): 1, (PF, "type-VF"): 4}
-    assert pool_document(found[0]) == {
-        "address": GPU,
+    assert record(found[0]) == {
         "vendor_id": "10de",
         "product_id": "1eb8",
-        "dev_type": "type-PCI",
         "numa_node": 1,
+        "tags": {"address": GPU, "dev_type": "type-PCI"},
         "count": 1,
     }
 
@@ -41,8 +48,8 @@ def test_one_pool_for_devices_that_are_alike():
 def test_s121_a_device_of_a_physical_network_is_in_a_pool_and_has_no_provider():
     found = pools((device(GPU), *FUNCTIONS), ALL, frozenset(), {GPU: "uuid-1", PF: "uuid-2"})
     assert {pool.address: pool.provider_uuid for pool in found} == {GPU: "uuid-1", PF: None}
-    assert pool_document(found[-1])["physical_network"] == "net1"
-    assert pool_document(found[0])["rp_uuid"] == "uuid-1"
+    assert record(found[-1])["tags"]["physical_network"] == "net1"
+    assert record(found[0])["tags"]["rp_uuid"] == "uuid-1"
 
 
 @pytest.mark.parametrize(
@@ -84,7 +91,7 @@ def test_devices_that_differ_are_in_different_pools():
     )
     found = pools(mixed, ALL, frozenset())
     assert [(pool.count, pool.address) for pool in found] == [(1, PF)] * 4
-    assert [pool_document(pool).get("parent_ifname") for pool in found].count("eno1") == 1
+    assert [record(pool)["tags"].get("parent_ifname") for pool in found].count("eno1") == 1
     assert pools(tuple(reversed(mixed)), ALL, frozenset()) == found
 
 
@@ -94,4 +101,4 @@ def test_a_device_that_no_spec_names_or_of_a_long_domain_is_in_no_pool():
 
 def test_a_tag_without_value_stays_one():
     (found,) = pools((device(GPU),), specs({"vendor_id": "10de", "physical_network": None}), frozenset())
-    assert pool_document(found)["physical_network"] is None
+    assert record(found)["tags"]["physical_network"] is None
