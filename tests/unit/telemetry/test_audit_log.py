@@ -19,7 +19,8 @@ HOUR = 3600.0
 
 SUMMARY = HostSummary(
     node="node-1", free_ram_mib=7000, free_disk_gib=90, free_vcpus=32, total_vcpus=48, used_vcpus=16,
-    phys_ram_mib=65536, used_ram_mib=8704, phys_disk_gib=100, used_disk_gib=10, pci_devices=2, pci_stats=("8086:1515 x2 on 0000:81:00.0",),
+    phys_ram_mib=65536, used_ram_mib=8704, phys_disk_gib=100, used_disk_gib=10,
+    pci_devices=2, pci_stats=("8086:1515 x2 on 0000:81:00.0",),
 )  # fmt: skip
 
 REPORT = AuditReport(
