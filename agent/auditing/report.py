@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 
 from agent.auditing.act import Acted
 from agent.errors import PlacementDenied
 from agent.model.audit import AuditMemory
-from agent.model.report import AuditReport, HostSummary, Outcome, SourceStatus
-from agent.model.resource_view import ResourceView
-from agent.model.settings import Role, Settings
+from agent.model.report import AuditReport, Outcome, SourceStatus
+from agent.model.settings import Role
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 from agent.parts import Errand
 from agent.stages.confirm import Confirmed
 from agent.stages.resource_view import resource_view
-from agent.stages.rows import evacuation_notes, inventory_rows, summary, trait_rows
+from agent.stages.rows import evacuation_notes, inventory_rows, trait_rows
 from agent.stages.storage_ledger import storage_ledger
+from agent.stages.summary import summary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,19 +58,10 @@ def report(run: Run, errand: Errand, memory: AuditMemory, acted: Acted, told: Co
         traits=trait_rows(view, decision.tree),
         storage=storage_ledger(snapshot),
         evacuations=evacuation_notes(decision.state),
-        summary=_summary(acted, settings, memory.node_name, seen),
+        summary=summary(seen, settings, decision.rows),
         simulated=host.simulated if host else (),
         resource_view=seen,
     )
-
-
-def _summary(acted: Acted, settings: Settings, node: str | None, seen: ResourceView | None) -> HostSummary | None:
-    found = summary(acted.snapshot, settings, node, acted.decision.rows, acted.decision.tree)
-    host = acted.snapshot.host.value
-    if found is None or seen is None or host is None:
-        return found
-    pools = tuple(f"{p.vendor_id}:{p.product_id} x{p.count} on {p.address}" for p in seen.pci_pools or ())
-    return dataclasses.replace(found, pci_devices=len(host.devices.pci) if host.devices else None, pci_stats=pools)
 
 
 def _outcome(role: Role, acted: Acted, told: Confirmed) -> Outcome:

@@ -43,7 +43,8 @@ class ResourceView:
     """hypervisor-audit 3, field by field.
 
     ``cells`` is None where the host has no NUMA topology in nova's sense.
-    ``disk_available_least_gib`` may be negative. ``pci_pools`` are the devices that no
+    ``disk_available_least_gib`` may be negative. ``pci_devices`` is how many PCI functions
+    libvirt lists, ``pci_pools`` are the ones to hand out that no
     guest has, as far as libvirt's definitions tell. ``supported_instances`` are
     (architecture, hypervisor, mode) in nova's spelling.
     """
@@ -61,6 +62,7 @@ class ResourceView:
     disk_available_least_gib: int | None
     cpu: HostCpu | None
     cells: tuple[ViewCell, ...] | None
+    pci_devices: int | None
     pci_pools: tuple[PciPool, ...] | None
     supported_instances: tuple[tuple[str, str, str], ...]
     uptime_s: float | None

@@ -66,6 +66,7 @@ def resource_view(
         disk_available_least_gib=least.gib,
         cpu=capabilities.host_cpu if capabilities else None,
         cells=numa_cells(host, settings) if obstacle is None else None,
+        pci_devices=len(host.devices.pci) if host.devices else None,
         pci_pools=_pci_pools(host, settings, tree),
         supported_instances=supported_instances(capabilities.guests if capabilities else ()),
         uptime_s=host.uptime_s,
@@ -134,6 +135,8 @@ def _unknown(snapshot: Snapshot, settings: Settings, obstacle: str | None, least
         reasons.append(f"pci_stats: {host.devices_unknown_because or 'not listed'}")
     if obstacle is not None:
         reasons.append(f"vcpus, numa_topology: {obstacle}")
+    if host is not None and host.memory_used_mib is None and not settings.file_backed_memory_mib:
+        reasons.append("memory_mb_used: /proc/meminfo cannot be read, or has more free than libvirt says there is")
     if disk_bytes(snapshot, settings) is None:
         reasons.append("local_gb, local_gb_used: not measured")
     if least.size_bytes is None:

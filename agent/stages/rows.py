@@ -7,13 +7,9 @@ from collections import defaultdict
 from agent.model.books import DesiredProvider, DesiredTree, ReserveTerms
 from agent.model.claim import Cause, Claim
 from agent.model.compared import Row, Subject
-from agent.model.host import DomainState, HostFacts
 from agent.model.nova import NovaState
 from agent.model.placement import ROOT, Inventory, PlacementView, Provider, ProviderKey
-from agent.model.report import EvacuationNote, HostSummary, InventoryRow, LedgerRow, TraitRow, Verdict
-from agent.model.settings import Settings
-from agent.model.snapshot import Snapshot
-from agent.model.units import bytes_to_gib_ceil, bytes_to_gib_floor
+from agent.model.report import EvacuationNote, InventoryRow, LedgerRow, TraitRow, Verdict
 
 
 def reserve_rows(wanted: DesiredTree | None, subject: Subject) -> tuple[LedgerRow, ...]:
@@ -184,68 +180,3 @@ def evacuation_notes(state: NovaState | None) -> tuple[EvacuationNote, ...]:
             )
         )
     return tuple(notes)
-
-
-def summary(
-    snapshot: Snapshot, settings: Settings, node: str | None, rows: tuple[Row, ...], wanted: DesiredTree | None
-) -> HostSummary | None:
-    """The numbers of the reference's three lines (reconcile 8); None while libvirt cannot be read."""
-    host = snapshot.host.value
-    if host is None or node is None:
-        return None
-    # The dedicated ones are not in nova's count of usable CPUs, those promised to guests are; without any, both are 0.
-    total_vcpus = _total(wanted, "VCPU")
-    used_vcpus = settings.reserved_host_cpus + _promised(rows, "VCPU") + _promised(rows, "PCPU")
-    disk = _disk(snapshot, settings)
-    return HostSummary(
-        node=node,
-        free_ram_mib=None if host.memory_used_mib is None else host.memory_mib - host.memory_used_mib,
-        free_disk_gib=bytes_to_gib_floor(disk[1]) if disk else None,
-        free_vcpus=total_vcpus - _running_vcpus(host) if total_vcpus else None,
-        total_vcpus=total_vcpus,
-        used_vcpus=used_vcpus if total_vcpus else 0,
-        phys_ram_mib=settings.file_backed_memory_mib or host.memory_mib,
-        used_ram_mib=settings.reserved_host_memory_mib + _promised(rows, "MEMORY_MB"),
-        phys_disk_gib=bytes_to_gib_floor(disk[0]) if disk else None,
-        used_disk_gib=max(_promised_disk(rows, settings), _disk_used(disk, settings)),
-    )
-
-
-def _promised(rows: tuple[Row, ...], resource_class: str) -> int:
-    return sum(row.promised or 0 for row in rows if row.resource_class == resource_class)
-
-
-def _promised_disk(rows: tuple[Row, ...], settings: Settings) -> int:
-    # The row truncates the reserve, Placement rounds it up (reconcile 4.1).
-    return _promised(rows, "DISK_GB") + settings.reserved_host_disk_mib // 1024
-
-
-def _total(wanted: DesiredTree | None, resource_class: str) -> int:
-    inventory = wanted.root.inventory(resource_class) if wanted else None
-    return inventory.total if inventory else 0
-
-
-def _running_vcpus(host: HostFacts) -> int:
-    off = {DomainState.SHUTOFF, DomainState.CRASHED, DomainState.NO_STATE}
-    return sum(domain.vcpus for domain in host.domains if domain.state not in off)
-
-
-def _disk(snapshot: Snapshot, settings: Settings) -> tuple[int, int] | None:
-    """(size, free) in bytes of what DISK_GB counts; nova's line counts what a file system keeps for root as free."""
-    if settings.disk_group:
-        group = snapshot.group(settings.disk_group)
-        return (group.size_bytes, group.free_bytes) if group else None
-    if settings.images_type == "rbd":
-        pools = (pool for pool in snapshot.ceph_pools if pool.name == settings.images_rbd_pool)
-        return next(((pool.cluster_bytes, pool.available_bytes) for pool in pools), None)
-    return next(
-        ((fs.size_bytes, fs.free_bytes) for fs in snapshot.filesystems if fs.path == settings.instances_path), None
-    )
-
-
-def _disk_used(disk: tuple[int, int] | None, settings: Settings) -> int:
-    # Never below what the storage itself says is used (scenario 91); of a file
-    # system other things than guests take, so there the flavors speak alone.
-    if disk is None or settings.disk_group is None:
-        return 0
-    return bytes_to_gib_ceil(disk[0] - disk[1])

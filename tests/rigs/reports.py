@@ -89,6 +89,7 @@ VIEW = ResourceView(
             is_tunneled=True,
         ),
     ),
+    pci_devices=5,
     pci_pools=(
         PciPool(
             address="0000:81:00.0",
