@@ -53,3 +53,22 @@ def test_names_are_refused(wrapper):
     total, _ = counting(wrapper)
     with pytest.raises(TypeError, match="total takes its arguments by position"):
         total(number=1)
+
+
+def test_another_question_in_the_middle_of_one_changes_no_answer():
+    """As another thread would ask it: while the kept question is compared with the new one."""
+
+    @for_equal_arguments
+    def length(word: object) -> int:
+        return len(str(word))
+
+    class Interrupting(str):
+        __slots__ = ()
+        __hash__ = str.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            if isinstance(other, Interrupting):
+                length("a longer one")
+            return str.__eq__(self, other)
+
+    assert [length(Interrupting("one")), length(Interrupting("one"))] == [3, 3]

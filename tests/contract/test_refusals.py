@@ -1,0 +1,165 @@
+"""Writes that a real Placement refuses for good, in whole audits: the rest goes out, and the refusal is a finding.
+
+The host's hardware (AMD SEV) is facts written by hand; everything else is real.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from agent.audit import run_audit
+from agent.cmd.wiring import wire
+from agent.config.build import settings_from
+from agent.config.load import load
+from agent.model.audit import AuditMemory, AuditRequest
+from agent.model.finding import SeenFinding, Severity
+from agent.model.host import HostFacts
+from agent.model.report import AuditReport, Outcome
+from agent.model.settings import Settings
+from agent.parts import Parts
+from agent.sources.base import Deadline
+from tests.rigs.host import AgentHost, host_on
+from tests.rigs.nested import SEV, encrypting, machine, x86
+from tests.rigs.placement import Rest, running
+
+SEV_CHILD, ES_CHILD = "amd_sev", "amd_sev_es"
+
+
+@dataclass(frozen=True)
+class FixedHost:
+    """A host that stays as it is."""
+
+    facts: HostFacts
+    name: str = "libvirt"
+
+    def read(self, deadline: Deadline) -> HostFacts:
+        assert deadline.left_s() > 0
+        return self.facts
+
+    def forget(self) -> None:
+        """It holds nothing."""
+
+
+@dataclass
+class Auditor:
+    """Audits of one host, each with what the last one left."""
+
+    host: AgentHost
+    placement: Rest
+    parts: Parts
+    settings: Settings
+    memory: AuditMemory = field(default_factory=AuditMemory)
+
+    def audit(self) -> AuditReport:
+        result = run_audit(
+            AuditRequest(reasons=("test",)), self.settings, self.parts, self.memory, cancelled=lambda: False
+        )
+        self.memory = result.memory
+        return result.report
+
+    def child(self, name: str) -> str:
+        return f"{self.host.name}_{name}"
+
+    @property
+    def tree(self) -> dict[str, str]:
+        path = f"/resource_providers?in_tree={self.host.provider_uuid}"
+        return {p["name"]: p["uuid"] for p in self.placement.done("GET", path)["resource_providers"]}
+
+
+@contextlib.contextmanager
+def auditing(folder: Path, placement: Rest) -> Iterator[Auditor]:
+    (folder / "node.xml").write_text("<node/>")
+    host = host_on(folder, placement.server.url)
+    host.configure()
+    host.make_cell().dispose()
+    loaded = load([str(host.config_file)])
+    facts = dataclasses.replace(encrypting(x86(machine(sev=SEV)), sev="Y", sev_es="Y"), hostname=host.name)
+    with wire(loaded) as wired:
+        parts = dataclasses.replace(wired.parts, host=FixedHost(facts))
+        yield Auditor(host, placement, parts, settings_from(loaded))
+
+
+@pytest.fixture
+def auditor(tmp_path: Path, placement: Rest) -> Iterator[Auditor]:
+    with auditing(tmp_path, placement) as made:
+        yield made
+
+
+def told(report: AuditReport) -> list[SeenFinding]:
+    return [seen for seen in report.findings if seen.finding.code == "write-refused"]
+
+
+def test_a_strangers_provider_of_a_childs_name_is_told_until_it_is_gone(placement, auditor):
+    stranger = placement.make_provider(auditor.child(SEV_CHILD))
+    first = auditor.audit()
+    assert (first.outcome, first.published) == (Outcome.PARTIAL, False)
+    (seen,) = told(first)
+    assert not seen.confirmed
+    assert seen.finding.subject == f"the new provider {auditor.child(SEV_CHILD)}"
+    assert "req-" in seen.finding.remedy
+    # Everything else went out.
+    assert set(auditor.tree) == {auditor.host.name, auditor.child(ES_CHILD)}
+    assert placement.inventories(auditor.tree[auditor.child(ES_CHILD)]).keys() == {"MEM_ENCRYPTION_CONTEXT"}
+    assert "CUSTOM_OWNER_STOCKTAKE" in placement.traits(auditor.host.provider_uuid)
+
+    second = auditor.audit()
+    assert second.error == first.error  # the log tells it once
+    (again,) = told(second)
+    assert again.confirmed
+    assert again.finding.remedy != seen.finding.remedy  # another request id, and equal evidence all the same
+    assert second.writes_done == 0
+
+    placement.delete_provider(stranger)
+    third = auditor.audit()
+    assert told(third) == []
+    assert third.published
+    assert set(auditor.tree) == {auditor.host.name, auditor.child(SEV_CHILD), auditor.child(ES_CHILD)}
+    assert told(auditor.audit()) == []
+
+
+def test_a_refused_child_hides_no_rival(placement, auditor):
+    """What we wrote to the root was acknowledged, whatever became of the rest of the plan."""
+    placement.make_provider(auditor.child(SEV_CHILD))
+    auditor.audit()
+    root = auditor.host.provider_uuid
+    for total in (90, 91):
+        placement.set_inventories(root, {"VCPU": {"total": total}})
+        report = auditor.audit()
+    assert report.outcome is Outcome.REFUSED
+    assert "rival-writer" in [seen.finding.code for seen in report.findings]
+
+
+def test_traits_that_an_older_placement_lacks_cost_nothing_after_the_first_audit(tmp_path):
+    with running(tmp_path / "old") as old, auditing(tmp_path, old) as auditor:
+        lacking = {"COMPUTE_IMAGE_TYPE_QCOW2", "HW_CPU_X86_AMD_SEV_ES"}
+        with contextlib.closing(sqlite3.connect(tmp_path / "old" / "placement.sqlite")) as database:
+            database.executemany("DELETE FROM traits WHERE name = ?", [(name,) for name in lacking])
+            database.commit()
+        assert old.request("GET", "/traits/HW_CPU_X86_AMD_SEV_ES").status_code == 404
+
+        first = auditor.audit()
+        assert (first.error, first.published) == (None, True)
+        (seen,) = told(first)
+        assert seen.finding.severity is Severity.WARNING
+        assert all(name in seen.finding.actual for name in lacking)
+        root = auditor.host.provider_uuid
+        assert {"CUSTOM_OWNER_STOCKTAKE", "COMPUTE_NODE", "COMPUTE_IMAGE_TYPE_RAW"} <= old.traits(root)
+        assert set(auditor.tree) == {auditor.host.name, auditor.child(SEV_CHILD), auditor.child(ES_CHILD)}
+
+        second = auditor.audit()  # reads what the first one wrote
+        with old.watched() as sent:
+            assert auditor.audit().requests == 1
+        assert sent == [f"GET /resource_providers?in_tree={root} 200"]
+        (again,) = told(second)
+        assert (again.confirmed, second.plan.writes) == (True, ())
+        assert {held.why for held in second.plan.held_back} == {"this Placement does not know them"}
+
+        old_memory, auditor.memory = auditor.memory, AuditMemory()  # a restart: asked anew
+        assert (told(auditor.audit())[0].finding.actual, old_memory.unknown_traits) == (again.finding.actual, lacking)
