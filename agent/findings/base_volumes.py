@@ -14,15 +14,20 @@ from agent.resources.volumes import OwnedVolume, OwnerKind
 
 _CAUSES = {OwnerKind.FOREIGN: Cause.FOREIGN_VOLUME, OwnerKind.ORPHANED: Cause.VOLUME_ORPHANED}
 
+_BY_POLICY = "; [lvm] foreign_volumes = reserve"
+_UNTIL_THEN = "; until then its size is reserved"
+
 
 def volume_findings(world: World, rule: Rule, kind: OwnerKind, *, expected: str) -> Iterable[Finding]:
-    """Findings of every audited group; only those of the group that DISK_GB counts change DISK_GB."""
-    if world.settings.foreign_volumes is UnmanagedPolicy.IGNORE:
+    """Findings of every audited group; only in the group that DISK_GB counts are they reserved, if the policy is so."""
+    policy = world.settings.foreign_volumes
+    if policy is UnmanagedPolicy.IGNORE:
         return
     for owned in world.owned:
         if owned.kind is not kind or not owned.bytes_taken:
             continue
         counted = owned.volume.group == world.settings.disk_group
+        reserved = counted and policy is UnmanagedPolicy.RESERVE
         yield rule.finding(
             world,
             consumer_uuid=owned.owner_uuid,
@@ -30,10 +35,10 @@ def volume_findings(world: World, rule: Rule, kind: OwnerKind, *, expected: str)
             subject=owned.volume.path,
             expected=expected,
             actual=f"volume {owned.volume.path} takes {owned.bytes_taken} bytes "
-            f"({'counted' if counted else 'not counted'} in DISK_GB; "
-            f"[lvm] foreign_volumes = {world.settings.foreign_volumes.value})",
+            f"({'counted' if counted else 'not counted'} in DISK_GB{_BY_POLICY if reserved else ''})",
             evidence=(_claim(owned, _CAUSES[kind]),),
             facts=(("volume", owned.volume.path), ("size_bytes", owned.bytes_taken), ("counted_in_disk_gb", counted)),
+            remedy=rule.remedy + _UNTIL_THEN if reserved else None,
         )
 
 

@@ -19,6 +19,6 @@ def _find(world: World) -> Iterable[Finding]:
 RULE = Rule(
     code="volume-foreign",
     severity=Severity.WARNING,
-    remedy="ask whose it is; lvremove it if nobody's, or move it to another group; until then its size is reserved",
+    remedy="ask whose it is; lvremove it if nobody's, or move it to another group",
     find=_find,
 )

@@ -47,7 +47,9 @@ def test_it_names_the_volume_and_its_exact_size(world):
     assert [claim.size_bytes for claim in found.evidence] == [2684354560]
     assert found.severity is Severity.WARNING
     assert not found.rests_on_recorded
-    assert "lvremove" in found.remedy
+    assert found.remedy == (
+        "ask whose it is; lvremove it if nobody's, or move it to another group; until then its size is reserved"
+    )
 
 
 @pytest.mark.parametrize(
@@ -57,8 +59,16 @@ def test_it_names_the_volume_and_its_exact_size(world):
 )
 def test_the_policy_decides_who_hears_of_it(policy, told, reserved):
     chosen = lvm_settings(foreign_volumes=policy)
-    assert len(findings(WORLD, CODE, chosen)) == told
+    found = findings(WORLD, CODE, chosen)
+    assert len(found) == told
+    assert [one.remedy.endswith("until then its size is reserved") for one in found] == [reserved > 0] * told
     assert reserves(decided(WORLD, chosen))["DISK_GB"] == reserved
+
+
+def test_where_it_is_only_reported_no_reserve_is_promised():
+    (found,) = findings(WORLD, CODE, lvm_settings(foreign_volumes=UnmanagedPolicy.REPORT))
+    assert found.actual == "volume vg0/by-hand takes 2684354560 bytes (counted in DISK_GB)"
+    assert "reserve" not in found.remedy
 
 
 @pytest.mark.parametrize(
@@ -74,7 +84,8 @@ def test_in_another_group_it_is_only_reported(chosen):
     (found,) = findings(world, CODE, chosen)
     assert found.resource_class is None
     assert dict(found.facts)["counted_in_disk_gb"] is False
-    assert "not counted in DISK_GB" in found.actual
+    assert found.actual == "volume vg1/x takes 1073741824 bytes (not counted in DISK_GB)"
+    assert "reserve" not in found.remedy
     assert reserves(decided(world, chosen))["DISK_GB"] == 0
 
 
