@@ -150,6 +150,20 @@ def test_an_event_makes_its_device_be_read_again(node):
     assert after["pci_0000_81_00_4"] == "101f"
 
 
+def test_what_events_named_is_read_once_the_devices_can_be_listed_again(node):
+    listing, counting = settled(node(TEXTS.values()))
+    working, dead = counting.connection, libvirt.open("test:///default")
+    dead.close()
+    for name in TEXTS:
+        listing.changed(name)
+    counting.connection = dead
+    with pytest.raises(libvirt.libvirtError):
+        listing.read(counting)
+    counting.connection = working
+    listing.read(counting)
+    assert sorted(counting.read) == sorted(TEXTS)
+
+
 def test_forgotten_is_read_whole(node):
     listing, counting = settled(node(TEXTS.values()))
     listing.forget()

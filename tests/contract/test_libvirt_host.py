@@ -177,10 +177,9 @@ class TestPrivateLibvirtd:
             source = host_at(daemon.uri)
             read(source)
             daemon.freeze()
-            with pytest.raises(SourceUnavailable, match=r"no answer within 0.2 s"):
-                read(source, 0.2)
-            with pytest.raises(SourceUnavailable, match=r"has not returned for"):
-                read(source, 0.2)
+            for _ in range(2):
+                with pytest.raises(SourceUnavailable, match=r"no answer within 0.2 s"):
+                    read(source, 0.2)
             daemon.thaw()
             assert [domain.name for domain in until(lambda: answer(source), LONG_S, "an answer").domains] == ["test"]
 

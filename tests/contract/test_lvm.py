@@ -1,8 +1,11 @@
 """The LVM source against real lvm2: groups on loop devices, a lying lvm2, a hung one, a crashed one."""
 
 import contextlib
+import json
+import os
 import pathlib
 import re
+import signal
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,6 +16,7 @@ from agent.demo.recorded_group import DescribedGroup, RecordedGroup, recorded_re
 from agent.demo.volume_group import NoVolumeGroup, VolumeGroupRig, open_group
 from agent.errors import SourceInconsistent, SourceUnavailable
 from agent.model.storage import StorageFacts
+from agent.sources import lvm as lvm_source
 from agent.sources import lvm_json
 from agent.sources.base import Deadline
 from agent.sources.lvm import Completed, Lvm, Runner, SubprocessRunner
@@ -203,6 +207,43 @@ def ended(pid: int) -> bool:
         return re.search(r"^State:\tZ", pathlib.Path(f"/proc/{pid}/status").read_text(), re.MULTILINE) is not None
     except (FileNotFoundError, ProcessLookupError):
         return True
+
+
+def test_what_sigkill_does_not_end_is_not_run_again_beside_it(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A rig: nothing here hangs in the kernel on demand. A kill that does nothing is what such a process makes of it.
+    runner, killpg = in_path(tmp_path / "bin"), os.killpg
+    monkeypatch.setattr(lvm_source, "_REAP_S", 0.05)
+    monkeypatch.setattr(os, "killpg", lambda *_: None)
+    rigs.script(tmp_path / "bin", "vgs", f"echo $$ >> {tmp_path}/runs\nexec sleep 60")
+    said = set()
+    for _ in range(3):
+        with pytest.raises(SourceUnavailable) as raised:
+            read(runner, "vg0", deadline_s=0.5)
+        said.add(str(raised.value))
+    (hung,) = map(int, (tmp_path / "runs").read_text().split())
+    assert said == {
+        "lvm: vgs did not answer within 0.5 s and was killed; its last words: none, and SIGKILL did not end it"
+    }
+    # What else is asked is run: each command hangs by itself.
+    assert runner.run(("sh", "-c", "echo fine"), 5.0).stdout == "fine\n"
+    killpg(hung, signal.SIGKILL)
+    monkeypatch.setattr(os, "killpg", killpg)
+    rigs.script(tmp_path / "bin", "vgs", "echo works again >&2; exit 5")
+    until(lambda: ended(hung), 5.0, "the hung vgs has ended")
+    with pytest.raises(SourceUnavailable, match=r"works again"):
+        read(runner, "vg0")
+
+
+def test_what_is_said_of_the_second_command_does_not_hang_on_what_the_first_one_took(tmp_path: pathlib.Path) -> None:
+    """What is left for lvs is another figure in each audit, and another text is another finding."""
+    row = {"vg_name": "vg0", "vg_uuid": "u", "vg_size": "8192", "vg_free": "0", "vg_extent_size": "4096"}
+    report = json.dumps({"report": [{"vg": [{**row, "vg_missing_pv_count": "0"}]}]})
+    rigs.script(tmp_path / "bin", "vgs", f"sleep 0.3; echo '{report}'")
+    rigs.script(tmp_path / "bin", "lvs", "exec sleep 60")
+    with pytest.raises(SourceUnavailable, match=r"^lvm: lvs did not answer within 0\.8 s and was killed"):
+        read(in_path(tmp_path / "bin"), "vg0", deadline_s=0.8)
 
 
 def test_the_audits_deadline_bounds_the_read_too(tmp_path: pathlib.Path) -> None:

@@ -8,8 +8,9 @@ import pytest
 
 from agent.model.finding import Severity
 from agent.model.host import OddDomain
-from agent.model.snapshot import FILESYSTEM, LIBVIRT, LVM, PLACEMENT, STATE
-from tests.rigs.facts import ROOT_UUID, findings, host, settled_world, snapshot, state, uuid
+from agent.model.snapshot import FILESYSTEM, IMAGES, LIBVIRT, LVM, PLACEMENT, STATE
+from agent.model.storage import StorageFacts
+from tests.rigs.facts import INSTANCES, ROOT_UUID, findings, good, host, settings, settled_world, snapshot, state, uuid
 
 CODE = "source-unavailable"
 CONSEQUENCE = {
@@ -48,6 +49,27 @@ def test_a_domain_that_is_not_understood():
 def test_a_row_that_does_not_parse():
     (found,) = findings(snapshot(nova=state(unreadable=("instance 7: flavor is NULL",))), CODE)
     assert found.actual == ("instance 7: flavor is NULL; this consumer is unknown: nothing is concluded about it")
+
+
+def _with_images(**facts):
+    world = snapshot(**settled_world())
+    return dataclasses.replace(world, storage=(*world.storage, good(IMAGES, StorageFacts(**facts))))
+
+
+@pytest.mark.parametrize("reserves", [True, False])
+def test_a_part_that_a_source_could_not_read_is_told(reserves):
+    stale = _with_images(unread=((f"{INSTANCES}/_base", "ESTALE: Stale file handle"),))
+    (found,) = findings(stale, CODE, settings(reserve_image_cache=reserves))
+    assert found.actual == (
+        f"images: {INSTANCES}/_base: ESTALE: Stale file handle; "
+        "the image cache's reserve is not lowered; what lies there is not told"
+    )
+
+
+def test_a_cache_to_reserve_for_that_is_nowhere_is_told_and_no_other():
+    (found,) = findings(_with_images(), CODE, settings(reserve_image_cache=True))
+    assert found.actual.startswith(f"images: {INSTANCES}: there is no such folder; ")
+    assert findings(_with_images(), CODE, settings()) == ()
 
 
 def test_it_is_silent_where_all_was_read():

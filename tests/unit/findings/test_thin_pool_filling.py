@@ -6,6 +6,7 @@ import pytest
 
 from agent.model.finding import Severity
 from agent.model.units import GIB
+from agent.stages.confirm import evidence_digest
 from tests.rigs.facts import findings, lvm_settings
 from tests.rigs.thin_pools import pool_world
 
@@ -13,21 +14,22 @@ CODE = "thin-pool-filling"
 
 
 @pytest.mark.parametrize(
-    ("percent", "severity", "told"),
-    [
-        (80.0, Severity.WARNING, 80),
-        (84.99, Severity.WARNING, 80),
-        (94.99, Severity.WARNING, 90),
-        (95.0, Severity.ERROR, 95),
-        (100.0, Severity.ERROR, 100),
-    ],
+    ("percent", "severity"),
+    [(80.0, Severity.WARNING), (94.99, Severity.WARNING), (95.0, Severity.ERROR), (100.0, Severity.ERROR)],
 )
-def test_a_filling_pool_is_told_in_steps(percent: float, severity: Severity, told: int) -> None:
+def test_a_filling_pool_is_told_and_a_full_one_louder(percent: float, severity: Severity) -> None:
     for part, size_bytes in (("data", 50 * GIB), ("metadata", GIB)):
         (found,) = findings(pool_world(10, **{part: percent}), CODE, lvm_settings())
         assert (found.subject, found.severity) == (f"vg0/tpool {part}", severity)
-        assert found.actual == f"at least {told} % of its {size_bytes} bytes are used"
+        assert found.actual.startswith(f"at least 80 % of its {size_bytes} bytes are used")
         assert found.resource_class == "DISK_GB"
+
+
+def test_how_full_it_is_changes_nothing_that_is_said() -> None:
+    """Around a step, 85 % or the error's 95 %, it would be news in each audit, and never be confirmed."""
+    worlds = [pool_world(10, data=percent) for percent in (80.0, 84.99, 85.01, 94.99, 95.01, 100.0)]
+    found = [findings(world, CODE, lvm_settings())[0] for world in worlds]
+    assert len({(one.id, one.actual, evidence_digest(one)) for one in found}) == 1
 
 
 def test_data_and_metadata_are_two_findings() -> None:

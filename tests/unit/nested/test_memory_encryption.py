@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from agent.model.capabilities import HostCpu, MissingPart
+from agent.model.host import Unread
 from agent.model.placement import Inventory
 from agent.model.plan import PutTraits
 from agent.model.snapshot import LIBVIRT
@@ -104,7 +105,18 @@ def test_a_kind_that_is_not_supported_loses_its_provider(libvirt, expected):
 
 
 MISSING = MissingPart(part="domain capabilities of x86_64 q35", why="libvirt: internal error")
+NO_ANSWER = Unread("EMFILE: Too many open files")
 UNKNOWN = {
+    "the kernel could not be asked": (
+        encrypting(sev=NO_ANSWER, sev_es="Y"),
+        (),
+        "the kernel's parameters could not be read (kvm_amd/sev: EMFILE: Too many open files)",
+    ),
+    "the kernel could be asked in part": (
+        encrypting(sev="Y", sev_es="Y", sev_snp=NO_ANSWER),
+        (),
+        "the kernel's parameters could not be read (kvm_amd/sev_snp: EMFILE: Too many open files)",
+    ),
     "capabilities are not there yet": (
         host(kernel_parameters=kernel(sev="Y")),
         (),

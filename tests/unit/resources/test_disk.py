@@ -28,6 +28,7 @@ from tests.rigs.facts import (
     instance,
     inventory,
     lvm_settings,
+    reserves,
     root,
     settings,
     snapshot,
@@ -159,6 +160,24 @@ RESERVED = {
 @pytest.mark.parametrize(("world", "chosen", "expected"), RESERVED.values(), ids=RESERVED.keys())
 def test_s96_each_reserve_is_rounded_up_to_whole_gib(world, chosen, expected):
     assert Disk().inventory(world, chosen) == expected
+
+
+UNREAD_CACHE = {
+    "the cache could not be measured": lambda world: with_cache(world, None),
+    "the store could not be listed": lambda world: dataclasses.replace(
+        world, storage=(*world.storage, good(IMAGES, StorageFacts()))
+    ),
+    "the files were not read": lambda world: dataclasses.replace(world, storage=(*world.storage, failed(IMAGES))),
+}
+
+
+@pytest.mark.parametrize("unread", UNREAD_CACHE.values(), ids=UNREAD_CACHE.keys())
+def test_reserved_is_not_lowered_while_the_cache_to_reserve_for_is_unknown(unread):
+    recorded = view(provider=root(inventory("DISK_GB", 200, reserved=40)))
+    world = snapshot(files=filesystem(200), placement=recorded)
+    assert reserves(decided(unread(world), CACHED))["DISK_GB"] == 40
+    assert reserves(decided(unread(world), settings()))["DISK_GB"] == 0
+    assert reserves(decided(with_cache(world, 0), CACHED))["DISK_GB"] == 0
 
 
 def test_rests_on_what_it_counts():

@@ -54,6 +54,10 @@ BROKEN = {
     "no cluster": (report(stats=None), "the cluster: total_bytes is null"),
     "a size that is text": (report(stats={"total_bytes": "9"}), 'the cluster: total_bytes is "9"'),
     "a negative size": (report(stats={"total_bytes": -1}), "the cluster: total_bytes is -1"),
+    "a manager that has not counted yet": (
+        report(stats={"total_bytes": 0}),
+        "the cluster: total_bytes is 0, so its manager has no statistics yet",
+    ),
     "a truth": (report(stats={"total_bytes": True}), "the cluster: total_bytes is true"),
     "a fraction": (report(stats={"total_bytes": 9.5}), "the cluster: total_bytes is 9.5"),
     "a pool without numbers": (report(pools=[{"name": "p"}]), "pool p: max_avail is null"),

@@ -11,12 +11,13 @@ import pytest
 
 from agent.errors import SourceUnavailable
 from agent.model.storage import GuestFile
-from agent.sources import disk_files, image_walk
+from agent.sources import disk_files, image_walk, images
 from agent.sources.base import Deadline
 from agent.sources.image_walk import cache_bytes, walk
 from agent.sources.images import MAX_AGE_S, Images
 from agent.sources.reader_thread import ReaderThread
 from agent.sources.shared_storage import filesystem_type, registered_hosts, shared_because
+from tests.rigs.wait import until
 
 UUID = "0a8bd4b0-2f6c-4d6e-8f3a-3b7a1f1f2a01"
 
@@ -90,7 +91,7 @@ def test_disks_store_and_file_system_come_together(source, place):
 def test_without_the_folder_there_is_no_store_and_the_disks_are_there(tmp_path, reader):
     (tmp_path / "disk").write_bytes(b"x")
     facts = read(Images(str(tmp_path / "none"), str(tmp_path / "none/_base"), reader), raw(tmp_path / "disk"))
-    assert facts.image_stores == ()
+    assert (facts.image_stores, facts.unread) == ((), ())
     assert facts.disk_files[0].virtual_bytes == 1
 
 
@@ -161,9 +162,60 @@ def test_a_hung_file_costs_this_reading_and_is_named(source, place, reader, monk
         source.read(frozenset({raw(hung)}), Deadline.after(0.1))
     assert entered.is_set()
     assert time.monotonic() - began < 5
-    with pytest.raises(SourceUnavailable, match=rf"images: {hung}: the call of .* has not returned"):
+    with pytest.raises(SourceUnavailable, match=rf"images: {hung}: no answer within 0\.1 s"):
         source.read(frozenset(), Deadline.after(5))
     gate.set()
+
+
+def slow_walk(monkeypatch):
+    """A walk that ends when it is told to, and how often it was begun."""
+    gate, begun, real = threading.Event(), [], images.walk
+
+    def walk(*args):
+        begun.append(args)
+        gate.wait(30)
+        return real(*args)
+
+    monkeypatch.setattr(images, "walk", walk)
+    return gate, begun
+
+
+def is_read(source):
+    try:
+        return source.read(frozenset(), Deadline.after(5))
+    except SourceUnavailable:
+        return None
+
+
+def test_a_measure_that_outlasts_the_deadline_is_the_next_reads_answer(source, place, monkeypatch):
+    gate, begun = slow_walk(monkeypatch)
+    with pytest.raises(SourceUnavailable):
+        source.read(frozenset(), Deadline.after(0.05))
+    gate.set()
+    facts = until(lambda: is_read(source), 5, "the slow measure has ended")
+    assert facts.image_stores[0].path == str(place)
+    assert len(begun) == 1
+
+
+def test_a_measure_that_takes_longer_than_it_may_be_old_is_one_too(source, clock, monkeypatch):
+    gate, begun = slow_walk(monkeypatch)
+    gate.set()
+    real = images.measure
+    monkeypatch.setattr(
+        images, "measure", lambda path: (setattr(clock, "now", clock.now + 2 * MAX_AGE_S), real(path))[1]
+    )
+    assert read(source) is read(source)
+    assert len(begun) == 1
+
+
+def test_a_measure_that_was_forgotten_while_it_ran_is_not_kept(source, monkeypatch):
+    gate, begun = slow_walk(monkeypatch)
+    with pytest.raises(SourceUnavailable):
+        source.read(frozenset(), Deadline.after(0.05))
+    source.forget()
+    gate.set()
+    until(lambda: is_read(source), 5, "the slow measure has ended")
+    assert len(begun) == 2
 
 
 # What is no regular file is neither opened nor waited for.
@@ -202,6 +254,32 @@ def test_what_is_no_regular_file_is_a_problem(source, tmp_path, make, problem, f
     make(tmp_path / "odd")
     (file,) = read(source, GuestFile(path=str(tmp_path / "odd"), format=form)).disk_files
     assert (file.virtual_bytes, file.allocated_bytes, file.problem) == (None, None, problem)
+
+
+# /proc/kcore is as large as the address space, /proc/kmsg takes messages away from whoever reads them next.
+KERNEL_FILES = {
+    "/proc/kmsg": "proc",
+    "/proc/self/mem": "proc",
+    "/proc/kcore": "proc",
+    "/sys/kernel/uevent_seqnum": "sysfs",
+}
+
+
+@pytest.mark.parametrize(("path", "kind"), [pair for pair in KERNEL_FILES.items() if os.path.exists(pair[0])])
+def test_a_file_of_the_kernels_own_is_not_opened(source, monkeypatch, path, kind):
+    opened, real = [], os.open
+    monkeypatch.setattr(disk_files.os, "open", lambda name, *args: (opened.append(name), real(name, *args))[1])
+    (file,) = read(source, GuestFile(path=path, format="qcow2")).disk_files
+    assert file.problem == f"not a disk but a file of the kernel's own ({kind})"
+    assert opened == []
+
+
+def test_a_file_that_says_it_is_empty_is_not_opened(source, tmp_path, monkeypatch):
+    """As those of /proc do, on whatever file system a new kernel has them."""
+    (tmp_path / "empty").touch()
+    monkeypatch.setattr(disk_files.os, "open", None)
+    (file,) = read(source, GuestFile(path=str(tmp_path / "empty"), format="qcow2")).disk_files
+    assert file.problem == "not a qcow2 image: its first bytes are another format's"
 
 
 def test_a_link_to_a_disk_is_the_disk(source, place):
@@ -314,6 +392,42 @@ def test_a_cached_image_that_vanishes_while_it_is_measured_is_left_out_alone(pla
     listed = [*os.listdir(place / "_base"), "gone"]
     monkeypatch.setattr(image_walk.os, "listdir", lambda _path: listed)
     assert cache_bytes(str(place), str(place / "_base")) == blocks(place / "_base" / "89abcdef") > 0
+
+
+REFUSALS = [errno.ESTALE, errno.EIO, errno.EACCES, errno.ENOTDIR]
+
+
+def refusing(monkeypatch, call, refused, number):
+    """The call of os fails for that path, as it would on a dead disk or a network file system."""
+    real = getattr(os, call)
+
+    def wrapped(path=".", **kwargs):
+        if str(path) == str(refused):
+            raise OSError(number, os.strerror(number), str(path))
+        return real(path, **kwargs)
+
+    monkeypatch.setattr(image_walk.os, call, wrapped)
+
+
+@pytest.mark.parametrize("number", REFUSALS)
+@pytest.mark.parametrize(("call", "of"), [("listdir", "_base"), ("stat", "_base"), ("stat", "_base/89abcdef")])
+def test_a_cache_that_cannot_be_measured_is_unknown_and_not_empty(source, place, monkeypatch, number, call, of):
+    with monkeypatch.context() as patched:
+        refusing(patched, call, place / of, number)
+        facts = read(source, raw(place / UUID / "disk"))
+    why = f"{errno.errorcode[number]}: {os.strerror(number)}"
+    assert facts.unread == ((str(place / "_base"), why),)
+    assert (facts.image_stores[0].cache_bytes, facts.disk_files[0].virtual_bytes) == (None, 10000)
+    again = read(source, raw(place / UUID / "disk"))
+    assert (again.image_stores[0].cache_bytes, again.unread) == (blocks(place / "_base" / "89abcdef"), ())
+
+
+@pytest.mark.parametrize("number", REFUSALS)
+def test_a_store_that_cannot_be_listed_is_told_and_hides_no_disk(source, place, monkeypatch, number):
+    refusing(monkeypatch, "scandir", place, number)
+    facts = read(source, raw(place / UUID / "disk"))
+    assert facts.unread == ((str(place), f"{errno.errorcode[number]}: {os.strerror(number)}"),)
+    assert (facts.image_stores, facts.disk_files[0].virtual_bytes) == ((), 10000)
 
 
 def test_a_cache_that_is_not_there_or_on_another_device_takes_nothing(place):

@@ -1,11 +1,15 @@
 """Small files of the kernel: what is read, and that what is not there is unknown."""
 
+import errno
 import os
+import resource
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.model.host import Unread
 from agent.sources.kernel_files import load, module_parameters, tdx_capacity, uptime_s
 
 UNKNOWN = (("kvm_amd/sev", None), ("kvm_amd/sev_es", None), ("kvm_amd/sev_snp", None))
@@ -20,6 +24,46 @@ def test_parameters_of_a_module_that_is_loaded(tmp_path):
 
 
 def test_a_module_that_is_not_loaded_has_none(tmp_path):
+    assert module_parameters(tmp_path) == UNKNOWN
+
+
+@pytest.fixture
+def no_descriptor():
+    """A process that cannot open another file. A function that begins and ends it: pytest needs files itself."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    def asked(question):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+        try:
+            return question()
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+    return asked
+
+
+def test_a_process_without_a_descriptor_left_does_not_take_the_module_for_unloaded(tmp_path, no_descriptor):
+    folder = tmp_path / "module" / "kvm_amd" / "parameters"
+    folder.mkdir(parents=True)
+    (folder / "sev").write_text("Y\n")
+    unread = Unread("EMFILE: Too many open files")
+    assert no_descriptor(lambda: dict(module_parameters(tmp_path)))["kvm_amd/sev"] == unread
+    assert dict(module_parameters(tmp_path))["kvm_amd/sev"] == "Y"
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.ENFILE, errno.EPERM, errno.ENOMEM])
+def test_only_what_is_not_there_is_not_there(tmp_path, monkeypatch, number):
+    def read_text(path, **kwargs):
+        raise OSError(number, os.strerror(number), str(path))
+
+    monkeypatch.setattr(Path, "read_text", read_text)
+    unread = Unread(f"{errno.errorcode[number]}: {os.strerror(number)}")
+    assert [text for _, text in module_parameters(tmp_path)] == [unread] * 3
+    assert (tdx_capacity(tmp_path), uptime_s(tmp_path), load(tmp_path)) == (None, None, None)
+
+
+def test_a_file_in_a_folders_place_has_no_parameters(tmp_path):
+    (tmp_path / "module").write_text("")
     assert module_parameters(tmp_path) == UNKNOWN
 
 
