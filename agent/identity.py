@@ -17,6 +17,7 @@ from agent.atomic import write_new_file
 from agent.errors import ConfigError
 from agent.model.audit import Identity
 from agent.model.nova import NovaState
+from agent.regular_file import open_regular
 
 FILE_NAME = "compute_id"
 # A uuid and the white space that an editor leaves; nova/virt/node.py reads as much.
@@ -106,7 +107,7 @@ def _lost(state: NovaState, hostname: str, others: tuple[str, ...]) -> str:
 
 def _read(path: Path) -> str | None:
     try:
-        with path.open(encoding="utf-8") as file:
+        with open_regular(path) as file:
             text = file.read(LONGEST)
     except FileNotFoundError:
         return None

@@ -19,6 +19,7 @@ from agent.errors import ConfigError
 from agent.model.names import NAME_LIMIT, is_custom_name
 from agent.model.placement import Inventory
 from agent.model.provider_config import COMPUTE_NODE, ProviderEntry
+from agent.regular_file import open_regular
 
 SUPPORTED_MAJOR = 1
 KNOWN_MINOR = 0
@@ -152,7 +153,7 @@ def _document(path: str) -> _Document:
     import yaml
 
     try:
-        with open(path, encoding="utf-8") as file:
+        with open_regular(path) as file:
             loader = yaml.SafeLoader(file)
             try:
                 node = loader.get_single_node()
@@ -228,6 +229,11 @@ def _entry(document: _Document, index: int) -> ProviderEntry:
     identification = provider["identification"]
     uuid = identification.get("uuid")
     problems: list[str] = []
+    if identification.get("name") == COMPUTE_NODE:
+        where = document.at("providers", index, "identification", "name")
+        problems.append(
+            f"{where}: no provider has the name {COMPUTE_NODE}; for every compute node write uuid: {COMPUTE_NODE}"
+        )
     entry = ProviderEntry(
         origin=document.at("providers", index),
         uuid=uuid if uuid is None or uuid == COMPUTE_NODE else uuid.lower(),

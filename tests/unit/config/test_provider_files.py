@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -159,6 +161,10 @@ REFUSALS = {
         one("traits: {additional: [CUSTOM_A]}").replace("name: gpu", f"name: gpu, uuid: {UUID}"),
         ["site.yaml:3: providers/identification:"],
     ),
+    "the root by a name that none has": (
+        one("traits: {additional: [CUSTOM_A]}").replace("gpu", "$COMPUTE_NODE"),
+        ["site.yaml:3: no provider has the name $COMPUTE_NODE; for every compute node write uuid: $COMPUTE_NODE"],
+    ),
     "a class twice": (
         one("inventories: {additional: [{CUSTOM_A: {total: 3}}, {CUSTOM_A: {total: 4}}]}"),
         ["site.yaml:4: CUSTOM_A stands twice for one provider"],
@@ -177,6 +183,12 @@ def test_what_cannot_be_is_refused_with_file_and_line(tmp_path, text, expected):
     found = refused(tmp_path, text)
     assert len(found) == len(expected)
     assert all(problem.startswith(start) for problem, start in zip(found, expected, strict=True)), found
+
+
+def test_a_pipe_in_the_folder_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "site.yaml")
+    with pytest.raises(ConfigError, match=r"site\.yaml: cannot be read: no regular file"):
+        read_provider_files(str(tmp_path))
 
 
 def test_all_problems_of_all_files_are_told_at_once(tmp_path):

@@ -1,0 +1,26 @@
+"""Open a file that others may have put there, without waiting for whoever would write into a pipe of that name."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import TextIO
+
+
+def open_regular(path: str | os.PathLike[str]) -> TextIO:
+    """The file for reading as UTF-8 text. Raises OSError, also where it is no regular file (a FIFO blocks an open)."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        _check(os.fstat(descriptor).st_mode)
+        return open(descriptor, encoding="utf-8")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _check(mode: int) -> None:
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "no regular file")
