@@ -1,0 +1,92 @@
+"""What a reload makes the worker forget: an operator reloads to say that the world outside has changed."""
+
+from __future__ import annotations
+
+import queue
+from types import SimpleNamespace
+
+import pytest
+
+from agent.audit_queue import AuditQueue, Pacing
+from agent.model.audit import AuditMemory, AuditResult, Publish, WrittenProvider
+from agent.worker import Configured, Current, Worker
+from tests.rigs.facts import settings
+from tests.rigs.reports import REPORT
+
+LEFT = AuditMemory(
+    node_name="cmp1",
+    written=WrittenProvider(provider_uuid="u", inventories=(), strikes=2),
+    unknown_traits=frozenset({"HW_NEW"}),
+)
+
+
+class Forgetful:
+    """Something that caches."""
+
+    def __init__(self):
+        self.times = 0
+
+    def forget(self):
+        self.times += 1
+
+
+class Silent:
+    """Publishes nothing; ``bugs`` is what it was told of."""
+
+    def __init__(self):
+        self.bugs = []
+
+    def publish(self, report, configured):
+        pass
+
+    def bug(self, where, error):
+        self.bugs.append((where, error))
+
+
+def configured(parts):
+    return Configured(
+        settings=settings(),
+        parts=parts,
+        publish=Publish.BY_ROLE,
+        pacing=Pacing(),
+        interval_s=None,
+        summary_interval_s=600.0,
+    )
+
+
+@pytest.fixture
+def running():
+    """The worker's configuration, a function that makes it audit and gives what that audit began with, its parts."""
+    parts = SimpleNamespace(host=Forgetful(), reader=Forgetful(), images=Forgetful(), clock=SimpleNamespace(now=str))
+    current, waiting, begun, publisher = Current(configured(parts)), AuditQueue(Pacing()), queue.SimpleQueue(), Silent()
+
+    def audit(request, chosen, used, memory, cancelled):
+        begun.put(memory)
+        return AuditResult(report=REPORT, memory=LEFT)
+
+    def audited():
+        waiting.request_now("test")
+        return begun.get(timeout=10)
+
+    worker = Worker(waiting, current, audit, publisher, on_end=lambda code: None)
+    worker.start()
+    yield current, audited, parts
+    worker.stop()
+    waiting.close()
+    assert worker.join(10)
+    assert publisher.bugs == []
+
+
+def test_one_audit_begins_with_what_the_last_one_left(running):
+    _current, audited, parts = running
+    assert [audited(), audited()] == [AuditMemory(), LEFT]
+    assert parts.reader.times == 0
+
+
+def test_after_a_reload_the_rival_and_the_unknown_traits_are_forgotten(running):
+    current, audited, parts = running
+    audited()
+    current.replace(configured(parts))
+    memory = audited()
+    assert (memory.node_name, memory.written, memory.unknown_traits) == ("cmp1", None, frozenset())
+    assert (parts.host.times, parts.reader.times, parts.images.times) == (1, 1, 1)
