@@ -282,6 +282,17 @@ def test_a_file_that_says_it_is_empty_is_not_opened(source, tmp_path, monkeypatc
     assert file.problem == "not a qcow2 image: its first bytes are another format's"
 
 
+def test_a_name_out_of_an_images_header_is_told_without_its_control_characters(source, tmp_path):
+    """docs/interop/qcow2.txt: incompatible feature 2 is an external data file, extension 0x44415441 has its name."""
+    name, head = b"\xff\x1b[31mgone", bytearray(512)
+    for offset, size, number in ((0, 4, 0x514649FB), (4, 4, 3), (24, 8, 1 << 30), (72, 8, 4), (100, 4, 104)):
+        head[offset : offset + size] = number.to_bytes(size, "big")
+    head[104 : 112 + len(name)] = (0x44415441).to_bytes(4, "big") + len(name).to_bytes(4, "big") + name
+    (tmp_path / "image").write_bytes(head)
+    (file,) = read(source, GuestFile(path=str(tmp_path / "image"), format="qcow2")).disk_files
+    assert file.problem == rf"ENOENT: No such file or directory ({tmp_path}/\udcff\x1b[31mgone)"
+
+
 def test_a_link_to_a_disk_is_the_disk(source, place):
     (place / "link").symlink_to(place / UUID / "disk")
     assert read(source, raw(place / "link")).disk_files[0].virtual_bytes == 10000
