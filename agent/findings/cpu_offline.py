@@ -1,4 +1,4 @@
-"""cpu-offline: a configured CPU set names CPUs that are not online (scenarios 77, 79).
+"""cpu-offline: a configured CPU set names CPUs that are not online, or that the host does not have (scenarios 77, 79).
 
 nova-compute's whole audit fails then; here VCPU and PCPU alone stay as they are.
 """
@@ -10,24 +10,36 @@ from collections.abc import Iterable
 from agent.findings.base import Rule, World
 from agent.model.cpuset import render_cpu_list
 from agent.model.finding import Finding, Severity
-from agent.resources.cpus import OfflineCpus, offline_cpus
+from agent.model.host import HostFacts
+from agent.resources.cpus import MissingCpus, missing_cpus, what_is_missing
 
 
 def _find(world: World) -> Iterable[Finding]:
     host = world.snapshot.host.value
-    for missing in offline_cpus(host, world.settings) if host else ():
-        yield _finding(world, missing)
+    if host is not None:
+        for missing in missing_cpus(host, world.settings):
+            yield _finding(world, missing, host)
 
 
-def _finding(world: World, missing: OfflineCpus) -> Finding:
-    listed = render_cpu_list(missing.cpu_ids)
+def _finding(world: World, missing: MissingCpus, host: HostFacts) -> Finding:
+    offline, absent = render_cpu_list(missing.offline), render_cpu_list(missing.absent)
     return RULE.finding(
         world,
         subject=missing.option,
         expected=f"all CPUs of {missing.option} are online",
-        actual=f"CPUs {listed} are not; VCPU and PCPU stay at what Placement holds",
-        facts=(("option", missing.option), ("cpus", listed)),
-        remedy=RULE.remedy.replace("CPUS", listed),
+        actual=f"it names {what_is_missing(missing, host)}; VCPU and PCPU stay at what Placement holds",
+        facts=(("option", missing.option), ("offline", offline), ("absent", absent)),
+        remedy=_remedy(missing, offline, absent),
+    )
+
+
+def _remedy(missing: MissingCpus, offline: str, absent: str) -> str:
+    """No command brings a CPU online that is not there."""
+    if not missing.absent:
+        return RULE.remedy.replace("CPUS", offline)
+    corrected = f"correct {missing.option}: take out CPUs {absent}, and reload the agent (SIGHUP)"
+    return (
+        f"{corrected}; bring CPUs {offline} online (chcpu -e {offline}) or take them out, too" if offline else corrected
     )
 
 

@@ -27,20 +27,21 @@ def dedicated_cpus(settings: Settings) -> frozenset[int]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfflineCpus:
-    """CPUs that an option names and that guests cannot have now, ascending."""
+class MissingCpus:
+    """CPUs that an option names and that guests cannot have now, ascending: what the host has, but offline, or not."""
 
     option: str
-    cpu_ids: tuple[int, ...]
+    offline: tuple[int, ...]
+    absent: tuple[int, ...]
 
 
-def offline_cpus(host: HostFacts, settings: Settings) -> tuple[OfflineCpus, ...]:
-    """CPUs of the configured sets that are not there or not online, by option (scenarios 77, 79).
+def missing_cpus(host: HostFacts, settings: Settings) -> tuple[MissingCpus, ...]:
+    """CPUs of the configured sets that are not online or not there, by option (scenarios 77, 79).
 
     With power management dedicated ones may be offline: nova switches unused ones off (hypervisor-audit 4.1).
     """
     online = frozenset(host.online_cpus)
-    present = frozenset(cpu.id for cpu in host.cpus)
+    present = frozenset(present_cpus(host))
     shared = settings.vcpu_pin_set or settings.cpu_shared_set
     option = "[DEFAULT] vcpu_pin_set" if settings.vcpu_pin_set else "[compute] cpu_shared_set"
     usable = present if settings.cpu_power_management else online
@@ -48,13 +49,33 @@ def offline_cpus(host: HostFacts, settings: Settings) -> tuple[OfflineCpus, ...]
         (option, frozenset(shared or ()) - online),
         ("[compute] cpu_dedicated_set", dedicated_cpus(settings) - usable),
     )
-    return tuple(OfflineCpus(option=name, cpu_ids=tuple(sorted(ids))) for name, ids in missing if ids)
+    return tuple(
+        MissingCpus(option=name, offline=tuple(sorted(ids & present)), absent=tuple(sorted(ids - present)))
+        for name, ids in missing
+        if ids
+    )
+
+
+def present_cpus(host: HostFacts) -> tuple[int, ...]:
+    """CPUs that the host has, online or not, ascending."""
+    return tuple(sorted(cpu.id for cpu in host.cpus))
 
 
 def obstacle(host: HostFacts, settings: Settings) -> str | None:
-    """A CPU set that names CPUs which are not there: then neither class can be told."""
-    found = offline_cpus(host, settings)
-    return f"{found[0].option} names CPUs that are not online: {render_cpu_list(found[0].cpu_ids)}" if found else None
+    """A CPU set that names CPUs which guests cannot have: then neither class can be told."""
+    found = missing_cpus(host, settings)
+    return f"{found[0].option} names {what_is_missing(found[0], host)}" if found else None
+
+
+def what_is_missing(missing: MissingCpus, host: HostFacts) -> str:
+    """Those CPUs and why guests cannot have them, in words: "CPUs that are not online: 2"."""
+    parts = []
+    if missing.offline:
+        parts.append(f"CPUs that are not online: {render_cpu_list(missing.offline)}")
+    if missing.absent:
+        has = render_cpu_list(present_cpus(host))
+        parts.append(f"CPUs that are not there: {render_cpu_list(missing.absent)} (this host has CPUs {has})")
+    return ", and ".join(parts)
 
 
 def is_pinned(domain: Domain, settings: Settings) -> bool:

@@ -28,7 +28,7 @@ class Vcpu:
         return frozenset({LIBVIRT})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
-        """A CPU set that names CPUs which are not online."""
+        """A CPU set that names CPUs which are not online, or not there."""
         host = snapshot.host.value
         return cpus.obstacle(host, settings) if host else None
 

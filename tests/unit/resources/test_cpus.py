@@ -32,23 +32,39 @@ def test_sets(facts, options, shared, dedicated):
     assert cpus.dedicated_cpus(chosen) == dedicated
 
 
+NOT_THERE, HAS = "not there", "(this host has CPUs 0-3)"
 OBSTACLES = {
-    "s77 shared, one offline": (HALF_ONLINE, {"cpu_shared_set": (0, 1, 2)}, "[compute] cpu_shared_set", "2"),
-    "shared, one that does not exist": (FOUR, {"cpu_shared_set": (3, 4, 5)}, "[compute] cpu_shared_set", "4-5"),
-    "pin set": (HALF_ONLINE, {"vcpu_pin_set": (3,)}, "[DEFAULT] vcpu_pin_set", "3"),
-    "s79 dedicated, offline": (HALF_ONLINE, {"cpu_dedicated_set": (2, 3)}, "[compute] cpu_dedicated_set", "2-3"),
+    "s77 shared, one offline": (
+        HALF_ONLINE,
+        {"cpu_shared_set": (0, 1, 2)},
+        "[compute] cpu_shared_set",
+        "not online: 2",
+    ),
+    "shared, one that does not exist": (
+        FOUR,
+        {"cpu_shared_set": (3, 4, 5)},
+        "[compute] cpu_shared_set",
+        f"{NOT_THERE}: 4-5 {HAS}",
+    ),
+    "pin set": (HALF_ONLINE, {"vcpu_pin_set": (3,)}, "[DEFAULT] vcpu_pin_set", "not online: 3"),
+    "s79 dedicated, offline": (
+        HALF_ONLINE,
+        {"cpu_dedicated_set": (2, 3)},
+        "[compute] cpu_dedicated_set",
+        "not online: 2-3",
+    ),
     "power management wakes only what is there": (
         HALF_ONLINE,
         {"cpu_dedicated_set": (3, 4), "cpu_power_management": True},
         "[compute] cpu_dedicated_set",
-        "4",
+        f"{NOT_THERE}: 4 {HAS}",
     ),
 }
 
 
 @pytest.mark.parametrize(("facts", "options", "option", "missing"), OBSTACLES.values(), ids=OBSTACLES.keys())
 def test_an_obstacle_names_the_option_and_the_cpus(facts, options, option, missing):
-    assert cpus.obstacle(facts, settings(**options)) == f"{option} names CPUs that are not online: {missing}"
+    assert cpus.obstacle(facts, settings(**options)) == f"{option} names CPUs that are {missing}"
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,10 @@ FROZEN = {
     "s77 a set that is not there": (
         snapshot(),
         settings(cpu_shared_set=(0, 9)),
-        {name: "[compute] cpu_shared_set names CPUs that are not online: 9" for name in ("VCPU", "PCPU")},
+        {
+            name: "[compute] cpu_shared_set names CPUs that are not there: 9 (this host has CPUs 0-3)"
+            for name in ("VCPU", "PCPU")
+        },
     ),
     "state": (snapshot(lost=[STATE]), settings(), {}),
 }
