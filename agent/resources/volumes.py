@@ -14,22 +14,16 @@ Placement must not. The rest is the pool's: room that it can still give out, and
 from __future__ import annotations
 
 import enum
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from agent.model.host import Domain
 from agent.model.last_answer import for_equal_arguments
+from agent.model.naming import instance_of_volume, is_block_storage_volume
 from agent.model.snapshot import Snapshot
 from agent.model.storage import Volume
 from agent.resources.thin import owed
-
-_UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-# nova: <uuid>_<disk name>, the disk name's own underscores doubled; nova itself matches by the prefix alone.
-_INSTANCE_DISK = re.compile(f"(?P<uuid>{_UUID})_.*")
-# cinder's volume_name_template and its snapshots ("snapshot" at the front of a name is reserved by lvm2, hence "_").
-_BLOCK_STORAGE = re.compile(f"(volume|_snapshot)-{_UUID}")
 
 
 class OwnerKind(enum.Enum):
@@ -170,18 +164,18 @@ def _claim(volume: Volume, instances: frozenset[str] | None, users: Mapping[str,
     Block storage goes before the domain, since no flavor pays for an attached
     volume; the domain before the orphan, since a disk in use is nobody's leftover.
     """
-    disk = _INSTANCE_DISK.fullmatch(volume.name)
-    if disk and instances is None:
+    instance = instance_of_volume(volume.name)
+    if instance and instances is None:
         return _UNKNOWN
-    if disk and disk["uuid"] in (instances or ()):
-        return _Owner(OwnerKind.INSTANCE, disk["uuid"])
-    if _BLOCK_STORAGE.fullmatch(volume.name) or volume.name == f"{volume.group}-pool":
+    if instance and instance in (instances or ()):
+        return _Owner(OwnerKind.INSTANCE, instance)
+    if is_block_storage_volume(volume.name) or volume.name == f"{volume.group}-pool":
         return _BLOCK_STORAGE_OWNER
     if users is None:
         return None
     if user := min((users[path] for path in _device_paths(volume) if path in users), default=None):
         return _Owner(OwnerKind.DOMAIN, user)
-    return _Owner(OwnerKind.ORPHANED, disk["uuid"]) if disk else None
+    return _Owner(OwnerKind.ORPHANED, instance) if instance else None
 
 
 @for_equal_arguments

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from agent.model.naming import instance_folder
 from agent.model.storage import StoredFile
 from agent.sources.disk_files import taken_bytes
 
@@ -24,8 +24,6 @@ from agent.sources.disk_files import taken_bytes
 MAX_DEPTH = 16
 # Half a second of work. A tree of more is no image store; the rest counts as used by others on that file system.
 MAX_ENTRIES = 100_000
-# Also with what nova appends while it resizes or deletes.
-_INSTANCE_FOLDER = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(_[a-z]+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,7 @@ def walk(root: str, cache_path: str, disks: frozenset[str]) -> tuple[StoredFile,
             row = _row(entry.path, folder, cache_path, disks)
             taken[row] = taken.get(row, 0) + taken_bytes(found)
             if stat.S_ISDIR(found.st_mode) and folder.depth < MAX_DEPTH:
-                has_rows = folder.has_rows and not (folder.depth == 0 and _INSTANCE_FOLDER.fullmatch(entry.name))
+                has_rows = folder.has_rows and not (folder.depth == 0 and instance_folder(entry.name))
                 folders.append(_Folder(entry.path, folder.depth + 1, row, has_rows=has_rows))
     return tuple(StoredFile(path=printable(path), allocated_bytes=size) for path, size in sorted(taken.items()))
 

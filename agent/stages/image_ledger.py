@@ -11,20 +11,16 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from agent.model.host import HostFacts
+from agent.model.naming import KEPT_FOR_RESIZE, instance_folder
 from agent.model.nova import NovaState, StateKind
 from agent.model.report import StorageRow
 from agent.model.snapshot import Snapshot
 from agent.model.storage import CephPool, FileSystem, ImageStore, StoredFile
 from agent.resources.guests import expected_here
-
-_UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-# nova renames the folder to _resize until a resize is confirmed or reverted, and to _del to remove it.
-_INSTANCE_FOLDER = re.compile(f"(?P<uuid>{_UUID})(?P<suffix>|_resize|_del)")
 
 
 class StoreOwner(enum.Enum):
@@ -110,10 +106,10 @@ def _top(path: str, store: ImageStore) -> str:
 def _owned_folder(file: StoredFile, store: ImageStore, guests: _Guests, in_use: Mapping[str, str]) -> OwnedFiles | None:
     """A folder named after an instance; its guest's first, then that of whoever has a disk in it."""
     name = file.path.rpartition("/")[2]
-    match = _INSTANCE_FOLDER.fullmatch(name) if file.path == _top(file.path, store) else None
-    if match is None:
+    found = instance_folder(name) if file.path == _top(file.path, store) else None
+    if found is None:
         return None
-    uuid, is_old = match["uuid"], match["suffix"] == "_resize"
+    uuid, is_old = found[0], found[1] == KEPT_FOR_RESIZE
     user = in_use.get(file.path)
     kind = StoreOwner.LEFTOVER if guests.known else StoreOwner.UNKNOWN
     if uuid in guests.instances and (not is_old or uuid in guests.resizing):

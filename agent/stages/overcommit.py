@@ -7,21 +7,18 @@ Sums may be negative: a preallocated raw file takes more than its size. Pure.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from agent.model.host import Disk, Domain, HostFacts, OddDomain
 from agent.model.last_answer import for_equal_arguments
+from agent.model.naming import is_block_storage_file
 from agent.model.settings import Settings
 from agent.model.snapshot import CEPH, FILESYSTEM, IMAGES, LVM, Snapshot
 from agent.model.storage import DiskFile, GuestFile
 from agent.model.units import GIB
 
 _FORMATS = frozenset({"qcow2", "ploop"})
-_UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-# cinder's volume_name_template on NFS and its like; a snapshot's file has its own uuid behind that.
-_BLOCK_STORAGE_FILE = re.compile(f"volume-{_UUID}([.]{_UUID})?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +103,7 @@ def _counts(disk: Disk) -> bool:
     """Local files only: what is on the network is not here, a block device is as large as it is."""
     if disk.kind != "file" or disk.source is None:
         return False
-    return not _BLOCK_STORAGE_FILE.fullmatch(disk.source.rpartition("/")[2])
+    return not is_block_storage_file(disk.source.rpartition("/")[2])
 
 
 def _file(disk: Disk) -> GuestFile:

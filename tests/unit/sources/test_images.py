@@ -340,6 +340,17 @@ def test_every_byte_is_in_one_row(place):
     }
 
 
+def test_a_disk_in_a_folder_that_only_looks_like_an_instance_s_has_a_row(place):
+    folder = place / f"{UUID}_foo"
+    folder.mkdir()
+    (folder / "disk").write_bytes(b"x" * 40000)
+    inside = place / UUID / "disk"
+    found = walked(place, folder / "disk", inside)
+    assert found[str(folder / "disk")] == blocks(folder / "disk")
+    assert found[str(folder)] == blocks(folder)
+    assert str(inside) not in found
+
+
 def test_hard_links_are_counted_once_by_their_first_path(place):
     before = walked(place)
     os.link(place / "_base" / "89abcdef", place / "locks" / "again")

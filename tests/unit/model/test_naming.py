@@ -1,0 +1,54 @@
+"""Names that nova and cinder give what they keep on a host."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.model.naming import instance_folder, instance_of_volume, is_block_storage_file, is_block_storage_volume
+
+U = "0f4cba20-5b4e-4f05-8a4b-6c0d3c9f2f11"
+V = "9d3b6f0e-2a57-4c1d-b1a4-5f5d1f0f8f10"
+
+
+@pytest.mark.parametrize("suffix", ["", "_resize", "_del"])
+def test_an_instance_s_folder_is_its_uuid_and_what_nova_appends(suffix):
+    assert instance_folder(f"{U}{suffix}") == (U, suffix)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [f"{U}_foo", f"{U}_", f"{U}_resize_del", f"x{U}", U.upper(), f"{U}\n", U[:-1], U.replace("-", ""), "", "_base"],
+)
+def test_no_other_folder_is_an_instance_s(name):
+    assert instance_folder(name) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "owner"),
+    [
+        (f"{U}_disk", U),
+        (f"{U}_disk.eph0", U),
+        (f"{U}_disk__of__ours", U),
+        (U, None),
+        (f"volume-{U}", None),
+        (f"x{U}_disk", None),
+    ],
+)
+def test_a_volume_of_an_instance_begins_with_its_uuid(name, owner):
+    assert instance_of_volume(name) == owner
+
+
+@pytest.mark.parametrize(
+    ("name", "volume", "file"),
+    [
+        (f"volume-{U}", True, True),
+        (f"_snapshot-{U}", True, False),
+        (f"snapshot-{U}", False, False),
+        (f"volume-{U}.{V}", False, True),
+        (f"volume-{U}.qcow2", False, False),
+        ("volume-1", False, False),
+        (f"{U}_disk", False, False),
+    ],
+)
+def test_block_storage_is_known_by_its_templates(name, volume, file):
+    assert (is_block_storage_volume(name), is_block_storage_file(name)) == (volume, file)
