@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from agent.model.guest_cpu import models_of
+from agent.model.settings import GuestCpu
 from agent.sources.capabilities_xml import Guest
 
-# nova's defaults (hypervisor-audit 2 and 8.1); any other architecture has none.
+# nova's defaults (hypervisor-audit 2); any other architecture has none.
 _DEFAULT_MACHINES = {
     "armv7l": "virt",
     "aarch64": "virt",
@@ -20,8 +22,6 @@ _DEFAULT_MACHINES = {
     "i686": "pc",
     "x86_64": "pc",
 }
-_DEFAULT_MODELS = {"x86_64": "qemu64", "i686": "qemu32", "ppc64le": "POWER8", "aarch64": "max"}
-_WITH_MODELS = ("kvm", "qemu")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,13 +63,7 @@ def machine_questions(guests: Iterable[Guest], choice: GuestChoice) -> tuple[Mac
 
 def models_to_ask(arch: str, choice: GuestChoice) -> tuple[str, ...]:
     """CPU models whose features make up the guests' CPU: those configured, or the default one for cpu_mode none."""
-    if choice.virt_type not in _WITH_MODELS:
-        return ()
-    if choice.cpu_mode == "custom":
-        return choice.cpu_models or (("max",) if arch == "aarch64" else ())
-    if choice.cpu_mode == "none":
-        return tuple(filter(None, (_DEFAULT_MODELS.get(arch),)))
-    return ()
+    return models_of(GuestCpu(mode=choice.cpu_mode, models=choice.cpu_models), arch, choice.virt_type)
 
 
 def _of_guest(guest: Guest, choice: GuestChoice) -> Iterator[MachineQuestion]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.model.capabilities import Capabilities
+from agent.model.guest_cpu import models_of, takes_a_model
 from agent.model.settings import GuestCpu, Settings
 from agent.model.snapshot import Snapshot
 from agent.traits.base import Wish, capabilities, told
@@ -46,7 +47,6 @@ _NAMES: dict[str, tuple[str, ...]] = {
 
 # "Prescott new instructions": what the kernel, QEMU and libvirt call SSE3.
 _ALSO_CALLED = {"sse3": "pni"}
-_DEFAULT_MODELS = {"i686": "qemu32", "ppc64le": "POWER8", "aarch64": "max"}
 
 
 class CpuFeatureTraits:
@@ -65,27 +65,24 @@ class CpuFeatureTraits:
 
 
 def _guest_features(answer: Capabilities, settings: Settings) -> frozenset[str] | None:
-    cpu = answer.host_cpu
-    mode = settings.guest_cpu.mode
-    if settings.virt_type not in ("kvm", "qemu") and mode in (None, "none"):
+    cpu, wanted = answer.host_cpu, settings.guest_cpu
+    # Without its architecture it is not known which model the emulator takes.
+    if not takes_a_model(settings.virt_type) or not cpu.arch:
         return None
-    if mode == "none":
+    models = models_of(wanted, cpu.arch, settings.virt_type)
+    if wanted.mode == "none":
         # The emulator's own model, and none of the extra flags: there is no <cpu> to carry them.
-        return _of_models((_DEFAULT_MODELS.get(cpu.arch, "qemu64"),), answer)
-    if mode == "custom":
-        return _with_flags(_of_models(_models(settings.guest_cpu, cpu.arch), answer), settings.guest_cpu)
-    return _with_flags(cpu.features, settings.guest_cpu)
-
-
-def _models(wanted: GuestCpu, arch: str) -> tuple[str, ...]:
-    return ("max",) if arch == "aarch64" and not wanted.models else wanted.models
+        return _of_models(models, answer)
+    if wanted.mode == "custom":
+        return _with_flags(_of_models(models, answer), wanted) if models else None
+    return _with_flags(cpu.features, wanted)
 
 
 def _of_models(models: Iterable[str], answer: Capabilities) -> frozenset[str] | None:
     """What any of these models has; None where one of them is not known. libvirt's names differ in case alone."""
     told_features = {model.lower(): features for model, features in answer.model_features}
     found = [told_features.get(model.lower()) for model in models]
-    if not found or None in found:
+    if None in found:
         return None
     return frozenset().union(*(features for features in found if features is not None))
 

@@ -137,7 +137,8 @@ MODES = {
     "none on i686": ("none", "i686", (), (), named("MMX")),
     "none on ppc64le": ("none", "ppc64le", (), (), named()),
     "none on aarch64": ("none", "aarch64", (), (), named("FMA3")),
-    "none on any other": ("none", "riscv64", (), (), named("SVM", "AMD_SVM", "SSE")),
+    # nova asks for qemu64, libvirt's answer is NO_SUPPORT, and that is no flag.
+    "none on any other": ("none", "riscv64", (), (), named()),
     "none takes no extra flags": ("none", "x86_64", (), ("aes", "-sse"), named("SVM", "AMD_SVM", "SSE")),
     "custom, one model": ("custom", "x86_64", ("Westmere",), (), named("AESNI", "SSE42")),
     "custom, all models together": (
@@ -171,6 +172,7 @@ NOTHING_SAID = {
     "not known yet": (None, GuestCpu(), "kvm"),
     "no features": (capable(features=None), GuestCpu(), "kvm"),
     "no features, though flags are asked for": (capable(features=None), GuestCpu(extra_flags=("aes",)), "kvm"),
+    "the host's architecture is not known": (capable(arch="", features=None), GuestCpu(mode="none"), "kvm"),
     "none, its model not known": (capable(features={"avx"}), GuestCpu(mode="none"), "kvm"),
     "custom without a model": (capable(features={"avx"}, model_features=MODELS), GuestCpu(mode="custom"), "kvm"),
     "custom, one model not known": (

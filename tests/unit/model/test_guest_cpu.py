@@ -1,0 +1,40 @@
+"""Which CPU models guests get: hypervisor-audit 8.1, and what nova 34 does for each mode."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.model.guest_cpu import models_of, takes_a_model
+from agent.model.settings import GuestCpu
+
+CHOSEN = ("Westmere", "EPYC")
+CASES = [
+    ("none", (), "x86_64", ("qemu64",)),
+    ("none", (), "i686", ("qemu32",)),
+    ("none", (), "ppc64le", ("POWER8",)),
+    ("none", (), "aarch64", ("max",)),
+    ("none", (), "s390x", ()),
+    ("none", (), "riscv64", ()),
+    ("none", (), "", ()),
+    ("custom", CHOSEN, "x86_64", CHOSEN),
+    ("custom", CHOSEN, "aarch64", CHOSEN),
+    ("custom", (), "aarch64", ("max",)),
+    ("custom", (), "x86_64", ()),
+    ("host-model", (), "x86_64", ()),
+    ("host-passthrough", (), "aarch64", ()),
+    (None, (), "x86_64", ()),
+    (None, (), "aarch64", ()),
+]
+
+
+@pytest.mark.parametrize(("mode", "models", "arch", "expected"), CASES)
+@pytest.mark.parametrize("virt_type", ["kvm", "qemu"])
+def test_models_by_mode_and_architecture(mode, models, arch, expected, virt_type):
+    assert models_of(GuestCpu(mode=mode, models=models), arch, virt_type) == expected
+
+
+@pytest.mark.parametrize("virt_type", ["lxc", "parallels"])
+def test_containers_have_none(virt_type):
+    assert not takes_a_model(virt_type)
+    assert models_of(GuestCpu(mode="none"), "x86_64", virt_type) == ()
+    assert models_of(GuestCpu(mode="custom", models=CHOSEN), "x86_64", virt_type) == ()
