@@ -13,8 +13,8 @@ from agent.audit import run_audit
 from agent.cmd import wiring
 from agent.cmd.ending import say
 from agent.config.book import set_override
-from agent.config.build import require, settings_from
-from agent.config.load import Loaded, load
+from agent.config.build import load_checked, settings_from
+from agent.config.load import Loaded
 from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish
 from agent.model.report import AuditReport, Outcome
 from agent.telemetry.explain import unread
@@ -27,7 +27,7 @@ CHATTY = ("keystoneauth", "urllib3")
 
 def loaded_for(options: argparse.Namespace) -> Loaded:
     """The configuration that the global options name, with logging on stderr. Raises ConfigError."""
-    loaded = load(options.config_file, options.config_dir)
+    loaded = load_checked(options.config_file, options.config_dir)
     if options.debug:
         set_override(loaded.conf, "DEFAULT", "debug", True)  # noqa: FBT003 - an option's value
     setup_command_logging(loaded)
@@ -40,7 +40,6 @@ def loaded_for(options: argparse.Namespace) -> Loaded:
 def audited(options: argparse.Namespace, command: str, publish: Publish = Publish.NEVER) -> AuditReport:
     """The report of one audit. Raises ConfigError."""
     loaded = loaded_for(options)
-    require(loaded)
     wiring.prepare_state_dir(loaded, publish)
     request = AuditRequest(reasons=(f"command: {command}",), publish=publish, depth=Depth.FULL)
     with wiring.wire(loaded) as wired:

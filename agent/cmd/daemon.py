@@ -98,12 +98,10 @@ def run(argv: Sequence[str], inbox: Inbox) -> int:
 def start_up(arguments: argparse.Namespace, publish: Publish) -> tuple[Loaded, Wired]:
     """Configuration, logging, parts. Raises ConfigError."""
     from agent.cmd import wiring
-    from agent.config.build import require
-    from agent.config.load import load
+    from agent.config.build import load_checked
     from agent.telemetry.logs import setup_logging
 
-    loaded = load(arguments.config_file, arguments.config_dir)
-    require(loaded)
+    loaded = load_checked(arguments.config_file, arguments.config_dir)
     setup_logging(loaded)
     wiring.prepare_state_dir(loaded, publish)
     wiring.sweep_left_behind(loaded)
@@ -123,7 +121,7 @@ def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
     _announce(loaded, notices(loaded))
     outside = Outside(
         audit=run_audit,
-        events=(wired.events(),) if options.event_driven else (),
+        events=(wired.late, wired.events()) if options.event_driven else (wired.late,),
         reload=_reloader(loaded, wired, publish),
         save=lambda report: write_report(options.run_dir, report),
         misses=lambda: wired.misses,
@@ -139,18 +137,22 @@ def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
 
 
 def audit_once(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
-    """One audit that reads everything; the exit code says how it ended. Raises ConfigError."""
+    """One audit that reads everything; the exit code says how it ended. Raises ConfigError.
+
+    A dry run leaves the report file to the daemon, whose last report ``stocktake status`` shows.
+    """
     from agent.audit import run_audit
     from agent.cmd.wiring import configured_from
     from agent.config.build import agent_options_from
-    from agent.model.audit import AuditMemory, AuditRequest, Depth
+    from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish
     from agent.publisher import ReportDesk
     from agent.telemetry.reports import write_report
     from agent.worker import crash_report
 
     configured = configured_from(loaded, wired.parts, publish)
     run_dir = agent_options_from(loaded).run_dir
-    desk = ReportDesk(lambda report: write_report(run_dir, report), told=lambda _status: None)
+    kept = publish is not Publish.NEVER
+    desk = ReportDesk(lambda report: write_report(run_dir, report) if kept else None, told=lambda _status: None)
     request = AuditRequest(reasons=("once",), publish=publish, depth=Depth.FULL)
     with wired:
         try:

@@ -17,6 +17,7 @@ from typing import Any
 from oslo_config import cfg
 
 from agent.config.files import ConfigFile, group_name, last_set, names_of
+from agent.config.wanted import wanted
 from agent.errors import ConfigError
 
 MASK = "***"
@@ -57,18 +58,24 @@ class Book:
             value = value_of(self.conf, group, opt.dest)
         except (cfg.Error, ValueError) as error:
             # The cause is cut off: its message holds the value, which may be secret.
-            raise ConfigError(self._problem(group, opt, error.__context__ or error)) from None
+            raise ConfigError(self._problem(group, opt, _reason(opt, error.__context__ or error))) from None
         if isinstance(value, float) and not math.isfinite(value):
-            raise ConfigError(self._problem(group, opt, ValueError("not a finite number")))
+            raise ConfigError(self._problem(group, opt, "not a finite number"))
         return value
 
-    def _problem(self, group: str, opt: cfg.Opt, reason: BaseException) -> str:
+    def _problem(self, group: str, opt: cfg.Opt, reason: str) -> str:
         path, raw = "default", ""
         if hit := last_set(self.files, group, opt):
             path, raw = hit[0].path, hit[1]
         if opt.secret:
             return f"{path}: [{group}] {opt.dest} = {MASK}: not a valid value"
         return f"{path}: [{group}] {opt.dest} = {raw}: {reason}"
+
+
+def _reason(opt: cfg.Opt, error: BaseException) -> str:
+    """In plain words where the value is not of the option's type; a reference that leads nowhere says so itself."""
+    is_reference = isinstance(error, cfg.Error)
+    return (None if is_reference else wanted(opt.type)) or str(error)
 
 
 def open_book(files: Sequence[ConfigFile], options: Iterable[tuple[str, cfg.Opt]]) -> Book:

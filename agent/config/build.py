@@ -7,19 +7,21 @@ its first line. What an option group means stands in ``reading``, one file each.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from agent.config.host_checks import host_notices, host_problems
-from agent.config.load import Loaded
+from agent.config.load import Loaded, survey
 from agent.config.reading import mdev_types as mdevs
 from agent.config.reading.cpu_sets import cpu_sets
 from agent.config.reading.disks import excluded_image_types, images_type, resolved_images_type
 from agent.config.reading.guest_cpu import guest_cpu, machine_types
-from agent.config.reading.memory import file_backed_memory_mib, memory_notices, reserved_huge_pages
+from agent.config.reading.memory import file_backed_memory_mib, huge_page_notices, memory_notices, reserved_huge_pages
 from agent.config.reading.networks import networks
-from agent.config.reading.pci import pci
+from agent.config.reading.pci import pci, pci_notices
 from agent.config.reading.pmem_labels import pmem_labels
 from agent.config.reading.problems import problems_of, refuse
 from agent.config.reading.provider_files import provider_entries, provider_notices
@@ -37,6 +39,9 @@ from agent.config.values import (
 from agent.errors import ConfigError
 from agent.model.settings import Role, Settings, UnmanagedPolicy
 
+# Some fields of Settings by name.
+Fields = dict[str, Any]
+
 DEFAULT_INTERVAL_S = 60.0
 URIS = {"kvm": "qemu:///system", "qemu": "qemu:///system", "lxc": "lxc:///system", "parallels": "parallels:///system"}
 # lvm(8), VALID NAMES; 128 with the end of the string.
@@ -48,53 +53,16 @@ def check_settings(loaded: Loaded) -> None:
     refuse(problems_of(loaded, SETTINGS_READERS))
 
 
-# 50 lines, for 40 fields with one line each.
 def settings_from(loaded: Loaded) -> Settings:
     """What an audit decides by. Raises ConfigError, one problem for each refusal."""
     check_settings(loaded)
-    value, sets = loaded.value, cpu_sets(loaded)
     return Settings(
-        role=Role(value("agent", "role")),
-        takeover=value("agent", "takeover"),
-        host=value("DEFAULT", "host"),
-        cpu_ratio=ratio(loaded, "cpu"),
-        memory_ratio=ratio(loaded, "ram"),
-        disk_ratio=ratio(loaded, "disk"),
-        reserved_host_cpus=value("DEFAULT", "reserved_host_cpus"),
-        reserved_host_memory_mib=value("DEFAULT", "reserved_host_memory_mb"),
-        reserved_host_disk_mib=value("DEFAULT", "reserved_host_disk_mb"),
-        cpu_shared_set=sets.shared,
-        cpu_dedicated_set=sets.dedicated,
-        vcpu_pin_set=sets.pinned,
-        cpu_power_management=value("libvirt", "cpu_power_management"),
-        file_backed_memory_mib=file_backed_memory_mib(loaded),
-        images_type=images_type(loaded),
-        images_volume_group=value("libvirt", "images_volume_group") or None,
-        instances_path=value("DEFAULT", "instances_path"),
-        volume_groups=_groups(loaded),
-        foreign_volumes=UnmanagedPolicy(value("lvm", "foreign_volumes")),
-        unknown_guests=UnmanagedPolicy(value("agent", "unknown_guests")),
-        confirm_audits=value("agent", "confirm_audits"),
-        service_down_time_s=value("DEFAULT", "service_down_time"),
-        full_read_every=value("placement", "full_read_every"),
-        consumer_reads=value("placement", "consumer_reads"),
-        source_deadline_s=value("agent", "source_deadline"),
-        virt_type=value("libvirt", "virt_type"),
-        my_ip=value("DEFAULT", "my_ip") or None,
-        guest_cpu=guest_cpu(loaded),
-        machine_types=machine_types(loaded),
-        tpm=tpm(loaded),
-        force_raw_images=value("DEFAULT", "force_raw_images"),
-        image_types_excluded=excluded_image_types(loaded),
-        reserve_image_cache=value("workarounds", "reserve_disk_resource_for_image_cache"),
-        images_rbd_pool=value("libvirt", "images_rbd_pool"),
-        mdev_types=mdevs.mdev_types(loaded),
-        pmem_labels=pmem_labels(loaded),
-        pci=pci(loaded),
-        reserved_huge_pages=reserved_huge_pages(loaded),
-        networks=networks(loaded),
-        intel_tdx_guests=value("libvirt", "num_intel_tdx_guests"),
-        provider_entries=provider_entries(loaded),
+        **_policies(loaded),
+        **_cpus(loaded),
+        **_memory(loaded),
+        **_disks(loaded),
+        **_guests(loaded),
+        **_devices(loaded),
     )
 
 
@@ -172,40 +140,106 @@ def identity_paths_from(loaded: Loaded) -> IdentityPaths:
     )
 
 
-BUILDERS: tuple[Callable[[Loaded], object], ...] = (
-    check_settings,
-    agent_options_from,
-    libvirt_options_from,
-    lvm_options_from,
-    image_options_from,
-    ceph_options_from,
-    state_options_from,
-    identity_paths_from,
-)
+def load_checked(config_files: Sequence[str] = (), config_dirs: Sequence[str] = ()) -> Loaded:
+    """A configuration that works here. Raises ConfigError with every problem, of the files and of what they ask for."""
+    loaded = survey(config_files, config_dirs)
+    require(loaded)
+    return loaded
 
 
 def check(loaded: Loaded) -> tuple[str, ...]:
-    """Every problem that keeps this configuration from working here, one sentence each; empty when there is none."""
-    problems = (*_auth_problems(loaded), *problems_of(loaded, BUILDERS), *host_problems(loaded))
-    return tuple(dict.fromkeys(problems))
+    """Every problem that keeps this configuration from working here, one sentence each; empty when there is none.
+
+    Who needs a value that cannot be parsed says so, and nothing of what it would say with another value.
+    """
+    return tuple(dict.fromkeys((*loaded.problems, *problems_of(loaded, BUILDERS))))
 
 
 def require(loaded: Loaded) -> None:
     """Raise ConfigError with every problem of ``check``."""
-    if problems := check(loaded):
-        raise ConfigError(*problems)
+    refuse(check(loaded))
 
 
 def notices(loaded: Loaded) -> tuple[str, ...]:
-    """What works but is not meant so, or not for ever; the daemon logs them once at start."""
-    pinned = (loaded.quote("DEFAULT", "vcpu_pin_set"),) if loaded.value("DEFAULT", "vcpu_pin_set") else ()
-    return (
-        *(f"{quoted}: deprecated, use [compute] cpu_shared_set" for quoted in pinned),
-        *memory_notices(loaded),
-        *mdevs.notices(loaded),
-        *provider_notices(loaded),
-        *host_notices(loaded),
-    )
+    """What works but is not meant so, or not for ever; the daemon logs them once at start.
+
+    Nothing of options that cannot be read: those are problems.
+    """
+    told: list[str] = []
+    for read in NOTICES:
+        with contextlib.suppress(ConfigError):
+            told += read(loaded)
+    return tuple(told)
+
+
+def _policies(loaded: Loaded) -> Fields:
+    value = loaded.value
+    return {
+        "role": Role(value("agent", "role")),
+        "takeover": value("agent", "takeover"),
+        "host": value("DEFAULT", "host"),
+        "my_ip": value("DEFAULT", "my_ip") or None,
+        "unknown_guests": UnmanagedPolicy(value("agent", "unknown_guests")),
+        "confirm_audits": value("agent", "confirm_audits"),
+        "service_down_time_s": value("DEFAULT", "service_down_time"),
+        "full_read_every": value("placement", "full_read_every"),
+        "consumer_reads": value("placement", "consumer_reads"),
+        "source_deadline_s": value("agent", "source_deadline"),
+        "provider_entries": provider_entries(loaded),
+    }
+
+
+def _cpus(loaded: Loaded) -> Fields:
+    sets = cpu_sets(loaded)
+    return {
+        "cpu_ratio": ratio(loaded, "cpu"),
+        "reserved_host_cpus": loaded.value("DEFAULT", "reserved_host_cpus"),
+        "cpu_shared_set": sets.shared,
+        "cpu_dedicated_set": sets.dedicated,
+        "vcpu_pin_set": sets.pinned,
+        "cpu_power_management": loaded.value("libvirt", "cpu_power_management"),
+    }
+
+
+def _memory(loaded: Loaded) -> Fields:
+    return {
+        "memory_ratio": ratio(loaded, "ram"),
+        "reserved_host_memory_mib": loaded.value("DEFAULT", "reserved_host_memory_mb"),
+        "file_backed_memory_mib": file_backed_memory_mib(loaded),
+        "reserved_huge_pages": reserved_huge_pages(loaded),
+        "pmem_labels": pmem_labels(loaded),
+    }
+
+
+def _disks(loaded: Loaded) -> Fields:
+    value = loaded.value
+    return {
+        "disk_ratio": ratio(loaded, "disk"),
+        "reserved_host_disk_mib": value("DEFAULT", "reserved_host_disk_mb"),
+        "images_type": images_type(loaded),
+        "images_volume_group": value("libvirt", "images_volume_group") or None,
+        "images_rbd_pool": value("libvirt", "images_rbd_pool"),
+        "instances_path": value("DEFAULT", "instances_path"),
+        "volume_groups": _groups(loaded),
+        "foreign_volumes": UnmanagedPolicy(value("lvm", "foreign_volumes")),
+        "force_raw_images": value("DEFAULT", "force_raw_images"),
+        "image_types_excluded": excluded_image_types(loaded),
+        "reserve_image_cache": value("workarounds", "reserve_disk_resource_for_image_cache"),
+    }
+
+
+def _guests(loaded: Loaded) -> Fields:
+    return {
+        "virt_type": loaded.value("libvirt", "virt_type"),
+        "guest_cpu": guest_cpu(loaded),
+        "machine_types": machine_types(loaded),
+        "tpm": tpm(loaded),
+        "intel_tdx_guests": loaded.value("libvirt", "num_intel_tdx_guests"),
+    }
+
+
+def _devices(loaded: Loaded) -> Fields:
+    return {"mdev_types": mdevs.mdev_types(loaded), "pci": pci(loaded), "networks": networks(loaded)}
 
 
 def _interval_s(seconds: int) -> float | None:
@@ -239,6 +273,10 @@ def _absolute(loaded: Loaded, *options: tuple[str, str]) -> list[str]:
     return [f"{loaded.quote(*option)}: must be an absolute path" for option in relative]
 
 
+def _check_auth(loaded: Loaded) -> None:
+    refuse(_auth_problems(loaded))
+
+
 def _auth_problems(loaded: Loaded) -> Iterable[str]:
     section = loaded.value("placement", "auth_section") or "placement"
     auth_type = loaded.value(section, "auth_type")
@@ -249,6 +287,15 @@ def _auth_problems(loaded: Loaded) -> Iterable[str]:
     for group, opt in loaded.options:
         if group == section and opt.required and loaded.value(group, opt.dest) in (None, ""):
             yield f"[{section}] {opt.dest} is not set: {loaded.quote(section, 'auth_type')} needs it"
+
+
+def _check_host(loaded: Loaded) -> None:
+    refuse(host_problems(loaded))
+
+
+def _deprecated(loaded: Loaded) -> Iterable[str]:
+    if loaded.value("DEFAULT", "vcpu_pin_set"):
+        yield f"{loaded.quote('DEFAULT', 'vcpu_pin_set')}: deprecated, use [compute] cpu_shared_set"
 
 
 # Each raises ConfigError with its own problems; in the order in which they are told.
@@ -269,4 +316,27 @@ SETTINGS_READERS: tuple[Callable[[Loaded], object], ...] = (
     networks,
     provider_entries,
     _check_paths,
+)
+
+BUILDERS: tuple[Callable[[Loaded], object], ...] = (
+    _check_auth,
+    check_settings,
+    agent_options_from,
+    libvirt_options_from,
+    lvm_options_from,
+    image_options_from,
+    ceph_options_from,
+    state_options_from,
+    identity_paths_from,
+    _check_host,
+)
+
+NOTICES: tuple[Callable[[Loaded], Iterable[str]], ...] = (
+    _deprecated,
+    memory_notices,
+    huge_page_notices,
+    mdevs.notices,
+    pci_notices,
+    provider_notices,
+    host_notices,
 )

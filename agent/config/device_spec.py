@@ -22,7 +22,8 @@ _WIDTHS = dict(zip(_PARTS, (4, 2, 2, 1), strict=True))
 _LARGEST = dict(zip(_PARTS, (0xFFFF, 0xFF, 0x1F, 0x7), strict=True))
 _HEX = re.compile(r"(?:0[xX])?([0-9a-fA-F]+)")
 _FLAGS = re.compile(r"\(\?([aimsux]+)\)")
-_OWN = frozenset({"vendor_id", "product_id", "address", "devname"})
+#: Keys that say which devices an entry is about; every other one is a tag.
+MATCHED = frozenset({"vendor_id", "product_id", "address", "devname"})
 _STRICT = frozenset({"managed", "live_migratable", "one_time_use"})
 _TRUE = frozenset({"1", "t", "true", "on", "y", "yes"})
 _FALSE = frozenset({"0", "f", "false", "off", "n", "no"})
@@ -78,7 +79,7 @@ def _spec(text: str, fields: dict[str, object], problems: list[str]) -> DeviceSp
     parts, single = _tried(lambda: _address(fields.get("address")), _any_address(), found)
     tags = [
         (name, _tried(lambda name=name: _tag(name, fields[name]), None, found))  # type: ignore[misc]
-        for name in sorted(fields.keys() - _OWN)
+        for name in sorted(fields.keys() - MATCHED)
     ]
     if fields.get("address") and fields.get("devname"):
         found.append("address and devname cannot stand in one entry")

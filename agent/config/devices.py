@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from oslo_config import cfg
+import re
+
+from oslo_config import cfg, types
 
 GROUP = "devices"
+# Of a resource class, in Placement.
+LONGEST_CLASS = 255
 
 OPTS = FROM_NOVA = [
     cfg.ListOpt(
@@ -19,6 +23,21 @@ OPTS = FROM_NOVA = [
 ]
 
 
+class MdevClass(types.String):
+    """The resource class of a type, with words of its own on what it must be."""
+
+    _NAME = re.compile(r"(VGPU|CUSTOM_[A-Z0-9_]+)\Z")
+
+    def __call__(self, value: object) -> str:
+        """The class. Raises ValueError where there can be none of that name."""
+        name: str = super().__call__(value)
+        if len(name) > LONGEST_CLASS or not self._NAME.match(name):
+            raise ValueError(
+                f"must be VGPU, or CUSTOM_ and then A-Z, 0-9 and _ only, {LONGEST_CLASS} characters at most"
+            )
+        return name
+
+
 def type_group(type_id: str) -> str:
     """The group that says more of a type."""
     return f"mdev_{type_id}"
@@ -28,6 +47,6 @@ def type_opts(type_id: str) -> list[cfg.Opt]:
     """The options of that group."""
     return [
         cfg.ListOpt("device_addresses", default=[], deprecated_group=f"vgpu_{type_id}"),
-        cfg.StrOpt("mdev_class", default="VGPU", regex=r"^(VGPU|CUSTOM_[A-Z0-9_]+)\Z", max_length=255),
+        cfg.Opt("mdev_class", type=MdevClass(), default="VGPU"),
         cfg.IntOpt("max_instances", min=1),
     ]

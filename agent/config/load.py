@@ -50,14 +50,15 @@ class NovaFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Loaded:
-    """A configuration whose every option is readable and well-formed; whether it makes sense says build.check.
+    """A configuration as the files give it; whether it makes sense says build.check.
 
     ``config_files`` and ``config_dirs`` are what the command line named;
     ``searched`` where was looked; ``files`` and ``nova_files`` what was read, later
     ones win. ``options`` are (group, option), the auth plugin's included.
     ``configured`` are the values as the files give them, also where a reload pinned
     the running one. ``entry_origins`` are the files of the single values of options
-    that may be given several times.
+    that may be given several times. ``problems`` are those of the files themselves, none
+    in what ``load`` returns; ``unread`` says of each value that cannot be parsed why.
     """
 
     conf: cfg.ConfigOpts = field(repr=False)
@@ -71,9 +72,13 @@ class Loaded:
     origins: Mapping[Key, str] = field(repr=False)
     configured: Mapping[Key, Any] = field(repr=False)
     entry_origins: Mapping[Key, tuple[str, ...]] = field(repr=False, default_factory=dict)
+    problems: tuple[str, ...] = ()
+    unread: Mapping[Key, str] = field(repr=False, default_factory=dict)
 
     def value(self, group: str, option: str) -> Any:  # noqa: ANN401 - an option's type is the option's
-        """The value in force."""
+        """The value in force. Raises ConfigError where it cannot be parsed, so that nobody goes on with another."""
+        if problem := self.unread.get((group, option)):
+            raise ConfigError(problem)
         return value_of(self.conf, group, option)
 
     def listed(self, group: str, option: str) -> tuple[str, ...]:
@@ -90,9 +95,12 @@ class Loaded:
         return self.origins.get((group, option), DEFAULT_ORIGIN)
 
     def quote(self, group: str, option: str) -> str:
-        """``file: [group] option = value`` for messages, secrets masked."""
+        """``file: [group] option = value`` for messages, secrets masked; ``[group] option is not set`` for no value."""
         opt = next(opt for owner, opt in self.options if (owner, opt.dest) == (group, option))
-        return f"{self.origin(group, option)}: [{group}] {option} = {_shown(opt, self.value(group, option))}"
+        shown, origin = _shown(opt, self.value(group, option)), self.origin(group, option)
+        if origin == DEFAULT_ORIGIN and not shown:
+            return f"[{group}] {option} is not set"
+        return f"{origin}: [{group}] {option} = {shown}"
 
     def rows(self) -> tuple[ConfigRow, ...]:
         """Every effective value, [DEFAULT] first, secrets masked."""
@@ -107,8 +115,20 @@ def load(config_files: Sequence[str] = (), config_dirs: Sequence[str] = ()) -> L
     """Read and check all files.
 
     Without arguments the default search path; what is missing there is simply not
-    there. Raises ConfigError with every problem found: a named file that is missing,
-    text that cannot be parsed, unknown options of ours, malformed values.
+    there. Raises ConfigError with every problem of the files: a named file that is
+    missing, text that cannot be parsed, unknown options of ours, malformed values.
+    """
+    loaded = survey(config_files, config_dirs)
+    if loaded.problems:
+        raise ConfigError(*loaded.problems)
+    return loaded
+
+
+def survey(config_files: Sequence[str] = (), config_dirs: Sequence[str] = ()) -> Loaded:
+    """The same with its problems, for who looks for what else is wrong.
+
+    Raises ConfigError where there is nothing to look at: a file that is missing or
+    no configuration, and one of nova's whose own options cannot be parsed.
     """
     found = find_files(config_files, config_dirs)
     files = parse_files(found.paths)
@@ -124,14 +144,13 @@ def load(config_files: Sequence[str] = (), config_dirs: Sequence[str] = ()) -> L
     set_default(ours.conf, "DEFAULT", "my_ip", _own_address())
     for name, value in placement.DEFAULTS.items():
         set_default(ours.conf, placement.GROUP, name, value)
-    problems = list(auth.problems)
-    taken = _take(ours, theirs, [*opts.shared_opts(), *auth.options, *dynamic], problems)
-    taken |= _take_instances_path(ours, theirs)
-    problems += unknown_options(ours.files, known_names(ours.options), auth.unchecked)
-    configured = _read_all(ours, problems)
-    facts = _nova_facts(theirs, problems)
-    if problems:
-        raise ConfigError(*dict.fromkeys(problems))
+    unread: dict[Key, str] = {}
+    taken = _take(ours, theirs, [*opts.shared_opts(), *auth.options, *dynamic], unread)
+    taken |= _take_instances_path(ours, theirs, unread)
+    unknown = unknown_options(ours.files, known_names(ours.options), auth.unchecked)
+    problems = [*auth.problems, *unread.values(), *unknown]
+    configured = _read_all(ours, unread)
+    problems = [*dict.fromkeys((*problems, *unread.values()))]
     return Loaded(
         conf=ours.conf,
         config_files=tuple(config_files),
@@ -139,11 +158,13 @@ def load(config_files: Sequence[str] = (), config_dirs: Sequence[str] = ()) -> L
         searched=found.searched,
         files=found.paths,
         nova_files=tuple(file.path for file in theirs.files),
-        nova=facts,
+        nova=_nova_facts(theirs, problems),
         options=tuple(ours.options),
         origins=_origins(ours) | taken,
         configured=configured,
         entry_origins=_entry_origins(theirs) | _entry_origins(ours),
+        problems=tuple(problems),
+        unread=unread,
     )
 
 
@@ -165,7 +186,7 @@ def _nova_book(files: Sequence[ConfigFile], auth: Iterable[tuple[str, cfg.Opt]])
     return book
 
 
-def _take(ours: Book, theirs: Book, options: Iterable[tuple[str, cfg.Opt]], problems: list[str]) -> dict[Key, str]:
+def _take(ours: Book, theirs: Book, options: Iterable[tuple[str, cfg.Opt]], unread: dict[Key, str]) -> dict[Key, str]:
     """Make nova's values our defaults where our files are silent; returns where each came from."""
     taken: dict[Key, str] = {}
     for group, opt in options:
@@ -175,20 +196,24 @@ def _take(ours: Book, theirs: Book, options: Iterable[tuple[str, cfg.Opt]], prob
         try:
             set_default(ours.conf, group, opt.dest, theirs.read(group, opt))
         except ConfigError as error:
-            problems += error.problems
+            (unread[group, opt.dest],) = error.problems
         taken[group, opt.dest] = source.path
     return taken
 
 
-def _take_instances_path(ours: Book, theirs: Book) -> dict[Key, str]:
+def _take_instances_path(ours: Book, theirs: Book, unread: dict[Key, str]) -> dict[Key, str]:
     """Nova's default of instances_path follows its state_path, which is no option of ours."""
     by_name = {opt.dest: opt for group, opt in theirs.options if group == "DEFAULT"}
     source = theirs.file_of("DEFAULT", by_name["state_path"])
     path = by_name["instances_path"]
     if source is None or theirs.file_of("DEFAULT", path) or ours.file_of("DEFAULT", path):
         return {}
-    set_default(ours.conf, "DEFAULT", "instances_path", theirs.read("DEFAULT", path))
-    return {("DEFAULT", "instances_path"): source.path}
+    key = ("DEFAULT", "instances_path")
+    try:
+        set_default(ours.conf, *key, theirs.read("DEFAULT", path))
+    except ConfigError as error:
+        (unread[key],) = error.problems
+    return {key: source.path}
 
 
 def _origins(book: Book) -> dict[Key, str]:
@@ -214,25 +239,29 @@ def _own_address() -> str | None:
     return address
 
 
-def _read_all(book: Book, problems: list[str]) -> dict[Key, Any]:
+def _read_all(book: Book, unread: dict[Key, str]) -> dict[Key, Any]:
     values: dict[Key, Any] = {}
     for group, opt in book.options:
         try:
             values[group, opt.dest] = book.read(group, opt)
         except ConfigError as error:
-            problems += error.problems
+            (unread[group, opt.dest],) = error.problems
     return values
 
 
-def _nova_facts(theirs: Book, problems: list[str]) -> NovaFacts:
+def _nova_facts(theirs: Book, others: Iterable[str]) -> NovaFacts:
+    """Raises ConfigError, the other problems first: too much rests on these for a look without them."""
     if not theirs.files:
         return NovaFacts()
     own = [(group, opt) for group, options in nova.OPTS for opt in options]
-    values = _read_all(Book(theirs.conf, theirs.files, own), problems)
+    unread: dict[Key, str] = {}
+    values = _read_all(Book(theirs.conf, theirs.files, own), unread)
+    if unread:
+        raise ConfigError(*dict.fromkeys((*others, *unread.values())))
     origins = _origins(theirs)
     return NovaFacts(
-        state_path=values.get(("DEFAULT", "state_path")),
-        connection=values.get(("database", "connection")),
+        state_path=values["DEFAULT", "state_path"],
+        connection=values["database", "connection"],
         connection_origin=origins.get(("database", "connection")),
         transport_url_origin=origins.get(("DEFAULT", "transport_url")),
     )

@@ -11,8 +11,8 @@ from __future__ import annotations
 import dataclasses
 
 from agent.config.book import empty_conf, in_oslo, set_override
-from agent.config.build import require
-from agent.config.load import Key, Loaded, load
+from agent.config.build import load_checked, require
+from agent.config.load import Key, Loaded
 
 
 def reload(running: Loaded) -> Loaded:
@@ -21,8 +21,7 @@ def reload(running: Loaded) -> Loaded:
     Raises ConfigError where the files are not good: keep ``running`` then, which is
     left as it is in any case.
     """
-    fresh = load(running.config_files, running.config_dirs)
-    require(fresh)
+    fresh = load_checked(running.config_files, running.config_dirs)
     mixed = _mixed(running, fresh)
     # Good files may still not go with what keeps running until a restart.
     require(mixed)

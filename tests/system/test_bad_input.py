@@ -110,6 +110,10 @@ def publish(placement: Rest, host: AgentHost) -> Published:
         ({"compute": {"cpu_dedicated_set": "7-4"}}, ("stocktake.conf", "[compute] cpu_dedicated_set", "7-4")),
         ({"compute": {"cpu_shared_set": "0-1,^0-1"}}, ("stocktake.conf", "[compute] cpu_shared_set", "no CPU is left")),
         (
+            {"compute": {"cpu_dedicated_set": "0-1,0"}},
+            ("stocktake.conf", "[compute] cpu_dedicated_set = 0-1,0", "CPU 0 is named twice"),
+        ),
+        (
             {"compute": {"cpu_shared_set": "0-1", "cpu_dedicated_set": "1-3"}},
             ("stocktake.conf", "cpu_shared_set = 0-1", "cpu_dedicated_set = 1-3", "CPUs 1 are in both"),
         ),
@@ -125,6 +129,15 @@ def publish(placement: Rest, host: AgentHost) -> Published:
         (
             {"pci": {"device_spec": '{"vendor_id": "xyz"}'}},
             ("stocktake.conf", "[pci] device_spec", '{"vendor_id": "xyz"}'),
+        ),
+        ({"pci": {"report_in_placement": "maybe"}}, ("stocktake.conf", "[pci] report_in_placement = maybe", "true or false")),
+        (
+            {"devices": {"enabled_mdev_types": "a"}, "mdev_a": {"mdev_class": "GPU"}},
+            ("stocktake.conf", "[mdev_a] mdev_class = GPU", "must be VGPU, or CUSTOM_"),
+        ),
+        (
+            {"neutron": {"physnets": "net"}, "neutron_physnet_net": {"numa_nodes": "0,a"}},
+            ("stocktake.conf", "[neutron_physnet_net] numa_nodes = 0,a", "each a whole number"),
         ),
         (
             {"DEFAULT": {"reserved_huge_pages": "node:0,size:2048"}},
@@ -152,6 +165,24 @@ def test_a_bad_option_is_named_with_file_and_value_and_ends_with_78(between, hos
     assert "hunter2" not in ended.stderr
     assert between.seen == []
     assert not host.report_file.exists()
+
+
+def test_a_value_that_cannot_be_parsed_hides_no_other_problem(between, host):
+    folder = host.folder / "providers"
+    folder.mkdir()
+    (folder / "a.yaml").write_text("meta:\n  schema_version: '2.0'\n")
+    host.configure(
+        {
+            "pci": {"report_in_placement": "maybe", "device_spec": "{"},
+            "compute": {"cpu_shared_set": "0-1,0", "provider_config_location": folder},
+        }
+    )
+    ended = host.agent("--once")
+    assert ended.code == 78
+    clear_line(ended, "[pci] report_in_placement = maybe")
+    clear_line(ended, "[compute] cpu_shared_set = 0-1,0")
+    clear_line(ended, f"{folder}/a.yaml:2", "schema_version")
+    assert between.seen == []
 
 
 def test_a_bad_provider_file_is_named_with_its_line_and_ends_with_78(between, host):

@@ -15,7 +15,7 @@ class ConfigCheck(DocumentCommand):
     """Say whether the configuration is right, and what is wrong with it."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """0, or 78 with a line on stderr for each problem."""
+        """0, or 78 with a line on stderr for each problem. A note there is no problem."""
         from agent.cmd.ending import say
         from agent.config.build import notices
         from agent.exit_codes import CLEAN, CONFIGURATION
@@ -24,7 +24,7 @@ class ConfigCheck(DocumentCommand):
         loaded, problems = _checked(self.app.options)
         told = notices(loaded) if loaded else ()
         files = (*loaded.files, *loaded.nova_files) if loaded else ()
-        for line in (*problems, *told):
+        for line in (*problems, *(f"note: {notice}" for notice in told)):
             say(line)
         document = {
             "schema_version": SCHEMA_VERSION,
@@ -40,11 +40,11 @@ class ConfigCheck(DocumentCommand):
 
 def _checked(options: argparse.Namespace) -> tuple[Loaded | None, tuple[str, ...]]:
     from agent.config.build import check
-    from agent.config.load import load
+    from agent.config.load import survey
     from agent.errors import ConfigError
 
     try:
-        loaded = load(options.config_file, options.config_dir)
+        loaded = survey(options.config_file, options.config_dir)
     except ConfigError as error:
         return None, error.problems
     return loaded, check(loaded)

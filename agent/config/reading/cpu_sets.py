@@ -1,10 +1,12 @@
 """Which CPUs are for VCPU and which for PCPU: three lists that exclude one another (hypervisor-audit 4.1).
 
-Whether the CPUs exist and are online is known on the host alone, and no start ends by it.
+A CPU that one list names twice is refused, though nova takes it: one of the two was
+meant to be another. Whether the CPUs exist and are online is known on the host alone, and no start ends by it.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from agent.config.load import Loaded
@@ -49,7 +51,21 @@ def _cpu_set(loaded: Loaded, group: str, option: str, problems: list[str]) -> Cp
     if not text:
         return None
     try:
-        return parse_cpu_list(text)
+        chosen = parse_cpu_list(text)
     except ValueError as error:
         problems.append(f"{loaded.quote(group, option)}: {error}")
         return None
+    if twice := _twice(text):
+        problems.append(f"{loaded.quote(group, option)}: {_cpus(twice)} named twice")
+    return chosen
+
+
+def _twice(text: str) -> tuple[int, ...]:
+    """CPUs that more than one item names, of a list that can be parsed. An exclusion names none."""
+    items = filter(None, (item.strip() for item in text.split(",")))
+    named = Counter(cpu for item in items if not item.startswith("^") for cpu in parse_cpu_list(item))
+    return tuple(cpu for cpu, times in named.items() if times > 1)
+
+
+def _cpus(cpus: tuple[int, ...]) -> str:
+    return f"CPU {cpus[0]} is" if len(cpus) == 1 else f"CPUs {render_cpu_list(cpus)} are"

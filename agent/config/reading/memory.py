@@ -6,6 +6,7 @@ whoever changes it through Placement's API would win (hypervisor-audit 8.3).
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable, Iterator
 
@@ -47,6 +48,19 @@ def memory_notices(loaded: Loaded) -> Iterator[str]:
     if loaded.value("libvirt", "file_backed_memory") and loaded.value("DEFAULT", "reserved_host_memory_mb"):
         reserved = loaded.quote("DEFAULT", "reserved_host_memory_mb")
         yield f"{reserved}: is taken off {own}, which is not the machine's memory"
+
+
+def huge_page_notices(loaded: Loaded) -> Iterator[str]:
+    """Entries in whose place a later one holds with another count."""
+    held: dict[tuple[int, int], tuple[str, ReservedPages]] = {}
+    for text, origin in loaded.entries("DEFAULT", "reserved_huge_pages"):
+        with contextlib.suppress(ValueError):
+            pages = parse_reserved_pages(text)
+            key, quoted = (pages.cell, pages.size_kib), f"{origin}: [DEFAULT] reserved_huge_pages = {text}"
+            before = held.get(key)
+            if before and before[1] != pages:
+                yield f"{before[0]}: has no effect: the later {quoted} holds"
+            held[key] = quoted, pages
 
 
 def parse_reserved_pages(text: str) -> ReservedPages:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from agent.config.device_spec import parse_device_specs
+from agent.config.device_spec_notices import earlier_twin, oddities
 from agent.config.load import Loaded
 from agent.config.pci_reporting import placement_problems
 from agent.config.reading.problems import refuse
@@ -24,3 +27,22 @@ def pci(loaded: Loaded) -> PciSettings:
         problems += [f"{origin}: [pci] device_spec = {problem}" for problem in found]
     refuse(problems)
     return PciSettings(specs=tuple(specs), report_in_placement=report)
+
+
+def pci_notices(loaded: Loaded) -> Iterator[str]:
+    """Entries that match every device, never hold, or have keys that do nothing; none of entries that are refused."""
+    earlier: list[DeviceSpec] = []
+    for text, origin in loaded.entries("pci", "device_spec"):
+        for spec in _readable(text):
+            quoted = f"{origin}: [pci] device_spec = {spec.text}"
+            yield from (f"{quoted}: {odd}" for odd in oddities(spec))
+            if twin := earlier_twin(spec, earlier):
+                yield f"{quoted}: has no effect, because {twin.text} matches the same devices and stands before it"
+            earlier.append(spec)
+
+
+def _readable(text: str) -> tuple[DeviceSpec, ...]:
+    try:
+        return parse_device_specs([text])
+    except ValueError:
+        return ()

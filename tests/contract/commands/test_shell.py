@@ -105,6 +105,19 @@ def test_config_check_of_a_right_file(config):
     }  # fmt: skip
 
 
+def test_what_config_check_only_notices_is_a_note_and_no_refusal(config):
+    path = config(RIGHT + '[pci]\ndevice_spec = {{"vendor": "10de"}}\n')
+    ended = stocktake("--config-file", path, "config", "check")
+    assert (ended.code, ended.stdout) == (0, f"the configuration is right: {path}\n")
+    quoted = f'{path}: [pci] device_spec = {{"vendor": "10de"}}'
+    every, misspelt = ended.stderr.splitlines()
+    assert every.startswith(f"stocktake: note: {quoted}: hands out every PCI device of the host")
+    assert misspelt.startswith(f"stocktake: note: {quoted}: 'vendor' is no key of nova's")
+    ended = stocktake("--config-file", path, "config", "check", "-f", "json")
+    assert (ended.document["ok"], ended.document["problems"]) == (True, [])
+    assert [notice.startswith(quoted) for notice in ended.document["notices"]] == [True, True]
+
+
 WRONG = RIGHT + "[lvm]\nvolume_grups = vg0\ndeadline = soon\n"
 
 

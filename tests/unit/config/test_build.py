@@ -4,18 +4,19 @@ from agent.config.build import (
     agent_options_from,
     check,
     libvirt_options_from,
+    load_checked,
     lvm_options_from,
     notices,
     require,
     settings_from,
 )
-from agent.config.load import load
+from agent.config.load import load, survey
 from agent.config.state_choice import state_options_from
 from agent.config.values import StateOptions
 from agent.errors import ConfigError
 from agent.model.nova import StateKind
 from agent.model.settings import RatioPolicy, Role, UnmanagedPolicy
-from tests.rigs.configs import ALONE, NOVA_CONF, load_beside_nova, load_ours
+from tests.rigs.configs import ALONE, NOVA_CONF, load_beside_nova, load_ours, write
 
 PLACEMENT = "[placement]\nauth_type = none\nendpoint_override = http://127.0.0.1:1\n"
 
@@ -233,6 +234,49 @@ device_spec = x
             *("file_backed_memory", "ram_allocation_ratio", "reserved_host_memory_mb", "cpu_mode", "cpu_mode"),
         ]
     )
+
+
+def unread_beside(tmp_path, text):
+    path = write(tmp_path, "stocktake.conf", ALONE + text)
+    with pytest.raises(ConfigError) as caught:
+        load_checked([path])
+    assert check(survey([path])) == caught.value.problems
+    return [problem.removeprefix(f"{path}: ") for problem in caught.value.problems]
+
+
+def test_a_value_that_cannot_be_parsed_hides_no_other_problem(tmp_path):
+    text = (
+        "[pci]\nreport_in_placement = maybe\n[compute]\ncpu_shared_set = 3-1\n[lvm]\nvolume_groups = -\n"
+        "[libvirt]\nswtpm_enabled = true\nswtpm_user = nobody-at-all\nswtpm_group = root\nfoo = 1\n"
+    )
+    unknown, unread, *others = unread_beside(tmp_path, text)
+    assert unknown.startswith("unknown option [libvirt] foo")
+    assert unread == "[pci] report_in_placement = maybe: must be true or false"
+    assert [problem.split(":")[0] for problem in others] == [
+        "[compute] cpu_shared_set = 3-1",
+        "[lvm] volume_groups = -",
+        "[libvirt] swtpm_user = nobody-at-all",
+    ]
+
+
+def test_nothing_is_said_of_what_rests_on_a_value_that_cannot_be_parsed(tmp_path):
+    # With the default in its place the ratio would be unset, and refused beside memory in files.
+    text = "[DEFAULT]\nram_allocation_ratio = one\n[libvirt]\nfile_backed_memory = 4096\n"
+    assert unread_beside(tmp_path, text) == ["[DEFAULT] ram_allocation_ratio = one: must be a number, at least 0.0"]
+
+
+def test_a_value_of_nova_s_that_cannot_be_parsed_is_named_with_nova_s_file(tmp_path):
+    nova = write(tmp_path, "nova.conf", "[DEFAULT]\nreserved_host_memory_mb = much\n")
+    text = ALONE.replace("nova_conf =", f"nova_conf = {nova}") + "[lvm]\nvolume_groups = -\n"
+    first, second = check(survey([write(tmp_path, "stocktake.conf", text)]))
+    assert first == f"{nova}: [DEFAULT] reserved_host_memory_mb = much: must be a whole number, at least 0"
+    assert second.startswith(f"{tmp_path}/stocktake.conf: [lvm] volume_groups = -: ")
+
+
+def test_notices_are_given_beside_a_value_that_cannot_be_parsed(tmp_path):
+    text = "[DEFAULT]\nvcpu_pin_set = 0-7\nreserved_host_memory_mb = x\n[libvirt]\nfile_backed_memory = 1\n"
+    (notice,) = notices(survey([write(tmp_path, "stocktake.conf", ALONE + text)]))
+    assert "deprecated" in notice
 
 
 def test_no_configuration_at_all_says_what_to_set(tmp_path, monkeypatch):

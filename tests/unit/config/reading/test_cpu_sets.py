@@ -52,6 +52,29 @@ def test_s80_two_sets_that_stand_in_different_files_are_named_with_their_files(t
     assert f"{tmp_path}/nova.conf: [compute] cpu_shared_set = 0-1" in problem
 
 
+LISTS = [("compute", "cpu_shared_set"), ("compute", "cpu_dedicated_set"), ("DEFAULT", "vcpu_pin_set")]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("0-1,0", "CPU 0 is named twice"),
+        ("7,7,7", "CPU 7 is named twice"),
+        ("0-3, 2-5 ,5", "CPUs 2-3,5 are named twice"),
+        ("0-3,2,^2", "CPU 2 is named twice"),
+    ],
+)
+@pytest.mark.parametrize(("group", "option"), LISTS)
+def test_a_cpu_that_one_list_names_twice_is_refused_with_its_number(tmp_path, group, option, text, said):
+    (problem,) = refusals(tmp_path, f"[{group}]\n{option} = {text}\n")
+    assert problem == f"{tmp_path}/stocktake.conf: [{group}] {option} = {text}: {said}"
+
+
+@pytest.mark.parametrize(("text", "cpus"), [("1-4,^3,6", (1, 2, 4, 6)), ("^3,1-4,^3-5,,6,", (1, 2, 6))])
+def test_an_exclusion_names_no_cpu_a_second_time(tmp_path, text, cpus):
+    assert cpu_sets(load_ours(tmp_path, f"{ALONE}[compute]\ncpu_shared_set = {text}\n")).shared == cpus
+
+
 def test_every_bad_list_is_told_at_once(tmp_path):
     text = "[DEFAULT]\nvcpu_pin_set = a\n[compute]\ncpu_shared_set = b\ncpu_dedicated_set = c\n"
     assert len(refusals(tmp_path, text)) == 3

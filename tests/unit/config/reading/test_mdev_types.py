@@ -86,7 +86,7 @@ def test_a_device_of_two_types_is_refused(tmp_path, addresses_a, addresses_b, sa
     assert caught.value.problems == (f"{tmp_path}/stocktake.conf: {said}",)
 
 
-@pytest.mark.parametrize("name", ["vgpu", "CUSTOM_", "CUSTOM_x", "PCI_DEVICE", "CUSTOM_A-B"])
+@pytest.mark.parametrize("name", ["vgpu", "CUSTOM_", "CUSTOM_x", "PCI_DEVICE", "CUSTOM_A-B", "CUSTOM_" + "A" * 249])
 def test_a_class_that_cannot_be_is_refused(tmp_path, name):
     path = write(
         tmp_path, "stocktake.conf", f"{ALONE}[devices]\nenabled_mdev_types = a\n[mdev_a]\nmdev_class = {name}\n"
@@ -94,7 +94,10 @@ def test_a_class_that_cannot_be_is_refused(tmp_path, name):
     with pytest.raises(ConfigError) as caught:
         load([path])
     (problem,) = caught.value.problems
-    assert problem.startswith(f"{path}: [mdev_a] mdev_class = {name}: ")
+    assert problem == (
+        f"{path}: [mdev_a] mdev_class = {name}: "
+        "must be VGPU, or CUSTOM_ and then A-Z, 0-9 and _ only, 255 characters at most"
+    )
 
 
 def test_a_device_that_is_none_on_the_pci_bus_must_be_below_sys(tmp_path):

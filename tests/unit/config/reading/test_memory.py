@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from agent.config.reading.memory import (
     file_backed_memory_mib,
+    huge_page_notices,
     memory_notices,
     parse_reserved_pages,
     reserved_huge_pages,
@@ -88,6 +89,19 @@ def test_they_are_taken_from_nova_unless_ours_has_one(tmp_path):
     assert reserved_huge_pages(load_beside_nova(tmp_path, ours, nova)) == (pages(2, 4, 1),)
 
 
+def test_an_entry_in_whose_place_a_later_one_holds_is_noticed(tmp_path):
+    small, large = "node:0,size:2048,count:2", "node:0, size:2MB, count:3"
+    others = f"{PAGES}node:1,size:2048,count:9\n{PAGES}node:0,size:1GB,count:9\n{PAGES}nonsense\n"
+    (notice,) = huge_page_notices(load_ours(tmp_path, f"{ALONE}[DEFAULT]\n{PAGES}{small}\n{others}{PAGES}{large}\n"))
+    quoted = f"{tmp_path}/stocktake.conf: [DEFAULT] reserved_huge_pages = "
+    assert notice == f"{quoted}{small}: has no effect: the later {quoted}{large} holds"
+
+
+def test_the_same_pages_twice_with_one_count_are_no_notice(tmp_path):
+    text = f"{ALONE}[DEFAULT]\n{PAGES}node:0,size:2048,count:2\n{PAGES}node:0,size:2MB,count:2\n"
+    assert list(huge_page_notices(load_ours(tmp_path, text))) == []
+
+
 ENTRIES = st.builds("node:{},size:{}{},count:{}".format, st.text(), st.integers(), st.text("KMGTiBb"), st.text())
 
 
@@ -127,7 +141,8 @@ def test_memory_in_files_needs_the_ratio_set_to_one(tmp_path, ratio):
 
 def test_a_ratio_that_is_not_set_could_be_anything_in_placement(tmp_path):
     (problem,) = refusals(tmp_path, BACKED)
-    assert problem.startswith("default: [DEFAULT] ram_allocation_ratio = : must be set to 1.0 with ")
+    own = f"{tmp_path}/stocktake.conf: [libvirt] file_backed_memory = 4096"
+    assert problem == f"[DEFAULT] ram_allocation_ratio is not set: must be set to 1.0 with {own}"
 
 
 @pytest.mark.parametrize("reserved", [4096, 4097])

@@ -36,9 +36,12 @@ def test_s86_a_network_without_cells_is_refused(tmp_path):
     assert caught.value.problems == (f"{quoted}: needs [neutron_physnet_bar] numa_nodes, which is not set",)
 
 
-@pytest.mark.parametrize("cells", ["-1", "one"])
+@pytest.mark.parametrize("cells", ["-1", "one", "0,one,2"])
 def test_a_cell_that_cannot_be_is_refused(tmp_path, cells):
     with pytest.raises(ConfigError) as caught:
         load_ours(tmp_path, f"{ALONE}[neutron]\nphysnets = foo\n[neutron_physnet_foo]\nnuma_nodes = {cells}\n")
     (problem,) = caught.value.problems
-    assert problem.startswith(f"{tmp_path}/stocktake.conf: [neutron_physnet_foo] numa_nodes = {cells}: ")
+    assert problem == (
+        f"{tmp_path}/stocktake.conf: [neutron_physnet_foo] numa_nodes = {cells}: "
+        "must be a list with commas between, each a whole number, at least 0"
+    )

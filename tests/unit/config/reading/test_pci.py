@@ -1,5 +1,6 @@
 import pytest
 
+from agent.config.build import check, notices
 from agent.config.load import load
 from agent.config.reading.pci import pci
 from agent.errors import ConfigError
@@ -46,3 +47,21 @@ def test_a_device_for_one_use_needs_placement(tmp_path):
     with pytest.raises(ConfigError, match="one_time_use needs"):
         pci(load_ours(tmp_path, ALONE + text))
     assert len(pci(load_ours(tmp_path, f"{ALONE}{text}report_in_placement = true\n")).specs) == 1
+
+
+def test_an_entry_that_matches_every_device_is_noticed_with_its_file(tmp_path):
+    first = write(tmp_path, "a.conf", f'{ALONE}[pci]\ndevice_spec = [{{"vendor_id": "8086"}}, {{"vendor": "10de"}}]\n')
+    second = write(tmp_path, "b.conf", '[pci]\ndevice_spec = {"vendor_id": "8086", "physical_network": "n"}\n')
+    loaded = load([first, second])
+    every, misspelt, never = notices(loaded)
+    quoted = f'{first}: [pci] device_spec = {{"vendor": "10de"}}'
+    assert every.startswith(f"{quoted}: hands out every PCI device of the host")
+    assert misspelt == f"{quoted}: 'vendor' is no key of nova's and filters nothing; the nearest is vendor_id"
+    assert never.startswith(f'{second}: [pci] device_spec = {{"vendor_id": "8086", "physical_network": "n"}}: has no')
+    assert check(loaded) == ()
+
+
+def test_what_is_refused_is_not_noticed_too(tmp_path):
+    loaded = load_ours(tmp_path, f"{ALONE}[pci]\ndevice_spec = {{\ndevice_spec = {{}}\n")
+    (notice,) = notices(loaded)
+    assert notice.startswith(f"{tmp_path}/stocktake.conf: [pci] device_spec = {{}}: hands out every")

@@ -1,0 +1,55 @@
+"""Pure: what of ``[pci] device_spec`` nova takes and an operator hardly means (hypervisor-audit 7.2, 7.5).
+
+Any key is a tag, so a misspelt ``vendor_id`` is no mistake to nova-compute but a
+filter less: the entry matches more devices than were meant, up to all of the host.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+from agent.config.device_spec import ANY, MATCHED
+from agent.model.device_spec import DeviceSpec
+
+#: Tags that nova-compute gives a meaning.
+TAGS = frozenset(
+    (
+        *("physical_network", "trusted", "remote_managed", "managed", "live_migratable", "one_time_use"),
+        *("resource_class", "traits"),
+    )
+)
+_KNOWN = sorted(MATCHED | TAGS)
+
+
+def oddities(spec: DeviceSpec) -> Iterable[str]:
+    """What one entry says in vain, or all too widely, a sentence each."""
+    if _matches_all(spec):
+        yield "hands out every PCI device of the host: it names no vendor_id, product_id, address or devname"
+    for name, _ in spec.tags:
+        if name not in TAGS and (nearest := _nearest(name)):
+            yield f"{name!r} is no key of nova's and filters nothing; the nearest is {nearest}"
+    idle = [name for name in ("resource_class", "traits") if spec.tag(name) is not None]
+    if spec.tag("physical_network") and idle:
+        verb = "has" if len(idle) == 1 else "have"
+        yield f"{' and '.join(idle)} {verb} no effect beside physical_network: such devices are not in Placement"
+
+
+def earlier_twin(spec: DeviceSpec, earlier: Sequence[DeviceSpec]) -> DeviceSpec | None:
+    """The first entry before that matches just the same devices, so that this one never holds."""
+    return next((other for other in earlier if _filter(other) == _filter(spec)), None)
+
+
+def _filter(spec: DeviceSpec) -> tuple[object, ...]:
+    # The one tag that filters: devices without a card's serial number do not match.
+    remote = spec.tag("remote_managed") == "true"
+    return spec.vendor_id, spec.product_id, spec.address_parts, spec.devname, remote
+
+
+def _matches_all(spec: DeviceSpec) -> bool:
+    return _filter(spec) == (ANY, ANY, (".*",) * 4, None, False)
+
+
+def _nearest(name: str) -> str | None:
+    written = name.strip().lower().replace("-", "_").replace(" ", "_")
+    return next(iter(difflib.get_close_matches(written, _KNOWN, n=1)), None)

@@ -1,0 +1,108 @@
+"""What of [pci] device_spec is taken and hardly meant."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.config.device_spec import parse_device_specs
+from agent.config.device_spec_notices import earlier_twin, oddities
+
+#: Every key that nova-compute gives a meaning (hypervisor-audit 7.2), with a value that it takes.
+NOVA = {
+    "vendor_id": "10de",
+    "product_id": "1eb8",
+    "address": "81:00.0",
+    "physical_network": None,
+    "trusted": "true",
+    "remote_managed": "false",
+    "managed": "true",
+    "live_migratable": "true",
+    "one_time_use": "true",
+    "resource_class": "CUSTOM_T4",
+    "traits": "CUSTOM_A",
+}
+
+
+def one(**fields):
+    (spec,) = parse_device_specs([json.dumps(fields)])
+    return spec
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"vendor_id": "*", "product_id": "*"},
+        {"address": "*:*:*.*"},
+        {"address": {"bus": ".*"}},
+        {"physical_network": "net", "devname": ""},
+    ],
+)
+def test_an_entry_without_any_filter_hands_out_every_device(fields):
+    (odd,) = oddities(one(**fields))
+    assert odd.startswith("hands out every PCI device of the host")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"vendor_id": "10de"}, {"product_id": "1eb8"}, {"address": "81:"}, {"devname": "eth1"}, {"remote_managed": "1"}],
+)
+def test_one_filter_is_enough(fields):
+    assert list(oddities(one(**fields))) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("vendor", "vendor_id"),
+        ("Vendor-ID", "vendor_id"),
+        ("product", "product_id"),
+        ("adress", "address"),
+        ("dev_name", "devname"),
+        ("physical_networks", "physical_network"),
+        ("physnet", "physical_network"),
+        ("trust", "trusted"),
+        ("remote_manged", "remote_managed"),
+        ("live_migrateable", "live_migratable"),
+        ("one_time", "one_time_use"),
+        ("resource-class", "resource_class"),
+        ("trait", "traits"),
+    ],
+)
+def test_a_misspelt_key_is_named_with_the_nearest(name, nearest):
+    (odd,) = oddities(one(vendor_id="10de", **{name: "1"}))
+    assert odd == f"{name!r} is no key of nova's and filters nothing; the nearest is {nearest}"
+
+
+@pytest.mark.parametrize("name", ["x-rack", "x-owner", "comment", "location", "slot_label", "", "ü"])
+def test_a_tag_far_from_all_keys_is_the_operators_own(name):
+    assert list(oddities(one(vendor_id="10de", **{name: "1"}))) == []
+
+
+def test_every_key_of_nova_is_known():
+    assert list(oddities(one(**NOVA))) == []
+
+
+def test_a_class_or_traits_beside_a_network_do_nothing():
+    (odd,) = oddities(one(vendor_id="10de", physical_network="net", traits="A", resource_class="B"))
+    assert odd.startswith("resource_class and traits have no effect beside physical_network")
+    (odd,) = oddities(one(vendor_id="10de", physical_network="net", traits="A"))
+    assert odd.startswith("traits has no effect")
+    # A device without a network is one for Placement.
+    assert list(oddities(one(vendor_id="10de", physical_network=None, traits="A"))) == []
+
+
+def test_an_entry_with_the_filter_of_an_earlier_one_never_holds():
+    first, other = one(vendor_id="10DE", address="81:00.0"), one(vendor_id="10de", address="81:00.1")
+    again = one(address="*:81:00.0", vendor_id="0x10de", traits="A")
+    assert earlier_twin(again, (other, first)) is first
+    assert earlier_twin(again, (other,)) is None
+    assert earlier_twin(one(vendor_id="10de", remote_managed="yes"), (one(vendor_id="10de"),)) is None
+
+
+@given(st.dictionaries(st.text(max_size=12).filter(lambda name: name not in NOVA | {"devname": 1}), st.text()))
+def test_whatever_the_tags_are_only_sentences_come_out(tags):
+    for odd in oddities(one(**tags)):
+        assert odd.split(": ")[0].strip()

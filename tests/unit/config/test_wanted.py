@@ -1,0 +1,36 @@
+"""What a value must be, by its option's type."""
+
+import pytest
+from oslo_config import types
+
+from agent.config.opts import registered_opts
+from agent.config.wanted import wanted
+
+LIST = "must be a list with commas between, each"
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (types.Integer(), "must be a whole number"),
+        (types.Integer(min=1), "must be a whole number, at least 1"),
+        (types.Port(), "must be a whole number, at least 0, at most 65535"),
+        (types.Float(min=0.0, max=1.5), "must be a number, at least 0.0, at most 1.5"),
+        (types.Boolean(), "must be true or false"),
+        (types.String(choices=["a", "b"]), "must be one of a, b"),
+        (types.String(choices=[("a", "the first"), ("b", "the second")]), "must be one of a, b"),
+        (types.List(item_type=types.Integer(min=0)), f"{LIST} a whole number, at least 0"),
+        (types.List(item_type=types.String(choices=["a", "b"])), f"{LIST} one of a, b"),
+        (types.List(), None),
+        (types.String(), None),
+    ],
+)  # fmt: skip
+def test_it_is_said_in_an_operators_words(kind, said):
+    assert wanted(kind) == said
+
+
+def test_of_every_option_whose_type_can_refuse_a_text_it_is_known():
+    # What takes any text has nothing to say; of our options no other kind is silent.
+    kinds = (opt.type for _, opt in registered_opts() if wanted(opt.type) is None)
+    silent = {kind if isinstance(kind, type) else type(kind) for kind in kinds}
+    assert silent <= {types.String, types.MultiString, types.List, str}
