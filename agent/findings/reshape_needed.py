@@ -42,6 +42,7 @@ def _finding(world: World, family: NestedFamily, name: str) -> Finding:
         evidence=tuple(claim for row in rows for claim in row.claims),
         facts=(("used", used), ("consumers", len(rows)), ("children", ", ".join(key for key, _ in children))),
         rests_on_recorded=True,
+        remedy=RULE.remedy.replace("CLASS", name).replace("FAMILY", family.name),
     )
 
 
@@ -61,9 +62,8 @@ def _offers(world: World, children: tuple[tuple[str, Inventory], ...]) -> str:
 RULE = Rule(
     code="reshape-needed",
     severity=Severity.ERROR,
-    remedy="until this version can move them: migrate or shelve these guests, and bring them back once the children "
-    "are published (the next audit does that); or start nova-compute here once in our place: it moves them at its "
-    "start. A VGPU belongs to the device that is the parent of the mediated device in the guest's XML, "
-    "a MEM_ENCRYPTION_CONTEXT to the child with HW_CPU_X86_AMD_SEV",
+    remedy="until this version can move them: migrate or shelve these guests, and bring them back once the FAMILY "
+    "providers are published (the next audit does that); or start nova-compute here once in our place: it moves them "
+    "at its start. CLASS belongs to the FAMILY provider of what the guest's XML says it has (virsh dumpxml CONSUMER)",
     find=_find,
 )

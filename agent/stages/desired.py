@@ -55,7 +55,7 @@ def _root(snapshot: Snapshot, settings: Settings, written: Books, root_uuid: str
     for resource in RESOURCES:
         why = _frozen_because(resource, snapshot, settings)
         if why is not None:
-            frozen.extend(FrozenClass(resource_class=name, why=why) for name in _classes(resource, snapshot))
+            frozen.extend(FrozenClass(resource_class=name, why=why) for name in classes_of(resource, snapshot))
             continue
         for key, inventory in resource.inventory(snapshot, settings):
             _only_root(key)
@@ -88,7 +88,7 @@ def _observed_classes(provider: Provider | None) -> frozenset[str]:
     return frozenset(i.resource_class for i in (provider.inventories if provider else ()))
 
 
-def _classes(resource: Resource, snapshot: Snapshot) -> list[str]:
+def classes_of(resource: Resource, snapshot: Snapshot) -> list[str]:
     """What is frozen with it; a family that has no class in Placement yet is told by its own name."""
     observed = _observed_classes(snapshot.observed_root)
     return sorted(resource.classes | {name for name in observed if resource.owns(name)}) or [resource.name]

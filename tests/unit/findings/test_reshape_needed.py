@@ -27,6 +27,9 @@ def test_s106_the_consumers_and_the_children_are_named():
     assert proof(found) == [("placement", "VGPU", 1), ("placement", "VGPU", 2)]
     assert found.rests_on_recorded
     assert "until this version can move them" in found.remedy
+    assert "once the mdev providers are published" in found.remedy
+    assert "VGPU belongs to the mdev provider" in found.remedy
+    assert "MEM_ENCRYPTION_CONTEXT" not in found.remedy
 
 
 def test_s107_of_memory_encryption_too():
@@ -36,6 +39,8 @@ def test_s107_of_memory_encryption_too():
     (found,) = findings(snapshot(libvirt=encrypting(sev="Y"), placement=held), "reshape-needed")
     assert found.expected == f"MEM_ENCRYPTION_CONTEXT on child providers alone: {NODE}_amd_sev (16)"
     assert proof(found) == [("placement", "MEM_ENCRYPTION_CONTEXT", 1)]
+    assert "MEM_ENCRYPTION_CONTEXT belongs to the memory-encryption provider" in found.remedy
+    assert "VGPU" not in found.remedy
 
 
 def test_it_is_said_while_libvirt_is_silent_but_not_where_it_belongs():

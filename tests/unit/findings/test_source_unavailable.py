@@ -6,25 +6,76 @@ import dataclasses
 
 import pytest
 
+from agent.model.device_spec import PciSettings
 from agent.model.finding import Severity
 from agent.model.host import OddDomain
-from agent.model.snapshot import FILESYSTEM, IMAGES, LIBVIRT, LVM, PLACEMENT, STATE
+from agent.model.settings import PmemLabel
+from agent.model.snapshot import CEPH, FILESYSTEM, IMAGE_CACHE, IMAGES, LIBVIRT, LVM, PLACEMENT, PMEM, STATE
 from agent.model.storage import StorageFacts
-from tests.rigs.facts import INSTANCES, ROOT_UUID, findings, good, host, settings, settled_world, snapshot, state, uuid
+from agent.nested import BUILTIN as FAMILIES
+from agent.resources import BUILTIN as RESOURCES
+from tests.rigs.facts import (
+    INSTANCES,
+    ROOT_UUID,
+    decided,
+    failed,
+    findings,
+    good,
+    host,
+    inventory,
+    lvm_settings,
+    root,
+    settings,
+    settled_world,
+    snapshot,
+    state,
+    uuid,
+    view,
+    wanted_root,
+)
+from tests.rigs.nested import child, mdev_type, standing
 
 CODE = "source-unavailable"
+LVM_IMAGES = lvm_settings()
+PMEM_LABELS = settings(pmem_labels=(PmemLabel(label="4GB", namespaces=("ns_0",)),))
+BIG = "CUSTOM_PMEM_NAMESPACE_4GB"
+LIBVIRTS = "MEMORY_MB, PCPU, VCPU"
 CONSEQUENCE = {
-    PLACEMENT: "nothing is written",
-    STATE: "nothing is concluded about guests; reserved is not lowered",
-    LIBVIRT: "VCPU, PCPU and MEMORY_MB stay as they are",
-    LVM: "DISK_GB of a volume group stays as it is",
-    FILESYSTEM: "DISK_GB of a file system stays as it is",
+    "placement": (PLACEMENT, settings(), "nothing is written"),
+    "state": (STATE, settings(), "nothing is concluded about guests; reserved is not lowered"),
+    "libvirt": (
+        LIBVIRT,
+        settings(),
+        f"{LIBVIRTS} stay as they are; traits that rest on it stay; reserved is not lowered",
+    ),
+    "lvm": (LVM, LVM_IMAGES, "DISK_GB stays as it is"),
+    "lvm, beside": (LVM, settings(volume_groups=("vg0",)), "nothing that is written rests on it now"),
+    "filesystem": (FILESYSTEM, settings(), "DISK_GB stays as it is"),
+    "filesystem, beside": (FILESYSTEM, LVM_IMAGES, "nothing that is written rests on it now"),
+    "ceph": (CEPH, settings(images_type="rbd"), "DISK_GB stays as it is"),
+    "images": (IMAGES, settings(), "guests' files are not told"),
+    "images, the cache reserved": (
+        IMAGES,
+        settings(reserve_image_cache=True),
+        "reserved of DISK_GB is not lowered; guests' files are not told",
+    ),
+    "pmem": (PMEM, PMEM_LABELS, f"{BIG} stays as it is"),
+    "pmem without a label": (PMEM, settings(), "nothing that is written rests on it now"),
 }
+BEFORE = view(provider=root(inventory(BIG, 1)))
 
 
-@pytest.mark.parametrize(("source", "consequence"), CONSEQUENCE.items(), ids=CONSEQUENCE.keys())
-def test_it_says_why_and_what_follows(source, consequence):
-    (found,) = findings(snapshot(**settled_world(), lost=[source]), CODE)
+def losing(source, **changes):
+    """A world in which that source alone was not read; of storage also one that the plain world does not have."""
+    world = snapshot(**settled_world(**changes), lost=[source])
+    if any(reading.source == source for reading in world.readings):
+        return world
+    return dataclasses.replace(world, storage=(*world.storage, failed(source)))
+
+
+@pytest.mark.parametrize(("source", "chosen", "consequence"), CONSEQUENCE.values(), ids=CONSEQUENCE.keys())
+def test_it_says_why_and_what_follows(source, chosen, consequence):
+    (found,) = (f for f in findings(losing(source, placement=BEFORE), CODE, chosen) if f.subject == source)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, None, None)
     assert found.actual == f"{source}: no answer within 5 s; {consequence}"
     assert found.expected == "an answer that can be read"
@@ -33,8 +84,42 @@ def test_it_says_why_and_what_follows(source, consequence):
     assert "tries again at the next audit" in found.remedy
 
 
+CHOICES = {
+    "file system": settings(reserve_image_cache=True),
+    "lvm": lvm_settings(reserve_image_cache=True),
+    "ceph": settings(images_type="rbd", reserve_image_cache=True),
+    "pmem": PMEM_LABELS,
+    "mdev": settings(mdev_types=(mdev_type("nvidia-11"),)),
+    "pci": settings(pci=PciSettings(report_in_placement=True)),
+}
+READ_AS = {IMAGE_CACHE: IMAGES}
+
+
+@pytest.mark.parametrize("chosen", CHOICES.values(), ids=CHOICES.keys())
+def test_every_source_that_anything_needs_tells_all_that_it_freezes(chosen):
+    needed = {source for resource in RESOURCES for source in resource.needs(chosen) | resource.reserve_needs(chosen)}
+    needed |= {source for family in FAMILIES if family.is_configured(chosen) for source in family.needs(chosen)}
+    for source in sorted({READ_AS.get(source, source) for source in needed}):
+        decision = decided(losing(source, placement=BEFORE), chosen)
+        (found,) = (f for f in decision.findings if f.code == CODE and f.subject == source)
+        told = found.actual.removeprefix(f"{source}: no answer within 5 s; ")
+        assert told != "nothing that is written rests on it now", source
+        because = f"{source} could not be read"
+        frozen = [f.resource_class for f in wanted_root(decision).frozen if f.why == because]
+        frozen += [f"{family.name} providers" for family in decision.tree.frozen_families if family.why == because]
+        assert [name for name in frozen if name not in told] == [], source
+
+
+def test_children_that_stay_are_named_where_there_are_some_or_some_are_asked_for():
+    standing_child = standing(child("amd_sev", inventory("MEM_ENCRYPTION_CONTEXT", 16)))
+    (found,) = findings(losing(LIBVIRT, placement=standing_child), CODE)
+    assert f"{LIBVIRTS}, memory-encryption providers stay as they are" in found.actual
+    (found,) = findings(losing(LIBVIRT), CODE, CHOICES["mdev"])
+    assert f"{LIBVIRTS}, mdev providers stay as they are" in found.actual
+
+
 def test_each_source_has_a_finding_of_its_own():
-    found = findings(snapshot(lost=CONSEQUENCE), CODE)
+    found = findings(snapshot(lost=(PLACEMENT, STATE, LIBVIRT, LVM, FILESYSTEM)), CODE)
     assert len({f.id for f in found}) == 5
 
 
@@ -60,10 +145,8 @@ def _with_images(**facts):
 def test_a_part_that_a_source_could_not_read_is_told(reserves):
     stale = _with_images(unread=((f"{INSTANCES}/_base", "ESTALE: Stale file handle"),))
     (found,) = findings(stale, CODE, settings(reserve_image_cache=reserves))
-    assert found.actual == (
-        f"images: {INSTANCES}/_base: ESTALE: Stale file handle; "
-        "the image cache's reserve is not lowered; what lies there is not told"
-    )
+    kept = "reserved of DISK_GB is not lowered; " if reserves else ""
+    assert found.actual == f"images: {INSTANCES}/_base: ESTALE: Stale file handle; {kept}what lies there is not told"
 
 
 def test_a_cache_to_reserve_for_that_is_nowhere_is_told_and_no_other():
