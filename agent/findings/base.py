@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from agent.model.amounts import with_class
 from agent.model.books import Books, DesiredTree
 from agent.model.claim import Claim
 from agent.model.compared import Row
@@ -117,19 +118,9 @@ def claims_of(rows: Iterable[Row]) -> tuple[Claim, ...]:
     return tuple(claim for row in rows for claim in row.claims)
 
 
-_UNITS = {"VCPU": "VCPU", "PCPU": "PCPU", "MEMORY_MB": "MiB of MEMORY_MB", "DISK_GB": "GiB of DISK_GB"}
-
-
 def amount_text(resource_class: str, amount: float | None) -> str:
-    """An amount with its unit, "nothing" for None."""
-    if amount is None:
-        return "nothing"
-    return f"{number_text(amount)} {_UNITS.get(resource_class, resource_class)}"
-
-
-def number_text(number: float) -> str:
-    """Every digit of a whole number (1 TiB is 1048576 MiB, not 1.04858e+06), no float's tail (16.1 x 24 is 386.4)."""
-    return f"{number:.12g}"
+    """An amount with its unit and class, "nothing" for None."""
+    return "nothing" if amount is None else with_class(resource_class, amount)
 
 
 def recorded_text(rows: Iterable[Row]) -> str:

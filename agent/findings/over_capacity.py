@@ -13,8 +13,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from agent.findings.base import Rule, World, amount_text, number_text
+from agent.findings.base import Rule, World, amount_text
 from agent.findings.reshape_needed import to_move
+from agent.model.amounts import number_text
 from agent.model.books import DesiredProvider
 from agent.model.claim import UNMANAGED_CAUSES
 from agent.model.compared import Row

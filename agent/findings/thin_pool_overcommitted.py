@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, World, number_text
+from agent.findings.base import Rule, World
+from agent.model.amounts import number_text
 from agent.model.finding import Finding, Severity
 from agent.model.storage import ThinPool
 

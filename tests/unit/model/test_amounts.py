@@ -1,0 +1,50 @@
+"""One form of numbers and one table of units, for findings and for operators."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.findings.base import amount_text
+from agent.model.amounts import beside_its_class, number_text, unit_of, with_class, with_unit
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (192.0, "192"),
+        (1048576, "1048576"),
+        (2.0**50, "1125899906842624"),
+        (19.5, "19.5"),
+        (16.1 * 24, "386.4"),
+        (1.0625, "1.0625"),
+        (-0.25, "-0.25"),
+        (0.0001, "0.0001"),
+    ],
+)
+def test_every_digit_that_counts_and_no_float_tail(number, text):
+    assert number_text(number) == text
+
+
+@given(st.integers())
+def test_law_whole_numbers_keep_every_digit(number):
+    assert int(number_text(number)) == number
+
+
+@pytest.mark.parametrize(
+    ("resource_class", "beside", "unit", "full"),
+    [
+        ("VCPU", "8", "8 VCPU", "8 VCPU"),
+        ("MEMORY_MB", "8 MiB", "8 MiB", "8 MiB of MEMORY_MB"),
+        ("DISK_GB", "8 GiB", "8 GiB", "8 GiB of DISK_GB"),
+        ("CUSTOM_PCI_10DE_1EB8", "8", "8 CUSTOM_PCI_10DE_1EB8", "8 CUSTOM_PCI_10DE_1EB8"),
+    ],
+)
+def test_the_class_is_said_as_often_as_it_must_be(resource_class, beside, unit, full):
+    assert beside_its_class(resource_class, 8) == beside
+    assert with_unit(resource_class, 8) == unit
+    assert with_class(resource_class, 8) == amount_text(resource_class, 8) == full
+    assert unit == f"8 {unit_of(resource_class)}"
+
+
+def test_no_amount_of_a_finding_is_nothing():
+    assert amount_text("VCPU", None) == "nothing"
