@@ -11,6 +11,7 @@ import difflib
 from agent.cmd.ending import say
 from agent.cmd.usage import UsageError
 from agent.model.report import AuditReport
+from agent.resources import owned
 from agent.telemetry.explain import explain_consumer, known_classes, unread
 
 
@@ -27,7 +28,7 @@ def require_class(report: AuditReport, name: str) -> str:
 def require_consumer(report: AuditReport, consumer: str) -> bool:
     """Whether the audit saw it; False, said on stderr, where an unread source may know it. Raises UsageError."""
     try:
-        explain_consumer(report, consumer)
+        explain_consumer(report, consumer, owned)
     except LookupError:
         looked = (
             f"consumer {consumer} was not found in the allocations on {report.node or report.host} in Placement,"

@@ -7,11 +7,12 @@ nothing but the report file.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
+from agent.model.amounts import number_text
 from agent.telemetry.documents import Document
 from agent.telemetry.reading_order import in_reading_order, names_in_evidence
-from agent.telemetry.wording import amount, number
+from agent.telemetry.wording import alike, cell, some_of, wrapped
 
 # A uuid fits: what an operator copies must not be broken over two lines.
 LEFT_WIDTH = 36
@@ -29,7 +30,7 @@ def head_lines(audit: Document) -> Iterator[str]:
     yield f"provider {audit['provider_uuid'] or 'unknown'}, role {audit['role']}, {_written(audit)}"
     cost = audit["placement"]
     yield (
-        f"took {number(audit['duration_ms'])} ms, {cost['requests']} requests to Placement,"
+        f"took {number_text(audit['duration_ms'])} ms, {cost['requests']} requests to Placement,"
         f" {cost['conflicts']} conflicts"
     )
     if audit["error"]:
@@ -48,11 +49,11 @@ def _written(audit: Document) -> str:
 
 def source_line(source: Document) -> str:
     """``libvirt ok, 12.5 ms``, or what is wrong and since when."""
-    took = f"{number(source['duration_ms'])} ms"
+    took = f"{number_text(source['duration_ms'])} ms"
     if source["ok"]:
         return f"{source['name']} ok, {took}"
     age = source["age_s"]
-    last = "never read" if age is None else f"last read {number(age)} s ago"
+    last = "never read" if age is None else f"last read {number_text(age)} s ago"
     return f"{source['name']} NOT READ after {took} ({last}): {source['error']}"
 
 
@@ -90,36 +91,56 @@ def _row(left: list[str], right: list[str], width: int) -> Iterator[str]:
         yield f"| {one:<{LEFT_WIDTH}} | {two:<{width}} |"
 
 
-def plan_lines(plan: Document) -> Iterator[str]:
-    """Writes in order with the plan's digest, then what is held back and why."""
+def plan_lines(plan: Document, width: int) -> Iterator[str]:
+    """Writes in order with the plan's digest, then what is held back and why, in lines of ``width`` columns.
+
+    Equal writes to many providers are told as one, where the first of them stands.
+    """
     if plan["writes"]:
         yield f"plan {plan['digest'][:12]}:"
-        yield from (f"  {write_line(write)}" for write in plan["writes"])
+    names = {write["provider_uuid"]: write["name"] for write in plan["writes"] if write["kind"] == "create-provider"}
+    for writes in alike(plan["writes"], lambda write: (write["kind"], write.get("parent_uuid"), _what(write))):
+        yield from wrapped(f"  {_write_text(writes, names)}", width)
     if plan["held_back"]:
         yield "held back:"
-        yield from (f"  {held['what']} of {held['provider_uuid']}: {held['why']}" for held in plan["held_back"])
+    for held in plan["held_back"]:
+        yield from wrapped(f"  {held['what']} of {held['provider_uuid']}: {held['why']}", width)
 
 
-def write_line(write: Document) -> str:
-    """One write in words, every amount with its unit."""
+def _write_text(writes: tuple[Document, ...], names: Mapping[str, str]) -> str:
+    """One write, or several alike, in words; every amount with its unit."""
+    first = writes[0]
+    if len(writes) == 1:
+        what = f"named {first['name']}" if first["kind"] == "create-provider" else _what(first)
+        return f"{first['kind']} {first['provider_uuid']}: {what}".removesuffix(": ")
+    listed = some_of([names.get(write["provider_uuid"], write["provider_uuid"]) for write in writes])
+    return f"{first['kind']}, {len(writes)} alike: {listed}: {_what(first)}".removesuffix(": ")
+
+
+def _what(write: Document) -> str:
+    """What is written, without whom it is of."""
     match write["kind"]:
-        case "create-provider":
-            what = f"named {write['name']}"
         case "put-inventories":
-            what = "; ".join(_inventory(inventory) for inventory in write["inventories"]) or "none"
+            return "; ".join(_inventory(inventory) for inventory in write["inventories"]) or "none"
         case "put-traits":
-            what = ", ".join(write["traits"]) or "none"
+            return _traits(write)
         case "put-aggregates":
-            what = ", ".join(write["aggregates"]) or "none"
+            return ", ".join(write["aggregates"]) or "none"
         case _:
-            what = ""
-    return f"{write['kind']} {write['provider_uuid']}: {what}".removesuffix(": ")
+            return ""
+
+
+def _traits(write: Document) -> str:
+    """What changes: the whole set is near a hundred names, all but a few of them as they were."""
+    signs = {"+": write["added"], "-": write["removed"]}
+    changed = ", ".join(f"{sign}{name}" for sign, names in signs.items() for name in names)
+    return f"+{len(write['added'])} -{len(write['removed'])} traits, {len(write['traits'])} then: {changed or 'none'}"
 
 
 def _inventory(inventory: Document) -> str:
     name = inventory["resource_class"]
     return (
-        f"{name} total {amount(name, inventory['total'])}, reserved {amount(name, inventory['reserved'])},"
+        f"{name} total {cell(name, inventory['total'])}, reserved {cell(name, inventory['reserved'])},"
         f" max_unit {inventory['max_unit']}, step_size {inventory['step_size']},"
-        f" ratio {number(inventory['allocation_ratio'])}"
+        f" ratio {number_text(inventory['allocation_ratio'])}"
     )

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Set
 from typing import Any
 
 from agent.errors import SourceInconsistent
@@ -47,7 +48,7 @@ def audit_document(report: AuditReport) -> Document:
         "outcome": report.outcome.value,
         "sources": [dataclasses.asdict(source) for source in report.sources],
         "findings": [finding_document(finding) for finding in report.findings],
-        "plan": plan_document(report.plan),
+        "plan": plan_document(report.plan, report.traits),
         "placement": {
             "requests": report.requests,
             "conflicts": report.conflicts,
@@ -98,11 +99,18 @@ def claim_document(claim: Claim) -> Document:
     }
 
 
-def plan_document(plan: Plan) -> Document:
-    """Writes in execution order, what was held back, and the digest that names exactly these writes."""
+def plan_document(plan: Plan, traits: Iterable[TraitRow] = ()) -> Document:
+    """Writes in execution order, what was held back, and the digest that names exactly these writes.
+
+    ``traits`` say what is recorded now: beside the whole set, a write of traits has what it adds and removes.
+    """
+    recorded: dict[str, set[str]] = defaultdict(set)
+    for row in traits:
+        if row.recorded:
+            recorded[row.provider_uuid].add(row.trait)
     return {
         "digest": plan.digest,
-        "writes": [_write_document(write) for write in plan.writes],
+        "writes": [_write_document(write, recorded[write.provider_uuid]) for write in plan.writes],
         "held_back": [dataclasses.asdict(held) for held in plan.held_back],
     }
 
@@ -257,9 +265,15 @@ def _trait_row(row: TraitRow) -> Document:
     }
 
 
-def _write_document(write: Write) -> Document:
+def _write_document(write: Write, recorded: Set[str]) -> Document:
     plain = {name: _plain(value) for name, value in dataclasses.asdict(write).items()}
-    return {"kind": WRITE_KINDS[type(write)], **plain}
+    return {"kind": WRITE_KINDS[type(write)], **plain, **_change(write, recorded)}
+
+
+def _change(write: Write, recorded: Set[str]) -> Document:
+    if not isinstance(write, PutTraits):
+        return {}
+    return {"added": sorted(set(write.traits) - recorded), "removed": sorted(recorded - set(write.traits))}
 
 
 def _plain(value: object) -> object:

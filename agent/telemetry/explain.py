@@ -1,8 +1,11 @@
 """Decide what ``explain`` says: one class's three books taken apart by reason, or all that is known of one consumer.
 
 A book whose source could not be read is unknown and has no amount: an empty book
-and an unread one look alike in the rows, so the sources decide. The parts of a
-book always add up to its amount. explain_text and explain_json write it down. Pure.
+and an unread one look alike in the rows, so the sources decide. Nor has one that
+nobody keeps: what is promised and held is counted of the classes that a resource of
+ours decides on the root (``owned``), of all others nothing is, which is not 0. The
+parts of a book always add up to its amount. explain_text and explain_json write it
+down. Pure.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ import dataclasses
 import re
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import os_resource_classes
@@ -19,6 +22,7 @@ import os_resource_classes
 from agent.model.finding import SeenFinding
 from agent.model.report import AuditReport, EvacuationNote, LedgerRow, Verdict
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, LVM, PLACEMENT, STATE
+from agent.telemetry.wording import MEANINGS, NOT_COMPARED, ON_CHILDREN, UNDECIDED
 
 # In the order in which an operator asks: what the scheduler subtracts comes first.
 BOOKS = ("recorded", "promised", "held")
@@ -28,6 +32,8 @@ _STORAGE = {"DISK_GB": (LVM, FILESYSTEM)}
 # Verdicts that say less than the cause does.
 _PLAIN = frozenset({Verdict.AGREED, Verdict.RESERVED, Verdict.UNMANAGED})
 _WITH_CAUSE = frozenset({Verdict.SETTLING, Verdict.UNKNOWN})
+# Books that only a resource's own module keeps.
+_KEPT_BY_OWNER = frozenset({"promised", "held"})
 _CLASS_NAME = re.compile(r"\w+\Z", re.ASCII)
 
 
@@ -41,13 +47,26 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Exact:
+    """``amount`` of a book was rounded up, consumer by consumer, from ``size_bytes`` in all."""
+
+    amount: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Book:
-    """One book of one class. ``amount`` is None where it is unknown; ``problems`` are errors of its sources."""
+    """One book of one class. ``amount`` is None where it is unknown; ``problems`` are errors of its sources.
+
+    ``not_counted`` says why where nobody keeps this book of this class. ``exact`` is None where nothing has a size.
+    """
 
     name: str
     amount: int | None
     parts: tuple[Part, ...]
     problems: tuple[str, ...] = ()
+    not_counted: str | None = None
+    exact: Exact | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,47 +83,108 @@ class Evacuated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassExplanation:
-    """``scope`` is the report cut down to this class: its ledger and inventory rows, findings, what was held back."""
+    """``scope`` is the report cut down to this class: its ledger and inventory rows, findings, what was held back.
+
+    ``not_counted``: as ``uncounted`` says it of the class.
+    """
 
     resource_class: str
     books: tuple[Book, ...]
+    not_counted: str | None
     evacuations: tuple[Evacuated, ...]
     scope: AuditReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerExplanation:
-    """``scope`` is the report cut down to this consumer; ``evacuations`` are of this instance."""
+    """``scope`` is the report cut down to this consumer; ``evacuations`` are of this instance.
+
+    ``not_counted``: as ``uncounted`` says it of the classes of its rows.
+    """
 
     consumer: str
+    not_counted: Mapping[str, str]
     evacuations: tuple[EvacuationNote, ...]
     scope: AuditReport
 
 
 Explanation = ClassExplanation | ConsumerExplanation
 
+# Whether a resource of ours decides that class on the root (agent.resources; telemetry decides nothing itself).
+Owned = Callable[[str], bool]
 
-def explain_class(report: AuditReport, resource_class: str) -> ClassExplanation:
+
+def explain_class(report: AuditReport, resource_class: str, owned: Owned) -> ClassExplanation:
     """The arithmetic of one class. Raises LookupError on a class that ``known_classes`` does not list."""
     if resource_class not in known_classes(report):
         raise LookupError(resource_class)
-    scope = _scope_of_class(report, resource_class)
+    scope = scope_of_class(report, resource_class)
     return ClassExplanation(
         resource_class=resource_class,
-        books=tuple(_book(name, report, scope.ledger, resource_class) for name in BOOKS),
+        books=totals(report, resource_class, owned),
+        not_counted=uncounted(report, resource_class, owned),
         evacuations=tuple(_evacuated(note, scope.ledger, resource_class) for note in report.evacuations),
         scope=scope,
     )
 
 
-def explain_consumer(report: AuditReport, consumer: str) -> ConsumerExplanation:
+def explain_consumer(report: AuditReport, consumer: str, owned: Owned) -> ConsumerExplanation:
     """All that the audit knows of a consumer: a uuid, or the key of what has none (``vg/lv``). Raises LookupError."""
     wanted = canonical(consumer)
-    scope = _scope_of_consumer(report, wanted)
+    scope = scope_of_consumer(report, wanted)
     notes = tuple(note for note in report.evacuations if wanted in (note.instance_uuid, note.migration_uuid))
     if not (scope.ledger or scope.findings or notes):
         raise LookupError(consumer)
-    return ConsumerExplanation(consumer=wanted, evacuations=notes, scope=scope)
+    return ConsumerExplanation(consumer=wanted, not_counted=all_uncounted(scope, owned), evacuations=notes, scope=scope)
+
+
+def scope_of_class(report: AuditReport, resource_class: str) -> AuditReport:
+    """The report cut down to that class."""
+    held_back = tuple(held for held in report.plan.held_back if held.what == resource_class)
+    return dataclasses.replace(
+        report,
+        ledger=tuple(row for row in report.ledger if row.resource_class == resource_class),
+        inventory=tuple(
+            row
+            for row in report.inventory
+            if resource_class in {i.resource_class for i in (row.wanted, row.recorded) if i}
+        ),
+        findings=tuple(seen for seen in report.findings if _is_about_class(seen, resource_class)),
+        plan=dataclasses.replace(report.plan, held_back=held_back),
+    )
+
+
+def scope_of_consumer(report: AuditReport, consumer: str) -> AuditReport:
+    """The report cut down to that consumer, in the spelling of ``canonical``; the inventory is whole."""
+    return dataclasses.replace(
+        report,
+        ledger=tuple(row for row in report.ledger if consumer in (row.consumer_uuid, row.consumer_key)),
+        findings=tuple(seen for seen in report.findings if _is_about_consumer(seen, consumer)),
+    )
+
+
+def uncounted(report: AuditReport, resource_class: str, owned: Owned) -> str | None:
+    """Why nothing promised or held of the class is counted; None where it is."""
+    if owned(resource_class):
+        return None
+    children = (row.wanted for row in report.inventory if row.provider_uuid != report.provider_uuid)
+    return ON_CHILDREN if any(i and i.resource_class == resource_class for i in children) else UNDECIDED
+
+
+def all_uncounted(report: AuditReport, owned: Owned) -> dict[str, str]:
+    """The same of every class in the report's ledger; those that are counted are left out."""
+    said = {name: uncounted(report, name, owned) for name in {row.resource_class for row in report.ledger}}
+    return {name: why for name, why in said.items() if why}
+
+
+def meaning(row: LedgerRow, not_counted: str | None) -> str:
+    """What the row's verdict says; ``not_counted`` is of its class."""
+    return not_counted if not_counted and row.verdict is Verdict.UNKNOWN else MEANINGS[row.verdict]
+
+
+def verdict_word(row: LedgerRow, not_counted: str | None) -> str:
+    """The verdict's name for people: one book alone compares with nothing."""
+    return NOT_COMPARED if not_counted and row.verdict is Verdict.UNKNOWN else row.verdict.value
 
 
 def known_classes(report: AuditReport) -> frozenset[str]:
@@ -130,10 +210,16 @@ def canonical(consumer: str) -> str:
         return consumer
 
 
-def totals(report: AuditReport, resource_class: str) -> tuple[Book, ...]:
+def totals(report: AuditReport, resource_class: str, owned: Owned) -> tuple[Book, ...]:
     """The three books of one class over the report's rows: what stands at the foot of ``ledger``."""
     rows = tuple(row for row in report.ledger if row.resource_class == resource_class)
-    return tuple(_book(name, report, rows, resource_class) for name in BOOKS)
+    not_counted = uncounted(report, resource_class, owned)
+    return tuple(
+        Book(name=name, amount=None, parts=(), not_counted=not_counted)
+        if not_counted and name in _KEPT_BY_OWNER
+        else _book(name, report, rows, resource_class, not_counted)
+        for name in BOOKS
+    )
 
 
 def unread(report: AuditReport) -> tuple[str, ...]:
@@ -143,29 +229,6 @@ def unread(report: AuditReport) -> tuple[str, ...]:
 
 def _named(source: str, error: str) -> str:
     return error if error.startswith(source) else f"{source}: {error}"
-
-
-def _scope_of_class(report: AuditReport, resource_class: str) -> AuditReport:
-    held_back = tuple(held for held in report.plan.held_back if held.what == resource_class)
-    return dataclasses.replace(
-        report,
-        ledger=tuple(row for row in report.ledger if row.resource_class == resource_class),
-        inventory=tuple(
-            row
-            for row in report.inventory
-            if resource_class in {i.resource_class for i in (row.wanted, row.recorded) if i}
-        ),
-        findings=tuple(seen for seen in report.findings if _is_about_class(seen, resource_class)),
-        plan=dataclasses.replace(report.plan, held_back=held_back),
-    )
-
-
-def _scope_of_consumer(report: AuditReport, consumer: str) -> AuditReport:
-    return dataclasses.replace(
-        report,
-        ledger=tuple(row for row in report.ledger if consumer in (row.consumer_uuid, row.consumer_key)),
-        findings=tuple(seen for seen in report.findings if _is_about_consumer(seen, consumer)),
-    )
 
 
 def _is_about_class(seen: SeenFinding, resource_class: str) -> bool:
@@ -182,8 +245,10 @@ def _is_about_consumer(seen: SeenFinding, consumer: str) -> bool:
     return any(consumer in (c.consumer.key, c.consumer.uuid, c.instance_uuid) for c in finding.evidence)
 
 
-def _book(name: str, report: AuditReport, rows: tuple[LedgerRow, ...], resource_class: str) -> Book:
-    parts = _parts(name, rows)
+def _book(
+    name: str, report: AuditReport, rows: tuple[LedgerRow, ...], resource_class: str, not_counted: str | None
+) -> Book:
+    parts = _parts(name, rows, not_counted)
     problems = _problems(name, report, resource_class)
     known = _is_known(name, report)
     return Book(
@@ -191,16 +256,23 @@ def _book(name: str, report: AuditReport, rows: tuple[LedgerRow, ...], resource_
         amount=sum(part.amount for part in parts) if known else None,
         parts=parts if known else (),
         problems=problems,
+        exact=_exact(rows) if known and name == "held" else None,
     )
 
 
-def _parts(book: str, rows: Iterable[LedgerRow]) -> tuple[Part, ...]:
+def _exact(rows: Iterable[LedgerRow]) -> Exact | None:
+    """Sizes are what the host holds: a promise and an allocation are whole units."""
+    sized = [(row.held, row.size_bytes) for row in rows if row.held is not None and row.size_bytes is not None]
+    return Exact(amount=sum(held for held, _ in sized), size_bytes=sum(size for _, size in sized)) if sized else None
+
+
+def _parts(book: str, rows: Iterable[LedgerRow], not_counted: str | None) -> tuple[Part, ...]:
     """By reason; what is as it should be comes first, then by size."""
     grouped: dict[tuple[bool, str], list[tuple[str, int]]] = defaultdict(list)
     for row in rows:
         value = getattr(row, book)
         if value is not None:
-            grouped[row.verdict not in _PLAIN, _reason(row)].append((row.consumer_key, value))
+            grouped[row.verdict not in _PLAIN, _reason(row, not_counted)].append((row.consumer_key, value))
     ordered = sorted(grouped.items(), key=lambda item: (item[0][0], -sum(v for _, v in item[1]), item[0][1]))
     return tuple(
         Part(reason=reason, amount=sum(v for _, v in found), consumers=tuple(sorted(key for key, _ in found)))
@@ -208,10 +280,11 @@ def _parts(book: str, rows: Iterable[LedgerRow]) -> tuple[Part, ...]:
     )
 
 
-def _reason(row: LedgerRow) -> str:
+def _reason(row: LedgerRow, not_counted: str | None) -> str:
     if row.verdict in _PLAIN:
         return row.cause
-    return f"{row.cause}, {row.verdict.value}" if row.verdict in _WITH_CAUSE else row.verdict.value
+    word = verdict_word(row, not_counted)
+    return f"{row.cause}, {word}" if row.verdict in _WITH_CAUSE else word
 
 
 def _errors(report: AuditReport) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from agent.model.amounts import unit_of
 from agent.model.report import AuditReport, EvacuationNote
 from agent.telemetry.documents import (
     SCHEMA_VERSION,
@@ -12,9 +13,8 @@ from agent.telemetry.documents import (
     inventory_rows,
     ledger_rows,
 )
-from agent.telemetry.explain import Book, ClassExplanation, ConsumerExplanation, Explanation
+from agent.telemetry.explain import Book, ClassExplanation, ConsumerExplanation, Explanation, meaning
 from agent.telemetry.explain_text import lines
-from agent.telemetry.wording import MEANINGS, unit_of
 
 
 def document(explanation: Explanation) -> Document:
@@ -64,8 +64,16 @@ def _inventories(scope: AuditReport) -> list[Document]:
 
 
 def _book(book: Book) -> Document:
+    """``not_counted`` says why where nobody keeps the book; ``rounded_up`` of the amount are ``size_bytes`` exactly."""
     parts = [{"amount": p.amount, "reason": p.reason, "consumers": list(p.consumers)} for p in book.parts]
-    return {"amount": book.amount, "parts": parts, "problems": list(book.problems)}
+    return {
+        "amount": book.amount,
+        "parts": parts,
+        "problems": list(book.problems),
+        "not_counted": book.not_counted,
+        "rounded_up": book.exact.amount if book.exact else None,
+        "size_bytes": book.exact.size_bytes if book.exact else None,
+    }
 
 
 def _evacuation(note: EvacuationNote) -> Document:
@@ -77,6 +85,9 @@ def _of_consumer(explanation: ConsumerExplanation) -> Document:
     return {
         "subject": "consumer",
         "consumer": explanation.consumer,
-        "rows": [{**shown, "verdict_means": MEANINGS[row.verdict]} for shown, row in rows],
+        "rows": [
+            {**shown, "verdict_means": meaning(row, explanation.not_counted.get(row.resource_class))}
+            for shown, row in rows
+        ],
         "evacuations": [{**_evacuation(note), "contributes": 0} for note in explanation.evacuations],
     }

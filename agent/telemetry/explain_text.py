@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 
+from agent.model.amounts import beside_its_class, number_text
 from agent.model.finding import SeenFinding
 from agent.model.placement import Inventory
 from agent.model.report import AuditReport, EvacuationNote, InventoryRow, LedgerRow
@@ -12,15 +14,17 @@ from agent.telemetry.explain import (
     ClassExplanation,
     ConsumerExplanation,
     Evacuated,
+    Exact,
     Explanation,
     Part,
+    meaning,
     unread,
+    verdict_word,
 )
 from agent.telemetry.reading_order import names_in, seen_in_reading_order
-from agent.telemetry.wording import MEANINGS, amount, number
+from agent.telemetry.wording import NOT_COUNTED, alike, amount, cell, some_of
 
-# More uuids than this in one line hide the sum; each has a line of its own further down.
-_NAMED = 3
+_GIB = 1 << 30
 _PLURALS = {"instance": "instances", "instance, unknown": "instances, unknown"}
 
 
@@ -35,32 +39,32 @@ def lines(explanation: Explanation) -> tuple[str, ...]:
 
 def book_line(resource_class: str, book: Book) -> str:
     """``VCPU recorded 24 = 16 (4 instances) + 8 (1 allocation-stale-move: UUID)``."""
+    if book.not_counted:
+        return f"{resource_class} {book.name} {NOT_COUNTED}"
     if book.amount is None:
         return f"{resource_class} {book.name} unknown ({'; '.join(book.problems)})"
     least = " at least" if book.problems else ""
     unread_text = f" ({'; '.join(book.problems)})" if book.problems else ""
     terms = " + ".join(_part(part) for part in book.parts)
     made_of = f" = {terms}" if terms else ""
-    return f"{resource_class} {book.name}{least} {_with_unit(resource_class, book.amount)}{made_of}{unread_text}"
+    exactly = _exactly(resource_class, book.amount, book.exact) if book.exact else ""
+    total = beside_its_class(resource_class, book.amount)
+    return f"{resource_class} {book.name}{least} {total}{made_of}{exactly}{unread_text}"
 
 
-def _with_unit(resource_class: str, value: int) -> str:
-    # "VCPU recorded 24 VCPU" would say it twice.
-    text = amount(resource_class, value)
-    return number(value) if text.endswith(f" {resource_class}") else text
+def _exactly(resource_class: str, total: int, exact: Exact) -> str:
+    """Whole units are each consumer's own, rounded up: ten small volumes are 10 GiB, and hold perhaps 3."""
+    which = "" if exact.amount == total else f"{beside_its_class(resource_class, exact.amount)} of it "
+    size = f"{exact.size_bytes / _GIB:.3f} GiB ({exact.size_bytes} bytes)"
+    return f"; {which}exactly {size}, as each consumer's is rounded up"
 
 
 def _part(part: Part) -> str:
+    # More uuids in one line would hide the sum; each has a line of its own further down.
     count = len(part.consumers)
     noun = _PLURALS.get(part.reason, part.reason) if count > 1 else part.reason
-    return f"{part.amount} ({count} {noun}{_names(part)})"
-
-
-def _names(part: Part) -> str:
-    if part.reason in _PLURALS:
-        return ""
-    more = f" and {len(part.consumers) - _NAMED} more" if len(part.consumers) > _NAMED else ""
-    return f": {', '.join(part.consumers[:_NAMED])}{more}"
+    names = "" if part.reason in _PLURALS else f": {some_of(part.consumers)}"
+    return f"{part.amount} ({count} {noun}{names})"
 
 
 def _of_class(explanation: ClassExplanation) -> Iterator[str]:
@@ -69,14 +73,17 @@ def _of_class(explanation: ClassExplanation) -> Iterator[str]:
     yield from (f"not read: {line}" for line in unread(scope))
     yield ""
     yield from (book_line(name, book) for book in explanation.books)
+    if explanation.not_counted:
+        yield explanation.not_counted
     yield from (evacuation_line(name, evacuated) for evacuated in explanation.evacuations)
     if not scope.inventory:
         yield f"no inventory of {name}: this host offers none"
-    for row in scope.inventory:
+    for rows in alike(scope.inventory, _but_for_its_name):
         yield ""
-        yield from _capacity(name, row)
+        yield _whose(name, rows)
+        yield from _capacity(name, rows[0])
     yield from (f"  kept as Placement has it: {held.why}" for held in scope.plan.held_back)
-    yield from _titled("consumers:", (_row(row) for row in scope.ledger))
+    yield from _titled("consumers:", (_row(row, explanation.not_counted) for row in scope.ledger))
     yield from _titled("findings:", _findings(scope))
 
 
@@ -109,22 +116,36 @@ def _evacuation(note: EvacuationNote, size: str) -> str:
     )
 
 
+def _but_for_its_name(row: InventoryRow) -> InventoryRow:
+    return dataclasses.replace(row, provider="", provider_uuid="")
+
+
+def _whose(name: str, rows: tuple[InventoryRow, ...]) -> str:
+    """The provider, or all that are alike."""
+    first = rows[0]
+    if len(rows) == 1:
+        return f"provider {first.provider} ({first.provider_uuid})"
+    shown = first.wanted or first.recorded
+    each = cell(name, shown.total if shown else None)
+    names = some_of([row.provider for row in rows])
+    return f"{len(rows)} providers alike, {each} each, {cell(name, first.used)} used: {names}; each of them:"
+
+
 def _capacity(name: str, row: InventoryRow) -> Iterator[str]:
-    yield f"provider {row.provider} ({row.provider_uuid})"
     shown = row.wanted or row.recorded
     if shown is None:
         return
     if row.wanted is None:
         yield f"  we want no {name} here; Placement holds:"
-    yield f"  total {amount(name, shown.total)}"
-    yield f"  reserved {amount(name, shown.reserved)}{_terms(row, shown)}"
+    yield f"  total {cell(name, shown.total)}"
+    yield f"  reserved {cell(name, shown.reserved)}{_terms(row, shown)}"
     yield (
-        f"  capacity {amount(name, shown.capacity)} = "
-        f"({shown.total} total - {shown.reserved} reserved) x {number(shown.allocation_ratio)} ratio"
+        f"  capacity {cell(name, shown.capacity)} = "
+        f"({shown.total} total - {shown.reserved} reserved) x {number_text(shown.allocation_ratio)} ratio"
     )
     yield f"  {_free(name, row, shown)}"
     yield (
-        f"  max_unit {amount(name, shown.max_unit)}: the largest single request is max_unit, no ratio raises it"
+        f"  max_unit {cell(name, shown.max_unit)}: the largest single request is max_unit, no ratio raises it"
         f" (min_unit {shown.min_unit}, step_size {shown.step_size})"
     )
     if row.wanted is not None:
@@ -143,7 +164,7 @@ def _free(name: str, row: InventoryRow, shown: Inventory) -> str:
     if row.free is None or row.used is None:
         return "free unknown: what is recorded could not be read"
     verdict = "; negative: more is recorded than this host can give" if row.free < 0 else ""
-    return f"free {amount(name, row.free)} = {number(shown.capacity)} capacity - {row.used} recorded{verdict}"
+    return f"free {cell(name, row.free)} = {number_text(shown.capacity)} capacity - {row.used} recorded{verdict}"
 
 
 def _held_by_placement(wanted: Inventory, row: InventoryRow) -> str:
@@ -155,18 +176,20 @@ def _held_by_placement(wanted: Inventory, row: InventoryRow) -> str:
     fields = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
     differing = ((field, getattr(row.recorded, field), getattr(wanted, field)) for field in fields)
     return "Placement holds " + ", ".join(
-        f"{field} {number(there)} (we want {number(here)})" for field, there, here in differing if there != here
+        f"{field} {number_text(there)} (we want {number_text(here)})"
+        for field, there, here in differing
+        if there != here
     )
 
 
-def _row(row: LedgerRow) -> str:
+def _row(row: LedgerRow, not_counted: str | None) -> str:
     said = ", ".join(
-        f"{book} {_with_unit(row.resource_class, value)}"
+        f"{book} {beside_its_class(row.resource_class, value)}"
         for book, value in (("promised", row.promised), ("held", row.held), ("recorded", row.recorded))
         if value is not None
     )
     size = "" if row.size_bytes is None else f", {row.size_bytes} bytes"
-    return f"{_who(row)}: {said}{size}: {row.cause}, {row.verdict.value} [{row.source}]"
+    return f"{_who(row)}: {said}{size}: {row.cause}, {verdict_word(row, not_counted)} [{row.source}]"
 
 
 def _who(row: LedgerRow) -> str:
@@ -201,19 +224,19 @@ def _of_consumer(explanation: ConsumerExplanation) -> Iterator[str]:
         yield "it holds nothing here, in none of the three books"
     for row in scope.ledger:
         yield ""
-        yield from _consumer_row(row)
+        yield from _consumer_row(row, explanation.not_counted.get(row.resource_class))
     yield from _titled("moves:", (f"{_evacuation(note, '')}: contributes 0 here" for note in explanation.evacuations))
     yield from _titled("findings:", _findings(scope))
 
 
-def _consumer_row(row: LedgerRow) -> Iterator[str]:
+def _consumer_row(row: LedgerRow, not_counted: str | None) -> Iterator[str]:
     yield f"{row.resource_class} on provider {row.provider} ({row.provider_uuid})"
     for book in ("promised", "held", "recorded"):
         value = getattr(row, book)
-        said = "not mentioned" if value is None else amount(row.resource_class, value)
-        yield f"  {book}: {said}"
+        nothing = NOT_COUNTED if not_counted and book != "recorded" else "not mentioned"
+        yield f"  {book}: {nothing if value is None else cell(row.resource_class, value)}"
     if row.size_bytes is not None:
         yield f"  exactly: {row.size_bytes} bytes"
     yield f"  cause: {row.cause}"
-    yield f"  verdict: {row.verdict.value}: {MEANINGS[row.verdict]}"
+    yield f"  verdict: {verdict_word(row, not_counted)}: {meaning(row, not_counted)}"
     yield f"  read from: {row.source}"

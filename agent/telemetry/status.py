@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from agent.errors import SourceInconsistent
+from agent.model.amounts import number_text
 from agent.model.report import Outcome
 from agent.telemetry.audit_text import head_lines
 from agent.telemetry.documents import SCHEMA_VERSION, Document
 from agent.telemetry.reading_order import in_reading_order, names_in_documents
-from agent.telemetry.wording import amount, number
+from agent.telemetry.wording import alike, cell, some_of
 
 # So many intervals without a report, and the daemon is said to be silent.
 PATIENCE = 3
@@ -89,31 +90,37 @@ def status_document(last: LastReport) -> Document:
 
 def stale_line(last: LastReport) -> str:
     """What to say of a report that is older than three intervals."""
-    interval = 0.0 if last.interval_s is None else last.interval_s
+    interval = number_text(last.interval_s or 0.0)
     return (
-        f"the last report is {number(last.age_s)} s old, more than {PATIENCE} intervals of {number(interval)} s:"
+        f"the last report is {number_text(last.age_s)} s old, more than {PATIENCE} intervals of {interval} s:"
         " is stocktake-agent running?"
     )
 
 
 def _lines(last: LastReport) -> Iterator[str]:
-    every = "no timer" if last.interval_s is None else f"one is due every {number(last.interval_s)} s"
-    yield f"last report {number(last.age_s)} s ago ({every}), in {last.path}"
+    every = "no timer" if last.interval_s is None else f"one is due every {number_text(last.interval_s)} s"
+    yield f"last report {number_text(last.age_s)} s ago ({every}), in {last.path}"
     if last.is_stale:
         yield stale_line(last)
     yield from head_lines(last.audit)
     if last.inventory:
         yield "free:"
-    yield from (f"  {_free(row)}" for row in last.inventory)
+    for rows in alike(last.inventory, lambda row: (row["resource_class"], row["free"], row["used"])):
+        yield f"  {_free(rows)}"
     if last.audit["findings"]:
         yield "findings:"
     yield from (f"  {_finding(finding)}" for finding in in_reading_order(last.audit["findings"], last.names))
 
 
-def _free(row: Document) -> str:
-    name = row["resource_class"]
-    negative = " (negative: more is recorded than this host can give)" if (row["free"] or 0) < 0 else ""
-    return f"{row['provider']} {name}: free {amount(name, row['free'])}, used {amount(name, row['used'])}{negative}"
+def _free(rows: tuple[Document, ...]) -> str:
+    """Of one provider, or of several alike."""
+    first, name = rows[0], rows[0]["resource_class"]
+    negative = " (negative: more is recorded than this host can give)" if (first["free"] or 0) < 0 else ""
+    amounts = f"{name}: free {cell(name, first['free'])}, used {cell(name, first['used'])}"
+    if len(rows) == 1:
+        return f"{first['provider']} {amounts}{negative}"
+    names = some_of([str(row["provider"]) for row in rows])
+    return f"{len(rows)} providers alike, each {amounts}{negative}: {names}"
 
 
 def _finding(finding: Document) -> str:

@@ -1,15 +1,34 @@
-"""How amounts and verdicts are written for people: every number with its unit, every verdict as a sentence. Pure."""
+"""How amounts, verdicts and long lists are written for people: what drowns the news is counted, not listed. Pure.
+
+What is not known is never 0: it is ``unknown`` where a book could not be read, and
+``not counted`` where nobody keeps that book.
+"""
 
 from __future__ import annotations
 
+import textwrap
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import TypeVar
+
+from agent.model.amounts import beside_its_class, with_unit
 from agent.model.report import Verdict
 
-_UNITS = {"MEMORY_MB": "MiB", "DISK_GB": "GiB"}
+T = TypeVar("T")
+
+# So many that are alike are still told one by one.
+FEW = 5
+# So many of them are named where they are told together.
+NAMED = 3
+NOT_COUNTED = "not counted"
+NOT_COMPARED = "not compared"
+ON_CHILDREN = "on child providers only what Placement records is counted, not yet what is promised and held"
+UNDECIDED = "nobody here decides this class: only what Placement records is counted, not what is promised and held"
 
 MEANINGS = {
     Verdict.AGREED: "the cloud, the host and Placement agree",
     Verdict.SETTLING: "a build, a task or a move is in progress: nothing is concluded",
-    Verdict.UNKNOWN: "a book that this needs could not be read, or nobody here decides this class",
+    Verdict.UNKNOWN: "a book that this needs could not be read, or leaves it open",
     Verdict.UNMANAGED: "the cloud does not know it: counted as unmanaged use",
     Verdict.RESERVED: "kept back for the host by configuration",
     Verdict.ALLOCATION_DIFFERS: "Placement records another amount than the cloud promised",
@@ -22,21 +41,44 @@ MEANINGS = {
 }
 
 
-def unit_of(resource_class: str) -> str:
-    """MiB, GiB, or the class itself where it counts things."""
-    return _UNITS.get(resource_class, resource_class)
-
-
 def printable(text: str) -> str:
     """Without control characters: a tenant chooses the names of instances, and a terminal obeys what it is sent."""
     return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
 
 
-def number(value: float) -> str:
-    """Without needless decimals: 192, 19.5."""
-    return str(int(value)) if value == int(value) else str(round(value, 3))
-
-
 def amount(resource_class: str, value: float | None) -> str:
     """``8 VCPU``, ``4096 MiB``; ``unknown`` for None."""
-    return "unknown" if value is None else f"{number(value)} {unit_of(resource_class)}"
+    return "unknown" if value is None else with_unit(resource_class, value)
+
+
+def cell(resource_class: str, value: float | None) -> str:
+    """Beside the name of its class: ``8``, ``4096 MiB``; ``unknown`` for None."""
+    return "unknown" if value is None else beside_its_class(resource_class, value)
+
+
+def some_of(names: Sequence[str]) -> str:
+    """``a, b, c and 39 more``."""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{', '.join(names[:NAMED])}{more}"
+
+
+def alike(items: Iterable[T], likeness: Callable[[T], Hashable]) -> tuple[tuple[T, ...], ...]:
+    """Those with equal likeness in one tuple where they are more than a few, else each in one of its own.
+
+    A tuple stands where its first member stood.
+    """
+    grouped: dict[Hashable, list[T]] = defaultdict(list)
+    keyed = [(likeness(item), item) for item in items]
+    for key, item in keyed:
+        grouped[key].append(item)
+    together = {key: tuple(members) for key, members in grouped.items() if len(members) > FEW}
+    # pop() gives a group where it is met first, and nothing afterwards.
+    told = (together.pop(key, ()) if len(grouped[key]) > FEW else (item,) for key, item in keyed)
+    return tuple(members for members in told if members)
+
+
+def wrapped(text: str, width: int, indent: str = "    ") -> list[str]:
+    """Lines of at most ``width`` columns where its words allow; a name is never broken."""
+    return textwrap.wrap(
+        text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False, drop_whitespace=True
+    )

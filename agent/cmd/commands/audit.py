@@ -43,4 +43,4 @@ def _lines(document: dict[str, object]) -> Iterator[str]:
         yield from finding_table(findings, terminal_width())
     plan = document["plan"]
     if isinstance(plan, dict):
-        yield from plan_lines(plan)
+        yield from plan_lines(plan, terminal_width())

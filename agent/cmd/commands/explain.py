@@ -45,8 +45,9 @@ class Explain(DocumentCommand):
 def _explained(report: AuditReport, what: str) -> Explanation | None:
     """None where a source that may know the consumer could not be read."""
     from agent.cmd.known import require_class, require_consumer
+    from agent.resources import owned
     from agent.telemetry.explain import explain_class, explain_consumer, is_class_name
 
     if is_class_name(what, report):
-        return explain_class(report, require_class(report, what))
-    return explain_consumer(report, what) if require_consumer(report, what) else None
+        return explain_class(report, require_class(report, what), owned)
+    return explain_consumer(report, what, owned) if require_consumer(report, what) else None

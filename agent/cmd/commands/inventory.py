@@ -69,11 +69,12 @@ def _picked(rows: list[Document], columns: tuple[str, ...]) -> tuple[tuple[Any, 
 
 
 def _people(row: Document) -> tuple[str, ...]:
-    from agent.telemetry.wording import amount, number
+    from agent.model.amounts import number_text
+    from agent.telemetry.wording import cell
 
     name = row["resource_class"]
-    total, reserved, used, free = (amount(name, row[field]) for field in ("total", "reserved", "used", "free"))
-    units = (number(row[field]) for field in ("max_unit", "step_size", "allocation_ratio"))
+    total, reserved, used, free = (cell(name, row[field]) for field in ("total", "reserved", "used", "free"))
+    units = (number_text(row[field]) for field in ("max_unit", "step_size", "allocation_ratio"))
     return (row["provider"], name, total, reserved, *units, used, free)
 
 
@@ -84,9 +85,9 @@ def _changes(row: Document) -> list[str]:
 
 
 def _change(recorded: float | None, wanted: float | None) -> str:
-    from agent.telemetry.wording import number
+    from agent.model.amounts import number_text
 
-    there, here = ("none" if value is None else number(value) for value in (recorded, wanted))
+    there, here = ("none" if value is None else number_text(value) for value in (recorded, wanted))
     return here if there == here else f"{there} -> {here}"
 
 

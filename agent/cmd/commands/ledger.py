@@ -10,10 +10,11 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from agent.cmd.commands import storage_listing
-from agent.cmd.commands.base import ListCommand, Listing
+from agent.cmd.commands.base import ListCommand, Listing, Row
 
 if TYPE_CHECKING:
     from agent.model.report import AuditReport, LedgerRow
+    from agent.telemetry.explain import Book
 
 
 class Ledger(ListCommand):
@@ -69,45 +70,61 @@ class Ledger(ListCommand):
             return storage_listing.storage_listing(report, parsed_args.consumer), exit_code(report)
         shown = _filtered(report, parsed_args)
         rows = tuple(tuple(row[name] for name in self.COLUMNS) for row in ledger_rows(shown))
-        people = tuple(_people(row) for row in shown.ledger)
+        people = _people_rows(shown)
         columns = ("consumer", "class", "promised", "held", "recorded", "cause: verdict")
         return Listing(self.COLUMNS, rows, columns, people, _totals(shown)), exit_code(report)
 
 
 def _filtered(report: AuditReport, parsed_args: argparse.Namespace) -> AuditReport:
     from agent.cmd.known import require_class, require_consumer
-    from agent.telemetry.explain import explain_class, explain_consumer
+    from agent.telemetry.explain import canonical, scope_of_class, scope_of_consumer
 
     if parsed_args.resource_class:
-        report = explain_class(report, require_class(report, parsed_args.resource_class)).scope
+        report = scope_of_class(report, require_class(report, parsed_args.resource_class))
     if parsed_args.consumer:
         known = require_consumer(report, parsed_args.consumer)
-        rows = explain_consumer(report, parsed_args.consumer).scope.ledger if known else ()
+        rows = scope_of_consumer(report, canonical(parsed_args.consumer)).ledger if known else ()
         report = dataclasses.replace(report, ledger=rows)
     return report
 
 
-def _people(row: LedgerRow) -> tuple[str, ...]:
-    from agent.telemetry.wording import amount, printable
+def _people_rows(report: AuditReport) -> tuple[Row, ...]:
+    from agent.resources import owned
+    from agent.telemetry.explain import all_uncounted
 
-    books = ("-" if value is None else amount(row.resource_class, value) for value in _amounts(row))
+    not_counted = all_uncounted(report, owned)
+    return tuple(_people(row, not_counted.get(row.resource_class)) for row in report.ledger)
+
+
+def _people(row: LedgerRow, not_counted: str | None) -> Row:
+    from agent.telemetry.explain import verdict_word
+    from agent.telemetry.wording import NOT_COUNTED, cell, printable
+
+    kept = "-" if not_counted is None else NOT_COUNTED
+    books = zip((row.promised, row.held, row.recorded), (kept, kept, "-"), strict=True)
+    cells = (nothing if value is None else cell(row.resource_class, value) for value, nothing in books)
     named = row.consumer_name and row.consumer_name != row.consumer_key
     who = f"{row.consumer_key}\n{printable(row.consumer_name)}" if named else row.consumer_key
-    return (who, row.resource_class, *books, f"{row.cause}:\n{row.verdict.value}")
-
-
-def _amounts(row: LedgerRow) -> tuple[int | None, ...]:
-    return (row.promised, row.held, row.recorded)
+    return (who, row.resource_class, *cells, f"{row.cause}:\n{verdict_word(row, not_counted)}")
 
 
 def _totals(report: AuditReport) -> tuple[str, ...]:
-    from agent.telemetry.explain import totals
-    from agent.telemetry.wording import amount
+    """One line a class, then why what is not counted is not."""
+    from agent.resources import owned
+    from agent.telemetry.explain import all_uncounted, totals
 
     classes = sorted({row.resource_class for row in report.ledger})
-    books = {name: {book.name: book.amount for book in totals(report, name)} for name in classes}
-    return tuple(
-        f"total {name}: "
-        + ", ".join(f"{book} {amount(name, books[name][book])}" for book in ("promised", "held", "recorded"))
-        for name in classes
-    ) or ("nobody holds anything here",)
+    sums = (_total(name, totals(report, name, owned)) for name in classes)
+    return (*sums, *_whys(all_uncounted(report, owned))) or ("nobody holds anything here",)
+
+
+def _whys(not_counted: dict[str, str]) -> tuple[str, ...]:
+    reasons = sorted(set(not_counted.values()))
+    return tuple(f"{', '.join(sorted(c for c, why in not_counted.items() if why == one))}: {one}" for one in reasons)
+
+
+def _total(name: str, books: tuple[Book, ...]) -> str:
+    from agent.telemetry.wording import NOT_COUNTED, cell
+
+    said = {book.name: NOT_COUNTED if book.not_counted else cell(name, book.amount) for book in books}
+    return f"total {name}: " + ", ".join(f"{book} {said[book]}" for book in ("promised", "held", "recorded"))

@@ -5,7 +5,8 @@ import dataclasses
 import pytest
 
 from agent.model.finding import Severity
-from agent.model.plan import EMPTY_PLAN
+from agent.model.placement import Inventory
+from agent.model.plan import EMPTY_PLAN, CreateProvider, Plan, PutInventories, PutTraits
 from agent.telemetry.audit_text import finding_table, head_lines, plan_lines
 from agent.telemetry.documents import audit_document, finding_document
 from tests.rigs.reports import CHILD, FINDING, PROVIDER, REPORT
@@ -70,14 +71,65 @@ def test_table_lists_the_loud_ones_first():
 
 
 def test_plan_lists_writes_with_units_and_what_is_held_back():
-    said = list(plan_lines(DOCUMENT["plan"]))
+    said = list(plan_lines(DOCUMENT["plan"], 400))
     assert said[0] == f"plan {REPORT.plan.digest[:12]}:"
     assert said[1:] == [
         f"  create-provider {CHILD}: named child",
         f"  put-inventories {PROVIDER}: DISK_GB total 500 GiB, reserved 8 GiB, max_unit 500, step_size 1, ratio 1;"
-        " VCPU total 48 VCPU, reserved 0 VCPU, max_unit 48, step_size 1, ratio 4",
-        f"  put-traits {PROVIDER}: CUSTOM_OWNER_STOCKTAKE",
+        " VCPU total 48, reserved 0, max_unit 48, step_size 1, ratio 4",
+        f"  put-traits {PROVIDER}: +1 -0 traits, 1 then: +CUSTOM_OWNER_STOCKTAKE",
         f"  put-aggregates {PROVIDER}: none",
         "held back:",
         f"  MEMORY_MB of {PROVIDER}: libvirt could not be read",
     ]
+
+
+def planned(*writes, traits=()):
+    return audit_document(dataclasses.replace(REPORT, plan=Plan(writes=writes), traits=traits))["plan"]
+
+
+def recorded(*names):
+    plain = REPORT.traits[0]
+    return tuple(dataclasses.replace(plain, trait=name, recorded=True) for name in names)
+
+
+def test_of_traits_people_see_the_change_within_the_width_and_programs_the_whole_set():
+    kept = tuple(f"COMPUTE_TRAIT_NUMBER_{number}" for number in range(100))
+    new = tuple(f"HW_CPU_X86_NEW_{number}" for number in range(30))
+    plan = planned(PutTraits(provider_uuid=PROVIDER, traits=(*kept, *new)), traits=recorded(*kept, "CUSTOM_OLD"))
+    said = list(plan_lines(plan, 100))[1:]
+    assert said[0].startswith(f"  put-traits {PROVIDER}: +30 -1 traits, 130 then: +HW_CPU_X86_NEW_0,")
+    assert max(map(len, said)) <= 100
+    listed = " ".join(line.strip() for line in said).partition("then: ")[2].split(", ")
+    assert listed == [*(f"+{name}" for name in sorted(new)), "-CUSTOM_OLD"]
+    (write,) = plan["writes"]
+    assert (write["added"], write["removed"]) == (sorted(new), ["CUSTOM_OLD"])
+    assert write["traits"] == [*kept, *new]
+
+
+def children(count):
+    """What is written when so many equal devices are seen for the first time."""
+    device = Inventory(resource_class="CUSTOM_PCI_10DE_1EB8", total=1, max_unit=1)
+    for number in range(count):
+        uuid = f"11111111-0000-4000-8000-{number:012}"
+        yield CreateProvider(provider_uuid=uuid, name=f"dev-{number}", parent_uuid=PROVIDER)
+        yield PutInventories(provider_uuid=uuid, inventories=(device,))
+        yield PutTraits(provider_uuid=uuid, traits=("CUSTOM_OWNER_STOCKTAKE",))
+
+
+def test_equal_writes_to_many_children_are_told_as_one():
+    other = PutInventories(provider_uuid=CHILD, inventories=(Inventory(resource_class="VGPU", total=16, max_unit=16),))
+    plan = planned(*children(42), other)
+    few = "dev-0, dev-1, dev-2 and 39 more"
+    assert list(plan_lines(plan, 400))[1:] == [
+        f"  create-provider, 42 alike: {few}",
+        f"  put-inventories, 42 alike: {few}:"
+        " CUSTOM_PCI_10DE_1EB8 total 1, reserved 0, max_unit 1, step_size 1, ratio 1",
+        f"  put-traits, 42 alike: {few}: +1 -0 traits, 1 then: +CUSTOM_OWNER_STOCKTAKE",
+        f"  put-inventories {CHILD}: VGPU total 16, reserved 0, max_unit 16, step_size 1, ratio 1",
+    ]
+    assert len(plan["writes"]) == 127
+
+
+def test_a_few_children_are_told_one_by_one():
+    assert len(list(plan_lines(planned(*children(5)), 400))) == 1 + 15

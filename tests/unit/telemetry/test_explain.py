@@ -1,6 +1,7 @@
 """What explain says, as text that an operator reads: story 1 and story 5 of the design, by hand."""
 
 import dataclasses
+import functools
 
 import pytest
 from hypothesis import given
@@ -19,17 +20,15 @@ from agent.model.report import (
     SourceStatus,
     Verdict,
 )
-from agent.telemetry.explain import (
-    canonical,
-    explain_class,
-    explain_consumer,
-    is_class_name,
-    known_classes,
-    totals,
-    unread,
-)
+from agent.resources import owned
+from agent.telemetry import explain
+from agent.telemetry.explain import canonical, is_class_name, known_classes, unread
 from agent.telemetry.explain_json import document
 from agent.telemetry.explain_text import lines
+
+explain_class = functools.partial(explain.explain_class, owned=owned)
+explain_consumer = functools.partial(explain.explain_consumer, owned=owned)
+totals = functools.partial(explain.totals, owned=owned)
 
 PROVIDER = "00000000-0000-4000-8000-00000000c001"
 GUESTS = tuple(f"11111111-0000-4000-8000-00000000000{n}" for n in range(1, 5))
@@ -138,11 +137,11 @@ evacuation {MIGRATION} of instance {MOVED} (8 VCPU) to cmp2 is done: contributes
 yet Placement still records 8 VCPU for it here
 
 provider cmp1.example.org ({PROVIDER})
-  total 48 VCPU
-  reserved 0 VCPU
-  capacity 192 VCPU = (48 total - 0 reserved) x 4 ratio
-  free 168 VCPU = 192 capacity - 24 recorded
-  max_unit 48 VCPU: the largest single request is max_unit, no ratio raises it (min_unit 1, step_size 1)
+  total 48
+  reserved 0
+  capacity 192 = (48 total - 0 reserved) x 4 ratio
+  free 168 = 192 capacity - 24 recorded
+  max_unit 48: the largest single request is max_unit, no ratio raises it (min_unit 1, step_size 1)
   Placement holds the same
 
 consumers:
@@ -167,7 +166,7 @@ it is known as: instance, named moved
 VCPU on provider cmp1.example.org ({PROVIDER})
   promised: not mentioned
   held: not mentioned
-  recorded: 8 VCPU
+  recorded: 8
   cause: recorded-only
   verdict: allocation-stale-move: it lives elsewhere or its move is over, and Placement still counts it here
   read from: placement allocations {MOVED}
@@ -239,7 +238,7 @@ def capacity_text(**changes):
 def test_negative_free_is_said_and_computed():
     # Story 5: 30 CPUs, ratio 1, 73 recorded.
     wanted = Inventory(resource_class="VCPU", total=30, max_unit=30)
-    assert "  free -43 VCPU = 30 capacity - 73 recorded; negative: more is recorded than this host can give" in (
+    assert "  free -43 = 30 capacity - 73 recorded; negative: more is recorded than this host can give" in (
         capacity_text(wanted=wanted, recorded=wanted, used=73)
     )
 
@@ -308,7 +307,127 @@ def test_a_volume_is_explained_by_its_name_with_its_bytes():
     found = report(ledger=(volume,))
     assert not is_class_name("vg0/scratch", found)
     assert "  exactly: 8053063680 bytes" in text_of(explain_consumer(found, "vg0/scratch"))
-    assert "DISK_GB held 8 GiB = 8 (1 foreign-volume: vg0/scratch)" in text_of(explain_class(found, "DISK_GB"))
+    assert (
+        "DISK_GB held 8 GiB = 8 (1 foreign-volume: vg0/scratch);"
+        " exactly 7.500 GiB (8053063680 bytes), as each consumer's is rounded up"
+    ) in text_of(explain_class(found, "DISK_GB"))
+
+
+def disk_row(key, held, **changes):
+    return row(key, (None, held, None), Verdict.UNMANAGED, "foreign-volume", resource_class="DISK_GB", **changes)
+
+
+def test_the_exact_sum_stands_beside_what_was_rounded_up_volume_by_volume():
+    mib_300 = 300 * 1024**2
+    volumes = tuple(disk_row(f"vg0/v{number}", 1, size_bytes=mib_300) for number in range(10))
+    rounded = "10 (10 foreign-volume: vg0/v0, vg0/v1, vg0/v2 and 7 more)"
+    exactly = f"exactly 2.930 GiB ({10 * mib_300} bytes), as each consumer's is rounded up"
+    found = explain_class(report(ledger=volumes), "DISK_GB")
+    assert f"DISK_GB held 10 GiB = {rounded}; {exactly}" in text_of(found)
+    book = document(found)["books"]["held"]
+    assert (book["amount"], book["rounded_up"], book["size_bytes"]) == (10, 10, 10 * mib_300)
+
+
+def test_what_has_no_exact_size_is_not_said_to_be_part_of_the_exact_sum():
+    reserve = row("reserved_host_disk_mb", (None, 4, None), Verdict.RESERVED, "host-reserved", resource_class="DISK_GB")
+    promise = row(GUESTS[0], (20, None, 20), resource_class="DISK_GB", size_bytes=7)
+    found = explain_class(report(ledger=(reserve, disk_row("vg0/v", 1, size_bytes=5), promise)), "DISK_GB")
+    said = "; 1 GiB of it exactly 0.000 GiB (5 bytes), as each consumer's is rounded up"
+    (held,) = [line for line in text_of(found) if line.startswith("DISK_GB held 5 GiB = ")]
+    assert held.endswith(said)
+    assert [book.exact is None for book in found.books] == [True, True, False]
+
+
+CARD = Inventory(resource_class="VGPU", total=16, max_unit=16)
+DEVICE = Inventory(resource_class="CUSTOM_PCI_10DE_1EB8", total=1, max_unit=1)
+
+
+def child(name, inventory, used=0, **changes):
+    plain = {"wanted": inventory, "recorded": inventory}
+    return InventoryRow(provider=f"{NODE}_{name}", provider_uuid=f"uuid-{name}", used=used, **{**plain, **changes})
+
+
+ON_CARD = row(
+    GUESTS[0], (None, None, 2), Verdict.UNKNOWN, "recorded-only", resource_class="VGPU", provider=f"{NODE}_card",
+    provider_uuid="uuid-card", source=f"placement allocations {GUESTS[0]}",
+)  # fmt: skip
+WITH_CARD = report(ledger=(ON_CARD,), inventory=(child("card", CARD, used=2),))
+CHILDREN_SENTENCE = "on child providers only what Placement records is counted, not yet what is promised and held"
+
+
+def test_of_a_class_on_children_what_is_promised_and_held_is_not_counted_and_not_zero():
+    said = text_of(explain_class(WITH_CARD, "VGPU"))
+    assert said[2:6] == [
+        f"VGPU recorded 2 = 2 (1 recorded-only, not compared: {GUESTS[0]})",
+        "VGPU promised not counted",
+        "VGPU held not counted",
+        CHILDREN_SENTENCE,
+    ]
+    assert f"  {GUESTS[0]}: recorded 2: recorded-only, not compared [placement allocations {GUESTS[0]}]" in said
+    assert not any("nobody here decides" in line for line in said)
+    books = document(explain_class(WITH_CARD, "VGPU"))["books"]
+    assert {name: (book["amount"], book["not_counted"]) for name, book in books.items()} == {
+        "recorded": (2, None),
+        "promised": (None, CHILDREN_SENTENCE),
+        "held": (None, CHILDREN_SENTENCE),
+    }
+
+
+def test_of_a_consumer_of_a_child_it_is_said_that_nobody_compares_and_not_that_nobody_decides():
+    found = explain_consumer(WITH_CARD, GUESTS[0])
+    said = text_of(found)
+    assert said[said.index(f"VGPU on provider {NODE}_card (uuid-card)") :][1:6] == [
+        "  promised: not counted",
+        "  held: not counted",
+        "  recorded: 2",
+        "  cause: recorded-only",
+        f"  verdict: not compared: {CHILDREN_SENTENCE}",
+    ]
+    (told,) = document(found)["rows"]
+    assert (told["promised"], told["held"], told["verdict"]) == (None, None, "unknown")
+    assert told["verdict_means"] == CHILDREN_SENTENCE
+
+
+def test_a_leak_on_a_child_keeps_its_verdict():
+    leaked = dataclasses.replace(ON_CARD, verdict=Verdict.ALLOCATION_LEAKED)
+    said = text_of(explain_consumer(dataclasses.replace(WITH_CARD, ledger=(leaked,)), GUESTS[0]))
+    assert "  verdict: allocation-leaked: the instance is deleted, and Placement still counts it" in said
+
+
+@pytest.mark.parametrize("where", [PROVIDER, "uuid-card"])
+def test_a_class_that_is_no_resources_and_wanted_on_no_child_is_decided_by_nobody(where):
+    licence = dataclasses.replace(CARD, resource_class="CUSTOM_LICENCE")
+    wanted = licence if where == PROVIDER else None
+    there = InventoryRow(provider=NODE, provider_uuid=where, wanted=wanted, recorded=licence, used=1)
+    used = dataclasses.replace(ON_CARD, resource_class="CUSTOM_LICENCE", provider_uuid=where)
+    found = report(ledger=(used,), inventory=(there,))
+    (told,) = document(explain_consumer(found, GUESTS[0]))["rows"]
+    assert told["verdict_means"].startswith("nobody here decides this class: ")
+    assert "CUSTOM_LICENCE held not counted" in text_of(explain_class(found, "CUSTOM_LICENCE"))
+
+
+def test_an_unread_book_of_a_class_of_ours_is_no_undecided_class():
+    unsure = row(GUESTS[0], (None, 4, 4), Verdict.UNKNOWN)
+    said = text_of(explain_consumer(report(ledger=(unsure,)), GUESTS[0]))
+    assert "  verdict: unknown: a book that this needs could not be read, or leaves it open" in said
+
+
+def test_equal_children_are_told_once_and_the_one_in_use_by_itself():
+    rows = tuple(child(number, DEVICE, used=int(number == 7)) for number in range(43))
+    found = explain_class(report(inventory=rows), "CUSTOM_PCI_10DE_1EB8")
+    said = text_of(found)
+    names = f"{NODE}_0, {NODE}_1, {NODE}_2 and 39 more"
+    first = said.index(f"42 providers alike, 1 each, 0 used: {names}; each of them:")
+    assert said[first + 1 : first + 5] == [
+        "  total 1",
+        "  reserved 0",
+        "  capacity 1 = (1 total - 0 reserved) x 1 ratio",
+        "  free 1 = 1 capacity - 0 recorded",
+    ]
+    assert f"provider {NODE}_7 (uuid-7)" in said
+    assert "  free 0 = 1 capacity - 1 recorded" in said
+    assert len(said) < 30
+    assert len(document(found)["inventory"]) == 43
 
 
 def test_many_leaked_consumers_are_counted_and_the_first_named():

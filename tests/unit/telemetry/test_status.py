@@ -55,10 +55,24 @@ def test_negative_free_is_said():
     report = copy.deepcopy(DOCUMENT)
     report["inventory"] = [{**report["inventory"][0], "resource_class": "VCPU", "free": -43.0, "used": 73}]
     name = report["inventory"][0]["provider"]
-    assert (
-        f"  {name} VCPU: free -43 VCPU, used 73 VCPU (negative: more is recorded than this host can give)"
-        in status_lines(told(report))
+    assert f"  {name} VCPU: free -43, used 73 (negative: more is recorded than this host can give)" in status_lines(
+        told(report)
     )
+
+
+def test_many_alike_are_one_line_and_the_one_that_differs_has_its_own():
+    report = copy.deepcopy(DOCUMENT)
+    row = {**report["inventory"][0], "resource_class": "CUSTOM_PCI", "free": 1.0, "used": 0}
+    used = {**row, "provider": "dev-7", "free": 0.0, "used": 1}
+    report["inventory"] = [used if number == 7 else {**row, "provider": f"dev-{number}"} for number in range(43)]
+    said = status_lines(told(report))
+    first = said.index("free:")
+    assert said[first + 1 : first + 3] == (
+        "  42 providers alike, each CUSTOM_PCI: free 1, used 0: dev-0, dev-1, dev-2 and 39 more",
+        "  dev-7 CUSTOM_PCI: free 0, used 1",
+    )
+    assert sum("CUSTOM_PCI" in line for line in said) == 2
+    assert len(status_document(told(report))["free"]) == 43
 
 
 def test_a_finding_is_one_line():

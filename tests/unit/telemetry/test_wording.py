@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.model.report import Verdict
-from agent.telemetry.wording import MEANINGS, amount, number, printable
+from agent.telemetry.wording import FEW, MEANINGS, alike, amount, cell, printable, some_of, wrapped
 
 
 @pytest.mark.parametrize(
@@ -22,8 +22,12 @@ def test_amount_has_its_unit(resource_class, value, text):
     assert amount(resource_class, value) == text
 
 
-def test_number_has_no_needless_decimals():
-    assert [number(value) for value in (192.0, 19.5, 0.3333333)] == ["192", "19.5", "0.333"]
+@pytest.mark.parametrize(
+    ("resource_class", "value", "text"),
+    [("CUSTOM_PCI_10DE_1EB8", 1, "1"), ("DISK_GB", 3.5, "3.5 GiB"), ("VCPU", None, "unknown")],
+)
+def test_a_cell_beside_its_class_has_no_unit_but_a_size(resource_class, value, text):
+    assert cell(resource_class, value) == text
 
 
 def test_every_verdict_has_a_meaning_of_its_own():
@@ -39,3 +43,33 @@ def test_law_printable_text_is_one_line_without_control_characters(text):
 def test_printable_keeps_words_in_any_script():
     assert printable("größer 東京") == "größer 東京"
     assert printable("a\x1b[2J\n") == "a\\u001b[2J\\u000a"
+
+
+def test_a_few_are_listed_and_more_are_counted():
+    assert some_of(["a", "b", "c"]) == "a, b, c"
+    assert some_of(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
+
+
+def test_more_than_a_few_alike_stand_together_where_the_first_stood():
+    few, many = "abcde"[:FEW], "uvwxyz"[: FEW + 1]
+    mixed = [*few[:2], *many[:3], *few[2:], *many[3:]]
+    found = alike(mixed, lambda one: one in many)
+    assert found == (*((one,) for one in few[:2]), tuple(many), *((one,) for one in few[2:]))
+
+
+@given(st.lists(st.integers(min_value=0, max_value=3)))
+def test_law_alike_tells_each_once_and_never_two_kinds_as_one(items):
+    found = alike(list(enumerate(items)), lambda one: one[1])
+    assert sorted(one for members in found for one in members) == list(enumerate(items))
+    assert all(len({kind for _, kind in members}) == 1 for members in found)
+    assert all(len(members) == 1 or len(members) > FEW for members in found)
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_wrapped_names_stay_whole(width):
+    names = [f"CUSTOM_TRAIT-{number}" for number in range(60)]
+    told = wrapped(f"  put-traits: {', '.join(names)}", width)
+    assert max(map(len, told)) <= width
+    assert told[0].startswith("  put-traits: CUSTOM_TRAIT-0,")
+    assert {line[:4] for line in told[1:]} == {"    "}
+    assert " ".join(" ".join(told).split()) == f"put-traits: {', '.join(names)}"
