@@ -8,10 +8,12 @@ refuses for good holds up nothing but what rests on it, and is told as a finding
 from __future__ import annotations
 
 import dataclasses
+import datetime
 from dataclasses import dataclass
 
 from agent.auditing.read import read_placement
 from agent.errors import Acknowledged, AgentError, GenerationConflict, LockHeld, PlacementError, WritesRefused
+from agent.findings.rival_writer import RULE as RIVAL_WRITER
 from agent.model.audit import AuditMemory, WrittenProvider
 from agent.model.compared import Compared, Subject
 from agent.model.plan import Applied, RefusedWrite, Write
@@ -84,7 +86,18 @@ def _decide(errand: Errand, memory: AuditMemory, snapshot: Snapshot, before: Com
         before,
         added=added,
         unknown_traits=memory.unknown_traits,
+        refused_for_s=_refused_for_s(errand, memory),
     )
+
+
+def _refused_for_s(errand: Errand, memory: AuditMemory) -> float | None:
+    """How long ago a rival was first told; what the findings remember outlives a restart."""
+    sightings = memory.history.sightings if memory.history else ()
+    since = [seen.first_seen_at for seen in sightings if seen.code == RIVAL_WRITER.code]
+    if not since:
+        return None
+    now, then = (datetime.datetime.fromisoformat(text) for text in (errand.parts.clock.now(), min(since)))
+    return (now - then).total_seconds()
 
 
 def _subject(memory: AuditMemory) -> Subject:

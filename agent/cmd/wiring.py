@@ -41,6 +41,7 @@ from agent.sources.capability_questions import GuestChoice
 from agent.sources.ceph import Ceph
 from agent.sources.filesystem import FileSystems
 from agent.sources.images import Images
+from agent.sources.late_answers import LateAnswers
 from agent.sources.libvirt_events import Backoff, LibvirtEvents
 from agent.sources.libvirt_host import HostPlace, LibvirtHost
 from agent.sources.lvm import Lvm
@@ -78,6 +79,7 @@ class Wired:
 
     parts: Parts
     host: LibvirtHost
+    late: LateAnswers
     libvirt_uri: str
     libvirt_reader: ReaderThread
     placement: PlacementClient
@@ -113,7 +115,8 @@ def wire(loaded: Loaded) -> Wired:
     libvirt, capabilities, disk, images = readers = tuple(map(ReaderThread, names))
     for reader in readers:
         resources.callback(reader.stop)
-    host = LibvirtHost(host_place(libvirt_options, settings), libvirt, capabilities)
+    late = LateAnswers()
+    host = LibvirtHost(host_place(libvirt_options, settings), libvirt, capabilities, late)
     resources.callback(host.close)
     mark = ReadMark()
     client = client_from_conf(loaded.conf)
@@ -121,6 +124,7 @@ def wire(loaded: Loaded) -> Wired:
     return Wired(
         parts=dataclasses.replace(parts, reading=mark.reading, images=_images(loaded, images)),
         host=host,
+        late=late,
         libvirt_uri=libvirt_options.uri,
         libvirt_reader=libvirt,
         placement=client,

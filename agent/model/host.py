@@ -136,7 +136,8 @@ class HostFacts:
     """One reading of libvirt and /proc, taken together.
 
     ``hostname`` is the node name (libvirt's, but for the test driver: design
-    3.1). ``memory_mib`` is getInfo's, ``memory_used_mib`` from /proc/meminfo:
+    3.1), the first that was ever read; ``ignored_hostname`` is another one that
+    libvirt gives now. ``memory_mib`` is getInfo's, ``memory_used_mib`` from /proc/meminfo:
     memory − (MemFree + Buffers + Cached), None where it cannot be read.
     ``simulated`` names what a test driver invents, for the demo to say.
     ``capabilities`` is None while libvirt has not answered yet (it probes QEMU for
@@ -161,6 +162,7 @@ class HostFacts:
     domains: tuple[Domain, ...] = ()
     odd_domains: tuple[OddDomain, ...] = ()
     simulated: tuple[str, ...] = ()
+    ignored_hostname: str | None = None
     capabilities: Capabilities | None = None
     devices: Devices | None = None
     devices_unknown_because: str = ""

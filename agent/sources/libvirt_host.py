@@ -29,6 +29,7 @@ from agent.sources.base import Deadline
 from agent.sources.capability_questions import GuestChoice
 from agent.sources.domain_cache import DomainCache
 from agent.sources.domain_texts import DomainTexts
+from agent.sources.late_answers import LateAnswers
 from agent.sources.libvirt_capabilities import Asker
 from agent.sources.libvirt_devices import DeviceListing
 from agent.sources.libvirt_nature import Nature, learn
@@ -37,6 +38,8 @@ from agent.sources.reader_thread import ReaderThread
 from agent.sources.topology_xml import HostTopology, cpus_of
 
 LOG = logging.getLogger(__name__)
+
+CAPABILITIES_TOLD = "libvirt-capabilities"
 
 _STATES = tuple(DomainState)
 _CLOSE_WAIT_S = 1.0
@@ -86,14 +89,25 @@ class _Session:
 
 
 class LibvirtHost:
-    """The host source. ``capability_reader`` is a second thread, for the one call that takes seconds."""
+    """The host source.
+
+    ``capability_reader`` is a second thread, for the one call that takes seconds; that it has answered after all
+    ``late`` is told.
+    """
 
     name = "libvirt"
 
-    def __init__(self, place: HostPlace, reader: ReaderThread, capability_reader: ReaderThread) -> None:
+    def __init__(
+        self,
+        place: HostPlace,
+        reader: ReaderThread,
+        capability_reader: ReaderThread,
+        late: LateAnswers | None = None,
+    ) -> None:
         self._place = place
         self._reader = reader
         self._capability_reader = capability_reader
+        self._late = late or LateAnswers()
         self._cache = DomainCache()
         self._texts = DomainTexts()
         self._devices = DeviceListing()
@@ -192,6 +206,7 @@ class LibvirtHost:
         devices, unknown_because = self._read_devices(session.connection)
         return HostFacts(
             hostname=self._first_hostname(node.hostname),
+            ignored_hostname=node.hostname if node.hostname != self._hostname else None,
             driver=session.driver,
             libvirt_version=session.libvirt_version,
             hypervisor_version=nature.hypervisor_version if nature else 0,
@@ -274,10 +289,15 @@ class LibvirtHost:
             )
             allowed = Deadline.after(self._place.capabilities_wait_s)
             try:
-                self._capability_reader.call(lambda: _learn(session, asker, online), allowed)
+                self._capability_reader.call(lambda: self._learn(session, asker, online, allowed), allowed)
             except SourceUnavailable:
                 LOG.debug("libvirt's capabilities are still being asked for", extra={"uri": self._place.uri})
         return session.nature
+
+    def _learn(self, session: _Session, asker: Asker, online: tuple[bool, ...], allowed: Deadline) -> None:
+        session.nature = learn(asker, online)
+        if not allowed.left_s():
+            self._late.tell(CAPABILITIES_TOLD)
 
 
 def test_driver_node(connection: libvirt.virConnect, host: str) -> _Node:
@@ -319,7 +339,3 @@ def _one_state(handle: libvirt.virDomain) -> int | None:
         if libvirt_connection.is_gone(error):
             return None
         raise
-
-
-def _learn(session: _Session, asker: Asker, online: tuple[bool, ...]) -> None:
-    session.nature = learn(asker, online)

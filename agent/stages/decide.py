@@ -68,12 +68,14 @@ def decide(
     before: Compared | None = None,
     *,
     added: tuple[Addition, ...] = (),
+    refused_for_s: float | None = None,
     unknown_traits: frozenset[str] = frozenset(),
 ) -> Decision:
     """Pure: equal facts give an equal decision, in any order of instances, domains and volumes.
 
     ``before`` is the last audit's comparison: it saves work where it rests on equal facts, and changes nothing else.
-    ``added`` is what provider.yaml files added in earlier audits, ``unknown_traits`` what Placement said it lacks.
+    ``added`` is what provider.yaml files added in earlier audits, ``unknown_traits`` what Placement said it lacks,
+    ``refused_for_s`` for how long a rival has been told.
     """
     found = compared(snapshot, settings, subject, before)
     kept, rows = found.books, found.rows
@@ -83,8 +85,9 @@ def decide(
     view = snapshot.placement.value
     root = view.root if view else None
     judgement = judged(written, root, tree.root) if tree and view else written
-    rival = rival_of(root, state, settings, judgement)
-    unsure = doubts(root, state, subject)
+    # Where Placement was not read nothing is written anyway, and nobody is accused.
+    rival = rival_of(root, state, settings, judgement, refused_for_s) if view else None
+    unsure = doubts(root, state, snapshot.host.value, subject)
     world = World(
         snapshot=snapshot,
         settings=settings,

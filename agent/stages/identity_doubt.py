@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agent.model.compared import Subject
+from agent.model.host import HostFacts
 from agent.model.nova import NovaState
 from agent.model.placement import Provider
 
@@ -26,11 +27,13 @@ class Doubt:
     stops_writes: bool
 
 
-def doubts(root: Provider | None, state: NovaState | None, subject: Subject) -> tuple[Doubt, ...]:
+def doubts(
+    root: Provider | None, state: NovaState | None, host: HostFacts | None, subject: Subject
+) -> tuple[Doubt, ...]:
     """Every contradiction between our uuid and our node's name; none while one of the two is not known."""
     if subject.root_uuid is None or subject.node is None:
         return ()
-    found = [_of_provider(root, subject), *_of_rows(state, subject)]
+    found = [_of_provider(root, subject), *_of_rows(state, subject), _of_hostname(host, subject)]
     return tuple(doubt for doubt in found if doubt is not None)
 
 
@@ -42,6 +45,17 @@ def _of_provider(root: Provider | None, subject: Subject) -> Doubt | None:
         "as libvirt says",
         actual=f"in Placement it is named {root.name}",
         stops_writes=True,
+    )
+
+
+def _of_hostname(host: HostFacts | None, subject: Subject) -> Doubt | None:
+    """A name that changed while we run: the old one is kept, as nova-compute keeps it (scenario 92)."""
+    if host is None or host.ignored_hostname is None:
+        return None
+    return Doubt(
+        expected=f"libvirt gives the node's name as it did at the start, {subject.node}",
+        actual=f"it gives {host.ignored_hostname} now; {subject.node} is kept until the agent starts anew",
+        stops_writes=False,
     )
 
 

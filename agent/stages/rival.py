@@ -1,7 +1,10 @@
 """Decide whether somebody else owns our root provider, so that it must not be written (design 2.1).
 
-Two signs: the trait of nova-compute, and a class of ours that came back
-different in two audits after Placement had acknowledged it.
+Three signs: a nova-compute of this host that is alive, its trait on the provider,
+and a class of ours that came back different in two audits after Placement had
+acknowledged it. What a newcomer would get wrong: a nova-compute that comes back sets
+its trait seconds before its first sign of life, so the trait on a provider that is
+ours already says that it has started, however old its service row is.
 """
 
 from __future__ import annotations
@@ -29,15 +32,35 @@ class Rival:
 
 
 def rival_of(
-    root: Provider | None, state: NovaState | None, settings: Settings, written: WrittenProvider | None
+    root: Provider | None,
+    state: NovaState | None,
+    settings: Settings,
+    written: WrittenProvider | None,
+    refused_for_s: float | None = None,
 ) -> Rival | None:
-    """The rival of this root, or None when it may be written."""
+    """The rival of this root, or None when it may be written.
+
+    ``refused_for_s``: for how long a rival has been told already, None where none was in the last audit.
+    """
+    if state is not None and _is_alive(state, settings):
+        return _living(settings)
     if root is None:
         return None
-    return _nova_compute(root, state, settings) or _overwriter(root, written)
+    return _nova_compute(root, state, settings, refused_for_s) or _overwriter(root, written)
 
 
-def _nova_compute(root: Provider, state: NovaState | None, settings: Settings) -> Rival | None:
+def _living(settings: Settings) -> Rival:
+    return Rival(
+        why=f"nova-compute of this host is alive (service seen within {settings.service_down_time_s} s) and "
+        "replaces the root's inventory each cycle",
+        remedy="beside a running nova-compute [agent] role = companion is the way; until this version has it: "
+        "role = observer. To own the provider, stop nova-compute on this host for good first",
+    )
+
+
+def _nova_compute(
+    root: Provider, state: NovaState | None, settings: Settings, refused_for_s: float | None
+) -> Rival | None:
     if RIVAL not in root.traits:
         return None
     if state is None:
@@ -46,19 +69,26 @@ def _nova_compute(root: Provider, state: NovaState | None, settings: Settings) -
             "the state source did not answer",
             remedy="see why the state source cannot be read (source-unavailable); the next audit asks it again",
         )
-    if _is_alive(state, settings):
-        return Rival(
-            why=f"nova-compute of this host is alive (service seen within {settings.service_down_time_s} s) and "
-            f"replaces the root's inventory each cycle; the provider carries {RIVAL}",
-            remedy="beside a running nova-compute [agent] role = companion is the way; until this version has it: "
-            "role = observer. To own the provider, stop nova-compute on this host for good first",
-        )
-    if OURS in root.traits or settings.takeover:
+    if OURS in root.traits:
+        return _returned(settings, refused_for_s)
+    if settings.takeover:
         return None
     return Rival(
         why=f"the provider carries {RIVAL} and not {OURS}: nova-compute made it",
         remedy="set [agent] takeover = true once nova-compute is gone for good; beside it [agent] role = companion is "
         "the way, and until this version has it: role = observer",
+    )
+
+
+def _returned(settings: Settings, refused_for_s: float | None) -> Rival | None:
+    """Both owners' traits: it wrote after we did. It has the time after which a service counts as down to show life."""
+    if refused_for_s is not None and refused_for_s > settings.service_down_time_s:
+        return None
+    return Rival(
+        why=f"nova-compute put {RIVAL} back on a provider that is ours: it has started again, whatever its service "
+        "row says yet",
+        remedy="stop nova-compute on this host for good; when it has given no sign of life for "
+        f"{settings.service_down_time_s} s the provider is ours again",
     )
 
 

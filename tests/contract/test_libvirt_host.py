@@ -14,6 +14,7 @@ from agent.errors import SourceUnavailable
 from agent.model.host import Disk, DomainState, NovaMetadataFlavor
 from agent.sources.base import Deadline
 from agent.sources.domain_cache import TURNS
+from agent.sources.late_answers import LateAnswers
 from agent.sources.libvirt_host import HostPlace, LibvirtHost
 from agent.sources.reader_thread import ReaderThread
 from tests.rigs.domains import block_disk, domain_xml, node_xml, nova_metadata
@@ -31,9 +32,9 @@ def host_at():
     """Makes host sources, and takes them down."""
     made = []
 
-    def make(uri, **place):
+    def make(uri, late=None, **place):
         readers = ReaderThread("libvirt"), ReaderThread("libvirt-capabilities")
-        source = LibvirtHost(HostPlace(uri=uri, host="node-a", **place), *readers)
+        source = LibvirtHost(HostPlace(uri=uri, host="node-a", **place), *readers, late)
         made.append((source, readers))
         return source
 
@@ -268,7 +269,13 @@ class TestSystemLibvirtd:
         assert facts.simulated == ()
 
     def test_slow_capabilities_are_left_for_later_and_then_known(self, system, host_at):
-        source = host_at(system.uri, capabilities_wait_s=0.0)
+        late, reasons = LateAnswers(), []
+        late.start(reasons.append)
+        source = host_at(system.uri, late=late, capabilities_wait_s=0.0)
+        read(source)
+        # The answer itself is the reason to look again: a daemon waits for no interval with what rests on it.
+        until(lambda: reasons, LONG_S, "the word that the capabilities are there")
+        assert reasons == ["libvirt-capabilities"]
         facts = until(lambda: known(read(source)), LONG_S, "capabilities")
         assert sum(len(cell.cpu_ids) for cell in facts.cells) == len(facts.online_cpus)
         assert all(cpu.cell is not None and cpu.core is not None for cpu in facts.cpus)

@@ -11,6 +11,7 @@ from tests.rigs.facts import (
     ROOT_UUID,
     decided,
     findings,
+    host,
     inventory,
     node,
     root,
@@ -59,3 +60,10 @@ QUIET = {
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
 def test_it_is_silent(world):
     assert findings(world, CODE) == ()
+
+
+def test_s92_a_name_that_changes_while_we_run_is_told_and_the_old_one_kept():
+    world = snapshot(libvirt=host(ignored_hostname="new-name"), placement=view(provider=root(inventory("VCPU", 99))))
+    (found,) = findings(world, CODE)
+    assert found.actual == f"it gives new-name now; {NODE} is kept until the agent starts anew"
+    assert decided(world).plan.writes != ()

@@ -41,6 +41,9 @@ TOLD = {
         "stop nova-compute",
     ),
     "it came back after our takeover": (BOTH, ALIVE, settings(takeover=True), "is alive", "stop nova-compute"),
+    "it is coming back": (BOTH, DEAD, settings(takeover=True), "put OWNER_NOVA back", "stop nova-compute"),
+    "it is alive and has made nothing yet": (view(providers=()), ALIVE, settings(), "is alive", "companion"),
+    "it is alive, and the provider is ours": (view(), ALIVE, settings(), "is alive", "companion"),
 }
 
 
@@ -68,10 +71,8 @@ def test_a_second_writer_is_shown_with_both_versions():
 
 QUIET = {
     "ours": (view(), DEAD, settings()),
-    "ours, nova-compute's service row is fresh": (view(), ALIVE, settings()),
     "a takeover that was asked for": (NOVAS, DEAD, settings(takeover=True)),
-    "ours, its trait left over": (BOTH, DEAD, settings()),
-    "not there yet": (view(providers=()), ALIVE, settings()),
+    "not there yet": (view(providers=()), DEAD, settings()),
     "made by a script: nobody's trait": (view(provider=root(traits=frozenset())), DEAD, settings()),
 }
 

@@ -28,7 +28,8 @@ NEVER = state(service=service(last_seen_up=None, created_at=NOW - datetime.timed
 
 # (traits, state, takeover) -> written or not
 GUARD = {
-    "ours": (OURS, ALIVE, False, True),
+    "ours": (OURS, DEAD, False, True),
+    "ours, nova-compute alive": (OURS, ALIVE, True, False),
     "nova's, dead": (NOVA, DEAD, False, False),
     "nova's, dead, takeover": (NOVA, DEAD, True, True),
     "nova's, alive, takeover": (NOVA, ALIVE, True, False),
@@ -40,10 +41,10 @@ GUARD = {
     "nova's, forced down and still reporting": (NOVA, seen(5, forced_down=True), True, False),
     "nova's, forced down and silent": (NOVA, seen(61, forced_down=True), True, True),
     "nova's, disabled is not dead": (NOVA, seen(5, disabled=True), True, False),
-    "both, nova-compute dead": (NOVA | OURS, DEAD, False, True),
     "both, nova-compute alive": (NOVA | OURS, ALIVE, False, False),
     "both, state not read": (NOVA | OURS, None, False, False),
-    "nobody's": (frozenset(), ALIVE, False, True),
+    "nobody's": (frozenset(), DEAD, False, True),
+    "nobody's, nova-compute alive": (frozenset(), ALIVE, False, False),
 }
 
 
@@ -53,8 +54,17 @@ def test_nova_compute(traits, known, takeover, may_write):
     assert (rival is None) is may_write
 
 
-def test_a_root_that_does_not_exist_has_no_rival():
+@pytest.mark.parametrize(("refused_for_s", "may_write"), [(None, False), (0.0, False), (60.0, False), (61.0, True)])
+def test_a_trait_that_is_back_says_that_nova_compute_has_started(refused_for_s, may_write):
+    # It was seen to set its trait seconds before its first heartbeat: the service row is still that of its last life.
+    rival = rival_of(root(traits=NOVA | OURS), DEAD, settings(takeover=True), None, refused_for_s)
+    assert (rival is None) is may_write
+
+
+def test_a_root_that_does_not_exist_has_no_rival_but_a_living_one():
     assert rival_of(None, None, settings(), written(strikes=2)) is None
+    assert rival_of(None, DEAD, settings(), None) is None
+    assert rival_of(None, ALIVE, settings(), None) is not None
 
 
 VCPU = inventory("VCPU", 4, allocation_ratio=4.0)
