@@ -130,7 +130,7 @@ def publish(placement: Rest, host: AgentHost) -> Published:
             {"pci": {"device_spec": '{"vendor_id": "xyz"}'}},
             ("stocktake.conf", "[pci] device_spec", '{"vendor_id": "xyz"}'),
         ),
-        ({"pci": {"report_in_placement": "maybe"}}, ("stocktake.conf", "[pci] report_in_placement = maybe", "true or false")),
+        ({"pci": {"report_in_placement": "maybe"}}, ("stocktake.conf", "report_in_placement = maybe", "true or false")),
         (
             {"devices": {"enabled_mdev_types": "a"}, "mdev_a": {"mdev_class": "GPU"}},
             ("stocktake.conf", "[mdev_a] mdev_class = GPU", "must be VGPU, or CUSTOM_"),
