@@ -6,6 +6,7 @@ it is unknown, and is left as it stands. An empty set says "none of them".
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 
 
@@ -71,12 +72,40 @@ class DomainCapabilities:
     tdx: bool = False
 
 
+class Part(enum.Enum):
+    """What libvirt is asked, in words.
+
+    MACHINE is what the emulator of one machine type, or of one architecture, can do; DOMAIN all of those.
+    """
+
+    HOST_CPU = "host CPU"
+    HOST_FEATURES = "host CPU features"
+    MODEL_FEATURES = "features of CPU model"
+    GUESTS = "guests"
+    DOMAIN = "domain capabilities"
+    MACHINE = "domain capabilities of"
+    VERSION = "hypervisor version"
+
+
+# Parts without which it is not known, or known in part, what emulators can do.
+OF_EMULATORS = frozenset({Part.GUESTS, Part.DOMAIN, Part.MACHINE})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingPart:
-    """A part of the capabilities that could not be read: which, and libvirt's reason."""
+    """A part of the capabilities that could not be read: which, and libvirt's reason.
 
-    part: str
+    ``detail`` is the CPU model of MODEL_FEATURES, architecture (and machine type) of MACHINE, "" for a whole part.
+    """
+
+    part: Part
     why: str
+    detail: str = ""
+
+    @property
+    def name(self) -> str:
+        """The part in words, with its detail."""
+        return f"{self.part.value} {self.detail}".rstrip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,17 +21,11 @@ from xml.etree import ElementTree as ET
 import libvirt
 
 from agent.errors import SourceError
-from agent.model.capabilities import Capabilities, DomainCapabilities, HostCpu, MissingPart
+from agent.model.capabilities import Capabilities, DomainCapabilities, HostCpu, MissingPart, Part
 from agent.sources import libvirt_connection
 from agent.sources.capabilities_xml import Guest, expanded_features, guests, host_cpu, host_question, model_question
 from agent.sources.capability_questions import GuestChoice, MachineQuestion, machine_questions, models_to_ask
 from agent.sources.domain_capabilities_xml import parse_domain_capabilities
-
-HOST_CPU = "host CPU"
-HOST_FEATURES = "host CPU features"
-GUESTS = "guests"
-DOMAIN = "domain capabilities"
-VERSION = "hypervisor version"
 
 # It would read the file of a test:///path again, 1 s for 1000 guests, to say that it has no such call.
 _WITHOUT_DOMAIN_CAPABILITIES = frozenset({"TEST"})
@@ -41,11 +35,6 @@ _CANNOT_RUN = frozenset({libvirt.VIR_ERR_INVALID_ARG, libvirt.VIR_ERR_CONFIG_UNS
 _DENIED = frozenset({libvirt.VIR_ERR_OPERATION_DENIED, libvirt.VIR_ERR_ACCESS_DENIED, libvirt.VIR_ERR_AUTH_FAILED})
 
 T = TypeVar("T")
-
-
-def model_part(model: str) -> str:
-    """The name of a CPU model's features as a missing part."""
-    return f"features of CPU model {model}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,26 +54,26 @@ class _Missing:
         self.parts: list[MissingPart] = []
         self.refused: dict[str, str] = {}
 
-    def ask(self, part: str, question: Callable[[], T]) -> T | None:
+    def ask(self, part: Part, question: Callable[[], T], detail: str = "") -> T | None:
         """The answer, or None and the part noted. A lost connection is raised: nothing else can be asked either."""
         try:
             return question()
         except libvirt.libvirtError as error:
             if libvirt_connection.says_lost(error):
                 raise
-            self.add(part, _reason(error))
+            self.add(part, _reason(error), detail)
         except SourceError as error:
-            self.add(part, _reason(error))
+            self.add(part, _reason(error), detail)
         return None
 
-    def add(self, part: str, why: str) -> None:
-        self.parts.append(MissingPart(part=part, why=why))
+    def add(self, part: Part, why: str, detail: str = "") -> None:
+        self.parts.append(MissingPart(part=part, why=why, detail=detail))
 
 
 def read_version(connection: libvirt.virConnect) -> tuple[int, tuple[MissingPart, ...]]:
     """The hypervisor's version, or 0 and why it is not known. Raises libvirt.libvirtError on a lost connection."""
     missing = _Missing()
-    version = missing.ask(VERSION, lambda: int(connection.getVersion()))
+    version = missing.ask(Part.VERSION, lambda: int(connection.getVersion()))
     return version or 0, tuple(missing.parts)
 
 
@@ -95,7 +84,7 @@ def read_capabilities(document: ET.Element, asker: Asker) -> Capabilities:
     """
     missing = _Missing()
     cpu = _host_cpu(document, asker, missing)
-    kinds = missing.ask(GUESTS, lambda: guests(document))
+    kinds = missing.ask(Part.GUESTS, lambda: guests(document))
     domain = None if kinds is None else _domain(kinds, asker, missing)
     _note_no_emulator_of_its_own(cpu.arch, domain, missing)
     return Capabilities(
@@ -109,13 +98,13 @@ def read_capabilities(document: ET.Element, asker: Asker) -> Capabilities:
 
 def _host_cpu(document: ET.Element, asker: Asker, missing: _Missing) -> HostCpu:
     """The host's CPU, its model's features written out; of an unknown one the architecture is empty."""
-    cpu = missing.ask(HOST_CPU, lambda: host_cpu(document))
+    cpu = missing.ask(Part.HOST_CPU, lambda: host_cpu(document))
     if cpu is None:
         return HostCpu(arch="")
     # For aarch64 baselineCPU answers without any feature (hypervisor-audit 2).
     if cpu.model is None or cpu.arch == "aarch64":
         return cpu
-    return replace(cpu, features=missing.ask(HOST_FEATURES, lambda: _host_features(document, cpu, asker)))
+    return replace(cpu, features=missing.ask(Part.HOST_FEATURES, lambda: _host_features(document, cpu, asker)))
 
 
 def _host_features(document: ET.Element, cpu: HostCpu, asker: Asker) -> frozenset[str]:
@@ -144,7 +133,7 @@ def _model_features(
     # nova takes the configured names in any case, libvirt does not; it refuses one that it does not know.
     questions = {model: model_question(document, names.get(model.lower(), model)) for model in models}
     answers = (
-        (model, missing.ask(model_part(model), functools.partial(_expanded, asker, question)))
+        (model, missing.ask(Part.MODEL_FEATURES, functools.partial(_expanded, asker, question), model))
         for model, question in questions.items()
     )
     return tuple((model, features) for model, features in answers if features is not None)
@@ -164,7 +153,7 @@ def _model_names(connection: libvirt.virConnect, arch: str) -> dict[str, str]:
 def _note_no_emulator_of_its_own(arch: str, domain: tuple[DomainCapabilities, ...] | None, missing: _Missing) -> None:
     why = missing.refused.get(arch)
     if why is not None and domain is not None and not any(answer.arch == arch for answer in domain):
-        missing.add(f"{DOMAIN} of {arch}", why)
+        missing.add(Part.MACHINE, why, arch)
 
 
 def _domain(kinds: tuple[Guest, ...], asker: Asker, missing: _Missing) -> tuple[DomainCapabilities, ...] | None:
@@ -175,7 +164,7 @@ def _domain(kinds: tuple[Guest, ...], asker: Asker, missing: _Missing) -> tuple[
         connection = libvirt_connection.open_read_write(asker.uri)
     except (libvirt.libvirtError, SourceError) as error:
         # Whatever the error's code: that it cannot be had says nothing about the connection that we hold.
-        missing.add(DOMAIN, f"no read-write connection, which this call needs: {_reason(error)}")
+        missing.add(Part.DOMAIN, f"no read-write connection, which this call needs: {_reason(error)}")
         return None
     try:
         return _asked(connection, questions, asker.choice.virt_type, missing)
@@ -197,14 +186,14 @@ def _asked(
             if libvirt_connection.is_unsupported(error):
                 return None
             if error.get_error_code() in _DENIED:
-                missing.add(DOMAIN, _reason(error))
+                missing.add(Part.DOMAIN, _reason(error))
                 return None
             if error.get_error_code() in _CANNOT_RUN:
                 missing.refused.setdefault(question.arch, _reason(error))
             else:
-                missing.add(_machine_part(question), _reason(error))
+                missing.add(Part.MACHINE, _reason(error), _named(question))
         except SourceError as error:
-            missing.add(_machine_part(question), _reason(error))
+            missing.add(Part.MACHINE, _reason(error), _named(question))
         else:
             answers.append(answer)
     return tuple(sorted(answers, key=lambda one: (one.arch, one.machines)))
@@ -215,8 +204,8 @@ def _answer(connection: libvirt.virConnect, question: MachineQuestion, virt_type
     return parse_domain_capabilities(xml, question.names)
 
 
-def _machine_part(question: MachineQuestion) -> str:
-    return f"{DOMAIN} of {question.arch} {question.machine or 'default machine'}"
+def _named(question: MachineQuestion) -> str:
+    return f"{question.arch} {question.machine or 'default machine'}"
 
 
 def _reason(error: Exception) -> str:

@@ -8,12 +8,10 @@ from typing import Protocol
 
 import os_traits
 
-from agent.model.capabilities import Capabilities, DomainCapabilities
+from agent.model.capabilities import OF_EMULATORS, Capabilities, DomainCapabilities
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
 
-# How every missing part of the domain capabilities begins (sources/libvirt_capabilities.py).
-DOMAIN_PART = "domain capabilities"
 _STANDARD: frozenset[str] = frozenset(os_traits.get_traits())
 
 
@@ -68,7 +66,7 @@ def told_by_emulators(answers: Mapping[str, bool], snapshot: Snapshot) -> Wish:
     """As ``told``; but what a machine type whose answer is missing may have is not cleared."""
     wish = told(answers)
     answer = capabilities(snapshot)
-    missing = answer is not None and any(part.part.startswith(DOMAIN_PART) for part in answer.missing)
+    missing = answer is not None and any(one.part in OF_EMULATORS for one in answer.missing)
     return Wish(wanted=wish.wanted) if missing else wish
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import os_traits
 
-from agent.model.capabilities import DomainCapabilities, MissingPart, SevLimits
+from agent.model.capabilities import OF_EMULATORS, DomainCapabilities, Part, SevLimits
 from agent.model.host import HostFacts
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
@@ -27,6 +27,8 @@ _X86_64 = "x86_64"
 _SNP = "sev-snp"
 # A guest with TDX sees the host's own CPU; nova offers it with this mode alone, and not where it is left unset.
 _TDX_CPU_MODE = "host-passthrough"
+# Without these parts it is not known what guests can have.
+_OF_GUESTS = OF_EMULATORS | {Part.HOST_CPU}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,17 +87,13 @@ def _guests_unknown_because(host: HostFacts, having: Sequence[DomainCapabilities
     # Empty where the host's CPU could not be read.
     if capabilities.host_cpu.arch not in (_X86_64, ""):
         return None
-    missing = "; ".join(f"{one.part}: {one.why}" for one in capabilities.missing if _is_of_guests(one))
+    missing = "; ".join(f"{one.name}: {one.why}" for one in capabilities.missing if one.part in _OF_GUESTS)
     if not capabilities.host_cpu.arch or capabilities.domain is None:
         return f"what guests can have is not known ({missing or 'this driver does not tell'})"
     # A machine type that could not be read matters only where no other one says that there is any.
     if missing and not having:
         return f"what guests can have is known in part ({missing})"
     return None
-
-
-def _is_of_guests(missing: MissingPart) -> bool:
-    return missing.part in ("guests", "host CPU") or missing.part.startswith("domain capabilities")
 
 
 def _limits(host: HostFacts) -> SevLimits | None:

@@ -11,7 +11,7 @@ import libvirt
 import pytest
 
 from agent.cmd.wiring import wire
-from agent.model.capabilities import Capabilities, HostCpu, MissingPart
+from agent.model.capabilities import Capabilities, HostCpu, MissingPart, Part
 from agent.sources.base import Deadline
 from agent.sources.capabilities_xml import capabilities_document
 from agent.sources.capability_questions import GuestChoice
@@ -71,7 +71,7 @@ class TestTestDriver:
         assert {"sse", "mmx"} <= features["PENTIUM3"]
         assert "sse2" in features["qemu32"] - features["PENTIUM3"]
         (part,) = found.missing
-        assert part.part == "features of CPU model no-such"
+        assert part.name == "features of CPU model no-such"
         assert "no-such" in part.why
 
     def test_the_same_from_a_file(self, tmp_path):
@@ -84,7 +84,7 @@ class TestTestDriver:
         # A call that a read-only connection refuses, in the place of one that this driver lacks.
         monkeypatch.setattr(libvirt.virConnect, "getVersion", lambda self: self.getDomainCapabilities())
         found = capabilities_of("test:///default")
-        assert [part.part for part in found.missing] == ["hypervisor version"]
+        assert [part.part for part in found.missing] == [Part.VERSION]
         assert found.host_cpu.arch == "i686"
 
     def test_what_the_operator_chose_for_guests_is_what_is_asked(self, tmp_path):
@@ -99,10 +99,10 @@ class TestTestDriver:
     @pytest.mark.parametrize(
         ("old", "new", "part", "why"),
         [
-            ("<arch>x86_64</arch>", "", "host CPU", "no <arch>"),
-            ("cores='2'", "cores='two'", "host CPU", "'two'"),
-            ("<os_type>hvm</os_type>", "", "guests", "no <os_type>"),
-            ("<model>EPYC-Milan</model>", "<model>no-such</model>", "host CPU features", "no-such"),
+            ("<arch>x86_64</arch>", "", Part.HOST_CPU, "no <arch>"),
+            ("cores='2'", "cores='two'", Part.HOST_CPU, "'two'"),
+            ("<os_type>hvm</os_type>", "", Part.GUESTS, "no <os_type>"),
+            ("<model>EPYC-Milan</model>", "<model>no-such</model>", Part.HOST_FEATURES, "no-such"),
         ],
     )
     def test_a_part_that_makes_no_sense_is_missing_and_the_rest_stands(self, old, new, part, why):
@@ -111,8 +111,8 @@ class TestTestDriver:
         found = asked(text.replace(old, new))
         assert [missing.part for missing in found.missing] == [part]
         assert why in found.missing[0].why
-        assert (found.guests == ()) == (part == "guests")
-        assert (found.host_cpu.features is None) == (part != "guests")
+        assert (found.guests == ()) == (part == Part.GUESTS)
+        assert (found.host_cpu.features is None) == (part != Part.GUESTS)
 
     def test_features_are_those_of_the_model_and_the_hosts_own(self):
         found = asked(document("capabilities", "x86_64_two_sockets"))
@@ -181,7 +181,7 @@ class TestSystemLibvirtd:
         found = capabilities_of(system.uri, virt_type="xen")
         arch = os.uname().machine
         why = f"invalid argument: Emulator '/usr/bin/qemu-system-{arch}' does not support virt type 'xen'"
-        assert (found.domain, found.missing) == ((), (MissingPart(part=f"domain capabilities of {arch}", why=why),))
+        assert (found.domain, found.missing) == ((), (MissingPart(part=Part.MACHINE, detail=arch, why=why),))
 
     def test_a_machine_type_that_there_is_not_leaves_the_others(self, system):
         found = capabilities_of(system.uri, virt_type="qemu", machine_types=(("x86_64", "no-such"),))
@@ -192,7 +192,7 @@ class TestSystemLibvirtd:
         found = capabilities_of(f"qemu+unix:///system?socket={READ_ONLY_SOCKET}", virt_type="qemu")
         assert found.domain is None
         (part,) = found.missing
-        assert part.part == "domain capabilities"
+        assert (part.part, part.detail) == (Part.DOMAIN, "")
         assert "read only" in part.why
         assert found.host_cpu == capabilities_of(system.uri, virt_type="qemu").host_cpu
 
@@ -217,7 +217,8 @@ class TestSystemLibvirtd:
         assert found.domain == ()
         assert (
             MissingPart(
-                part="domain capabilities of x86_64 pc",
+                part=Part.MACHINE,
+                detail="x86_64 pc",
                 why="Cannot check QEMU binary /nowhere/qemu: No such file or directory",
             )
             in found.missing

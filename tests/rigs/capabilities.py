@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from agent.model.capabilities import Capabilities, DomainCapabilities, HostCpu, MissingPart
+from agent.model.capabilities import Capabilities, DomainCapabilities, HostCpu, MissingPart, Part
 from agent.model.host import Cell
 from agent.model.snapshot import Snapshot
 from tests.rigs.facts import host, snapshot
 
 # One machine type of several answered what nobody could read: sources/libvirt_capabilities.py.
-UNREADABLE = MissingPart(part="domain capabilities of x86_64 q35", why="no element found: line 1, column 0")
+UNREADABLE = MissingPart(part=Part.MACHINE, detail="x86_64 q35", why="no element found: line 1, column 0")
 
 
 def emulator(arch: str = "x86_64", machine: str = "pc", **changes: Any) -> DomainCapabilities:

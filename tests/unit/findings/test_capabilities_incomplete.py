@@ -6,11 +6,10 @@ import dataclasses
 
 import pytest
 
-from agent.model.capabilities import MissingPart
+from agent.model.capabilities import MissingPart, Part
 from agent.model.finding import Severity
 from agent.model.snapshot import LIBVIRT
-from agent.sources import libvirt_capabilities as source
-from tests.rigs.capabilities import UNREADABLE, capable, emulator
+from tests.rigs.capabilities import capable, emulator
 from tests.rigs.facts import ROOT_UUID, findings, host, settled_world, snapshot
 
 CODE = "capabilities-incomplete"
@@ -21,8 +20,8 @@ def told(*missing, **changes):
     return findings(snapshot(libvirt=facts), CODE)
 
 
-VERSION = MissingPart(part=source.VERSION, why="this function is not supported")
-FEATURES = MissingPart(part=source.HOST_FEATURES, why="CPU model is not known")
+VERSION = MissingPart(part=Part.VERSION, why="this function is not supported")
+FEATURES = MissingPart(part=Part.HOST_FEATURES, why="CPU model is not known")
 
 
 def test_one_finding_names_every_part_its_reason_and_what_stays():
@@ -38,21 +37,29 @@ def test_one_finding_names_every_part_its_reason_and_what_stays():
 
 
 PARTS = {
-    source.HOST_CPU: "HW_ARCH_*",
-    source.HOST_FEATURES: "HW_CPU_X86_*",
-    source.GUESTS: "COMPUTE_STORAGE_BUS_*",
-    source.DOMAIN: "the providers of memory encryption",
-    UNREADABLE.part: "what no other machine type has of COMPUTE_ARCH_*",
-    source.VERSION: "COMPUTE_STORAGE_VIRTIO_FS",
-    source.model_part("Westmere"): "HW_CPU_X86_*",
-    "something new": "what rests on it stays as recorded",
+    "host CPU": (Part.HOST_CPU, "", "HW_ARCH_*"),
+    "host CPU features": (Part.HOST_FEATURES, "", "HW_CPU_X86_*"),
+    "guests": (Part.GUESTS, "", "COMPUTE_STORAGE_BUS_*"),
+    "domain capabilities": (Part.DOMAIN, "", "the providers of memory encryption"),
+    "domain capabilities of x86_64 q35": (
+        Part.MACHINE,
+        "x86_64 q35",
+        "what no other machine type has of COMPUTE_ARCH_*",
+    ),
+    "hypervisor version": (Part.VERSION, "", "COMPUTE_STORAGE_VIRTIO_FS"),
+    "features of CPU model Westmere": (Part.MODEL_FEATURES, "Westmere", "HW_CPU_X86_*"),
 }
 
 
-@pytest.mark.parametrize(("part", "expected"), PARTS.items(), ids=PARTS.keys())
-def test_what_rests_on_each_part(part, expected):
-    (found,) = told(MissingPart(part=part, why="because"))
-    assert found.actual.startswith(f"{part} missing (because): ")
+def test_every_part_is_here():
+    assert {part for part, _, _ in PARTS.values()} == set(Part)
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_what_rests_on_each_part(name):
+    part, detail, expected = PARTS[name]
+    (found,) = told(MissingPart(part=part, why="because", detail=detail))
+    assert found.actual.startswith(f"{name} missing (because): ")
     assert expected in found.actual
 
 

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from agent.model.capabilities import HostCpu, MissingPart
+from agent.model.capabilities import HostCpu, MissingPart, Part
 from agent.model.host import Unread
 from agent.model.placement import Inventory
 from agent.model.plan import PutTraits
@@ -104,7 +104,7 @@ def test_a_kind_that_is_not_supported_loses_its_provider(libvirt, expected):
     assert {found.uuid for found in below(tree).values()} == {old[kind].uuid for kind in expected}
 
 
-MISSING = MissingPart(part="domain capabilities of x86_64 q35", why="libvirt: internal error")
+MISSING = MissingPart(part=Part.MACHINE, detail="x86_64 q35", why="libvirt: internal error")
 NO_ANSWER = Unread("EMFILE: Too many open files")
 UNKNOWN = {
     "the kernel could not be asked": (
@@ -128,7 +128,7 @@ UNKNOWN = {
         "what guests can have is not known (this driver does not tell)",
     ),
     "they could not be asked for": (
-        encrypting(x86(domain=None, missing=(dataclasses.replace(MISSING, part="guests"),)), sev="Y"),
+        encrypting(x86(domain=None, missing=(dataclasses.replace(MISSING, part=Part.GUESTS, detail=""),)), sev="Y"),
         (),
         "what guests can have is not known (guests: libvirt: internal error)",
     ),
@@ -156,7 +156,7 @@ def test_unknown_is_not_zero(libvirt, lost, why):
 
 
 def test_a_part_that_guests_do_not_rest_on_is_no_obstacle():
-    other = MissingPart(part="features of CPU model Opteron", why="unknown CPU model")
+    other = MissingPart(part=Part.MODEL_FEATURES, detail="Opteron", why="unknown CPU model")
     known = encrypting(x86(machine(), missing=(other,)), sev="Y")
     assert tree_of(snapshot(libvirt=known)).frozen_families == ()
 
@@ -172,7 +172,7 @@ def test_a_kernel_without_it_needs_no_capabilities():
     assert (tree.frozen_families, below(tree)) == ((), {})
 
 
-NO_CPU = MissingPart(part="host CPU", why="no <arch>")
+NO_CPU = MissingPart(part=Part.HOST_CPU, why="no <arch>")
 
 
 def test_a_host_whose_cpu_could_not_be_read_is_not_one_without_it():

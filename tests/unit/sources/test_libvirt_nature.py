@@ -2,11 +2,11 @@
 
 import pytest
 
-from agent.model.capabilities import Capabilities, HostCpu, MissingPart
+from agent.model.capabilities import Capabilities, HostCpu, MissingPart, Part
 from agent.sources.libvirt_nature import ASK_MISSING_AGAIN_S, Nature
 from agent.sources.topology_xml import HostTopology
 
-REFUSED = (MissingPart(part="domain capabilities", why="no right"),)
+REFUSED = (MissingPart(part=Part.DOMAIN, why="no right"),)
 YEARS_S = 1e8
 
 

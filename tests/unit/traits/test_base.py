@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.sources.libvirt_capabilities import DOMAIN
-from agent.traits.base import DOMAIN_PART, Wish, known, merged, told
+from agent.traits.base import Wish, known, merged, told
 
 NAMES = ("COMPUTE_NODE", "HW_CPU_X86_AVX", "COMPUTE_SOUND_MODEL_VIRTIO", "COMPUTE_NO_SUCH_THING", "CUSTOM_X")
 
@@ -28,7 +27,3 @@ def test_wishes_together():
     first, second = Wish(wanted=frozenset({"A"}), unwanted=frozenset({"B"})), Wish(unwanted=frozenset({"C"}))
     assert merged(first, second) == Wish(wanted=frozenset({"A"}), unwanted=frozenset({"B", "C"}))
     assert merged() == Wish()
-
-
-def test_a_missing_part_is_known_by_the_name_that_the_source_gives_it():
-    assert DOMAIN_PART == DOMAIN

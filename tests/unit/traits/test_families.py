@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.model.capabilities import MissingPart
+from agent.model.capabilities import MissingPart, Part
 from agent.model.devices import Devices
 from agent.model.plan import PutTraits
 from agent.model.settings import GuestCpu, Tpm
@@ -38,7 +38,7 @@ capability_sets = st.builds(
     st.lists(emulators, max_size=4),
     st.sampled_from(("x86_64", "aarch64", "s390x", "wonder", "")),
     st.none() | st.frozensets(st.sampled_from(FLAGS)),
-    st.sampled_from(((), (UNREADABLE,), (MissingPart(part="host CPU", why="?"),))),
+    st.sampled_from(((), (UNREADABLE,), (MissingPart(part=Part.HOST_CPU, why="?"),))),
 )
 worlds = st.builds(
     world,
