@@ -149,7 +149,7 @@ def test_ledger_for_people_has_units_and_totals(host):
     assert (ended.code, ended.stderr) == (3, "")
     assert ended.stdout.splitlines()[-2:] == [
         "total MEMORY_MB: promised 2048 MiB, held 2816 MiB, recorded 5120 MiB",
-        "total VCPU: promised 8 VCPU, held 10 VCPU, recorded 20 VCPU",
+        "total VCPU: promised 8, held 10, recorded 20",
     ]
 
 
@@ -173,7 +173,7 @@ def test_ledger_in_cliffs_other_formats_keeps_uuids_whole(host):
     assert f"{host.evacuated} 8" in value.stdout.splitlines()
     table = host.run("ledger", "-c", "resource_class", "-c", "recorded", "--sort-column", "recorded")
     assert table.code == 3
-    assert "recorded 20 VCPU" in table.stdout
+    assert "recorded 20" in table.stdout
 
 
 def test_a_narrow_table_wraps_and_loses_nothing(host):
@@ -200,8 +200,8 @@ def test_explain_class_for_people(host):
         " yet Placement still records 8 VCPU for it here" in said
     )
     # Two vCPUs of an unknown guest at ratio 4 are ⌈2 ÷ 4⌉ = 1 CPU; (16 - 1) x 4 - 20 = 40.
-    assert "  reserved 1 VCPU = 1 (foreign-guest)" in said
-    assert "  free 40 VCPU = 60 capacity - 20 recorded" in said
+    assert "  reserved 1 = 1 (foreign-guest)" in said
+    assert "  free 40 = 60 capacity - 20 recorded" in said
 
 
 def test_explain_class_document(host):
@@ -309,7 +309,16 @@ def test_status_reads_what_the_daemon_left(own_host):
     assert {row["resource_class"]: row["free"] for row in document["free"]}["VCPU"] == 40.0
     ended = own_host.run("status")
     assert (ended.code, ended.stderr) == (3, "")
-    assert f"  {own_host.agent.name} VCPU: free 40 VCPU, used 20 VCPU" in ended.stdout.splitlines()
+    assert f"  {own_host.agent.name} VCPU: free 40, used 20" in ended.stdout.splitlines()
+
+
+def test_a_dry_run_leaves_the_last_report_to_the_daemon(own_host):
+    assert own_host.agent.agent("--once", "--no-publish").code == 3
+    assert not own_host.agent.report_file.exists()
+    assert own_host.agent.agent("--once").code == 3
+    before = own_host.agent.report_file.read_bytes()
+    assert own_host.agent.agent("--once", "--no-publish").code == 3
+    assert own_host.agent.report_file.read_bytes() == before
 
 
 def test_status_of_a_silent_daemon_says_so(own_host):
@@ -322,6 +331,62 @@ def test_status_of_a_silent_daemon_says_so(own_host):
     assert ended.code == 2
     assert "more than 3 intervals of 60 s: is stocktake-agent running?" in ended.stderr
     assert own_host.json("status")[1]["stale"] is True
+
+
+TABLES = [("audit",), ("ledger",), ("ledger", "--storage"), ("ledger", "--max-width", "100"), ("inventory",),
+          ("inventory", "--diff"), ("traits",), ("config", "show")]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", TABLES)
+def test_all_lines_of_a_table_are_equally_wide(host, command):
+    table = [line for line in host.run(*command).stdout.splitlines() if line.startswith(("|", "+"))]
+    assert len(table) > 4
+    assert len({len(line) for line in table}) == 1
+    assert {line.count("|") for line in table if line.startswith("|")} == {table[0].count("+")}
+
+
+@pytest.fixture
+def children(own_host, rest) -> SmallHost:
+    """The first guest has two VGPU of a card and a device of seven, on children of the root."""
+    root, name = own_host.agent.provider_uuid, own_host.agent.name
+    devices = [rest.make_provider(f"{name}_dev-{number}", parent=root) for number in range(7)]
+    card = rest.make_provider(f"{name}_card", parent=root)
+    rest.set_inventories(card, {"VGPU": {"total": 16}})
+    for device in devices:
+        rest.set_inventories(device, {"PGPU": {"total": 1}})
+    rest.allocate(
+        {root: {"VCPU": 4, "MEMORY_MB": 1024}, card: {"VGPU": 2}, devices[0]: {"PGPU": 1}}, own_host.running[0]
+    )
+    return own_host
+
+
+def test_what_children_hold_is_recorded_and_otherwise_not_counted(children):
+    guest = children.running[0]
+    said = children.run("ledger").stdout.splitlines()
+    assert "total VGPU: promised not counted, held not counted, recorded 2" in said
+    assert sum(line.startswith("PGPU, VGPU: on child providers only what Placement records") for line in said) == 1
+    (line,) = [line for line in said if line.startswith("|") and " VGPU " in line]
+    assert [one.strip() for one in line.split("|")[3:6]] == ["not counted", "not counted", "2"]
+    assert "nobody here decides" not in children.run("explain", guest).stdout
+    assert children.run("explain", "VGPU").stdout.splitlines()[2:5] == [
+        f"VGPU recorded 2 = 2 (1 recorded-only, not compared: {guest})",
+        "VGPU promised not counted",
+        "VGPU held not counted",
+    ]
+    assert children.json("explain", "VGPU")[1]["books"]["held"]["amount"] is None
+    (told,) = children.json("ledger", "--resource-class", "VGPU")[1]
+    assert (told["promised"], told["held"], told["recorded"]) == (None, None, 2)
+
+
+def test_equal_children_do_not_drown_the_news(children):
+    said = children.run("explain", "PGPU").stdout.splitlines()
+    (group,) = [line for line in said if "alike" in line]
+    assert group.startswith(f"6 providers alike, 1 each, 0 used: {children.agent.name}_dev-")
+    assert sum(line.startswith("  capacity ") for line in said) == 2
+    assert len(children.json("explain", "PGPU")[1]["inventory"]) == 7
+    table = children.run("inventory").stdout
+    assert "1 PGPU" not in table
+    assert f"{children.agent.name}_dev-6" in table
 
 
 LOOKS = [("audit",), ("ledger",), ("explain", "VCPU"), ("inventory",), ("inventory", "--diff"), ("traits",)]
