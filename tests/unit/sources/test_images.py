@@ -165,6 +165,8 @@ def test_a_hung_file_costs_this_reading_and_is_named(source, place, reader, monk
     with pytest.raises(SourceUnavailable, match=rf"images: {hung}: no answer within 0\.1 s"):
         source.read(frozenset(), Deadline.after(5))
     gate.set()
+    # Its thread must not outlast this test: the next one counts what is walked.
+    until(lambda: is_read(source), 5, "the hung measure has ended")
 
 
 def slow_walk(monkeypatch):
