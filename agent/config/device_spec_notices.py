@@ -1,4 +1,4 @@
-"""Pure: what of ``[pci] device_spec`` nova takes and an operator hardly means (hypervisor-audit 7.2, 7.5).
+"""What of ``[pci] device_spec`` nova takes and an operator hardly means (hypervisor-audit 7.2, 7.5).
 
 Any key is a tag, so a misspelt ``vendor_id`` is no mistake to nova-compute but a
 filter less: the entry matches more devices than were meant, up to all of the host.

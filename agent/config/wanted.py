@@ -1,4 +1,4 @@
-"""Pure: what a value of an option must be, in an operator's words.
+"""What a value of an option must be, in an operator's words.
 
 oslo.config's own messages are its types' exceptions ("invalid literal for int() with
 base 10", a regular expression). Of a list they may quote other items than the wrong
