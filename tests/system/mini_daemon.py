@@ -66,9 +66,7 @@ class Clock:
         return "2026-01-01T00:00:00.000Z"
 
 
-PARTS = SimpleNamespace(
-    host=Forgetful("host"), reader=Forgetful("reader"), images=Forgetful("images"), clock=Clock()
-)
+PARTS = SimpleNamespace(host=Forgetful("host"), reader=Forgetful("reader"), images=Forgetful("images"), clock=Clock())
 
 
 def configured() -> Configured:
