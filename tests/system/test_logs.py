@@ -135,7 +135,7 @@ def views(name: str, *, used_disk: int) -> list[tuple[str]]:
     return [
         (
             f"Hypervisor/Node resource view: name={name} free_ram=unknownMB free_disk=3GB"
-            " free_vcpus=14 pci_devices=None",
+            " free_vcpus=14 pci_devices=0",
         ),
         ("Total usable vcpus: 16, total allocated vcpus: 2",),
         (
