@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from agent.model.host import HostFacts
+from agent.model.host import Domain, OddDomain
+from agent.model.last_answer import for_equal_arguments, for_the_same_arguments
 from agent.model.naming import KEPT_FOR_RESIZE, instance_folder
 from agent.model.nova import NovaState, StateKind
 from agent.model.report import StorageRow
@@ -79,7 +79,7 @@ def leftovers(snapshot: Snapshot) -> tuple[OwnedFiles, ...]:
 
 
 # Each audit asks twice, and most audits see the folders of the last.
-@functools.lru_cache(maxsize=1)
+@for_equal_arguments
 def _owned_files(store: ImageStore, guests: _Guests) -> tuple[OwnedFiles, ...]:
     """Everything below the store by owner, in the order of the store's files."""
     disks = _first_users(guests.users)
@@ -142,38 +142,39 @@ def _user_kind(user: str, guests: _Guests) -> StoreOwner:
 def _guests(snapshot: Snapshot, store: ImageStore) -> _Guests:
     state, host = snapshot.nova.value, snapshot.host.value
     told = state if state is not None and state.kind is not StateKind.NONE else None
-    domains = _domains(host)
+    domains = _domains(host.domains, host.odd_domains) if host else frozenset()
     return _Guests(
         instances=expected_here(told) if told else domains if state else frozenset(),
         resizing=_resizing(told) if told else domains,
         domains=domains,
-        users=_users(host),
+        users=_users(host.domains) if host else frozenset(),
         known=told is not None and not told.unreadable and host is not None and not store.shared_because,
     )
 
 
-def _domains(host: HostFacts | None) -> frozenset[str]:
-    if host is None:
-        return frozenset()
-    return frozenset({one.uuid for one in host.domains} | {one.uuid for one in host.odd_domains})
+@for_equal_arguments
+def _domains(domains: tuple[Domain, ...], odd_domains: tuple[OddDomain, ...]) -> frozenset[str]:
+    return frozenset({one.uuid for one in domains} | {one.uuid for one in odd_domains})
 
 
-def _users(host: HostFacts | None) -> frozenset[tuple[str, str]]:
+@for_equal_arguments
+def _users(domains: tuple[Domain, ...]) -> frozenset[tuple[str, str]]:
     return frozenset(
         (disk.source, domain.uuid)
-        for domain in (host.domains if host else ())
+        for domain in domains
         for disk in domain.disks
         if disk.kind == "file" and disk.source is not None
     )
 
 
+@for_the_same_arguments
 def _resizing(state: NovaState) -> frozenset[str]:
     """Instances whose folder of before a resize may rightly be there still."""
     moving = {m.instance_uuid for m in state.migrations if m.in_progress}
     return frozenset(moving | {i.uuid for i in state.instances if i.task_state or i.vm_state == "resized"})
 
 
-@functools.lru_cache(maxsize=1)
+@for_equal_arguments
 def _store_rows(store: ImageStore, guests: _Guests) -> tuple[StorageRow, ...]:
     place = store.filesystem
     used = max(0, place.size_bytes - place.free_bytes)
