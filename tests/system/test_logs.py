@@ -133,10 +133,7 @@ def inventories(root: str, *, disk: int, memory: int, vcpu: int) -> str:
 def views(name: str, *, used_disk: int) -> list[tuple[str]]:
     """The reference's three lines, with this host's figures."""
     return [
-        (
-            f"Hypervisor/Node resource view: name={name} free_ram=unknownMB free_disk=3GB"
-            " free_vcpus=14 pci_devices=0",
-        ),
+        (f"Hypervisor/Node resource view: name={name} free_ram=unknownMB free_disk=3GB free_vcpus=14 pci_devices=0",),
         ("Total usable vcpus: 16, total allocated vcpus: 2",),
         (
             f"Final resource view: name={name} phys_ram=3072MB used_ram=768MB phys_disk=3GB used_disk={used_disk}GB"
