@@ -16,6 +16,7 @@ from agent.model.settings import Settings
 from agent.model.snapshot import CEPH, FILESYSTEM, IMAGE_CACHE, LVM, Snapshot
 from agent.model.units import bytes_to_gib_ceil, bytes_to_gib_floor, mib_to_gib_ceil
 from agent.resources.base import on_root, promised_of, ratio, whole
+from agent.resources.counted_store import counted_source, counted_store
 from agent.resources.guests import guests_of
 from agent.resources.volumes import OwnedVolume, OwnerKind, owners
 
@@ -40,11 +41,11 @@ class Disk:
 
     def needs(self, settings: Settings) -> frozenset[str]:
         """lvm2, statvfs or Ceph, whichever DISK_GB counts."""
-        return frozenset({_counted(settings)})
+        return frozenset({counted_source(settings)})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
         """A volume group, path or pool that is not in its source's answer."""
-        counted = _counted(settings)
+        counted = counted_source(settings)
         if not snapshot.fresh(counted) or _size_bytes(snapshot, settings) is not None:
             return None
         return {
@@ -88,21 +89,9 @@ class Disk:
         return promised_of("DISK_GB", occupancies)
 
 
-def _counted(settings: Settings) -> str:
-    if settings.images_type == "rbd":
-        return CEPH
-    return LVM if settings.disk_group else FILESYSTEM
-
-
 def _size_bytes(snapshot: Snapshot, settings: Settings) -> int | None:
-    if settings.images_type == "rbd":
-        # The whole cluster, copies and all: what nova reports. Its hosts share it, each says the same.
-        pools = (pool for pool in snapshot.ceph_pools if pool.name == settings.images_rbd_pool)
-        return next((pool.cluster_bytes for pool in pools), None)
-    if settings.disk_group:
-        group = snapshot.group(settings.disk_group)
-        return group.size_bytes if group else None
-    return next((fs.size_bytes for fs in snapshot.filesystems if fs.path == settings.instances_path), None)
+    store = counted_store(snapshot, settings)
+    return store.size_bytes if store else None
 
 
 def _guest_claims(owned: Iterable[OwnedVolume], snapshot: Snapshot) -> tuple[Claim, ...]:

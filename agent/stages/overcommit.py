@@ -14,9 +14,10 @@ from agent.model.host import Disk, Domain, HostFacts, OddDomain
 from agent.model.last_answer import for_equal_arguments
 from agent.model.naming import is_block_storage_file
 from agent.model.settings import Settings
-from agent.model.snapshot import CEPH, FILESYSTEM, IMAGES, LVM, Snapshot
+from agent.model.snapshot import IMAGES, Snapshot
 from agent.model.storage import DiskFile, GuestFile
 from agent.model.units import GIB
+from agent.resources.counted_store import counted_store
 
 _FORMATS = frozenset({"qcow2", "ploop"})
 
@@ -92,11 +93,11 @@ def _over_commit(
 
 def disk_available_least(snapshot: Snapshot, settings: Settings) -> LeastDisk:
     """Free bytes of what holds guests' disks, less the over-commit of every domain (hypervisor-audit 3)."""
-    free_bytes, host = _free_bytes(snapshot, settings), snapshot.host.value
-    if free_bytes is None or host is None or not snapshot.fresh(IMAGES):
+    store, host = counted_store(snapshot, settings), snapshot.host.value
+    if store is None or host is None or not snapshot.fresh(IMAGES):
         return LeastDisk(size_bytes=None)
     found = over_commit(host, snapshot.disk_files)
-    return LeastDisk(size_bytes=free_bytes - found.total_bytes, unknown=found.unknown)
+    return LeastDisk(size_bytes=store.available_bytes - found.total_bytes, unknown=found.unknown)
 
 
 def _counts(disk: Disk) -> bool:
@@ -120,14 +121,3 @@ def _measured(wanted: GuestFile, measured: Mapping[tuple[str, str], DiskFile]) -
 def _still_to_come(file: DiskFile) -> int:
     left = (file.virtual_bytes or 0) - (file.allocated_bytes or 0)
     return max(0, left) if file.format == "qcow2" else left
-
-
-def _free_bytes(snapshot: Snapshot, settings: Settings) -> int | None:
-    if settings.images_type == "rbd":
-        pools = snapshot.ceph_pools if snapshot.fresh(CEPH) else ()
-        return next((pool.available_bytes for pool in pools if pool.name == settings.images_rbd_pool), None)
-    if settings.disk_group is not None:
-        group = snapshot.group(settings.disk_group) if snapshot.fresh(LVM) else None
-        return group.free_bytes if group else None
-    files = snapshot.filesystems if snapshot.fresh(FILESYSTEM) else ()
-    return next((fs.available_bytes for fs in files if fs.path == settings.instances_path), None)

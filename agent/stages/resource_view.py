@@ -17,6 +17,7 @@ from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
 from agent.nested.pci_view import KIND as PCI
 from agent.resources import cpus
+from agent.resources.counted_store import counted_store
 from agent.stages.numa import numa_cells
 from agent.stages.overcommit import LeastDisk, disk_available_least
 from agent.stages.pci_pools import pools
@@ -49,7 +50,7 @@ def resource_view(
     host = snapshot.host.value
     if host is None or node is None:
         return None
-    disk, least = disk_bytes(snapshot, settings), disk_available_least(snapshot, settings)
+    disk, least = counted_store(snapshot, settings), disk_available_least(snapshot, settings)
     capabilities = host.capabilities
     obstacle = cpus.obstacle(host, settings)
     return ResourceView(
@@ -61,8 +62,8 @@ def resource_view(
         vcpus_used=sum(domain.vcpus for domain in host.domains if domain.state not in OFF),
         memory_mib=settings.file_backed_memory_mib or host.memory_mib,
         memory_used_mib=_memory_used_mib(host, settings),
-        disk_total_bytes=disk[0] if disk else None,
-        disk_used_bytes=disk[1] if disk else None,
+        disk_total_bytes=disk.size_bytes if disk else None,
+        disk_used_bytes=disk.used_bytes if disk else None,
         disk_available_least_gib=least.gib,
         cpu=capabilities.host_cpu if capabilities else None,
         cells=numa_cells(host, settings) if obstacle is None else None,
@@ -89,21 +90,6 @@ def _memory_used_mib(host: HostFacts, settings: Settings) -> int | None:
     if not settings.file_backed_memory_mib:
         return host.memory_used_mib
     return sum(domain.running_memory_mib for domain in host.domains if domain.state not in OFF)
-
-
-def disk_bytes(snapshot: Snapshot, settings: Settings) -> tuple[int, int] | None:
-    """(total, used) of what DISK_GB counts; None where it was not read (hypervisor-audit 3.1).
-
-    Their difference is not what is free: a file system keeps some for root, a Ceph pool's size is the cluster's.
-    """
-    if settings.disk_group:
-        group = snapshot.group(settings.disk_group)
-        return (group.size_bytes, group.size_bytes - group.free_bytes) if group else None
-    if settings.images_type == "rbd":
-        pools = (p for p in snapshot.ceph_pools if p.name == settings.images_rbd_pool)
-        return next(((pool.cluster_bytes, pool.used_bytes) for pool in pools), None)
-    stores = (fs for fs in snapshot.filesystems if fs.path == settings.instances_path)
-    return next(((fs.size_bytes, fs.size_bytes - fs.free_bytes) for fs in stores), None)
 
 
 def supported_instances(guests: Iterable[GuestKind]) -> tuple[tuple[str, str, str], ...]:
@@ -137,7 +123,7 @@ def _unknown(snapshot: Snapshot, settings: Settings, obstacle: str | None, least
         reasons.append(f"vcpus, numa_topology: {obstacle}")
     if host is not None and host.memory_used_mib is None and not settings.file_backed_memory_mib:
         reasons.append("memory_mb_used: /proc/meminfo cannot be read, or has more free than libvirt says there is")
-    if disk_bytes(snapshot, settings) is None:
+    if counted_store(snapshot, settings) is None:
         reasons.append("local_gb, local_gb_used: not measured")
     if least.size_bytes is None:
         reasons.append("disk_available_least: free room or guests' files were not measured")

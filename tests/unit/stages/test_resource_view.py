@@ -10,7 +10,8 @@ from agent.model.capabilities import Capabilities, GuestKind, HostCpu
 from agent.model.host import Disk, DomainState
 from agent.model.storage import CephPool, DiskFile, FileSystem, StorageFacts
 from agent.model.units import GIB
-from agent.stages.resource_view import disk_bytes, resource_view, supported_instances
+from agent.resources.counted_store import counted_store
+from agent.stages.resource_view import resource_view, supported_instances
 from tests.rigs.facts import (
     INSTANCES,
     NODE,
@@ -32,6 +33,11 @@ def seen(world, chosen=None):
     found = resource_view(world, chosen or settings(), NODE)
     assert found is not None
     return found
+
+
+def disk_bytes(world, chosen):
+    store = counted_store(world, chosen)
+    return (store.size_bytes, store.used_bytes) if store else None
 
 
 def test_s74_memory_used_is_what_the_host_measures():
