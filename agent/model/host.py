@@ -62,15 +62,13 @@ class Disk:
     ``kind`` is libvirt's ``type`` (file, block, network, volume, ...), ``source``
     the path or name, or None for an empty drive; ``format`` the driver's type
     (qcow2, raw, ...), None where the XML gives none, which libvirt takes for raw.
-    Sizes are bytes or None: the domain XML does not carry them.
+    The domain XML carries no sizes: those of files are DiskFile's.
     """
 
     target: str
     kind: str
     source: str | None
     format: str | None = None
-    capacity_bytes: int | None = None
-    allocated_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
