@@ -15,6 +15,7 @@
     │  ├─ PlacementRejected        400, 406: our bug or a bad configuration     NEVER
     │  ├─ WritesRefused            a plan done but for such writes              NEVER
     │  └─ PlacementDenied          401, 403                                     NEXT_AUDIT
+    ├─ RecordRefused               nova refuses a compute node record            NEXT_AUDIT
     ├─ LockHeld                    another writer of this host is at work       NEXT_AUDIT
     └─ AuditCancelled              a stop was asked for between two stages
 
@@ -150,6 +151,10 @@ class WritesRefused(PlacementError):
 
 class PlacementDenied(PlacementError):
     """Credentials that are missing, wrong or not sufficient."""
+
+
+class RecordRefused(AgentError):
+    """nova-conductor understood a write of a compute node record and refuses it, with its words."""
 
 
 class LockHeld(AgentError):

@@ -14,7 +14,16 @@ from agent.errors import AuditCancelled
 from agent.model.audit import AuditRequest, Identity, Publish
 from agent.model.finding import History
 from agent.model.settings import Role, Settings
-from agent.sources.base import HostSource, ImageSource, PlacementReader, Reporter, StateSource, StorageSource
+from agent.sources.base import (
+    AllocationWriter,
+    HostSource,
+    ImageSource,
+    PlacementReader,
+    RecordWriter,
+    Reporter,
+    StateSource,
+    StorageSource,
+)
 
 
 class HistoryStore(Protocol):
@@ -73,7 +82,8 @@ def _new_id() -> str:
 class Parts:
     """Everything with a side effect that an audit needs, wired by hand in cmd/.
 
-    ``images`` is None where nobody asks for guests' disk files (the demo). ``random``
+    ``images`` is None where nobody asks for guests' disk files (the demo), ``allocations``
+    where no consumer is ever written, ``records`` where the state source cannot write compute node records. ``random``
     gives [0, 1) for jitter; ``new_id`` an audit id; ``request_scope`` makes every request
     to Placement inside it bear that id; ``reading`` is entered around each read, which a
     stop may leave behind.
@@ -89,6 +99,8 @@ class Parts:
     lock: WriteLock
     clock: Clock
     images: ImageSource | None = None
+    allocations: AllocationWriter | None = None
+    records: RecordWriter | None = None
     random: Callable[[], float] = random.random
     new_id: Callable[[], str] = _new_id
     request_scope: Callable[[str], AbstractContextManager[object]] = contextlib.nullcontext
@@ -105,8 +117,12 @@ class Errand:
     cancelled: Callable[[], bool]
 
     def may_publish(self) -> bool:
-        """Whether the role and the request let this audit write to Placement."""
-        return self.settings.role is Role.OWNER and self.request.publish is Publish.BY_ROLE
+        """Whether the role and the request let this audit write anything."""
+        return self.settings.role is not Role.OBSERVER and self.request.publish is Publish.BY_ROLE
+
+    def owns(self) -> bool:
+        """Whether this audit writes the provider tree itself, and not consumers of our own beside a nova-compute."""
+        return self.settings.role is Role.OWNER and self.may_publish()
 
     def stop_if_cancelled(self) -> None:
         """Raise AuditCancelled when a stop was asked for."""

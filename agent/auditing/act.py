@@ -11,12 +11,21 @@ import dataclasses
 import datetime
 from dataclasses import dataclass
 
-from agent.auditing.read import read_placement
-from agent.errors import Acknowledged, AgentError, GenerationConflict, LockHeld, PlacementError, WritesRefused
+from agent.auditing.read import deadline_of, read_placement
+from agent.errors import (
+    Acknowledged,
+    AgentError,
+    GenerationConflict,
+    LockHeld,
+    PlacementError,
+    RecordRefused,
+    SourceError,
+    WritesRefused,
+)
 from agent.findings.rival_writer import RULE as RIVAL_WRITER
 from agent.model.audit import AuditMemory, WrittenProvider
 from agent.model.compared import Compared, Subject
-from agent.model.plan import Applied, RefusedWrite, Write
+from agent.model.plan import AnyWrite, Applied, PutAllocations, RecordWrite, RefusedWrite
 from agent.model.snapshot import Snapshot
 from agent.parts import Errand
 from agent.stages.backoff import wait_s
@@ -33,7 +42,7 @@ class Acted:
     snapshot: Snapshot
     decision: Decision
     published: bool = False
-    done: tuple[Write, ...] = ()
+    done: tuple[AnyWrite, ...] = ()
     requests: int = 0
     conflicts: int = 0
     attempts: int = 0
@@ -57,7 +66,7 @@ def decide_and_act(errand: Errand, memory: AuditMemory, snapshot: Snapshot) -> A
     )
     if not errand.may_publish():
         return acted
-    while acted.decision.plan.writes:
+    while not acted.decision.plan.is_empty:
         errand.stop_if_cancelled()
         acted = _apply(errand, acted)
         if not isinstance(acted.error, GenerationConflict) or acted.attempts >= errand.settings.conflict_rounds:
@@ -111,7 +120,7 @@ def _subject(memory: AuditMemory) -> Subject:
 
 def _written(errand: Errand, memory: AuditMemory) -> WrittenProvider | None:
     """What to watch for a rival: nothing while we do not write, since nobody then writes over us."""
-    return memory.written if errand.may_publish() else None
+    return memory.written if errand.owns() else None
 
 
 def _apply(errand: Errand, acted: Acted) -> Acted:
@@ -119,14 +128,43 @@ def _apply(errand: Errand, acted: Acted) -> Acted:
     try:
         with errand.parts.lock.hold():
             applied = errand.parts.reporter.apply(acted.decision.plan, errand.cancelled)
+            acted = dataclasses.replace(_counted(acted, applied), published=not applied.refused)
+            acted = _beside_the_tree(errand, dataclasses.replace(acted, error=_refusal(applied)))
     except LockHeld as error:
         return dataclasses.replace(acted, error=error)
     except PlacementError as error:
-        conflict = isinstance(error, GenerationConflict)
-        return dataclasses.replace(
-            _counted(acted, error.applied), error=error, conflicts=acted.conflicts + (1 if conflict else 0)
-        )
-    return dataclasses.replace(_counted(acted, applied), published=not applied.refused, error=_refusal(applied))
+        return _failed(_counted(acted, error.applied), error)
+    return acted
+
+
+def _beside_the_tree(errand: Errand, acted: Acted) -> Acted:
+    """Consumers of our own, then nova's records, which say what Placement now has: nothing after one that failed."""
+    plan = acted.decision.plan
+    for write in (*plan.allocations, *plan.records):
+        errand.stop_if_cancelled()
+        try:
+            acted = _carry_out(errand, acted, write)
+        except (PlacementError, SourceError, RecordRefused) as error:
+            return _failed(dataclasses.replace(acted, published=False), error)
+    return acted
+
+
+def _carry_out(errand: Errand, acted: Acted, write: PutAllocations | RecordWrite) -> Acted:
+    parts = errand.parts
+    if isinstance(write, PutAllocations):
+        if parts.allocations is None:
+            return acted
+        parts.allocations.put(write)
+        return dataclasses.replace(acted, done=(*acted.done, write), requests=acted.requests + 1)
+    if parts.records is None:
+        return acted
+    parts.records.apply(write, deadline_of(errand.settings))
+    return dataclasses.replace(acted, done=(*acted.done, write))
+
+
+def _failed(acted: Acted, error: AgentError) -> Acted:
+    conflicts = acted.conflicts + (1 if isinstance(error, GenerationConflict) else 0)
+    return dataclasses.replace(acted, error=error, conflicts=conflicts)
 
 
 def _refusal(applied: Applied) -> AgentError | None:

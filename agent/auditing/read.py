@@ -46,7 +46,7 @@ def identified(errand: Errand, memory: AuditMemory) -> AuditMemory:
 
 def _still_good(errand: Errand, identity: Identity | None) -> Identity | None:
     """What is remembered; an invented one ends when a reload lets this process publish."""
-    return None if identity is not None and identity.invented and errand.may_publish() else identity
+    return None if identity is not None and identity.invented and errand.owns() else identity
 
 
 def _of_state(errand: Errand, node: str) -> Identity | None:
@@ -56,9 +56,9 @@ def _of_state(errand: Errand, node: str) -> Identity | None:
     known = None if state.kind is StateKind.NONE else identity_from_state(state, node)
     if known is not None:
         return known
-    if errand.may_publish():
+    if errand.owns():
         return errand.parts.identity_files.create()
-    return Identity(uuid=errand.parts.new_id(), origin="made up for a run that may not publish", invented=True)
+    return Identity(uuid=errand.parts.new_id(), origin="made up: this run may not make one", invented=True)
 
 
 def node_name(memory: AuditMemory, snapshot: Snapshot) -> str | None:
@@ -72,7 +72,7 @@ def read(errand: Errand, memory: AuditMemory) -> Snapshot:
     errand.stop_if_cancelled()
     view = placement.value
     consumers = view.consumer_uuids if view else memory.consumers
-    nova = _state(errand, consumers)
+    nova = _state(errand, consumers, memory.identity.uuid if memory.identity else None)
     errand.stop_if_cancelled()
     host = _host(errand)
     errand.stop_if_cancelled()
@@ -103,11 +103,11 @@ def read_placement(errand: Errand, memory: AuditMemory) -> Reading[PlacementView
 
 
 def _read_storage(source: StorageSource, settings: Settings) -> StorageFacts:
-    return source.read(_deadline(settings))
+    return source.read(deadline_of(settings))
 
 
 def _host(errand: Errand) -> Reading[HostFacts]:
-    return _reading(errand.parts, LIBVIRT, lambda: errand.parts.host.read(_deadline(errand.settings)))
+    return _reading(errand.parts, LIBVIRT, lambda: errand.parts.host.read(deadline_of(errand.settings)))
 
 
 def _images(errand: Errand, host: HostFacts | None) -> tuple[Reading[StorageFacts], ...]:
@@ -119,15 +119,16 @@ def _images(errand: Errand, host: HostFacts | None) -> tuple[Reading[StorageFact
         images.forget()
     errand.stop_if_cancelled()
     disks = guest_files(host) if host else frozenset()
-    return (_reading(errand.parts, images.name, lambda: images.read(disks, _deadline(errand.settings))),)
+    return (_reading(errand.parts, images.name, lambda: images.read(disks, deadline_of(errand.settings))),)
 
 
-def _state(errand: Errand, consumers: frozenset[str]) -> Reading[NovaState]:
-    host, deadline = errand.settings.host, _deadline(errand.settings)
-    return _reading(errand.parts, STATE, lambda: errand.parts.state.read(host, consumers, deadline))
+def _state(errand: Errand, consumers: frozenset[str], node_uuid: str | None = None) -> Reading[NovaState]:
+    host, deadline = errand.settings.host, deadline_of(errand.settings)
+    return _reading(errand.parts, STATE, lambda: errand.parts.state.read(host, consumers, deadline, node_uuid))
 
 
-def _deadline(settings: Settings) -> Deadline:
+def deadline_of(settings: Settings) -> Deadline:
+    """By when one read, or one write of a record, must have ended."""
     return Deadline.after(settings.source_deadline_s)
 
 

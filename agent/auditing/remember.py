@@ -8,7 +8,7 @@ from agent.auditing.act import Acted
 from agent.errors import LockHeld
 from agent.model.audit import AuditMemory, Publish, WrittenProvider
 from agent.model.finding import History
-from agent.model.plan import PutInventories, Write
+from agent.model.plan import AnyWrite, PutInventories
 from agent.model.provider_config import Addition
 from agent.model.report import Verdict
 from agent.parts import Errand, Parts
@@ -86,7 +86,7 @@ def _save(errand: Errand, memory: AuditMemory, before: History, after: History) 
 def _added(errand: Errand, before: History, acted: Acted) -> tuple[Addition, ...]:
     """What files added is ours to take away only where it was ours to write."""
     tree = acted.decision.tree
-    return tree.added if tree is not None and errand.may_publish() else before.added
+    return tree.added if tree is not None and errand.owns() else before.added
 
 
 def _said(history: History) -> tuple[object, ...]:
@@ -112,7 +112,7 @@ def _written(memory: AuditMemory, acted: Acted) -> WrittenProvider | None:
     return remembered(decision.written, root) if decision.written is not None else None
 
 
-def _puts(writes: tuple[Write, ...], provider_uuid: str) -> bool:
+def _puts(writes: tuple[AnyWrite, ...], provider_uuid: str) -> bool:
     return any(isinstance(w, PutInventories) and w.provider_uuid == provider_uuid for w in writes)
 
 

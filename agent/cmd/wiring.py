@@ -32,6 +32,7 @@ from agent.model.nova import StateKind
 from agent.model.settings import Role, Settings
 from agent.parts import Parts
 from agent.placement.access import client_from_conf
+from agent.placement.allocations import AllocationClient
 from agent.placement.client import PlacementClient
 from agent.placement.reader import TreeReader
 from agent.placement.writer import TreeWriter
@@ -195,6 +196,7 @@ def _parts(
         storage=storage,
         reader=TreeReader(client),
         reporter=TreeWriter(client),
+        allocations=AllocationClient(client),
         identity_files=_identity_files(loaded),
         history=FindingsFile(state_dir),
         lock=FileLock(os.path.join(state_dir, LOCK_FILE)),

@@ -12,7 +12,7 @@ OPTS = [
         default="owner",
         choices=[
             ("owner", "writes all that nova-compute would report of this host"),
-            ("companion", "beside a living nova-compute; not built yet, refused at start"),
+            ("companion", "beside a living nova-compute: use that it does not know, as allocations of our own"),
             ("observer", "writes nothing: every audit is a dry run"),
         ],
         mutable=True,

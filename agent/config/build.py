@@ -19,6 +19,7 @@ from agent.config.reading import mdev_types as mdevs
 from agent.config.reading.cpu_sets import cpu_sets
 from agent.config.reading.disks import excluded_image_types, images_type, resolved_images_type
 from agent.config.reading.guest_cpu import guest_cpu, machine_types
+from agent.config.reading.heal import heal_settings
 from agent.config.reading.memory import file_backed_memory_mib, huge_page_notices, memory_notices, reserved_huge_pages
 from agent.config.reading.networks import networks
 from agent.config.reading.pci import pci, pci_notices
@@ -186,6 +187,7 @@ def _policies(loaded: Loaded) -> Fields:
         "consumer_reads": value("placement", "consumer_reads"),
         "source_deadline_s": value("agent", "source_deadline"),
         "provider_entries": provider_entries(loaded),
+        "heal": heal_settings(loaded),
     }
 
 
@@ -259,11 +261,6 @@ def _lvm_name(name: str) -> bool:
     return bool(_LVM_NAME.match(name)) and name not in (".", "..")
 
 
-def _check_role(loaded: Loaded) -> None:
-    if loaded.value("agent", "role") == Role.COMPANION.value:
-        refuse([f"{loaded.quote('agent', 'role')}: this role is not built yet; set owner or observer"])
-
-
 def _check_paths(loaded: Loaded) -> None:
     refuse(_absolute(loaded, ("DEFAULT", "instances_path"), ("compute", "provider_config_location")))
 
@@ -301,7 +298,6 @@ def _deprecated(loaded: Loaded) -> Iterable[str]:
 # Each raises ConfigError with its own problems; in the order in which they are told.
 SETTINGS_READERS: tuple[Callable[[Loaded], object], ...] = (
     cpu_sets,
-    _check_role,
     images_type,
     excluded_image_types,
     check_ratios,

@@ -126,6 +126,19 @@ FROM_NOVA = [
         help="Seconds without a report after which a compute service counts as down. A provider of a living "
         "nova-compute is never written. The default is nova's. SIGHUP applies it.",
     ),
+    cfg.StrOpt(
+        "transport_url",
+        secret=True,
+        help="The message broker, e.g. rabbit://nova:PASSWORD@broker:5672/. Set, the cloud's state is read through "
+        "nova-conductor unless [state] says otherwise, and [notifications] can tell others. Needs a restart.",
+    ),
+    cfg.IntOpt(
+        "rpc_response_timeout",
+        default=60,
+        min=1,
+        help="Seconds that nova-conductor may take for an answer; [agent] source_deadline bounds a whole read. "
+        "The default is nova's. Needs a restart.",
+    ),
     cfg.BoolOpt(
         "use_cow_images",
         default=True,

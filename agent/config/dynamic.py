@@ -1,4 +1,4 @@
-"""Groups whose names stand in the value of another option: [mdev_TYPE], [neutron_physnet_NAME].
+"""Groups that are there only with another option's value: [mdev_TYPE], [neutron_physnet_NAME], the broker's.
 
 Which groups there are is known only once that value is, and it may stand in our
 files or in nova.conf; then they are options like any other, in both.
@@ -13,6 +13,8 @@ from oslo_config import cfg
 
 from agent.config import devices, neutron
 from agent.config.book import Book
+from agent.config.rabbit import GROUP as RABBIT
+from agent.config.rabbit import rabbit_opts
 from agent.errors import ConfigError
 
 
@@ -32,12 +34,23 @@ FAMILIES = (MDEV, PHYSNETS, MDEV._replace(prefix="vgpu_"))
 
 def dynamic_options(ours: Book, theirs: Book) -> tuple[tuple[str, cfg.Opt], ...]:
     """(group, option) of every such group, by the value in force: ours, else theirs, else the default."""
+    broker = _broker_opts(ours, theirs)
     types = _in_force(ours, theirs, MDEV)
     networks = _in_force(ours, theirs, PHYSNETS)
     return (
         *_members(types, devices.type_group, devices.type_opts),
         *_members(networks, neutron.physnet_group, lambda _name: neutron.physnet_opts()),
+        *broker,
     )
+
+
+def _broker_opts(ours: Book, theirs: Book) -> list[tuple[str, cfg.Opt]]:
+    """The broker's group, where a broker is named or the group is in one of our files."""
+    (url,) = (opt for group, opt in ours.options if (group, opt.dest) == ("DEFAULT", "transport_url"))
+    is_named = any(book.file_of("DEFAULT", url) for book in (ours, theirs))
+    if not is_named and not any(RABBIT in file.sections for file in ours.files):
+        return []
+    return [(RABBIT, opt) for opt in rabbit_opts()]
 
 
 def _members(

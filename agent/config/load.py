@@ -45,7 +45,6 @@ class NovaFacts:
     state_path: str | None = None
     connection: str | None = field(default=None, repr=False)
     connection_origin: str | None = None
-    transport_url_origin: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -263,7 +262,6 @@ def _nova_facts(theirs: Book, others: Iterable[str]) -> NovaFacts:
         state_path=values["DEFAULT", "state_path"],
         connection=values["database", "connection"],
         connection_origin=origins.get(("database", "connection")),
-        transport_url_origin=origins.get(("DEFAULT", "transport_url")),
     )
 
 

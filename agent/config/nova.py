@@ -1,7 +1,7 @@
 """What is read from nova.conf alone, and is no option of ours.
 
 ``state_path`` finds ``compute_id`` and expands ``$state_path/instances``;
-``[database] connection`` and ``transport_url`` say where the cloud's state is.
+``[database] connection`` says where the cloud's state is.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ OPTS: list[tuple[str, list[cfg.Opt]]] = [
         [
             # Nova's own default is its code's folder; every distribution sets this one instead.
             cfg.StrOpt("state_path", default=STATE_PATH),
-            cfg.StrOpt("transport_url", secret=True),
         ],
     ),
     ("database", [cfg.StrOpt("connection", secret=True)]),

@@ -11,13 +11,16 @@ from agent.config import (
     compute,
     default,
     devices,
+    heal,
     image_cache,
     libvirt,
     lvm,
     neutron,
     neutron_tunnel,
+    notifications,
     pci,
     placement,
+    rabbit,
     state,
     workarounds,
 )
@@ -34,7 +37,7 @@ WITH_NOVA = (
     image_cache,
     placement,
 )
-GROUPS = (*WITH_NOVA, agent, lvm, state)
+GROUPS = (*WITH_NOVA, agent, heal, lvm, notifications, state)
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
@@ -43,7 +46,7 @@ def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     With oslo.log's, less the one that we would refuse: what the sample shows can be set.
     """
     own = [(m.GROUP, placement.sample_opts() if m is placement else list(m.OPTS)) for m in GROUPS]
-    return [*own, ("DEFAULT", logging_opts())]
+    return [*own, (rabbit.GROUP, rabbit.rabbit_opts()), ("DEFAULT", logging_opts())]
 
 
 def logging_opts() -> list[cfg.Opt]:

@@ -10,11 +10,11 @@ OPTS = [
     cfg.StrOpt(
         "source",
         choices=[
-            ("conductor", "nova-conductor; not built yet, refused at start"),
+            ("conductor", "nova-conductor over [DEFAULT] transport_url: no database password on this host"),
             ("sql", "the cell database, read-only"),
             ("none", "no cloud database: libvirt is the promise"),
         ],
-        help="Unset: sql when connection is set here; else conductor when nova.conf has transport_url; else sql with "
+        help="Unset: sql when connection is set here; else conductor when transport_url is set; else sql with "
         "nova.conf's [database] connection. Nothing of that is refused: a fleet without Nova says none. "
         "Needs a restart.",
     ),

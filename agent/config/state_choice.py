@@ -12,27 +12,24 @@ from agent.config.values import StateOptions
 from agent.errors import ConfigError
 from agent.model.nova import StateKind
 
-_NOT_BUILT = (
-    "the state source conductor is not built yet: set [state] source = sql or none "
-    "(sql reads [state] connection, the cell database; else nova.conf's [database] connection)"
-)
-
 
 def state_options_from(loaded: Loaded) -> StateOptions:
     """The state source in force.
 
-    ``source`` decides where it is set. Unset: sql with [state] connection;
-    conductor (not built: ConfigError) with nova's transport_url; sql with nova's
-    [database] connection; else ConfigError, naming the three.
+    ``source`` decides where it is set. Unset: sql with [state] connection; conductor
+    with a transport_url; sql with nova's [database] connection; else ConfigError, naming the three.
     """
     source = loaded.value("state", "source")
     if source == "none":
         return StateOptions(kind=StateKind.NONE)
+    has_broker = bool(loaded.value("DEFAULT", "transport_url"))
     if source == "conductor":
-        raise ConfigError(f"{loaded.quote('state', 'source')}: {_NOT_BUILT}")
+        if not has_broker:
+            raise ConfigError(f"{loaded.quote('state', 'source')}: needs [DEFAULT] transport_url, which is not set")
+        return StateOptions(kind=StateKind.CONDUCTOR)
     connection = loaded.value("state", "connection") or None
-    if connection is None and source is None and loaded.nova.transport_url_origin:
-        raise ConfigError(f"{loaded.nova.transport_url_origin}: [DEFAULT] transport_url is set, and {_NOT_BUILT}")
+    if connection is None and source is None and has_broker:
+        return StateOptions(kind=StateKind.CONDUCTOR)
     connection = connection or loaded.nova.connection
     if connection is None:
         raise ConfigError(_nothing_set(loaded))
@@ -44,6 +41,6 @@ def _nothing_set(loaded: Loaded) -> str:
     if loaded.value("state", "source") == "sql":
         return f"{loaded.quote('state', 'source')}: needs [state] connection, which is not set (looked in {looked})"
     return (
-        "[state] source is not set, and nothing says which it is: sql (with [state] connection, the cell database), "
-        f"conductor (not built yet) or none (no cloud database; must be asked for) (looked in {looked})"
+        "[state] source is not set, and nothing says which it is: conductor (with [DEFAULT] transport_url), sql (with "
+        f"[state] connection, the cell database) or none (no cloud database; must be asked for) (looked in {looked})"
     )

@@ -17,7 +17,6 @@ from agent.config.files import ConfigFile, group_name
 # What operators would reasonably try, and where it belongs instead.
 INSTEAD = {
     ("DEFAULT", "state_path"): "ours is [agent] state_dir; nova's is read from nova.conf",
-    ("DEFAULT", "transport_url"): "the state source conductor is not built yet: set [state] source = sql or none",
     ("DEFAULT", "lock_path"): "the write lock is the file lock in [agent] state_dir",
     ("database", "connection"): "the cell database is [state] connection",
 }

@@ -63,7 +63,7 @@ class CephOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateOptions:
-    """The state source. ``connection`` holds a password, so it is not in the repr; None for NONE."""
+    """The state source. ``connection`` holds a password, so it is not in the repr; None but for SQL."""
 
     kind: StateKind
     connection: str | None = field(default=None, repr=False)

@@ -6,6 +6,8 @@ import datetime
 import enum
 from dataclasses import dataclass
 
+from agent.model.node_record import NodeRecord
+
 # nova/db/main/api.py:migration_get_in_progress_and_error_by_host_and_node
 FINISHED_MIGRATION_STATUSES = frozenset({"confirmed", "reverted", "failed", "completed", "cancelled", "done"})
 
@@ -33,12 +35,60 @@ class Flavor:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceCell:
+    """One NUMA cell of an instance (InstanceNUMACell): ``id`` is the host's cell.
+
+    ``cpuset`` are guest CPUs that float, ``pcpuset`` those that are pinned, ``pinning`` is
+    (guest CPU, host CPU) of them, ``reserved_cpus`` are host CPUs of the emulator. ``memory_mib``
+    is MiB, ``page_kib`` KiB (None: the host's smallest). Policies as nova spells them.
+    """
+
+    id: int
+    memory_mib: int
+    cpuset: tuple[int, ...] = ()
+    pcpuset: tuple[int, ...] = ()
+    pinning: tuple[tuple[int, int], ...] = ()
+    reserved_cpus: tuple[int, ...] = ()
+    page_kib: int | None = None
+    cpu_policy: str | None = None
+    thread_policy: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MigrationContext:
+    """What an instance carries of a move that is not over: (old, new) of what it changes; None: nothing given."""
+
+    migration_id: int | None
+    old_numa: tuple[InstanceCell, ...] | None = None
+    new_numa: tuple[InstanceCell, ...] | None = None
+    old_pci: tuple[str, ...] = ()
+    new_pci: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PciRow:
+    """One live row of ``pci_devices`` of this host's compute nodes. ``status`` is nova's (available, allocated, …)."""
+
+    id: int
+    compute_node_id: int
+    address: str
+    vendor_id: str
+    product_id: str
+    kind: str
+    status: str
+    instance_uuid: str | None = None
+    numa_node: int | None = None
+    parent_address: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
     """One row of ``instances`` with what belongs to it.
 
     ``deleted`` is the row's soft delete (never vm_state ``soft-delete``).
     ``flavor`` is None where it does not parse: then ``problem`` says what is
-    wrong and everything about this consumer is unknown.
+    wrong and everything about this consumer is unknown. ``compute_id`` is the id of
+    its compute node row, ``power_state`` nova's number, ``context`` what a move left.
     """
 
     uuid: str
@@ -57,6 +107,12 @@ class Instance:
     flavor_id: int | None = None
     boots_from_volume: bool = False
     migration_context_id: int | None = None
+    context: MigrationContext | None = None
+    numa: tuple[InstanceCell, ...] | None = None
+    compute_id: int | None = None
+    os_type: str | None = None
+    power_state: int | None = None
+    created_at: datetime.datetime | None = None
     deleted_at: datetime.datetime | None = None
     updated_at: datetime.datetime | None = None
     problem: str | None = None
@@ -124,14 +180,18 @@ class Service:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NovaState:
-    """Everything of the cloud that concerns this host, read in one transaction.
+    """Everything of the cloud that concerns this host (``sql``: read in one transaction).
 
     ``instances`` are those of this host, those of its migrations, and those
     whose uuid is a consumer recorded on our tree (deleted and moved ones
     included). ``migrations`` are in progress or error, of this host and node, or
     have a recorded consumer as their uuid. ``finished_evacuations``: away from
     here, ``done`` or ``completed``, the newest 100. ``now`` is the source's
-    clock (UTC, naive), for ages. ``unreadable`` names rows that do not parse.
+    clock (UTC, naive), for ages; conductor gives none, so there it is ours.
+    ``unreadable`` names rows that do not parse. ``nodes`` are the live rows of this
+    host and the one of the uuid that was asked for, whichever host it names and
+    whether it is deleted or not. ``pci_devices`` are those of the live nodes.
+    ``records`` are the live nodes' rows in full, from a source that can write them; others give none.
     """
 
     kind: StateKind
@@ -141,5 +201,7 @@ class NovaState:
     instances: tuple[Instance, ...] = ()
     migrations: tuple[Migration, ...] = ()
     finished_evacuations: tuple[Migration, ...] = ()
+    pci_devices: tuple[PciRow, ...] = ()
+    records: tuple[NodeRecord, ...] = ()
     now: datetime.datetime | None = None
     unreadable: tuple[str, ...] = ()

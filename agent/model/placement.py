@@ -66,13 +66,17 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerRecord:
-    """What ``GET /allocations/{consumer}`` says: all that it holds, here and elsewhere."""
+    """What ``GET /allocations/{consumer}`` says: all that it holds, here and elsewhere.
+
+    ``consumer_type`` is None where the server is older than 1.38, and for a consumer without one.
+    """
 
     consumer_uuid: str
     generation: int | None
     project_id: str | None
     user_id: str | None
     allocations: tuple[Allocation, ...]
+    consumer_type: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

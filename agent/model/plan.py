@@ -7,7 +7,8 @@ import json
 from dataclasses import asdict, dataclass
 
 from agent.errors import PlacementError
-from agent.model.placement import Inventory
+from agent.model.node_record import NodeRecord
+from agent.model.placement import Allocation, Inventory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +51,58 @@ class DeleteProvider:
     provider_uuid: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameProvider:
+    """PUT /resource_providers/{uuid}: a new name, nothing else (``adopt`` alone does it)."""
+
+    provider_uuid: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutAllocations:
+    """PUT /allocations/{consumer}: all that the consumer holds from now on; nothing: the consumer is gone.
+
+    ``consumer_generation`` is the one it was read with, None for a consumer that holds
+    nothing yet. ``consumer_type`` None: sent at 1.28, which keeps the type that it has.
+    Only ``heal`` and ``undo`` make one for a consumer of the cloud's, only role companion for one of ours.
+    """
+
+    consumer_uuid: str
+    consumer_generation: int | None
+    project_id: str
+    user_id: str
+    allocations: tuple[Allocation, ...]
+    consumer_type: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateComputeNode:
+    """A new compute node record (conductor: ComputeNode.create; a soft-deleted row of its uuid comes back)."""
+
+    record: NodeRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaveComputeNode:
+    """The fields of an existing record that differ from what is stored (conductor: ComputeNode.save)."""
+
+    record: NodeRecord
+    changed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteComputeNode:
+    """An orphaned record: deleted only while it is still of this host (conductor: ComputeNode.destroy)."""
+
+    record: NodeRecord
+
+
+RecordWrite = CreateComputeNode | SaveComputeNode | DeleteComputeNode
 Write = CreateProvider | PutInventories | PutTraits | PutAggregates | DeleteProvider
+
+
+AnyWrite = Write | PutAllocations | RecordWrite
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,18 +118,27 @@ class HeldBack:
 class Plan:
     """Writes in execution order, and what was held back.
 
-    ``generations`` are (provider uuid, generation as observed) of the providers
-    that the plan writes; one that the plan creates is not listed.
+    ``writes`` go to our provider tree, then ``allocations`` (consumers of our own, role
+    companion) to Placement, then ``records`` to nova's compute node records: a record says
+    what Placement has, so it is not written when Placement was not. ``generations`` are
+    (provider uuid, generation as observed) of the providers that the plan writes; one that it creates is not listed.
     """
 
     writes: tuple[Write, ...] = ()
     held_back: tuple[HeldBack, ...] = ()
     generations: tuple[tuple[str, int], ...] = ()
+    allocations: tuple[PutAllocations, ...] = ()
+    records: tuple[RecordWrite, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is to be written."""
+        return not (self.writes or self.allocations or self.records)
 
     @property
     def digest(self) -> str:
         """SHA-256 of the writes: two plans with equal digests do the same."""
-        body = [[type(write).__name__, asdict(write)] for write in self.writes]
+        body = [[type(write).__name__, asdict(write)] for write in (*self.writes, *self.allocations, *self.records)]
         return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 

@@ -6,6 +6,7 @@ import enum
 from dataclasses import dataclass, field
 
 from agent.model.device_spec import PciSettings
+from agent.model.heal import HealSettings
 from agent.model.provider_config import ProviderEntry
 
 
@@ -133,6 +134,7 @@ class Settings:
     # None: as many as the kernel says.
     intel_tdx_guests: int | None = None
     provider_entries: tuple[ProviderEntry, ...] = ()
+    heal: HealSettings = field(default_factory=HealSettings)
 
     @property
     def disk_group(self) -> str | None:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MINIMUM = Microversion(1, 30)
+# From here on a consumer has a type.
+TYPED = Microversion(1, 38)
 GET_RETRIES = 2
 MICROVERSION_HEADER = "OpenStack-API-Version"
 

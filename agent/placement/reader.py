@@ -19,6 +19,7 @@ from urllib.parse import quote
 from agent.errors import GenerationConflict, PlacementRejected, PlacementUnavailable
 from agent.model.placement import Allocation, ConsumerRecord, PlacementView, Provider
 from agent.placement import wire
+from agent.placement.allocations import AllocationClient
 from agent.placement.client import MINIMUM, PlacementClient
 from agent.sources.base import ViewRequest
 
@@ -241,5 +242,4 @@ def _consumers(
 
 
 def _consumer(client: PlacementClient, uuid: str) -> ConsumerRecord:
-    path = f"/allocations/{quote(uuid, safe='')}"
-    return client.get(path, MINIMUM, lambda body: wire.parse_consumer(body, uuid))
+    return AllocationClient(client).consumer(uuid)

@@ -18,7 +18,9 @@ from typing import NamedTuple
 
 from agent.errors import PlacementUnavailable
 from agent.model.placement import MAX_UNIT_DEFAULT, Allocation, ConsumerRecord, Inventory, Provider
-from agent.model.plan import CreateProvider
+from agent.model.plan import CreateProvider, PutAllocations
+
+UNKNOWN_TYPE = "unknown"
 
 
 class Microversion(NamedTuple):
@@ -201,7 +203,7 @@ def parse_allocations(body: object, provider_uuid: str) -> Allocations:
 
 
 def parse_consumer(body: object, consumer_uuid: str) -> ConsumerRecord:
-    """``GET /allocations/{consumer}`` (1.28). A consumer that does not exist is 200 with no allocations."""
+    """``GET /allocations/{consumer}`` (1.28; 1.38: the type too). One that does not exist is 200 with nothing."""
     found = _object(body, "consumer")
     providers = _mapping(found, "allocations")
     generation = _number(found, "consumer_generation") if providers else None
@@ -221,7 +223,24 @@ def parse_consumer(body: object, consumer_uuid: str) -> ConsumerRecord:
             for provider in sorted(providers)
             for resource_class, amount in _amounts(_object(providers[provider], "allocation"))
         ),
+        consumer_type=_consumer_type(found) if providers else None,
     )
+
+
+def render_allocations(write: PutAllocations) -> dict[str, object]:
+    """The body of ``PUT /allocations/{consumer}`` (1.28; with a type 1.38). No allocations: the consumer goes."""
+    held: dict[str, dict[str, int]] = {}
+    for allocation in write.allocations:
+        held.setdefault(allocation.provider_uuid, {})[allocation.resource_class] = allocation.amount
+    body: dict[str, object] = {
+        "allocations": {provider: {"resources": amounts} for provider, amounts in held.items()},
+        "project_id": write.project_id,
+        "user_id": write.user_id,
+        "consumer_generation": write.consumer_generation,
+    }
+    if write.consumer_type is not None:
+        body["consumer_type"] = write.consumer_type
+    return body
 
 
 def parse_refusal(body: object) -> Refusal:
@@ -270,6 +289,14 @@ def _held_by(consumer: str, provider_uuid: str, found: Mapping[str, object]) -> 
         )
         for resource_class, amount in _amounts(found)
     )
+
+
+def _consumer_type(found: Mapping[str, object]) -> str | None:
+    # "unknown" is what Placement says of a consumer that was made without a type; it takes that from nobody.
+    value = found.get("consumer_type")
+    if value is not None and not isinstance(value, str):
+        raise _odd("consumer_type", "is no string", value)
+    return None if value == UNKNOWN_TYPE else value
 
 
 def _amounts(found: Mapping[str, object]) -> tuple[tuple[str, int], ...]:

@@ -12,8 +12,8 @@ from typing import Protocol
 
 from agent.model.host import HostFacts
 from agent.model.nova import NovaState
-from agent.model.placement import PlacementView
-from agent.model.plan import Applied, Plan
+from agent.model.placement import ConsumerRecord, PlacementView
+from agent.model.plan import Applied, Plan, PutAllocations, RecordWrite
 from agent.model.storage import GuestFile, StorageFacts
 
 
@@ -77,8 +77,32 @@ class StateSource(Protocol):
 
     name: str
 
-    def read(self, host: str, consumers: frozenset[str], deadline: Deadline) -> NovaState:
-        """State of ``host``; ``consumers`` are uuids recorded on our tree, looked up too. Raises SourceError."""
+    def read(self, host: str, consumers: frozenset[str], deadline: Deadline, node_uuid: str | None = None) -> NovaState:
+        """State of ``host``; ``consumers`` are uuids recorded on our tree, looked up too. Raises SourceError.
+
+        ``node_uuid`` is this host's identity where it is known: its compute node row is looked up whatever host it
+        names, deleted or not.
+        """
+        ...
+
+
+class RecordWriter(Protocol):
+    """Writes nova's compute node records (conductor only)."""
+
+    def apply(self, write: RecordWrite, deadline: Deadline) -> None:
+        """Carry one write out. Raises SourceError, RecordRefused where nova says no for good."""
+        ...
+
+
+class AllocationWriter(Protocol):
+    """Changes what single consumers hold in Placement."""
+
+    def consumer(self, consumer_uuid: str) -> ConsumerRecord:
+        """All that it holds, its type and generation, read now. Raises PlacementError."""
+        ...
+
+    def put(self, write: PutAllocations) -> None:
+        """Replace all that it holds. Raises PlacementError; GenerationConflict: read and decide again."""
         ...
 
 

@@ -17,6 +17,12 @@ class NoState:
 
     name = STATE
 
-    def read(self, host: str, consumers: frozenset[str], deadline: Deadline) -> NovaState:  # noqa: ARG002
+    def read(
+        self,
+        host: str,
+        consumers: frozenset[str],  # noqa: ARG002 - nobody is asked
+        deadline: Deadline,  # noqa: ARG002
+        node_uuid: str | None = None,  # noqa: ARG002
+    ) -> NovaState:
         """See StateSource; never fails."""
         return NovaState(kind=StateKind.NONE, host=host)

@@ -20,6 +20,7 @@ from agent.model.nova import NovaState
 from agent.model.snapshot import STATE
 from agent.sources import nova_tables
 from agent.sources.base import Deadline
+from agent.sources.nova_columns import COLUMNS
 from agent.sources.nova_documents import Row
 from agent.sources.nova_engine import CellDatabase, cell_database
 from agent.sources.nova_rows import CellRows, Guests, about_guests, guests_from_rows, state_from_rows
@@ -42,15 +43,16 @@ class NovaSql:
         self._schema_checked = False
         self._last: tuple[CellRows, Guests] | None = None
 
-    def read(self, host: str, consumers: frozenset[str], deadline: Deadline) -> NovaState:
+    def read(self, host: str, consumers: frozenset[str], deadline: Deadline, node_uuid: str | None = None) -> NovaState:
         """See StateSource. Raises SourceUnavailable, and SourceInconsistent on a schema or a row that is not nova's."""
+        wanted = _Wanted(host=host, consumers=consumers, node_uuid=node_uuid)
         try:
-            rows = self._rows(host, consumers, deadline)
+            rows = self._rows(wanted, deadline)
         except SQLAlchemyError as error:
             self._schema_checked = False
             if not _worth_repeating(error) or deadline.left_s() <= 0:
                 raise self._unavailable(error) from error
-            rows = self._rows_again(host, consumers, deadline)
+            rows = self._rows_again(wanted, deadline)
         return state_from_rows(host, rows, self._guests(rows))
 
     def close(self) -> None:
@@ -64,19 +66,19 @@ class NovaSql:
             self._last = about, guests_from_rows(about)
         return self._last[1]
 
-    def _rows_again(self, host: str, consumers: frozenset[str], deadline: Deadline) -> CellRows:
+    def _rows_again(self, wanted: _Wanted, deadline: Deadline) -> CellRows:
         try:
-            return self._rows(host, consumers, deadline)
+            return self._rows(wanted, deadline)
         except SQLAlchemyError as error:
             self._schema_checked = False
             raise self._unavailable(error) from error
 
-    def _rows(self, host: str, consumers: frozenset[str], deadline: Deadline) -> CellRows:
+    def _rows(self, wanted: _Wanted, deadline: Deadline) -> CellRows:
         with self._database.snapshot(deadline) as connection:
             if not self._schema_checked:
                 self._check_schema(connection)
                 self._schema_checked = True
-            return _cell_rows(_Statements(connection, deadline), self._database, host, consumers)
+            return _cell_rows(_Statements(connection, deadline), self._database, wanted)
 
     def _check_schema(self, connection: Connection) -> None:
         found: dict[str, set[str]] = {}
@@ -84,7 +86,7 @@ class NovaSql:
             found.setdefault(str(table).lower(), set()).add(str(column).lower())
         missing = [
             f"{table}.{column}" if table in found else table
-            for table, columns in nova_tables.COLUMNS.items()
+            for table, columns in COLUMNS.items()
             for column in columns
             if column not in found.get(table, ())
         ]
@@ -97,6 +99,15 @@ class NovaSql:
     def _unavailable(self, error: Exception) -> SourceUnavailable:
         cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
         return SourceUnavailable(STATE, f"{self._database.shown}: {type(cause).__name__} {cause}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """What one read asks for."""
+
+    host: str
+    consumers: frozenset[str]
+    node_uuid: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +131,9 @@ class _Statements:
         return tuple(row for chunk in chunks for row in self.rows(statement(chunk)))
 
 
-def _cell_rows(statements: _Statements, database: CellDatabase, host: str, consumers: frozenset[str]) -> CellRows:
+def _cell_rows(statements: _Statements, database: CellDatabase, wanted: _Wanted) -> CellRows:
     """Everything that concerns a host. Consumers that are its own instances, nearly all, cost nothing more."""
+    host, consumers = wanted.host, wanted.consumers
     clock = statements.connection.execute(database.clock).scalar()
     here = statements.rows(nova_tables.instances_of(host))
     moving = statements.rows(nova_tables.migrations_in_progress(host))
@@ -132,13 +144,21 @@ def _cell_rows(statements: _Statements, database: CellDatabase, host: str, consu
     return CellRows(
         now=clock,
         services=statements.rows(nova_tables.services_of(host)),
-        nodes=statements.rows(nova_tables.nodes_of(host)),
+        nodes=_nodes(statements, wanted),
         instances=here + statements.named(nova_tables.instances_named, others),
         boot_disks=statements.rows(nova_tables.boot_disks_of(host))
         + statements.named(nova_tables.boot_disks_named, others),
         migrations=moving + recorded,
         finished_evacuations=evacuated,
     )
+
+
+def _nodes(statements: _Statements, wanted: _Wanted) -> tuple[Row, ...]:
+    """The live ones of the host, and the one of our uuid where it is not among them."""
+    live = statements.rows(nova_tables.nodes_of(wanted.host))
+    if wanted.node_uuid is None or wanted.node_uuid in _texts(live, "uuid"):
+        return live
+    return live + statements.rows(nova_tables.node_named(wanted.node_uuid))
 
 
 def _texts(rows: Iterable[Row], column: str) -> set[str]:

@@ -17,64 +17,11 @@ from typing import TypeAlias
 from sqlalchemy import ColumnElement, Select, TableClause, and_, column, func, or_, select, table
 
 from agent.model.nova import FINISHED_MIGRATION_STATUSES
+from agent.sources.nova_columns import COLUMNS
 
 FINISHED_EVACUATIONS = 100
 
 Query: TypeAlias = Select[*tuple[object, ...]]
-
-COLUMNS: dict[str, tuple[str, ...]] = {
-    "services": ("id", "host", "binary", "deleted", "version", "disabled", "forced_down", "last_seen_up", "created_at"),
-    "compute_nodes": (
-        "id",
-        "uuid",
-        "host",
-        "hypervisor_hostname",
-        "deleted",
-        "service_id",
-        "vcpus",
-        "vcpus_used",
-        "memory_mb",
-        "memory_mb_used",
-        "local_gb",
-        "local_gb_used",
-        "updated_at",
-    ),
-    "instances": (
-        "id",
-        "uuid",
-        "display_name",
-        "project_id",
-        "user_id",
-        "host",
-        "node",
-        "vm_state",
-        "task_state",
-        "deleted",
-        "hidden",
-        "instance_type_id",
-        "image_ref",
-        "deleted_at",
-        "updated_at",
-    ),
-    "instance_extra": ("id", "instance_uuid", "deleted", "flavor", "migration_context"),
-    "block_device_mapping": ("id", "instance_uuid", "deleted", "boot_index", "destination_type"),
-    "migrations": (
-        "id",
-        "uuid",
-        "instance_uuid",
-        "migration_type",
-        "status",
-        "source_compute",
-        "source_node",
-        "dest_compute",
-        "dest_node",
-        "old_instance_type_id",
-        "new_instance_type_id",
-        "created_at",
-        "updated_at",
-        "deleted",
-    ),
-}
 
 # Building the statements takes SQLAlchemy as long as running them (0.8 ms a read, measured); there is one host.
 _once_per_host = functools.lru_cache(maxsize=4)
@@ -100,6 +47,11 @@ def services_of(host: str) -> Query:
 def nodes_of(host: str) -> Query:
     """The live compute nodes of a host."""
     return _live(_NODES).where(_NODES.c.host == host)
+
+
+def node_named(uuid: str) -> Query:
+    """The compute node of that uuid, whichever host it names, deleted or not: a uuid is never given twice."""
+    return select(_NODES).where(_NODES.c.uuid == uuid)
 
 
 @_once_per_host

@@ -7,7 +7,10 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).parents[2]
-_RUN = "import sys; sys.modules['eventlet'] = None; from oslo_config import generator; generator.main(sys.argv[1:])"
+_RUN = (
+    "import sys; from agent.cmd.daemon import choose_backend; choose_backend(); "
+    "from oslo_config import generator; generator.main(sys.argv[1:])"
+)
 
 
 def generate(folder: pathlib.Path) -> str:

@@ -146,7 +146,6 @@ def test_a_name_that_lvm_allows_is_taken(tmp_path, name):
             "[libvirt]\nfile_backed_memory = 1024\n[DEFAULT]\nram_allocation_ratio = 1.5\n",
             "[DEFAULT] ram_allocation_ratio = 1.5: must be set to 1.0 with DIR: [libvirt] file_backed_memory = 1024",
         ),
-        ("[agent]\nrole = companion\n", "[agent] role = companion: this role is not built yet; set owner or observer"),
         ("[agent]\nstate_dir = here\n", "[agent] state_dir = here: must be an absolute path"),
         ("[DEFAULT]\ninstances_path = here\n", "[DEFAULT] instances_path = here: must be an absolute path"),
         ("[agent]\nevent_settle = 2\n", "[agent] event_cap = 1.0: must not be below event_settle, which is 2.0"),
@@ -180,7 +179,9 @@ def test_a_deprecated_option_is_noticed(tmp_path):
 
 
 def test_all_problems_are_told_at_once(tmp_path):
-    text = "[agent]\nrole = companion\nrun_dir = x\n[libvirt]\nimages_type = lvm\n[lvm]\nvolume_groups = -\n"
+    text = (
+        "[DEFAULT]\ninstances_path = x\n[agent]\nrun_dir = x\n[libvirt]\nimages_type = lvm\n[lvm]\nvolume_groups = -\n"
+    )
     loaded = loaded_with(tmp_path, text)
     assert len(check(loaded)) == 4
     with pytest.raises(ConfigError) as caught:
@@ -194,8 +195,6 @@ def test_every_kind_of_refusal_is_in_the_one_list(tmp_path):
 initial_cpu_allocation_ratio = 0
 instances_path = here
 reserved_huge_pages = few
-[agent]
-role = companion
 [compute]
 cpu_shared_set = x
 image_type_exclude_list = x
@@ -226,7 +225,7 @@ device_spec = x
     named = [problem.split("] ")[1].split(" ")[0] for problem in check(loaded_with(tmp_path, text))]
     assert sorted(named) == sorted(
         [
-            *("initial_cpu_allocation_ratio", "instances_path", "reserved_huge_pages", "role", "cpu_shared_set"),
+            *("initial_cpu_allocation_ratio", "instances_path", "reserved_huge_pages", "cpu_shared_set"),
             *("image_type_exclude_list", "provider_config_location", "device_addresses", "subdirectory_name"),
             *("images_type", "hw_machine_type", "swtpm_enabled", "swtpm_user", "swtpm_group", "pmem_namespaces"),
             *("volume_groups", "physnets", "device_spec"),
@@ -322,6 +321,8 @@ NOVA_DATABASE_ALONE = NOVA_WITH_DATABASE.replace("transport_url = rabbit://nova:
             NOVA_CONF,
             StateOptions(kind=StateKind.SQL, connection="sqlite:////cell"),
         ),
+        ("", NOVA_CONF, StateOptions(kind=StateKind.CONDUCTOR)),
+        ("", NOVA_WITH_DATABASE, StateOptions(kind=StateKind.CONDUCTOR)),
         ("", NOVA_DATABASE_ALONE, StateOptions(kind=StateKind.SQL, connection=CELL)),
         ("[state]\nsource = sql\n", NOVA_WITH_DATABASE, StateOptions(kind=StateKind.SQL, connection=CELL)),
         ("[state]\nsource = none\n", NOVA_WITH_DATABASE, StateOptions(kind=StateKind.NONE)),
@@ -337,9 +338,11 @@ def test_the_state_source_is_chosen_by_the_rule(tmp_path, ours, nova, taken):
 @pytest.mark.parametrize(
     ("ours", "nova", "said"),
     [
-        ("", NOVA_CONF, "nova.conf: [DEFAULT] transport_url is set, and the state source conductor is not built yet"),
-        ("", NOVA_WITH_DATABASE, "set [state] source = sql or none (sql reads [state] connection"),
-        ("[state]\nsource = conductor\n", NOVA_CONF, "[state] source = conductor: the state source conductor is not"),
+        (
+            "[state]\nsource = conductor\n",
+            NOVA_DATABASE_ALONE,
+            "[state] source = conductor: needs [DEFAULT] transport_url",
+        ),
         ("[state]\nsource = sql\n", NOVA_CONF, "[state] source = sql: needs [state] connection, which is not set"),
     ],
 )

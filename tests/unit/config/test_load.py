@@ -148,7 +148,6 @@ def test_the_auth_section_brings_the_plugins_options(tmp_path):
         ("[DEFAULT]\nzzz = 1\n", "unknown option [DEFAULT] zzz"),
         ("[DEFAULT]\nstate_path = /x\n", "unknown option [DEFAULT] state_path: ours is [agent] state_dir"),
         ("[database]\nconnection = x\n", "unknown option [database] connection: the cell database is [state]"),
-        ("[DEFAULT]\ntransport_url = rabbit://\n", "set [state] source = sql or none"),
         ("[DEFAULT]\nconfig_file = /x\n", "unknown option [DEFAULT] config_file"),
     ],
 )

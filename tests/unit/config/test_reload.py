@@ -35,7 +35,7 @@ def test_nothing_changed_needs_nothing(tmp_path):
 
 @pytest.mark.parametrize(
     "bad",
-    ["[DEFAULT]\nupdate_resources_interval = soon\n", "[agent]\nrole = companion\n", "[agent]\nrol = x\n", "[broken\n"],
+    ["[DEFAULT]\nupdate_resources_interval = soon\n", "[agent]\nrol = x\n", "[broken\n"],
 )
 def test_a_bad_file_is_refused_and_what_runs_is_untouched(tmp_path, bad):
     running = load_ours(tmp_path, ALONE + "[DEFAULT]\nupdate_resources_interval = 5\n")

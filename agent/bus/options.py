@@ -1,0 +1,26 @@
+"""How to reach the message bus: values from configuration, without the library that uses them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BusOptions:
+    """``url`` is oslo.messaging's transport_url and holds a password, so it is not in the repr.
+
+    ``rabbit`` are (option, value) of [oslo_messaging_rabbit] that a file sets: queues must be declared as
+    nova's services declare them (durable or not), or the broker refuses. ``response_timeout_s`` is how long
+    an answer may take.
+    """
+
+    url: str = field(repr=False)
+    rabbit: tuple[tuple[str, object], ...] = ()
+    response_timeout_s: float = 60.0
+
+    @property
+    def shown(self) -> str:
+        """The URL without its user and password, for messages."""
+        scheme, _, rest = self.url.partition("://")
+        hosts = ",".join(part.rpartition("@")[2] for part in rest.split(","))
+        return f"{scheme}://{hosts}"

@@ -1,0 +1,163 @@
+"""A RabbitMQ of our own on free loopback ports, with a port mapper of its own: real, and gone when the test is over.
+
+Nothing of the machine's own broker is read: node name, cookie, data, log and plugins lie in
+``folder``. It is ended by pid, the Erlang VM and the port mapper each.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.rigs.mariadb import free_port
+from tests.rigs.wait import until
+
+USER = "stocktake"
+PASSWORD = "rig-broker-5d2"
+PROGRAM = "/usr/lib/rabbitmq/bin/rabbitmq-server"
+START_TIMEOUT_S = 90.0
+
+
+def available() -> bool:
+    """Whether this machine has the broker (Debian: rabbitmq-server)."""
+    return Path(PROGRAM).exists() and shutil.which("epmd") is not None
+
+
+class RabbitMq:
+    """One private broker. ``start`` before anything else; ``stop`` at the end."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port = 0
+        self._epmd_port = 0
+        self._dist_port = 0
+        self._process: subprocess.Popen[bytes] | None = None
+        self._epmd: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """oslo.messaging's transport_url, with the password."""
+        return f"rabbit://{USER}:{PASSWORD}@127.0.0.1:{self.port}/"
+
+    @property
+    def pid(self) -> int:
+        """The broker's process id."""
+        assert self._process is not None, "the broker was not started"
+        return self._process.pid
+
+    @property
+    def log(self) -> str:
+        """What it wrote so far, for a failed test to show."""
+        return (self.folder / "broker.log").read_text(errors="replace")[-4000:]
+
+    def start(self) -> None:
+        """Start it and wait until it listens; on the same ports as before, with the same queues, after a stop."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.port = self.port or free_port()
+        self._epmd_port = self._epmd_port or free_port()
+        self._dist_port = self._dist_port or free_port()
+        self._configure()
+        if self._epmd is None:
+            self._epmd = self._spawn(["epmd", "-address", "127.0.0.1", "-port", str(self._epmd_port)])
+            until(lambda: _listens(self._epmd_port), 20, "epmd listens")
+        self._process = self._spawn([PROGRAM], **self._environment())
+        until(self._answers, START_TIMEOUT_S, f"RabbitMQ in {self.folder} listens")
+
+    def stop(self) -> None:
+        """End broker and port mapper. Safe to call twice, and on a frozen one."""
+        self.stop_broker()
+        if self._epmd is not None:
+            _end(self._epmd)
+            self._epmd = None
+
+    def stop_broker(self) -> None:
+        """End the broker alone; ``start`` brings it back on the same port."""
+        if self._process is not None:
+            _end(self._process)
+            self._process = None
+
+    def kill(self) -> None:
+        """End the broker as a crash does."""
+        assert self._process is not None, "the broker was not started"
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait(20)
+        self._process = None
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Frozen for a block: connections stay open and nothing answers."""
+        os.killpg(self.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.killpg(self.pid, signal.SIGCONT)
+
+    def _configure(self) -> None:
+        (self.folder / "rabbitmq.conf").write_text(
+            f"listeners.tcp.1 = 127.0.0.1:{self.port}\n"
+            f"default_user = {USER}\ndefault_pass = {PASSWORD}\n"
+            "vm_memory_high_watermark.absolute = 512MB\ndisk_free_limit.absolute = 50MB\n"
+        )
+        (self.folder / "enabled_plugins").write_text("[].\n")
+
+    def _environment(self) -> dict[str, str]:
+        at = self.folder
+        return {
+            "HOME": str(at),
+            "ERL_EPMD_ADDRESS": "127.0.0.1",
+            "ERL_EPMD_PORT": str(self._epmd_port),
+            "RABBITMQ_NODENAME": f"rig{self.port}@localhost",
+            "RABBITMQ_MNESIA_BASE": str(at / "mnesia"),
+            "RABBITMQ_LOG_BASE": str(at / "log"),
+            "RABBITMQ_CONF_ENV_FILE": str(at / "none"),
+            "RABBITMQ_CONFIG_FILE": str(at / "rabbitmq"),
+            "RABBITMQ_ADVANCED_CONFIG_FILE": str(at / "none"),
+            "RABBITMQ_ENABLED_PLUGINS_FILE": str(at / "enabled_plugins"),
+            "RABBITMQ_PID_FILE": str(at / "rabbit.pid"),
+            "RABBITMQ_DIST_PORT": str(self._dist_port),
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1}",
+        }
+
+    def _spawn(self, command: list[str], **environment: str) -> "subprocess.Popen[bytes]":
+        with (self.folder / "broker.log").open("ab") as log:
+            # A group of its own: the broker is a shell script around the Erlang VM.
+            return subprocess.Popen(
+                command, stdout=log, stderr=log, env={**os.environ, **environment}, start_new_session=True
+            )
+
+    def _answers(self) -> bool:
+        assert self._process is not None
+        status = self._process.poll()
+        assert status is None, f"RabbitMQ ended with {status}:\n{self.log}"
+        return _listens(self.port)
+
+
+@contextlib.contextmanager
+def running(folder: Path) -> Iterator[RabbitMq]:
+    """A started broker for a block, stopped whatever happens: the body of a fixture."""
+    broker = RabbitMq(folder)
+    try:
+        broker.start()
+        yield broker
+    finally:
+        broker.stop()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    for number in (signal.SIGCONT, signal.SIGTERM):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+    try:
+        process.wait(20)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(20)
