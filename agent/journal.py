@@ -1,0 +1,247 @@
+"""What was changed that is not ours alone, with what stood before: lines that are only ever added to one file.
+
+A change's line is on the disk (file and folder synced) before the change is tried, its
+outcome follows as a line of its own: a change without one was cut off by a crash, and
+nobody knows whether it was done. Lines are never rewritten. What a crash tore or a
+stranger garbled is named and costs no other line. Who writes holds the write lock.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import os
+import stat
+import uuid
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Protocol
+
+from agent.errors import SourceUnavailable
+
+FILE = "journal.jsonl"
+SCHEMA_VERSION = 1
+# Projects, users and what stood before: for root alone, as the lock is.
+MODE = 0o600
+SOURCE = "journal"
+
+#: A plain JSON value, as before and after are kept.
+Json = Any
+_Document = dict[str, Json]
+
+
+class Result(enum.Enum):
+    """What became of a change. OPEN: no outcome was written (the process died); UNKNOWN: the answer was lost."""
+
+    OPEN = "open"
+    DONE = "done"
+    REFUSED = "refused"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What is about to be changed. ``kind`` names who can put it back (agent/healing/undo.py).
+
+    ``before`` and ``after`` are plain JSON values of that kind's own shape. ``audit_id``
+    and ``plan_digest`` say what decided it; ``undoes`` is the entry that it puts back.
+    """
+
+    kind: str
+    why: str
+    before: Json
+    after: Json
+    finding_id: str | None = None
+    code: str | None = None
+    consumer_uuid: str | None = None
+    provider_uuid: str | None = None
+    audit_id: str | None = None
+    plan_digest: str | None = None
+    undoes: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One change as the journal tells it; ``at`` and ``ended_at`` are ISO 8601 UTC, ``words`` the outcome's.
+
+    ``undone_by`` are the entries that put it back, those that were refused left out.
+    """
+
+    id: str
+    at: str
+    change: Change
+    result: Result = Result.OPEN
+    words: str = ""
+    ended_at: str | None = None
+    undone_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """Entries in the order they were written, and one sentence for each line that is none."""
+
+    entries: tuple[Entry, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+class Journal(Protocol):
+    """Where changes are written down before they are made."""
+
+    def begin(self, change: Change) -> str:
+        """The new entry's id, on disk before this returns. Raises SourceUnavailable: then change nothing."""
+        ...
+
+    def end(self, entry_id: str, result: Result, words: str = "") -> None:
+        """Its outcome; the last one counts. Raises SourceUnavailable."""
+        ...
+
+    def read(self) -> Told:
+        """Everything that was written. Raises SourceUnavailable."""
+        ...
+
+
+def new_entry_id() -> str:
+    """Twelve hexadecimal digits: short enough to be typed."""
+    return uuid.uuid4().hex[:12]
+
+
+class FileJournal:
+    """Journal on one file of ``state_dir``; ``now`` gives ISO 8601 UTC."""
+
+    def __init__(self, state_dir: str, now: Callable[[], str], new_id: Callable[[], str] = new_entry_id) -> None:
+        self.path = os.path.join(state_dir, FILE)
+        self._now = now
+        self._new_id = new_id
+
+    def begin(self, change: Change) -> str:
+        """See Journal."""
+        entry_id = self._new_id()
+        self._append({"line": "change", "id": entry_id, "at": self._now(), **asdict(change)})
+        return entry_id
+
+    def end(self, entry_id: str, result: Result, words: str = "") -> None:
+        """See Journal."""
+        self._append({"line": "outcome", "id": entry_id, "at": self._now(), "result": result.value, "words": words})
+
+    def read(self) -> Told:
+        """See Journal. A file that is not there yet is an empty journal."""
+        try:
+            descriptor = _opened(self.path, os.O_RDONLY)
+        except FileNotFoundError:
+            return Told()
+        except OSError as error:
+            raise self._problem("read", error) from error
+        with os.fdopen(descriptor, "rb") as file:
+            return told(file.read())
+
+    def _append(self, document: _Document) -> None:
+        line = json.dumps({"schema_version": SCHEMA_VERSION} | document, allow_nan=False).encode() + b"\n"
+        try:
+            descriptor = _opened(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+            try:
+                _write_whole(descriptor, _from_a_new_line(descriptor) + line)
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            _sync_folder(os.path.dirname(self.path))
+        except OSError as error:
+            raise self._problem("written", error) from error
+
+    def _problem(self, verb: str, error: OSError) -> SourceUnavailable:
+        return SourceUnavailable(SOURCE, f"{self.path} cannot be {verb}: {error.strerror or error}")
+
+
+def told(content: bytes) -> Told:
+    """The journal that these bytes are; never raises, whatever they are."""
+    lines = content.split(b"\n")
+    problems: list[str] = []
+    found: dict[str, Entry] = {}
+    for number, line in enumerate(lines, start=1):
+        problem = _take(found, line) if line.strip() else None
+        if problem is not None:
+            torn = number == len(lines)
+            problems.append(
+                f"the last line, {number}, is torn: a write was cut off" if torn else f"line {number} {problem}"
+            )
+    return Told(entries=_with_undone(tuple(found.values())), problems=tuple(problems))
+
+
+def _take(found: dict[str, Entry], line: bytes) -> str | None:
+    """Put what the line says into ``found``; why not, where it says nothing that we know."""
+    try:
+        document = json.loads(line)
+    except (ValueError, RecursionError):
+        return "is not JSON"
+    if not isinstance(document, dict) or document.get("schema_version") != SCHEMA_VERSION:
+        return f"is no document of schema_version {SCHEMA_VERSION}"
+    entry_id, at = document.get("id"), document.get("at")
+    if not isinstance(entry_id, str) or not isinstance(at, str):
+        return "has no id or no time"
+    match document.get("line"):
+        case "change":
+            return _take_change(found, document, entry_id, at)
+        case "outcome":
+            return _take_outcome(found, document, entry_id, at)
+    return "is neither a change nor an outcome"
+
+
+_OPTIONAL = frozenset(f.name for f in fields(Change) if f.default is None)
+
+
+def _take_change(found: dict[str, Entry], document: _Document, entry_id: str, at: str) -> str | None:
+    if entry_id in found:
+        return f"repeats the id {entry_id}"
+    members = {f.name: document[f.name] for f in fields(Change) if f.name in document}
+    texts = [name for name in members if name not in {"before", "after"}]
+    is_whole = {"kind", "why", "before", "after"} <= members.keys()
+    if not is_whole or not all(isinstance(members[n], str) or (members[n] is None and n in _OPTIONAL) for n in texts):
+        return "is a change that lacks something"
+    found[entry_id] = Entry(id=entry_id, at=at, change=Change(**members))
+    return None
+
+
+def _take_outcome(found: dict[str, Entry], document: _Document, entry_id: str, at: str) -> str | None:
+    entry, words = found.get(entry_id), document.get("words")
+    result = next((r for r in Result if r.value == document.get("result")), None)
+    if result is None or not isinstance(words, str):
+        return "is an outcome that lacks something"
+    if entry is None:
+        return f"is the outcome of {entry_id}, which is not there"
+    found[entry_id] = replace(entry, result=result, words=words, ended_at=at)
+    return None
+
+
+def _with_undone(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    undone: dict[str, tuple[str, ...]] = {}
+    for entry in entries:
+        if entry.change.undoes is not None and entry.result is not Result.REFUSED:
+            undone[entry.change.undoes] = (*undone.get(entry.change.undoes, ()), entry.id)
+    return tuple(replace(entry, undone_by=undone.get(entry.id, ())) for entry in entries)
+
+
+def _opened(path: str, flags: int) -> int:
+    """Its descriptor. Raises OSError, also for a link or what is no regular file: what stands before is kept there."""
+    descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, MODE)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(None, "no regular file")
+    return descriptor
+
+
+def _from_a_new_line(descriptor: int) -> bytes:
+    """What ends a line that a crash tore, so that it spoils no other one."""
+    size = os.fstat(descriptor).st_size
+    return b"" if size == 0 or os.pread(descriptor, 1, size - 1) == b"\n" else b"\n"
+
+
+def _write_whole(descriptor: int, content: bytes) -> None:
+    while content:
+        content = content[os.write(descriptor, content) :]
+
+
+def _sync_folder(folder: str) -> None:
+    descriptor = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
