@@ -1,0 +1,208 @@
+"""The journal's file: what is in it, what a crash or a stranger does to it, and what that costs."""
+
+import json
+import os
+import stat
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agent.errors import SourceUnavailable
+from agent.journal import Change, Entry, FileJournal, Journal, Result, Told, told
+
+CHANGE = Change(
+    kind="allocations",
+    why="the instance is gone",
+    before={"allocations": [["rp", "VCPU", 2]]},
+    after={"allocations": []},
+    finding_id="f1",
+    code="allocation-leaked",
+    consumer_uuid="c1",
+    audit_id="a1",
+    plan_digest="d1",
+)
+
+
+class Times:
+    """One second a call."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self) -> str:
+        self.count += 1
+        return f"2026-11-21T10:00:{self.count:02d}.000Z"
+
+
+class Ids(Times):
+    """e1, e2, …"""
+
+    def __call__(self) -> str:
+        self.count += 1
+        return f"e{self.count}"
+
+
+@pytest.fixture
+def journal(tmp_path) -> Journal:
+    return FileJournal(str(tmp_path), now=Times(), new_id=Ids())
+
+
+def test_a_change_is_told_with_its_outcome(journal):
+    assert journal.read() == Told()
+    assert journal.begin(CHANGE) == "e1"
+    assert journal.read().entries == (Entry(id="e1", at="2026-11-21T10:00:01.000Z", change=CHANGE),)
+    journal.end("e1", Result.DONE, "as planned")
+    (entry,) = journal.read().entries
+    assert (entry.result, entry.words, entry.ended_at) == (Result.DONE, "as planned", "2026-11-21T10:00:02.000Z")
+
+
+def test_the_last_outcome_counts(journal):
+    entry_id = journal.begin(CHANGE)
+    journal.end(entry_id, Result.UNKNOWN, "no answer")
+    journal.end(entry_id, Result.DONE, "it was done")
+    assert [(e.result, e.words) for e in journal.read().entries] == [(Result.DONE, "it was done")]
+
+
+def test_an_entry_knows_what_put_it_back_and_not_what_was_refused(journal):
+    first = journal.begin(CHANGE)
+    refused = journal.begin(Change(kind="allocations", why="undo", before=1, after=2, undoes=first))
+    journal.end(refused, Result.REFUSED, "no room")
+    second = journal.begin(Change(kind="allocations", why="undo", before=1, after=2, undoes=first))
+    assert [e.undone_by for e in journal.read().entries] == [(second,), (), ()]
+
+
+def test_it_is_for_root_alone_and_synced_before_begin_returns(journal, tmp_path, monkeypatch):
+    synced = []
+    real = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda fd: (synced.append(stat.S_ISDIR(os.fstat(fd).st_mode)), real(fd)))
+    journal.begin(CHANGE)
+    assert synced == [False, True]  # the file, then its folder
+    assert stat.S_IMODE((tmp_path / "journal.jsonl").stat().st_mode) == 0o600
+
+
+def test_nothing_that_was_written_is_ever_rewritten(journal, tmp_path):
+    path = tmp_path / "journal.jsonl"
+    contents = [b""]
+    for step in (lambda: journal.begin(CHANGE), lambda: journal.end("e1", Result.DONE), lambda: journal.begin(CHANGE)):
+        step()
+        contents.append(path.read_bytes())
+        assert contents[-1].startswith(contents[-2])
+        assert len(contents[-1]) > len(contents[-2])
+
+
+def test_each_line_says_its_schema(journal, tmp_path):
+    journal.begin(CHANGE)
+    journal.end("e1", Result.DONE)
+    lines = [json.loads(line) for line in (tmp_path / "journal.jsonl").read_text().splitlines()]
+    assert [(line["schema_version"], line["line"], line["id"]) for line in lines] == [
+        (1, "change", "e1"),
+        (1, "outcome", "e1"),
+    ]
+
+
+def test_a_torn_last_line_is_named_and_spoils_nothing_after_it(journal, tmp_path):
+    path = tmp_path / "journal.jsonl"
+    journal.begin(CHANGE)
+    journal.begin(CHANGE)
+    path.write_bytes(path.read_bytes()[:-20])
+    found = journal.read()
+    assert [e.id for e in found.entries] == ["e1"]
+    assert found.problems == ("the last line, 2, is torn: a write was cut off",)
+    journal.end("e1", Result.DONE)
+    journal.begin(CHANGE)
+    found = journal.read()
+    assert [(e.id, e.result) for e in found.entries] == [("e1", Result.DONE), ("e3", Result.OPEN)]
+    assert found.problems == ("line 2 is not JSON",)
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        (b"\xff\xfe", "line 2 is not JSON"),
+        (b"[" * 100_000, "line 2 is not JSON"),
+        (b"[1]", "line 2 is no document of schema_version 1"),
+        (b'{"schema_version": 2}', "line 2 is no document of schema_version 1"),
+        (b'{"schema_version": 1, "line": "change", "id": 7, "at": "x"}', "line 2 has no id or no time"),
+        (b'{"schema_version": 1, "line": "song", "id": "e7", "at": "x"}', "line 2 is neither a change nor an outcome"),
+        (b'{"schema_version": 1, "line": "change", "id": "e7", "at": "x"}', "line 2 is a change that lacks something"),
+        (
+            b'{"schema_version": 1, "line": "outcome", "id": "e7", "at": "x", "result": "done", "words": ""}',
+            "line 2 is the outcome of e7, which is not there",
+        ),
+        (
+            b'{"schema_version": 1, "line": "outcome", "id": "e1", "at": "x", "result": "perhaps", "words": ""}',
+            "line 2 is an outcome that lacks something",
+        ),
+    ],
+)
+def test_a_line_that_is_not_ours_costs_no_other_line(journal, tmp_path, line, problem):
+    journal.begin(CHANGE)
+    with open(tmp_path / "journal.jsonl", "ab") as file:
+        file.write(line + b"\n")
+    journal.begin(CHANGE)
+    found = journal.read()
+    assert ([e.id for e in found.entries], found.problems) == (["e1", "e2"], (problem,))
+
+
+def test_an_id_is_never_taken_twice(journal, tmp_path):
+    journal.begin(CHANGE)
+    path = tmp_path / "journal.jsonl"
+    path.write_bytes(path.read_bytes() * 2)
+    assert (len(journal.read().entries), journal.read().problems) == (1, ("line 2 repeats the id e1",))
+
+
+@pytest.mark.parametrize("make", ["folder", "pipe", "link"])
+def test_what_is_no_file_of_ours_is_not_written_into(journal, tmp_path, make):
+    path = tmp_path / "journal.jsonl"
+    if make == "folder":
+        path.mkdir()
+    elif make == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(SourceUnavailable, match=r"journal: .*journal\.jsonl cannot be written"):
+        journal.begin(CHANGE)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def _lines(count: int) -> bytes:
+    lines = []
+    for number in range(count):
+        change = {"kind": "k", "why": "w", "before": {"n": [number, "ß\n"]}, "after": None}
+        lines.append({"schema_version": 1, "line": "change", "id": f"e{number}", "at": "t"} | change)
+        outcome = {"line": "outcome", "id": f"e{number}", "at": "t", "result": "done", "words": "}{"}
+        lines.append({"schema_version": 1} | outcome)
+    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+
+
+@given(cut=st.integers(0, len(_lines(4))))
+def test_wherever_a_crash_cuts_the_file_every_whole_line_counts(cut):
+    content = _lines(4)[:cut]
+    found = told(content)
+    # A line that lacks nothing but its end says all that it has to say.
+    lacks_its_end = _lines(4)[cut : cut + 1] == b"\n"
+    whole = content.count(b"\n") + lacks_its_end
+    assert len(found.entries) == (whole + 1) // 2
+    assert sum(e.result is Result.DONE for e in found.entries) == whole // 2
+    is_torn = not lacks_its_end and content != b"" and not content.endswith(b"\n")
+    assert len(found.problems) == is_torn
+
+
+@given(where=st.integers(0, 8), noise=st.binary(max_size=60).filter(lambda b: b"\n" not in b))
+def test_no_garbage_between_lines_loses_one_of_ours(where, noise):
+    lines = _lines(4).splitlines(keepends=True)
+    content = b"".join((*lines[:where], noise + b"\n", *lines[where:]))
+    assert [(e.id, e.result) for e in told(content).entries] == [(f"e{n}", Result.DONE) for n in range(4)]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=st.binary(max_size=300))
+def test_whatever_is_in_the_file_what_is_written_next_is_read_back(tmp_path, content):
+    path = tmp_path / "journal.jsonl"
+    path.write_bytes(content)
+    path.chmod(0o600)
+    journal = FileJournal(str(tmp_path), now=Times(), new_id=Ids())
+    journal.begin(CHANGE)
+    assert [e.change for e in journal.read().entries] == [CHANGE]
+    assert path.read_bytes().startswith(content)
