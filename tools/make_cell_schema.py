@@ -22,7 +22,15 @@ import sqlalchemy
 from sqlalchemy import types
 
 TARGET = Path(__file__).parent.parent / "agent" / "demo" / "cell_schema.json"
-TABLES = ("block_device_mapping", "compute_nodes", "instance_extra", "instances", "migrations", "services")
+TABLES = (
+    "block_device_mapping",
+    "compute_nodes",
+    "instance_extra",
+    "instances",
+    "migrations",
+    "pci_devices",
+    "services",
+)
 
 
 def run_migrations(nova_python: Path, url: str, folder: Path) -> None:

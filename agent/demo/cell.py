@@ -13,13 +13,13 @@ import datetime
 import functools
 import importlib.resources
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import sqlalchemy
 from sqlalchemy import Connection, Engine, MetaData, Table, types
 
-from agent.model.nova import ComputeNode, Flavor, Instance, Migration, Service
+from agent.model.nova import ComputeNode, Flavor, Instance, InstanceCell, Migration, PciRow, Service
 
 # MariaDB refuses an index over more than 3,072 bytes, and a character takes 3;
 # nova's migrations shorten the wide ones in the same way, which SQLite forgets.
@@ -109,6 +109,10 @@ def add_instance(connection: Connection, instance: Instance) -> None:
         task_state=instance.task_state,
         hidden=instance.hidden,
         instance_type_id=instance.flavor_id,
+        compute_id=instance.compute_id,
+        os_type=instance.os_type,
+        power_state=instance.power_state,
+        created_at=instance.created_at,
         image_ref="" if instance.boots_from_volume else "b9b8e5a6-0d4f-4f0c-9a53-6f3f2a3c0f10",
         updated_at=instance.updated_at,
         deleted_at=instance.deleted_at,
@@ -126,6 +130,7 @@ def _add_extra(connection: Connection, instance: Instance) -> None:
         id=number,
         instance_uuid=instance.uuid,
         flavor=None if instance.flavor is None else flavor_document(instance),
+        numa_topology=None if instance.numa is None else json.dumps(numa_primitive(instance.numa)),
         migration_context=migration_context_document(instance),
         deleted=number if instance.deleted else 0,
     )
@@ -165,6 +170,28 @@ def add_migration(connection: Connection, migration: Migration) -> None:
         created_at=migration.created_at,
         updated_at=migration.updated_at,
         hidden=False,
+        deleted=0,
+    )
+
+
+def add_pci_device(connection: Connection, device: PciRow) -> None:
+    """A PCI device as nova-compute's tracker keeps it."""
+    _insert(
+        connection,
+        "pci_devices",
+        id=device.id,
+        compute_node_id=device.compute_node_id,
+        address=device.address,
+        vendor_id=device.vendor_id,
+        product_id=device.product_id,
+        dev_type=device.kind,
+        dev_id=f"pci_{device.address.replace(':', '_').replace('.', '_')}",
+        label=f"label_{device.vendor_id}_{device.product_id}",
+        status=device.status,
+        instance_uuid=device.instance_uuid,
+        numa_node=device.numa_node,
+        parent_addr=device.parent_address,
+        extra_info="{}",
         deleted=0,
     )
 
@@ -226,13 +253,48 @@ def flavor_primitive(flavor: Flavor) -> dict[str, object]:
     return _envelope("Flavor", "1.2", fields)
 
 
+def numa_primitive(cells: Iterable[InstanceCell]) -> dict[str, object]:
+    """The cells of an instance as the versioned object InstanceNUMATopology 1.3."""
+    made = [
+        _envelope(
+            "InstanceNUMACell",
+            "1.6",
+            {
+                "id": cell.id,
+                "cpuset": list(cell.cpuset),
+                "pcpuset": list(cell.pcpuset),
+                "cpuset_reserved": list(cell.reserved_cpus) or None,
+                "memory": cell.memory_mib,
+                "pagesize": cell.page_kib,
+                "cpu_pinning_raw": {str(guest): host for guest, host in cell.pinning} or None,
+                "cpu_policy": cell.cpu_policy,
+                "cpu_thread_policy": cell.thread_policy,
+            },
+        )
+        for cell in cells
+    ]
+    return _envelope("InstanceNUMATopology", "1.3", {"cells": made})
+
+
 def migration_context_document(instance: Instance) -> str | None:
     """``instance_extra.migration_context``, or NULL where the instance has none."""
-    if instance.migration_context_id is None:
+    context = instance.context
+    if context is None:
         return None
-    fields = {"instance_uuid": instance.uuid, "migration_id": instance.migration_context_id}
-    absent = ("old_numa_topology", "new_numa_topology", "old_pci_devices", "new_pci_devices")
-    return json.dumps(_envelope("MigrationContext", "1.2", {**fields, **dict.fromkeys(absent)}))
+    fields: dict[str, object] = {
+        "instance_uuid": instance.uuid,
+        "migration_id": context.migration_id,
+        "old_numa_topology": None if context.old_numa is None else numa_primitive(context.old_numa),
+        "new_numa_topology": None if context.new_numa is None else numa_primitive(context.new_numa),
+        "old_pci_devices": _device_list(context.old_pci),
+        "new_pci_devices": _device_list(context.new_pci),
+    }
+    return json.dumps(_envelope("MigrationContext", "1.2", fields))
+
+
+def _device_list(addresses: Iterable[str]) -> dict[str, object] | None:
+    devices = [_envelope("PciDevice", "1.7", {"address": address}) for address in addresses]
+    return _envelope("PciDeviceList", "1.3", {"objects": devices}) if devices else None
 
 
 def _envelope(name: str, version: str, fields: dict[str, object]) -> dict[str, object]:

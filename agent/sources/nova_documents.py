@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agent.errors import SourceInconsistent
-from agent.model.nova import Flavor
+from agent.model.nova import Flavor, InstanceCell, MigrationContext
 
 Row = Mapping[str, object]
 
@@ -84,6 +84,22 @@ class Cells:
             pass
         raise self._wrong(name, "a time", value)
 
+    def items(self, name: str) -> list[object]:
+        """A list; NULL and what is absent is no list."""
+        value = self.row.get(name)
+        if isinstance(value, list):
+            return value
+        raise self._wrong(name, "a list", value)
+
+    def integers(self, name: str) -> tuple[int, ...]:
+        """A set of CPUs, sorted; none for NULL and for what is absent."""
+        if self.row.get(name) is None:
+            return ()
+        numbers = self.items(name)
+        if all(isinstance(number, int) and not isinstance(number, bool) and number >= 0 for number in numbers):
+            return tuple(sorted({number for number in numbers if isinstance(number, int)}))
+        raise self._wrong(name, "a set of CPUs", numbers)
+
     def _wrong(self, name: str, wanted: str, value: object) -> SourceInconsistent:
         return SourceInconsistent(SOURCE, f"{self.where}: {name} is not {wanted} but {short(value)}")
 
@@ -124,10 +140,101 @@ def flavor_from_primitive(primitive: object, where: str) -> Flavor:
     )
 
 
-def context_id_from_document(text: str, where: str) -> int | None:
-    """``migration_id`` of ``instance_extra.migration_context``. Raises SourceInconsistent, naming ``where``."""
-    fields = _object_fields(_json_object(text, where), "MigrationContext", where)
-    return Cells(where, fields).integer("migration_id")
+def numa_from_document(text: str, where: str) -> tuple[InstanceCell, ...]:
+    """The cells of ``instance_extra.numa_topology``, by id. Raises SourceInconsistent, naming ``where``."""
+    try:
+        return _numa(text)
+    except SourceInconsistent as error:
+        raise SourceInconsistent(SOURCE, f"{where}{error.message}") from error
+
+
+def context_from_document(text: str, where: str) -> MigrationContext:
+    """``instance_extra.migration_context``. Raises SourceInconsistent, naming ``where``."""
+    try:
+        return _context(text)
+    except SourceInconsistent as error:
+        raise SourceInconsistent(SOURCE, f"{where}{error.message}") from error
+
+
+# Pinned guests differ in their CPUs, so there are more of these than of flavors.
+@functools.lru_cache(maxsize=4096)
+def _numa(text: str) -> tuple[InstanceCell, ...]:
+    return _numa_cells(_json_object(text, ""), "")
+
+
+@functools.lru_cache(maxsize=1024)
+def _context(text: str) -> MigrationContext:
+    cells = Cells("", _object_fields(_json_object(text, ""), "MigrationContext", ""))
+    return MigrationContext(
+        migration_id=cells.integer("migration_id"),
+        old_numa=_numa_of_move(cells, "old_numa_topology"),
+        new_numa=_numa_of_move(cells, "new_numa_topology"),
+        old_pci=_addresses(cells, "old_pci_devices"),
+        new_pci=_addresses(cells, "new_pci_devices"),
+    )
+
+
+def _numa_of_move(cells: Cells, name: str) -> tuple[InstanceCell, ...] | None:
+    # Rows older than the field lack it, and that says no more than null.
+    primitive = cells.row.get(name)
+    return None if primitive is None else _numa_cells(primitive, f"{cells.where} {name!r}")
+
+
+def _numa_cells(primitive: object, where: str) -> tuple[InstanceCell, ...]:
+    fields = Cells(where, _object_fields(primitive, "InstanceNUMATopology", where))
+    cells = (_instance_cell(cell, f"{where} cell") for cell in fields.items("cells"))
+    return tuple(sorted(cells, key=lambda cell: cell.id))
+
+
+def _instance_cell(primitive: object, where: str) -> InstanceCell:
+    cells = Cells(where, _object_fields(primitive, "InstanceNUMACell", where))
+    policy = cells.text("cpu_policy")
+    cpuset, pcpuset = cells.integers("cpuset"), cells.integers("pcpuset")
+    # Before Victoria there was one set, whatever the policy (nova/objects/instance_numa.py migrates it when it saves).
+    if policy == "dedicated" and not pcpuset:
+        cpuset, pcpuset = (), cpuset
+    return InstanceCell(
+        id=cells.needed_integer("id"),
+        memory_mib=cells.size("memory"),
+        cpuset=cpuset,
+        pcpuset=pcpuset,
+        pinning=_pinning(cells),
+        reserved_cpus=cells.integers("cpuset_reserved"),
+        page_kib=_page_size(cells),
+        cpu_policy=policy,
+        thread_policy=cells.text("cpu_thread_policy"),
+    )
+
+
+def _pinning(cells: Cells) -> tuple[tuple[int, int], ...]:
+    """(guest CPU, host CPU); JSON has the guest's as text."""
+    found = cells.row.get("cpu_pinning_raw")
+    if found is None:
+        return ()
+    if not isinstance(found, dict):
+        raise SourceInconsistent(SOURCE, f"{cells.where}: cpu_pinning_raw is not an object but {short(found)}")
+    pairs = Cells(f"{cells.where}: cpu_pinning_raw", found)
+    for guest_cpu in found:
+        if not isinstance(guest_cpu, str) or not (guest_cpu.isascii() and guest_cpu.isdecimal() and len(guest_cpu) < 8):
+            raise SourceInconsistent(SOURCE, f"{pairs.where} pins {short(guest_cpu)}, which is no CPU")
+    return tuple(sorted((int(guest_cpu), pairs.size(guest_cpu)) for guest_cpu in found))
+
+
+def _page_size(cells: Cells) -> int | None:
+    size = cells.integer("pagesize")
+    if size is not None and size <= 0:
+        raise SourceInconsistent(SOURCE, f"{cells.where}: pagesize is not a size but {short(size)}")
+    return size
+
+
+def _addresses(cells: Cells, name: str) -> tuple[str, ...]:
+    primitive = cells.row.get(name)
+    if primitive is None:
+        return ()
+    where = f"{cells.where} {name!r}"
+    devices = Cells(where, _object_fields(primitive, "PciDeviceList", where)).items("objects")
+    fields = (Cells(f"{where} device", _object_fields(device, "PciDevice", f"{where} device")) for device in devices)
+    return tuple(sorted(device.needed_text("address").lower() for device in fields))
 
 
 def short(value: object) -> str:

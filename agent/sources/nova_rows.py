@@ -7,19 +7,24 @@ size cannot be read is *unknown*, which is neither zero nor gone. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from agent.errors import SourceInconsistent
-from agent.model.nova import ComputeNode, Instance, Migration, NovaState, Service, StateKind
+from agent.model.nova import ComputeNode, Instance, Migration, NovaState, PciRow, Service, StateKind
 from agent.sources.nova_documents import (
     SOURCE,
     Cells,
     Row,
-    context_id_from_document,
+    context_from_document,
     flavors_from_document,
+    numa_from_document,
     short,
 )
+
+_Parsed = TypeVar("_Parsed")
+_Numbered = TypeVar("_Numbered", Migration, PciRow)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,9 +32,10 @@ class CellRows:
     """What one transaction read: plain mappings of column → value, each group in any order, repetitions allowed.
 
     ``instances`` carry the columns of ``instances`` and, from ``instance_extra``,
-    ``extra_id`` (None where there is no such row), ``extra_deleted``, ``flavor``
-    and ``migration_context``. ``boot_disks`` are the rows of
-    ``block_device_mapping`` with boot index 0. ``now`` is the database's clock.
+    ``extra_id`` (None where there is no such row), ``extra_deleted``, ``flavor``,
+    ``numa_topology`` and ``migration_context``. ``boot_disks`` are the rows of
+    ``block_device_mapping`` with boot index 0, ``pci_devices`` those of the host's live
+    nodes. ``now`` is the database's clock.
     """
 
     now: object
@@ -39,6 +45,7 @@ class CellRows:
     boot_disks: tuple[Row, ...] = ()
     migrations: tuple[Row, ...] = ()
     finished_evacuations: tuple[Row, ...] = ()
+    pci_devices: tuple[Row, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +55,7 @@ class Guests:
     instances: tuple[Instance, ...]
     migrations: tuple[Migration, ...]
     finished_evacuations: tuple[Migration, ...]
+    pci_devices: tuple[PciRow, ...]
     unreadable: tuple[str, ...]
 
 
@@ -71,28 +79,31 @@ def state_from_rows(host: str, rows: CellRows, guests: Guests | None = None) -> 
         instances=found.instances,
         migrations=found.migrations,
         finished_evacuations=found.finished_evacuations,
+        pci_devices=found.pci_devices,
         now=Cells("the database", {"clock": rows.now}).moment("clock"),
         unreadable=found.unreadable,
     )
 
 
 def guests_from_rows(rows: CellRows) -> Guests:
-    """Instances, migrations and finished evacuations, and the rows that could not be read.
+    """Instances, migrations, finished evacuations and devices, and the rows that could not be read.
 
-    A broken migration makes its instance a problem too, because what that
-    instance occupies is then not known.
+    A broken migration or device makes its instance a problem too, because what
+    that instance occupies is then not known.
     """
-    migrations, bad_migrations = _migrations(rows.migrations)
-    evacuations, bad_evacuations = _migrations(rows.finished_evacuations)
+    migrations, bad_migrations = _each(rows.migrations, migration_from_row)
+    evacuations, bad_evacuations = _each(rows.finished_evacuations, migration_from_row)
     instances, bad_instances = _instances(rows.instances, _boot_disks(rows.boot_disks))
-    doubts = {bad.instance_uuid: bad.problem for bad in bad_migrations if bad.instance_uuid}
+    devices, bad_devices = _each(rows.pci_devices, pci_from_row)
+    doubts = {bad.instance_uuid: bad.problem for bad in (*bad_devices, *bad_migrations) if bad.instance_uuid}
     instances = tuple(_doubted(instance, doubts.get(instance.uuid)) for instance in instances)
-    problems = {bad.problem for bad in (*bad_migrations, *bad_evacuations)} | set(bad_instances)
+    problems = {bad.problem for bad in (*bad_migrations, *bad_evacuations, *bad_devices)} | set(bad_instances)
     problems |= {instance.problem for instance in instances if instance.problem}
     return Guests(
         instances=instances,
         migrations=migrations,
         finished_evacuations=evacuations,
+        pci_devices=devices,
         unreadable=tuple(sorted(problems)),
     )
 
@@ -155,8 +166,26 @@ def migration_from_row(row: Row) -> Migration:
     )
 
 
+def pci_from_row(row: Row) -> PciRow:
+    """One PCI device. Raises SourceInconsistent."""
+    cells = Cells(f"pci_devices id {short(row.get('id'))} address {short(row.get('address'))}", row)
+    parent = cells.text("parent_addr")
+    return PciRow(
+        id=cells.needed_integer("id"),
+        compute_node_id=cells.needed_integer("compute_node_id"),
+        address=cells.needed_text("address").lower(),
+        vendor_id=cells.needed_text("vendor_id"),
+        product_id=cells.needed_text("product_id"),
+        kind=cells.needed_text("dev_type"),
+        status=cells.needed_text("status"),
+        instance_uuid=cells.text("instance_uuid"),
+        numa_node=cells.integer("numa_node"),
+        parent_address=parent and parent.lower(),
+    )
+
+
 def instance_from_row(row: Row, boot_disks: Iterable[Row]) -> Instance:
-    """One instance; where its size or context does not parse, ``flavor`` is None and ``problem`` says why.
+    """One instance; where its size, cells or context do not parse, ``flavor`` is None and ``problem`` says why.
 
     Raises SourceInconsistent when not even the columns of ``instances`` can be read.
     """
@@ -164,12 +193,15 @@ def instance_from_row(row: Row, boot_disks: Iterable[Row]) -> Instance:
     try:
         cells = _extra_cells(instance, row)
         current, old, new = flavors_from_document(cells.needed_text("flavor"), f"{cells.where}: flavor")
+        context = _parsed(cells, "migration_context", context_from_document)
         return replace(
             instance,
             flavor=current,
             old_flavor=old,
             new_flavor=new,
-            migration_context_id=_context_id(cells),
+            migration_context_id=context.migration_id if context else None,
+            context=context,
+            numa=_parsed(cells, "numa_topology", numa_from_document),
             boots_from_volume=_boots_from_volume(instance, row, boot_disks),
         )
     except SourceInconsistent as error:
@@ -200,6 +232,10 @@ def _bare_instance(row: Row) -> Instance:
         hidden=cells.flag("hidden"),
         flavor=None,
         flavor_id=cells.integer("instance_type_id"),
+        compute_id=cells.integer("compute_id"),
+        os_type=cells.text("os_type"),
+        power_state=cells.integer("power_state"),
+        created_at=cells.moment("created_at"),
         deleted_at=cells.moment("deleted_at"),
         updated_at=cells.moment("updated_at"),
     )
@@ -259,13 +295,16 @@ def _doubted(instance: Instance, problem: str | None) -> Instance:
     return replace(instance, flavor=None, problem=problem)
 
 
-def _migrations(rows: Iterable[Row]) -> tuple[tuple[Migration, ...], tuple[_Unreadable, ...]]:
-    found: dict[int, Migration] = {}
+def _each(
+    rows: Iterable[Row], read: Callable[[Row], _Numbered]
+) -> tuple[tuple[_Numbered, ...], tuple[_Unreadable, ...]]:
+    """What each row says, by id, and the rows that say nothing."""
+    found: dict[int, _Numbered] = {}
     unreadable: list[_Unreadable] = []
     for row in rows:
         try:
-            migration = migration_from_row(row)
-            found[migration.id] = migration
+            value = read(row)
+            found[value.id] = value
         except SourceInconsistent as error:
             uuid = row.get("instance_uuid")
             unreadable.append(_Unreadable(error.message, uuid if isinstance(uuid, str) else None))
@@ -299,6 +338,6 @@ def _boots_from_volume(instance: Instance, row: Row, boot_disks: Iterable[Row]) 
     return min(counted, key=lambda disk: disk.needed_integer("id")).text("destination_type") == "volume"
 
 
-def _context_id(cells: Cells) -> int | None:
-    text = cells.text("migration_context")
-    return None if text is None else context_id_from_document(text, f"{cells.where}: migration_context")
+def _parsed(cells: Cells, column: str, parse: Callable[[str, str], _Parsed]) -> _Parsed | None:
+    text = cells.text(column)
+    return None if text is None else parse(text, f"{cells.where}: {column}")

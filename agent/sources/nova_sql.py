@@ -150,6 +150,7 @@ def _cell_rows(statements: _Statements, database: CellDatabase, wanted: _Wanted)
         + statements.named(nova_tables.boot_disks_named, others),
         migrations=moving + recorded,
         finished_evacuations=evacuated,
+        pci_devices=statements.rows(nova_tables.pci_devices_of(host)),
     )
 
 

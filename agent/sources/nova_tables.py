@@ -35,6 +35,7 @@ _INSTANCES = _TABLES["instances"]
 _EXTRA = _TABLES["instance_extra"]
 _DISKS = _TABLES["block_device_mapping"]
 _MIGRATIONS = _TABLES["migrations"]
+_PCI = _TABLES["pci_devices"]
 
 
 @_once_per_host
@@ -105,6 +106,13 @@ def finished_evacuations(host: str) -> Query:
     )
 
 
+@_once_per_host
+def pci_devices_of(host: str) -> Query:
+    """The live devices of the live compute nodes of a host."""
+    joined = _PCI.join(_NODES, _NODES.c.id == _PCI.c.compute_node_id)
+    return select(_PCI).select_from(joined).where(_NODES.c.host == host, _NODES.c.deleted == 0, _PCI.c.deleted == 0)
+
+
 def _live(source: TableClause) -> Query:
     return select(source).where(source.c.deleted == 0)
 
@@ -120,6 +128,7 @@ def _instances() -> Query:
         _EXTRA.c.id.label("extra_id"),
         _EXTRA.c.deleted.label("extra_deleted"),
         _EXTRA.c.flavor,
+        _EXTRA.c.numa_topology,
         _EXTRA.c.migration_context,
     )
     return select(*_INSTANCES.c, *extras).select_from(joined)

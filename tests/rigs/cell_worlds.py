@@ -6,7 +6,18 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Engine
 
 from agent.demo import cell
-from agent.model.nova import ComputeNode, Flavor, Instance, Migration, NovaState, Service, StateKind
+from agent.model.nova import (
+    ComputeNode,
+    Flavor,
+    Instance,
+    InstanceCell,
+    Migration,
+    MigrationContext,
+    NovaState,
+    PciRow,
+    Service,
+    StateKind,
+)
 
 HOST = "cmp1"
 NODE = "cmp1.example.org"
@@ -21,6 +32,28 @@ LARGE = Flavor(
     ephemeral_gib=0,
     swap_mib=0,
     extra_specs=(("hw:cpu_policy", "dedicated"), ("note", "größer")),
+)
+FLOATING = (InstanceCell(id=0, memory_mib=2048, cpuset=(0, 1, 2, 3)),)
+PINNED = (
+    InstanceCell(
+        id=0,
+        memory_mib=4096,
+        pcpuset=(0, 1, 2, 3),
+        pinning=((0, 4), (1, 5), (2, 6), (3, 7)),
+        reserved_cpus=(8,),
+        page_kib=2048,
+        cpu_policy="dedicated",
+        thread_policy="isolate",
+    ),
+    InstanceCell(
+        id=1,
+        memory_mib=4096,
+        cpuset=(4, 5),
+        pcpuset=(6, 7),
+        pinning=((6, 30), (7, 31)),
+        page_kib=2048,
+        cpu_policy="mixed",
+    ),
 )
 
 
@@ -78,6 +111,7 @@ class World:
     other_instances: tuple[Instance, ...]
     other_migrations: tuple[Migration, ...]
     other_nodes: tuple[ComputeNode, ...]
+    other_devices: tuple[PciRow, ...]
 
     def fill(self, engine: Engine) -> None:
         """Write everything into tables that are there already."""
@@ -88,6 +122,8 @@ class World:
             cell.add_service(connection, "cmp2", replace(everything.service, id=2))
             for node in (*everything.nodes, *self.other_nodes):
                 cell.add_compute_node(connection, node)
+            for device in (*everything.pci_devices, *self.other_devices):
+                cell.add_pci_device(connection, device)
             for each in (*everything.instances, *self.other_instances):
                 cell.add_instance(connection, each)
             rows = {m.id: m for m in (*everything.migrations, *everything.finished_evacuations, *self.other_migrations)}
@@ -107,8 +143,22 @@ def world() -> World:
                 id=1, version=74, disabled=False, forced_down=False, last_seen_up=T0, created_at=T0.replace(hour=1)
             ),
             instances=(
-                instance(1),
-                instance(2, task_state="resize_migrating", old_flavor=SMALL, new_flavor=LARGE, migration_context_id=1),
+                instance(1, compute_id=1, os_type="linux", power_state=1, created_at=T0, numa=FLOATING),
+                instance(
+                    2,
+                    task_state="resize_migrating",
+                    old_flavor=SMALL,
+                    new_flavor=LARGE,
+                    migration_context_id=1,
+                    context=MigrationContext(
+                        migration_id=1,
+                        old_numa=FLOATING,
+                        new_numa=PINNED,
+                        old_pci=("0000:81:00.1", "0000:81:00.2"),
+                        new_pci=("0000:81:00.0",),
+                    ),
+                    numa=FLOATING,
+                ),
                 instance(3, boots_from_volume=True, hidden=True, vm_state="stopped"),
                 instance(4, node="old-name.example.org"),
                 instance(5, **elsewhere, vm_state="resized"),  # outgoing, unconfirmed
@@ -139,6 +189,11 @@ def world() -> World:
                 migration(5, uuid(7), kind="evacuation", status="done"),
                 migration(6, uuid(7), kind="evacuation", status="completed"),
             ),
+            pci_devices=(
+                _device(1, 1, "0000:81:00.1", status="allocated", instance_uuid=uuid(2), kind="type-VF", numa_node=1),
+                _device(2, 1, "0000:82:00.0"),
+                _device(3, 3, "0000:82:00.0", status="unavailable"),
+            ),
         ),
         consumers=frozenset({uuid(1), uuid(8), uuid(9), uuid(10), uuid(907), uuid(777)}),
         other_instances=(instance(20, **elsewhere), instance(21, deleted=True, deleted_at=T0)),
@@ -151,6 +206,7 @@ def world() -> World:
             migration(41, uuid(20), kind="evacuation", status="done", source_host="cmp3", dest_host="cmp2"),
         ),
         other_nodes=(_node(2, "cmp2", "cmp2.example.org"), replace(_node(4, HOST, "gone"), deleted=True)),
+        other_devices=(_device(4, 2, "0000:83:00.0"), _device(5, 4, "0000:83:00.0")),
     )
 
 
@@ -170,3 +226,17 @@ def _node(number: int, host: str, hostname: str) -> ComputeNode:
         local_gib_used=81,
         updated_at=T0,
     )
+
+
+def _device(number: int, node_id: int, address: str, **changes: object) -> PciRow:
+    plain = PciRow(
+        id=number,
+        compute_node_id=node_id,
+        address=address,
+        vendor_id="8086",
+        product_id="10ed",
+        kind="type-PCI",
+        status="available",
+        parent_address="0000:81:00.0" if address.startswith("0000:81") else None,
+    )
+    return replace(plain, **changes)

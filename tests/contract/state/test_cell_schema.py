@@ -6,9 +6,10 @@ import subprocess
 import sqlalchemy
 
 from agent.demo import cell
-from agent.sources.nova_documents import context_id_from_document, flavors_from_document
+from agent.model.nova import MigrationContext
+from agent.sources.nova_documents import context_from_document, flavors_from_document, numa_from_document
 from agent.sources.nova_tables import COLUMNS
-from tests.rigs.cell_worlds import LARGE, SMALL, instance, uuid
+from tests.rigs.cell_worlds import FLOATING, LARGE, PINNED, SMALL, instance, uuid
 from tests.rigs.nova_env import VERSION, nova_python
 from tools.make_cell_schema import TABLES, TARGET, main, read_schema
 
@@ -20,12 +21,19 @@ objects.register_all()
 ours = json.load(sys.stdin)
 flavors = {k: objects.Flavor.obj_from_primitive(v) for k, v in json.loads(ours["flavor"]).items() if v}
 context = objects.MigrationContext.obj_from_primitive(json.loads(ours["context"]))
+numa = objects.InstanceNUMATopology.obj_from_primitive(json.loads(ours["numa"]))
 made = objects.Flavor(id=2, name="m1.large", memory_mb=8192, vcpus=8, root_gb=80, ephemeral_gb=0, flavorid="2", swap=0,
     rxtx_factor=1.0, vcpu_weight=0, disabled=False, is_public=True,
     extra_specs={"note": "gr\\u00f6\\u00dfer", "hw:cpu_policy": "dedicated"})
 print(json.dumps({
     "read": {k: [f.vcpus, f.memory_mb, f.root_gb, f.ephemeral_gb, f.swap, f.extra_specs] for k, f in flavors.items()},
     "migration_id": context.migration_id,
+    "pinned": [[c.id, c.memory, sorted(c.cpuset), sorted(c.pcpuset), c.pagesize, sorted(c.cpu_pinning.items()),
+                c.cpu_policy, c.cpu_thread_policy] for c in numa.cells],
+    "moved": [[c.memory for c in context.old_numa_topology.cells], [c.memory for c in context.new_numa_topology.cells],
+              [d.address for d in context.old_pci_devices], [d.address for d in context.new_pci_devices]],
+    "numa": json.dumps(numa.obj_to_primitive()),
+    "full": json.dumps(context.obj_to_primitive()),
     "flavor": json.dumps({"cur": made.obj_to_primitive(), "old": None, "new": None}),
     "context": json.dumps(objects.MigrationContext(instance_uuid=made.name, migration_id=7).obj_to_primitive()),
 }))
@@ -63,8 +71,15 @@ def test_every_column_that_is_read_is_nova_s():
 
 
 def test_nova_reads_our_documents_and_we_read_nova_s():
-    ours = instance(1, flavor=SMALL, old_flavor=SMALL, new_flavor=LARGE, migration_context_id=3)
-    documents = {"flavor": cell.flavor_document(ours), "context": cell.migration_context_document(ours)}
+    context = MigrationContext(
+        migration_id=3, old_numa=FLOATING, new_numa=PINNED, old_pci=("0000:81:00.1",), new_pci=("0000:82:00.0",)
+    )
+    ours = instance(1, flavor=SMALL, old_flavor=SMALL, new_flavor=LARGE, context=context, numa=PINNED)
+    documents = {
+        "flavor": cell.flavor_document(ours),
+        "context": cell.migration_context_document(ours),
+        "numa": json.dumps(cell.numa_primitive(PINNED)),
+    }
     done = subprocess.run(
         [str(nova_python()), "-W", "ignore", "-c", NOVA_SIDE],
         input=json.dumps(documents),
@@ -80,4 +95,11 @@ def test_nova_reads_our_documents_and_we_read_nova_s():
     assert theirs["read"] == {"cur": small, "old": small, "new": large}
     assert theirs["migration_id"] == 3
     assert flavors_from_document(theirs["flavor"], uuid(1)) == (LARGE, None, None)
-    assert context_id_from_document(theirs["context"], uuid(1)) == 7
+    assert context_from_document(theirs["context"], uuid(1)) == MigrationContext(migration_id=7)
+    assert theirs["pinned"] == [
+        [0, 4096, [], [0, 1, 2, 3], 2048, [[0, 4], [1, 5], [2, 6], [3, 7]], "dedicated", "isolate"],
+        [1, 4096, [4, 5], [6, 7], 2048, [[6, 30], [7, 31]], "mixed", None],
+    ]
+    assert theirs["moved"] == [[2048], [4096, 4096], ["0000:81:00.1"], ["0000:82:00.0"]]
+    assert numa_from_document(theirs["numa"], uuid(1)) == PINNED
+    assert context_from_document(theirs["full"], uuid(1)) == context

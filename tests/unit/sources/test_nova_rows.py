@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import SourceInconsistent
-from agent.model.nova import Flavor, StateKind
-from agent.sources.nova_documents import context_id_from_document, flavor_from_primitive, flavors_from_document
+from agent.model.nova import Flavor, MigrationContext, StateKind
+from agent.sources.nova_documents import context_from_document, flavor_from_primitive, flavors_from_document
 from agent.sources.nova_rows import CellRows, migration_from_row, state_from_rows
 
 ONE = "11111111-1111-4111-8111-111111111111"
@@ -234,7 +234,7 @@ def test_a_migration_context_gives_its_migration():
 def test_a_migration_context_of_an_old_row_names_no_migration():
     old = {**CONTEXT, "nova_object.version": "1.0", "nova_object.data": {"instance_uuid": ONE}}
 
-    assert context_id_from_document(json.dumps(old), "here") is None
+    assert context_from_document(json.dumps(old), "here") == MigrationContext(migration_id=None)
 
 
 @pytest.mark.parametrize(
@@ -370,7 +370,7 @@ def test_law_nothing_but_source_inconsistent_escapes(rows):
 
 @given(st.text() | st.from_regex(r'\{"(cur|nova_object\.name|nova_object\.data)": .{0,9}\}') | ANY_JSON.map(json.dumps))
 def test_law_documents_parse_or_are_named(text):
-    for parse in (flavors_from_document, context_id_from_document):
+    for parse in (flavors_from_document, context_from_document):
         with pytest.raises(SourceInconsistent, match="here"):
             parse(text, "here")
 
