@@ -1,7 +1,7 @@
-"""What happens with a report: log lines, the report file, and a word to the main thread.
+"""What happens with a report: log lines, the report file, a word to the main thread, and to those on the broker.
 
 A report file that cannot be written (a full disk) is told once per change and never
-ends an audit.
+ends an audit. What goes to the broker is handed over: nobody here waits for it.
 """
 
 from __future__ import annotations
@@ -14,28 +14,40 @@ from oslo_log import log as logging
 from agent.errors import SourceUnavailable
 from agent.model.report import AuditReport
 from agent.telemetry import audit_log, events
+from agent.telemetry.finding_changes import FindingChange, worth_telling
 from agent.telemetry.lines import emit
 from agent.worker import Configured
 
 LOG = logging.getLogger(__name__)
 
 
+#: Hands a report, and what the log told of findings with it, to a thread of its own; must neither wait nor raise.
+Tell = Callable[[AuditReport, tuple[FindingChange, ...]], None]
+
+
+def tell_nobody(_report: AuditReport, _changed: tuple[FindingChange, ...]) -> None:
+    """Where there is no broker."""
+
+
 class ReportDesk:
     """``save`` replaces the report file (raises SourceUnavailable); ``told`` hears a status line after each audit."""
 
-    def __init__(self, save: Callable[[AuditReport], None], told: Callable[[str], None]) -> None:
+    def __init__(
+        self, save: Callable[[AuditReport], None], told: Callable[[str], None], tell: Tell = tell_nobody
+    ) -> None:
         self._save = save
         self._told = told
+        self._tell = tell
         self._log_state = audit_log.LogState()
         self._unsaved: str | None = None
         self._bugs: dict[str, int] = {}
 
     def publish(self, report: AuditReport, configured: Configured) -> None:
         """Log what changed, save, and say how the audit went."""
-        self._log_state, lines = audit_log.lines(
-            self._log_state, report, time.monotonic(), configured.summary_interval_s
-        )
+        before = self._log_state
+        self._log_state, lines = audit_log.lines(before, report, time.monotonic(), configured.summary_interval_s)
         emit(lines)
+        self._tell(report, () if self._log_state is before else self._log_state.changed)
         self._keep(report)
         self._told(status_line(report))
 
@@ -47,7 +59,7 @@ class ReportDesk:
         place = f"{last.tb_frame.f_code.co_filename}:{last.tb_lineno}" if last else "unknown"
         key = f"{where} {type(error).__name__} {place}"
         times = self._bugs[key] = self._bugs.get(key, 0) + 1
-        if audit_log.worth_telling(times):
+        if worth_telling(times):
             LOG.error(events.AUDIT_CRASHED, exc_info=error, extra={"where": where, "times": times})
 
     def _keep(self, report: AuditReport) -> None:

@@ -1,10 +1,10 @@
 """Decide which lines an audit is worth in the log.
 
-The log tells changes, not states: a finding that stays says nothing, a condition that
-repeats is counted and told again with growing gaps, and every summary interval there
-is one line of counts. A finding is not "gone" while a source is unread that was read
-when the finding was last seen. nova-compute's three lines that operators grep for keep
-their words and fields. What was told is in a frozen state, passed in and given back.
+The log tells changes, not states: a finding that stays says nothing (finding_changes
+decides), a condition that repeats is counted and told again with growing gaps, and every
+summary interval there is one line of counts. nova-compute's three lines that operators
+grep for keep their words and fields. What was told is in a frozen state, passed in and
+given back.
 """
 
 from __future__ import annotations
@@ -14,31 +14,18 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from agent.model.finding import SeenFinding
 from agent.model.plan import HeldBack, Plan
 from agent.model.report import AuditReport, HostSummary, Outcome, SourceStatus
 from agent.telemetry import events
+from agent.telemetry.finding_changes import Change, FindingChange, Told, begins, changes, worth_telling
 from agent.telemetry.lines import Line, audit_line, finding_fields, views, written
 
-#: Seconds that a finding whose numbers wander keeps silent after a change was told; doubled each time up to the cap.
-GAP_FIRST_S = 60.0
-GAP_CAP_S = 3600.0
-
-_SAYS_NOTHING_OF_FINDINGS = {Outcome.UNREADABLE, Outcome.CRASHED, Outcome.CANCELLED}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """A finding as it was last told, and the sources that were unread when it was last seen.
-
-    ``quiet``: it came and went so often that this appearance was not told.
-    """
-
-    seen: SeenFinding
-    unread: frozenset[str]
-    told_at: float
-    gap_s: float = 0.0
-    quiet: bool = False
+_EVENTS = {
+    Change.APPEARED: events.FINDING_APPEARED,
+    Change.CONFIRMED: events.FINDING_CONFIRMED,
+    Change.CHANGED: events.FINDING_CHANGED,
+    Change.GONE: events.FINDING_GONE,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,10 +66,11 @@ class LogState:
 
     ``spells`` counts how often each condition began since the last summary: what
     flaps is told at its 1st, 2nd, 4th, … beginning. ``error`` carries how often in
-    a row it was met.
+    a row it was met; ``changed`` is what the last audit's lines told of findings.
     """
 
     findings: Mapping[str, Told] = field(default_factory=dict)
+    changed: tuple[FindingChange, ...] = ()
     lost: Mapping[str, Loss] = field(default_factory=dict)
     spells: Mapping[str, int] = field(default_factory=dict)
     outcome: Outcome | None = None
@@ -101,7 +89,7 @@ def lines(
         return state, (audit_line(report),)
     spells = Counter(dict(state.spells))
     summary_due = state.summary_at is not None and now - state.summary_at >= summary_interval_s
-    findings, finding_lines = _findings(state.findings, report, now, spells)
+    findings, changed = changes(state.findings, report, now, spells)
     lost, source_lines = _sources(state.lost, report.sources, spells)
     error, error_lines = _error(state.error, report)
     counts = state.counts.plus(report)
@@ -110,7 +98,7 @@ def lines(
         *source_lines,
         *error_lines,
         *_outcome(state.outcome, report, spells),
-        *finding_lines,
+        *map(_finding_line, changed),
         *written(report),
         *_held_back(state.held_back, report.plan),
         *(_summary(counts, findings, report) if summary_due else ()),
@@ -119,6 +107,7 @@ def lines(
     )
     after = LogState(
         findings=findings,
+        changed=changed,
         lost=lost,
         spells={} if summary_due else spells,
         outcome=report.outcome,
@@ -135,70 +124,13 @@ def _stamped(line: Line, report: AuditReport) -> Line:
     return replace(line, fields={"audit_id": report.audit_id, **line.fields})
 
 
-def worth_telling(times: int) -> bool:
-    """True at 1, 2, 4, 8, …: what repeats is told with growing gaps."""
-    return times & (times - 1) == 0
-
-
-def _begins(condition: str, spells: Counter[str]) -> bool:
-    """Count one more beginning of a condition; True when it is worth telling."""
-    spells[condition] += 1
-    return worth_telling(spells[condition])
-
-
 def _steady(summary: HostSummary | None) -> HostSummary | None:
     """The view without what is measured and wanders by itself."""
     return replace(summary, free_ram_mib=None, free_disk_gib=None) if summary else None
 
 
-def _findings(
-    before: Mapping[str, Told], report: AuditReport, now: float, spells: Counter[str]
-) -> tuple[dict[str, Told], tuple[Line, ...]]:
-    if report.outcome in _SAYS_NOTHING_OF_FINDINGS:
-        return dict(before), ()
-    unread = frozenset(source.name for source in report.sources if not source.ok)
-    after: dict[str, Told] = {}
-    told: list[Line] = []
-    for seen in report.findings:
-        old = before.get(seen.finding.id)
-        after[seen.finding.id], line = _kept(old, seen, unread, now) if old else _new(seen, unread, now, spells)
-        told.extend(line)
-    for finding_id, old in before.items():
-        if finding_id in after:
-            continue
-        if unread - old.unread:
-            after[finding_id] = old
-        elif not old.quiet:
-            told.append(Line(levels.INFO, events.FINDING_GONE, finding_fields(old.seen)))
-    return after, tuple(told)
-
-
-def _new(seen: SeenFinding, unread: frozenset[str], now: float, spells: Counter[str]) -> tuple[Told, tuple[Line, ...]]:
-    quiet = not _begins(f"finding {seen.finding.id}", spells)
-    told = Told(seen=seen, unread=unread, told_at=now, quiet=quiet, gap_s=GAP_FIRST_S if quiet else 0.0)
-    return told, () if quiet else (_finding_line(events.FINDING_APPEARED, seen),)
-
-
-def _kept(old: Told, seen: SeenFinding, unread: frozenset[str], now: float) -> tuple[Told, tuple[Line, ...]]:
-    event = _finding_event(old, seen)
-    if event is None or now - old.told_at < old.gap_s:
-        return replace(old, unread=unread), ()
-    is_calm = now - old.told_at > 2 * max(old.gap_s, GAP_FIRST_S)
-    gap_s = GAP_FIRST_S if is_calm or not old.gap_s else min(GAP_CAP_S, old.gap_s * 2)
-    return Told(seen=seen, unread=unread, told_at=now, gap_s=gap_s), (_finding_line(event, seen),)
-
-
-def _finding_event(old: Told, seen: SeenFinding) -> str | None:
-    if old.quiet:
-        return events.FINDING_APPEARED
-    was, now_is = old.seen.finding, seen.finding
-    if (was.expected, was.actual, was.severity) != (now_is.expected, now_is.actual, now_is.severity):
-        return events.FINDING_CHANGED
-    return events.FINDING_CONFIRMED if seen.confirmed and not old.seen.confirmed else None
-
-
-def _finding_line(event: str, seen: SeenFinding) -> Line:
-    return Line(levels.INFO, event, finding_fields(seen))
+def _finding_line(told: FindingChange) -> Line:
+    return Line(levels.INFO, _EVENTS[told.change], finding_fields(told.seen))
 
 
 def _sources(
@@ -221,7 +153,7 @@ def _loss(before: Loss | None, status: SourceStatus, spells: Counter[str]) -> tu
     times = before.times + 1 if before else 1
     is_newly_denied = status.denied and not (before and before.denied)
     condition = f"source {status.name} denied" if status.denied else f"source {status.name}"
-    is_told = worth_telling(times) if before and not is_newly_denied else _begins(condition, spells)
+    is_told = worth_telling(times) if before and not is_newly_denied else begins(condition, spells)
     after = Loss(times=times, quiet=not is_told and (before is None or before.quiet), denied=status.denied)
     if not is_told:
         return after, ()
@@ -240,7 +172,7 @@ def _error(before: tuple[str, int] | None, report: AuditReport) -> tuple[tuple[s
 
 
 def _outcome(before: Outcome | None, report: AuditReport, spells: Counter[str]) -> tuple[Line, ...]:
-    if report.outcome is before or not _begins(f"outcome {report.outcome.value}", spells):
+    if report.outcome is before or not begins(f"outcome {report.outcome.value}", spells):
         return ()
     fields = {"outcome": report.outcome.value, "before": before.value if before else None}
     return (Line(levels.INFO, events.OUTCOME_CHANGED, fields),)

@@ -1,0 +1,119 @@
+"""Decide which changes of findings are worth telling: appeared, confirmed, changed, gone. Pure.
+
+The log and the notifications tell the same ones. A finding is not "gone" while a source
+is unread that was read when the finding was last seen. What flaps is told at its 1st,
+2nd, 4th, … beginning, and what wanders with growing gaps, so whoever adds up what was
+told is right in the end: each finding that was told gets one "gone".
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from agent.model.finding import SeenFinding
+from agent.model.report import AuditReport, Outcome
+
+#: Seconds that a finding whose numbers wander keeps silent after a change was told; doubled each time up to the cap.
+GAP_FIRST_S = 60.0
+GAP_CAP_S = 3600.0
+
+#: Audits that looked at no finding: what they do not list is not gone.
+SAYS_NOTHING_OF_FINDINGS = frozenset({Outcome.UNREADABLE, Outcome.CRASHED, Outcome.CANCELLED})
+
+
+class Change(enum.Enum):
+    """What became of a finding."""
+
+    APPEARED = "appeared"
+    CONFIRMED = "confirmed"
+    CHANGED = "changed"
+    GONE = "gone"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingChange:
+    """One change; a finding that is gone is given as it was last told."""
+
+    change: Change
+    seen: SeenFinding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """A finding as it was last told, and the sources that were unread when it was last seen.
+
+    ``quiet``: it came and went so often that this appearance was not told.
+    """
+
+    seen: SeenFinding
+    unread: frozenset[str]
+    told_at: float
+    gap_s: float = 0.0
+    quiet: bool = False
+
+
+def changes(
+    before: Mapping[str, Told], report: AuditReport, now: float, spells: Counter[str]
+) -> tuple[dict[str, Told], tuple[FindingChange, ...]]:
+    """What was told of findings after this audit, by id, and what this audit adds to it.
+
+    ``now`` in monotonic seconds; ``spells`` counts the beginnings and is added to.
+    """
+    if report.outcome in SAYS_NOTHING_OF_FINDINGS:
+        return dict(before), ()
+    unread = frozenset(source.name for source in report.sources if not source.ok)
+    after: dict[str, Told] = {}
+    told: list[FindingChange] = []
+    for seen in report.findings:
+        old = before.get(seen.finding.id)
+        after[seen.finding.id], found = _kept(old, seen, unread, now) if old else _new(seen, unread, now, spells)
+        told.extend(found)
+    for finding_id, old in before.items():
+        if finding_id in after:
+            continue
+        if unread - old.unread:
+            after[finding_id] = old
+        elif not old.quiet:
+            told.append(FindingChange(change=Change.GONE, seen=old.seen))
+    return after, tuple(told)
+
+
+def worth_telling(times: int) -> bool:
+    """True at 1, 2, 4, 8, …: what repeats is told with growing gaps."""
+    return times & (times - 1) == 0
+
+
+def begins(condition: str, spells: Counter[str]) -> bool:
+    """Count one more beginning of a condition; True when it is worth telling."""
+    spells[condition] += 1
+    return worth_telling(spells[condition])
+
+
+def _new(
+    seen: SeenFinding, unread: frozenset[str], now: float, spells: Counter[str]
+) -> tuple[Told, tuple[FindingChange, ...]]:
+    quiet = not begins(f"finding {seen.finding.id}", spells)
+    told = Told(seen=seen, unread=unread, told_at=now, quiet=quiet, gap_s=GAP_FIRST_S if quiet else 0.0)
+    return told, () if quiet else (FindingChange(change=Change.APPEARED, seen=seen),)
+
+
+def _kept(old: Told, seen: SeenFinding, unread: frozenset[str], now: float) -> tuple[Told, tuple[FindingChange, ...]]:
+    change = _change(old, seen)
+    if change is None or now - old.told_at < old.gap_s:
+        return replace(old, unread=unread), ()
+    is_calm = now - old.told_at > 2 * max(old.gap_s, GAP_FIRST_S)
+    gap_s = GAP_FIRST_S if is_calm or not old.gap_s else min(GAP_CAP_S, old.gap_s * 2)
+    told = Told(seen=seen, unread=unread, told_at=now, gap_s=gap_s)
+    return told, (FindingChange(change=change, seen=seen),)
+
+
+def _change(old: Told, seen: SeenFinding) -> Change | None:
+    if old.quiet:
+        return Change.APPEARED
+    was, now_is = old.seen.finding, seen.finding
+    if (was.expected, was.actual, was.severity) != (now_is.expected, now_is.actual, now_is.severity):
+        return Change.CHANGED
+    return Change.CONFIRMED if seen.confirmed and not old.seen.confirmed else None
