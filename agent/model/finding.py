@@ -8,6 +8,7 @@ import uuid
 from dataclasses import dataclass, field
 
 from agent.model.claim import Claim
+from agent.model.placement import LeftProvider
 from agent.model.provider_config import Addition
 
 _FINDINGS = uuid.UUID("0f4cba20-5b4e-4f05-8a4b-6c0d3c9f2f11")
@@ -79,7 +80,11 @@ class SeenFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """What audits and restarts remember: all sightings that are still alive, by finding id, and what files added."""
+    """What audits and restarts remember: all sightings that are still alive, by finding id, and what files added.
+
+    ``left`` are providers that stayed when we deleted their compute node records.
+    """
 
     sightings: tuple[Sighting, ...] = field(default=())
     added: tuple[Addition, ...] = ()
+    left: tuple[LeftProvider, ...] = ()

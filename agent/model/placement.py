@@ -79,6 +79,27 @@ class ConsumerRecord:
     consumer_type: str | None = None
 
 
+class LeftProvider(NamedTuple):
+    """A provider that stayed when we deleted its compute node record."""
+
+    uuid: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrphanTree:
+    """The provider of an orphaned compute node with all that is in its tree, parents first; none: it has none."""
+
+    uuid: str
+    providers: tuple[Provider, ...] = ()
+    allocations: tuple[Allocation, ...] = ()
+
+    @property
+    def root(self) -> Provider | None:
+        """The node's own provider."""
+        return next((p for p in self.providers if p.uuid == self.uuid), None)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementView:
     """One consistent look at our provider tree.
@@ -87,7 +108,9 @@ class PlacementView:
     does not exist yet. ``allocations`` are those on the tree. ``allocations_fresh``
     is False where they stand as an earlier audit read them (principle 6).
     ``consumers`` are the records of single consumers that were read.
-    ``name_holder`` is another provider that bears our root's name.
+    ``name_holder`` is another provider that bears our root's name. ``orphans`` are the
+    trees of orphaned compute nodes that were looked at, allocations always read now.
+    ``typed_consumers``: the server keeps a consumer's type (1.38).
     """
 
     root_uuid: str
@@ -97,6 +120,8 @@ class PlacementView:
     consumers: tuple[ConsumerRecord, ...] = ()
     name_holder: Provider | None = None
     requests: int = 0
+    typed_consumers: bool = True
+    orphans: tuple[OrphanTree, ...] = ()
 
     def provider(self, uuid: str) -> Provider | None:
         """The provider of the tree with that uuid, or None."""

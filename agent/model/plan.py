@@ -120,7 +120,9 @@ class Plan:
 
     ``writes`` go to our provider tree, then ``allocations`` (consumers of our own, role
     companion) to Placement, then ``records`` to nova's compute node records: a record says
-    what Placement has, so it is not written when Placement was not. ``generations`` are
+    what Placement has, so it is not written when Placement was not. ``removals`` come last: an
+    orphaned node's provider goes only after its record did, which nova refuses when the
+    record has become another host's. ``generations`` are
     (provider uuid, generation as observed) of the providers that the plan writes; one that it creates is not listed.
     """
 
@@ -129,16 +131,18 @@ class Plan:
     generations: tuple[tuple[str, int], ...] = ()
     allocations: tuple[PutAllocations, ...] = ()
     records: tuple[RecordWrite, ...] = ()
+    removals: tuple[DeleteProvider, ...] = ()
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing is to be written."""
-        return not (self.writes or self.allocations or self.records)
+        return not (self.writes or self.allocations or self.records or self.removals)
 
     @property
     def digest(self) -> str:
         """SHA-256 of the writes: two plans with equal digests do the same."""
-        body = [[type(write).__name__, asdict(write)] for write in (*self.writes, *self.allocations, *self.records)]
+        all_of_them = (*self.writes, *self.allocations, *self.records, *self.removals)
+        body = [[type(write).__name__, asdict(write)] for write in all_of_them]
         return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 

@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from agent.errors import GenerationConflict, PlacementRejected, PlacementUnavailable
-from agent.model.placement import Allocation, ConsumerRecord, PlacementView, Provider
+from agent.model.placement import Allocation, ConsumerRecord, OrphanTree, PlacementView, Provider
 from agent.placement import wire
 from agent.placement.allocations import AllocationClient
-from agent.placement.client import MINIMUM, PlacementClient
+from agent.placement.client import MINIMUM, TYPED, PlacementClient
 from agent.sources.base import ViewRequest
 
 
@@ -59,10 +59,29 @@ class TreeReader:
     def __init__(self, client: PlacementClient) -> None:
         self._client = client
         self._last = _NOTHING
+        self._orphans: tuple[_Known, ...] = ()
 
     def forget(self) -> None:
         """Drop the cache: the next view reads everything."""
         self._last = _NOTHING
+        self._orphans = ()
+
+    def orphans(self, view: PlacementView, uuids: frozenset[str]) -> PlacementView:
+        """``view`` with the trees of these nodes, allocations read now. One request each while nothing moves there.
+
+        Raises PlacementError.
+        """
+        if not uuids:
+            return view
+        with self._client.global_request_id():
+            before = self._client.requests
+            found = {uuid: _orphan(self._client, uuid, self._orphans) for uuid in sorted(uuids)}
+            self._orphans = tuple(known for tree in found.values() for known in tree)
+            return replace(
+                view,
+                orphans=tuple(_orphan_tree(uuid, tree) for uuid, tree in found.items()),
+                requests=view.requests + self._client.requests - before,
+            )
 
     def view(self, request: ViewRequest) -> PlacementView:
         """The tree as it stands, parents first. A view that fails leaves the cache as it was.
@@ -81,6 +100,7 @@ class TreeReader:
                 consumers=tuple(known.record for known in look.consumers),
                 name_holder=look.name_holder,
                 requests=self._client.requests - before,
+                typed_consumers=self._client.maximum() >= TYPED,
             )
 
     def _look(self, request: ViewRequest) -> _Look:
@@ -100,13 +120,29 @@ class TreeReader:
 
 
 def _look(client: PlacementClient, last: _Look, request: ViewRequest) -> _Look:
-    path = f"/resource_providers?in_tree={quote(request.root_uuid, safe='')}"
-    listed = wire.parents_first(client.get(path, MINIMUM, wire.parse_providers))
+    listed = _listed(client, request.root_uuid)
     if not listed:
         return _Look(name_holder=_name_holder(client, request.root_name))
     if request.root_uuid not in {provider.uuid for provider in listed}:
         raise PlacementUnavailable(f"answer not understood: the tree of {request.root_uuid} does not contain it")
-    known = {before.provider.uuid: before for before in last.providers}
+    providers, fresh = _tree(client, listed, last.providers, request.fresh_allocations)
+    consumers = _consumers(client, last.consumers, _consumer_generations(providers), request)
+    return _Look(providers=tuple(providers), consumers=consumers, allocations_fresh=fresh)
+
+
+def _listed(client: PlacementClient, uuid: str) -> list[Provider]:
+    path = f"/resource_providers?in_tree={quote(uuid, safe='')}"
+    return list(wire.parents_first(client.get(path, MINIMUM, wire.parse_providers)))
+
+
+def _tree(
+    client: PlacementClient,
+    listed: Iterable[Provider],
+    last: Iterable[_Known],
+    fresh_allocations: bool,  # noqa: FBT001 - the request's own field
+) -> tuple[list[_Known], bool]:
+    """Providers in the order that they are listed in, and whether no allocation stands as it was read earlier."""
+    known = {before.provider.uuid: before for before in last}
     providers, fresh = [], True
     for provider in listed:
         before = known.get(provider.uuid)
@@ -115,13 +151,31 @@ def _look(client: PlacementClient, last: _Look, request: ViewRequest) -> _Look:
         elif not before.allocations:
             # To add one raises the generation: it has none, and nobody needs to ask.
             providers.append(_renamed(before, provider))
-        elif request.fresh_allocations:
+        elif fresh_allocations:
             providers.append(_read_allocations_again(client, provider, before))
         else:
             providers.append(_renamed(before, provider))
             fresh = False
-    consumers = _consumers(client, last.consumers, _consumer_generations(providers), request)
-    return _Look(providers=tuple(providers), consumers=consumers, allocations_fresh=fresh)
+    return providers, fresh
+
+
+def _orphan(client: PlacementClient, uuid: str, last: tuple[_Known, ...]) -> list[_Known]:
+    """The tree of one orphaned node. A provider that goes while it is read is a matter for the next audit."""
+    try:
+        return _tree(client, _listed(client, uuid), last, fresh_allocations=True)[0]
+    except PlacementRejected as error:
+        if error.status != 404:
+            raise
+        message = f"providers vanish while the tree of {uuid} is read: {error.message}"
+        raise GenerationConflict(message, status=error.status, request_id=error.request_id) from error
+
+
+def _orphan_tree(uuid: str, tree: list[_Known]) -> OrphanTree:
+    return OrphanTree(
+        uuid=uuid,
+        providers=tuple(known.provider for known in tree),
+        allocations=tuple(allocation for known in tree for allocation in known.allocations),
+    )
 
 
 def _name_holder(client: PlacementClient, name: str) -> Provider | None:

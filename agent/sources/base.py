@@ -130,6 +130,10 @@ class PlacementReader(Protocol):
         """The tree as it stands. Raises PlacementError."""
         ...
 
+    def orphans(self, view: PlacementView, uuids: frozenset[str]) -> PlacementView:
+        """``view`` with the trees of these orphaned nodes, allocations read now. Raises PlacementError."""
+        ...
+
     def forget(self) -> None:
         """Drop the cache: the next view reads everything."""
         ...

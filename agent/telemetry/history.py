@@ -1,4 +1,4 @@
-"""findings.json: when each finding was first seen, how often since, and what provider.yaml files added.
+"""findings.json: when each finding was first seen, how often since, what provider.yaml files added, what was left.
 
 The file is worth little and must cost nothing: one that cannot be read counts as
 empty, is set aside at the next save, and findings are simply confirmed anew; one that
@@ -18,6 +18,7 @@ from oslo_log import log as logging
 
 from agent.atomic import replace_file
 from agent.model.finding import History, Sighting
+from agent.model.placement import LeftProvider
 from agent.model.provider_config import Added, Addition
 from agent.telemetry import events
 
@@ -65,6 +66,7 @@ class FindingsFile:
             "schema_version": SCHEMA_VERSION,
             "sightings": [dataclasses.asdict(sighting) for sighting in history.sightings],
             "added": [list(addition) for addition in history.added],
+            "left": [list(provider) for provider in history.left],
         }
         os.makedirs(os.path.dirname(self.path), mode=0o750, exist_ok=True)
         self._set_aside()
@@ -88,7 +90,11 @@ class FindingsFile:
             raise _Unreadable(f"cannot be read: {error.strerror}") from error
         except (ValueError, RecursionError) as error:
             raise _Unreadable("not a JSON document") from error
-        return History(sightings=_sightings(document), added=_added(document.get("added", [])))
+        return History(
+            sightings=_sightings(document),
+            added=_added(document.get("added", [])),
+            left=_left(document.get("left", [])),
+        )
 
 
 class _Unreadable(Exception):
@@ -110,9 +116,18 @@ def _added(rows: Any) -> tuple[Addition, ...]:  # noqa: ANN401 - as above; a fil
     return tuple(sorted(Addition(uuid, Added(kind), name) for uuid, kind, name in rows))
 
 
+def _left(rows: Any) -> tuple[LeftProvider, ...]:  # noqa: ANN401 - as above
+    if not isinstance(rows, list) or not all(_is_texts(row, LeftProvider._fields) for row in rows):
+        raise _Unreadable("left is not of the shape that was saved")
+    return tuple(sorted(LeftProvider(*row) for row in rows))
+
+
 def _is_addition(row: Any) -> bool:  # noqa: ANN401 - as above
-    is_text = isinstance(row, list) and len(row) == len(Addition._fields) and all(isinstance(part, str) for part in row)
-    return is_text and row[1] in tuple(Added)
+    return _is_texts(row, Addition._fields) and row[1] in tuple(Added)
+
+
+def _is_texts(row: Any, names: tuple[str, ...]) -> bool:  # noqa: ANN401 - as above
+    return isinstance(row, list) and len(row) == len(names) and all(isinstance(part, str) for part in row)
 
 
 def _sighting(row: Any) -> Sighting:  # noqa: ANN401 - as above
