@@ -8,6 +8,7 @@ whatever of the class it holds, since the disk of a guest may lie anywhere.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agent.model.books import Books
@@ -16,6 +17,7 @@ from agent.model.compared import Row
 from agent.model.host import HostFacts
 from agent.model.nova import Instance, Migration, NovaState
 from agent.model.occupancy import Occupancy
+from agent.model.own_consumers import own_consumers
 from agent.model.placement import ConsumerRecord, ProviderKey
 from agent.model.report import Verdict
 from agent.model.snapshot import Snapshot
@@ -41,6 +43,7 @@ class _Known:
     tree: frozenset[str]
     may_share: bool
     records: dict[str, ConsumerRecord]
+    ours: Mapping[str, Cause]
 
 
 def compare(snapshot: Snapshot, written: Books, state: NovaState | None, node: str | None) -> tuple[Row, ...]:
@@ -73,6 +76,7 @@ def _known(snapshot: Snapshot, written: Books, state: NovaState | None, node: st
         tree=frozenset(p.uuid for p in (view.providers if view else ())),
         may_share=any(p.aggregates for p in (view.providers if view else ())),
         records={r.consumer_uuid: r for r in (view.consumers if view else ())},
+        ours=own_consumers(view.root_uuid if view else None),
     )
 
 
@@ -139,6 +143,8 @@ class _Subject:
 
 def _verdict(known: _Known, subject: _Subject) -> Verdict:
     instance = subject.instance
+    if subject.consumer in known.ours:
+        return Verdict.AGREED  # held by us for what the host holds: that has rows of its own
     if subject.cause in UNMANAGED_CAUSES - {Cause.FOREIGN_GUEST}:
         return Verdict.UNMANAGED
     if not known.written.state_known or (instance is not None and instance.problem is not None):

@@ -15,7 +15,7 @@ from agent.model.books import Books, DesiredProvider, DesiredTree, FrozenClass, 
 from agent.model.nova import StateKind
 from agent.model.placement import ROOT, Inventory, Provider, ProviderKey
 from agent.model.provider_config import Addition
-from agent.model.settings import Settings
+from agent.model.settings import Role, Settings
 from agent.model.snapshot import LIBVIRT, STATE, Snapshot
 from agent.nested import BUILTIN as NESTED_FAMILIES
 from agent.nested.base import Nested, NestedFamily, children, still_on_root
@@ -175,13 +175,15 @@ def _reserved(
     resource: Resource, inventory: Inventory, snapshot: Snapshot, settings: Settings, written: Books
 ) -> tuple[Inventory, ReserveTerms]:
     own = resource.own_reserve(snapshot, settings)
-    wanted, terms = raised(inventory, own, written.unmanaged.claims, settings)
-    if _is_reserve_known(resource, snapshot, settings):
+    # A companion's is in allocations (stages/companion.py): counted here too, nothing would be free of it twice.
+    unmanaged = () if settings.role is Role.COMPANION else written.unmanaged.claims
+    wanted, terms = raised(inventory, own, unmanaged, settings)
+    if is_reserve_known(resource, snapshot, settings):
         return wanted, terms
     return not_below(wanted, terms, snapshot.recorded_inventory(inventory.resource_class))
 
 
-def _is_reserve_known(resource: Resource, snapshot: Snapshot, settings: Settings) -> bool:
+def is_reserve_known(resource: Resource, snapshot: Snapshot, settings: Settings) -> bool:
     """Whether everything that this resource's reserve rests on was read."""
     host = snapshot.host.value
     if not snapshot.fresh(STATE) or not snapshot.fresh(LIBVIRT) or host is None or host.odd_domains:

@@ -13,6 +13,7 @@ from agent.model.books import Books
 from agent.model.claim import UNMANAGED_CAUSES, Cause, Claim, Consumer, Ledger, Origin
 from agent.model.nova import NovaState, StateKind
 from agent.model.occupancy import Occupied
+from agent.model.own_consumers import OWN_KIND, own_consumers
 from agent.model.placement import ROOT, PlacementView, ProviderKey
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
@@ -94,10 +95,11 @@ def provider_key(view: PlacementView, provider_uuid: str) -> ProviderKey:
 def _recorded(view: PlacementView | None) -> Ledger:
     if view is None:
         return Ledger()
+    ours = own_consumers(view.root_uuid)
     return Ledger.of(
         Claim(
-            consumer=Consumer(key=a.consumer_uuid, kind="unknown", uuid=a.consumer_uuid),
-            cause=Cause.RECORDED_ONLY,
+            consumer=_consumer(a.consumer_uuid, ours.get(a.consumer_uuid)),
+            cause=ours.get(a.consumer_uuid, Cause.RECORDED_ONLY),
             resource_class=a.resource_class,
             amount=a.amount,
             provider_key=provider_key(view, a.provider_uuid),
@@ -105,3 +107,10 @@ def _recorded(view: PlacementView | None) -> Ledger:
         )
         for a in view.allocations
     )
+
+
+def _consumer(uuid: str, ours: Cause | None) -> Consumer:
+    """Only of one that is our own it is known what it is."""
+    if ours is None:
+        return Consumer(key=uuid, kind="unknown", uuid=uuid)
+    return Consumer(key=uuid, kind=OWN_KIND, name=f"unmanaged {ours.value}", uuid=uuid)

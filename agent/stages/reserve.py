@@ -30,7 +30,7 @@ def raised(
     """
     terms = list(own_terms)
     own = sum(value for _, value in terms)
-    claims = [c for c in unmanaged if c.resource_class == inventory.resource_class and _is_reserved(c, settings)]
+    claims = [c for c in unmanaged if c.resource_class == inventory.resource_class and is_reserved(c, settings)]
     amount = _reserve(claims, inventory)
     terms.extend(_split(claims, inventory, amount))
     wanted = own + amount
@@ -51,7 +51,8 @@ def not_below(inventory: Inventory, terms: ReserveTerms, observed: Inventory | N
     return dataclasses.replace(inventory, reserved=kept), dataclasses.replace(terms, terms=(*terms.terms, extra))
 
 
-def _is_reserved(claim: Claim, settings: Settings) -> bool:
+def is_reserved(claim: Claim, settings: Settings) -> bool:
+    """Whether the operator wants this use that the cloud does not know kept from the scheduler."""
     policy = settings.unknown_guests if claim.cause is Cause.FOREIGN_GUEST else settings.foreign_volumes
     return claim.cause in UNMANAGED_CAUSES and policy is UnmanagedPolicy.RESERVE
 

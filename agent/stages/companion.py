@@ -1,0 +1,276 @@
+"""Decide what consumers of our own hold, so that a scheduler sees use that the cloud does not know (design 2.1, 3.4).
+
+Role companion has no other way: beside it a nova-compute replaces the root's
+inventory as a whole. An allocation takes its amount from (total − reserved) × ratio as
+it is, so a guest's demand is allocated as it is and bytes times the ratio, where
+``reserve`` divides the one and takes the other as it is: the scheduler is left the same.
+
+What a newcomer would get wrong: Placement refuses an allocation that is no multiple
+of step_size, or outside min_unit and max_unit, or above what is free (409), so what it
+cannot take is told, not sent; and two writes that trade places have an order. Pure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from agent.model.books import Books, DesiredTree
+from agent.model.claim import Cause, Claim
+from agent.model.own_consumers import OWN_CAUSES, OWN_PROJECT_ID, OWN_TYPE, OWN_USER_ID, own_consumer_uuid
+from agent.model.placement import Allocation, Inventory, PlacementView
+from agent.model.plan import HeldBack, PutAllocations
+from agent.model.settings import Settings
+from agent.model.snapshot import Snapshot
+from agent.model.units import GIB
+from agent.resources import BUILTIN as RESOURCES
+from agent.stages.desired import is_reserve_known
+from agent.stages.reserve import is_reserved
+
+NO_ROOT = "nova-compute has not made this host's provider"
+NO_TYPES = "this Placement has no consumer types (microversion 1.38): it must be upgraded first"
+
+_Held = Mapping[tuple[str, str], int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unplaced:
+    """Use of one class that the scheduler is not told of: ``placed`` of ``wanted`` units are, and why no more."""
+
+    resource_class: str
+    wanted: int
+    placed: int
+    why: str
+    claims: tuple[Claim, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placing:
+    """What our consumers are to hold, as writes in order; what is not to be touched now; what finds no place."""
+
+    writes: tuple[PutAllocations, ...] = ()
+    held_back: tuple[HeldBack, ...] = ()
+    unplaced: tuple[Unplaced, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fitted:
+    """One class: what each cause gets, and what came of the whole."""
+
+    amounts: Mapping[Cause, int]
+    held_back: tuple[HeldBack, ...] = ()
+    unplaced: tuple[Unplaced, ...] = ()
+
+
+def companion(snapshot: Snapshot, settings: Settings, written: Books) -> Placing:
+    """One consumer for each cause of unmanaged use that ``settings`` has counted; equal to what is recorded: no write.
+
+    A class of which something could not be read is held as it is recorded.
+    """
+    view = snapshot.placement.value
+    if view is None:
+        return Placing()
+    claims = [claim for claim in written.unmanaged.claims if is_reserved(claim, settings)]
+    if view.root is None or not view.typed_consumers:
+        return _nowhere(view, claims, NO_ROOT if view.root is None else NO_TYPES)
+    recorded = {cause: _recorded(view, cause) for cause in OWN_CAUSES}
+    held = {name for amounts in recorded.values() for _, name in amounts}
+    names = sorted({claim.resource_class for claim in claims} | held)
+    fitted = {name: _fit(snapshot, settings, name, _of_class(claims, name)) for name in names}
+    wanted = {
+        cause: {(view.root_uuid, name): fit.amounts[cause] for name, fit in fitted.items() if fit.amounts.get(cause)}
+        for cause in OWN_CAUSES
+    }
+    changed = [cause for cause in OWN_CAUSES if wanted[cause] != recorded[cause]]
+    givers = [cause for cause in changed if not _grows(recorded[cause], wanted[cause])]
+    takers = [cause for cause in changed if cause not in givers]
+    # Where there is room for both, nothing is uncounted meanwhile; else what the givers leave is what the takers get.
+    ordered = takers + givers if _has_room_for_both(view, recorded, wanted) else givers + takers
+    return Placing(
+        writes=tuple(_put(view, cause, wanted[cause]) for cause in ordered),
+        held_back=tuple(held for name in names for held in fitted[name].held_back),
+        unplaced=tuple(rest for name in names for rest in fitted[name].unplaced),
+    )
+
+
+def released(snapshot: Snapshot, settings: Settings, wanted: DesiredTree) -> tuple[PutAllocations, ...]:
+    """Our consumers emptied, in role owner: to be done once ``reserved`` of the tree counts the same use.
+
+    One that holds a class whose reserve is not known now, or is not written now, is kept: counted twice for a
+    while is less wrong than not at all.
+    """
+    view = snapshot.placement.value
+    if view is None or view.root is None:
+        return ()
+    frozen = {f.resource_class for f in wanted.root.frozen}
+    recorded = {cause: _recorded(view, cause) for cause in OWN_CAUSES}
+    counted = [
+        cause
+        for cause, amounts in recorded.items()
+        if amounts and all(_is_told(name, snapshot, settings) and name not in frozen for _, name in amounts)
+    ]
+    return tuple(_put(view, cause, {}) for cause in counted)
+
+
+def _nowhere(view: PlacementView, claims: list[Claim], why: str) -> Placing:
+    """Nothing can be written at all."""
+    by_class = {name: _of_class(claims, name) for name in sorted({claim.resource_class for claim in claims})}
+    return Placing(
+        held_back=(HeldBack(provider_uuid=view.root_uuid, what="everything", why=why),),
+        unplaced=tuple(
+            rest for name, found in by_class.items() for rest in _rest(name, found, _units(found, Fraction(1)), {}, why)
+        ),
+    )
+
+
+def _of_class(claims: Iterable[Claim], name: str) -> list[Claim]:
+    return [claim for claim in claims if claim.resource_class == name]
+
+
+def _recorded(view: PlacementView, cause: Cause) -> dict[tuple[str, str], int]:
+    """What the cause's consumer holds on our tree, by provider and class."""
+    consumer = own_consumer_uuid(view.root_uuid, cause)
+    return {(a.provider_uuid, a.resource_class): a.amount for a in view.allocations if a.consumer_uuid == consumer}
+
+
+def _is_told(name: str, snapshot: Snapshot, settings: Settings) -> bool:
+    """Whether everything that the class's unmanaged use rests on was read; of one that nobody decides: everything."""
+    resource = next((r for r in RESOURCES if r.owns(name)), None)
+    if resource is None:
+        return all(reading.ok for reading in snapshot.readings)
+    return is_reserve_known(resource, snapshot, settings)
+
+
+def _fit(snapshot: Snapshot, settings: Settings, name: str, claims: list[Claim]) -> _Fitted:
+    view = snapshot.placement.value
+    if view is None or view.root is None:
+        raise AssertionError("asked for what fits on no provider")
+    if not _is_told(name, snapshot, settings):
+        recorded = {cause: _recorded(view, cause).get((view.root_uuid, name), 0) for cause in OWN_CAUSES}
+        why = "what it rests on could not be read: our consumers keep what they hold"
+        return _Fitted(amounts=recorded, held_back=(HeldBack(provider_uuid=view.root_uuid, what=name, why=why),))
+    inventory = view.root.inventory(name)
+    if inventory is None:
+        why = f"this host's provider offers no {name}"
+        whole = _units(claims, Fraction(1))
+        return _Fitted(amounts={}, unplaced=_rest(name, claims, whole, {}, why))
+    amounts = cut(shares(claims, inventory), inventory, _used_by_others(view, name))
+    why = f"Placement takes no more: {_limits(inventory, _used_by_others(view, name))}"
+    return _Fitted(amounts=amounts, unplaced=_rest(name, claims, demand(claims, inventory), amounts, why))
+
+
+def demand(claims: Iterable[Claim], inventory: Inventory) -> int:
+    """Units to allocate so that the scheduler is left what ``reserve`` would leave: rounded once, over the sum.
+
+    0 at a ratio of 0, which Placement takes: that class has no capacity to take from.
+    """
+    if inventory.allocation_ratio <= 0:
+        return 0
+    # The ratio as it is written: 1.1 of binary floating point is a little more.
+    return _units(claims, Fraction(str(inventory.allocation_ratio)))
+
+
+def _units(claims: Iterable[Claim], ratio: Fraction) -> int:
+    found = list(claims)
+    if any(claim.size_bytes is not None for claim in found):
+        return math.ceil(sum(claim.size_bytes or 0 for claim in found) * ratio / GIB)
+    return sum(claim.amount for claim in found)
+
+
+def shares(claims: Iterable[Claim], inventory: Inventory) -> dict[Cause, int]:
+    """The demand by cause, in whole steps: what lies between two steps nobody else could be given either."""
+    by_cause: dict[Cause, list[Claim]] = defaultdict(list)
+    for claim in claims:
+        by_cause[claim.cause].append(claim)
+    so_far: list[Claim] = []
+    found: dict[Cause, int] = {}
+    before = 0
+    for cause in sorted(by_cause, key=lambda cause: cause.value):
+        so_far.extend(by_cause[cause])
+        until_here = _up(demand(so_far, inventory), inventory.step_size)
+        found[cause] = until_here - before
+        before = until_here
+    return found
+
+
+def cut(wanted: Mapping[Cause, int], inventory: Inventory, used_by_others: int) -> dict[Cause, int]:
+    """What of it Placement takes: whole steps from min_unit to max_unit, all together no more than is free."""
+    step = inventory.step_size
+    least = _up(inventory.min_unit, step)
+    free = math.floor(inventory.capacity) - used_by_others
+    placed: dict[Cause, int] = {}
+    for cause, amount in wanted.items():
+        room = _down(min(inventory.max_unit, free), step)
+        # Less than min_unit is taken as min_unit: too little offered is seen, too much breaks a guest.
+        asked = min(max(amount, least) if amount else 0, room)
+        placed[cause] = asked if asked >= least else 0
+        free -= placed[cause]
+    return placed
+
+
+def _up(amount: int, step: int) -> int:
+    return -(-amount // step) * step
+
+
+def _down(amount: int, step: int) -> int:
+    return max(amount, 0) // step * step
+
+
+def _used_by_others(view: PlacementView, name: str) -> int:
+    """Placement measures a new allocation against what all others hold: the consumer's old ones are gone by then."""
+    ours = {own_consumer_uuid(view.root_uuid, cause) for cause in OWN_CAUSES}
+    here = (a for a in view.allocations if a.provider_uuid == view.root_uuid and a.resource_class == name)
+    return sum(a.amount for a in here if a.consumer_uuid not in ours)
+
+
+def _rest(name: str, claims: list[Claim], wanted: int, amounts: Mapping[Cause, int], why: str) -> tuple[Unplaced, ...]:
+    placed = sum(amounts.values())
+    if placed >= wanted:
+        return ()
+    return (Unplaced(resource_class=name, wanted=wanted, placed=placed, why=why, claims=tuple(claims)),)
+
+
+def _limits(inventory: Inventory, used_by_others: int) -> str:
+    capacity = math.floor(inventory.capacity)
+    return (
+        f"capacity {capacity}, {used_by_others} held by others, min_unit {inventory.min_unit}, "
+        f"max_unit {inventory.max_unit}, step_size {inventory.step_size}"
+    )
+
+
+def _grows(recorded: _Held, wanted: _Held) -> bool:
+    return any(amount > recorded.get(key, 0) for key, amount in wanted.items())
+
+
+def _has_room_for_both(view: PlacementView, recorded: Mapping[Cause, _Held], wanted: Mapping[Cause, _Held]) -> bool:
+    needed: dict[str, int] = defaultdict(int)
+    for cause in OWN_CAUSES:
+        for key in {*recorded[cause], *wanted[cause]}:
+            needed[key[1]] += max(recorded[cause].get(key, 0), wanted[cause].get(key, 0))
+    known = ((view.root.inventory(name) if view.root else None, name, amount) for name, amount in needed.items())
+    return all(i is not None and _used_by_others(view, name) + amount <= i.capacity for i, name, amount in known)
+
+
+def _put(view: PlacementView, cause: Cause, wanted: _Held) -> PutAllocations:
+    consumer = own_consumer_uuid(view.root_uuid, cause)
+    generation = next((a.consumer_generation for a in view.allocations if a.consumer_uuid == consumer), None)
+    return PutAllocations(
+        consumer_uuid=consumer,
+        consumer_generation=generation,
+        project_id=OWN_PROJECT_ID,
+        user_id=OWN_USER_ID,
+        allocations=tuple(
+            Allocation(
+                consumer_uuid=consumer,
+                consumer_generation=generation,
+                provider_uuid=provider,
+                resource_class=name,
+                amount=amount,
+            )
+            for (provider, name), amount in sorted(wanted.items())
+        ),
+        consumer_type=OWN_TYPE if wanted else None,
+    )
