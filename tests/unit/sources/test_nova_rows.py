@@ -1,16 +1,23 @@
 """Rows of nova's database: what each column means, and that a broken row spoils nothing but itself."""
 
+import copy
 import datetime
 import json
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import SourceInconsistent
-from agent.model.nova import Flavor, MigrationContext, StateKind
-from agent.sources.nova_documents import context_from_document, flavor_from_primitive, flavors_from_document
+from agent.model.nova import Flavor, InstanceCell, MigrationContext, PciRow, StateKind
+from agent.sources.nova_documents import (
+    context_from_document,
+    flavor_from_primitive,
+    flavors_from_document,
+    numa_from_document,
+)
 from agent.sources.nova_rows import CellRows, migration_from_row, state_from_rows
 
 ONE = "11111111-1111-4111-8111-111111111111"
@@ -55,6 +62,24 @@ CONTEXT = {
     "nova_object.version": "1.2",
     "nova_object.data": {"instance_uuid": ONE, "migration_id": 4, "old_numa_topology": None},
 }
+# Spec reconcile 10, worked example 1: one cell of a pinned instance.
+CELL = {
+    "nova_object.name": "InstanceNUMACell",
+    "nova_object.namespace": "nova",
+    "nova_object.version": "1.6",
+    "nova_object.data": {
+        "id": 0,
+        "cpuset": [],
+        "pcpuset": [0],
+        "cpuset_reserved": None,
+        "memory": 2048,
+        "pagesize": None,
+        "cpu_pinning_raw": {"0": 4},
+        "cpu_policy": "dedicated",
+        "cpu_thread_policy": None,
+    },
+}
+PINNED = InstanceCell(id=0, memory_mib=2048, pcpuset=(0,), pinning=((0, 4),), cpu_policy="dedicated")
 
 
 def flavor_text(current=SMALL, old=None, new=None):
@@ -63,6 +88,52 @@ def flavor_text(current=SMALL, old=None, new=None):
 
 def changed(**fields):
     return {**SMALL, "nova_object.data": {**SMALL["nova_object.data"], **fields}}
+
+
+def cell(**fields):
+    return {**CELL, "nova_object.data": {**CELL["nova_object.data"], **fields}}
+
+
+def numa(*cells):
+    return {
+        "nova_object.name": "InstanceNUMATopology",
+        "nova_object.namespace": "nova",
+        "nova_object.version": "1.3",
+        "nova_object.data": {"cells": list(cells)},
+    }
+
+
+def devices(*addresses):
+    listed = [
+        {"nova_object.name": "PciDevice", "nova_object.version": "1.7", "nova_object.data": {"address": address}}
+        for address in addresses
+    ]
+    return {
+        "nova_object.name": "PciDeviceList",
+        "nova_object.version": "1.3",
+        "nova_object.data": {"objects": listed},
+    }
+
+
+def context_text(**fields):
+    return json.dumps({**CONTEXT, "nova_object.data": {**CONTEXT["nova_object.data"], **fields}})
+
+
+def pci_row(**changes):
+    return {
+        "id": 1,
+        "compute_node_id": 1,
+        "address": "0000:81:00.1",
+        "vendor_id": "8086",
+        "product_id": "10ed",
+        "dev_type": "type-VF",
+        "status": "allocated",
+        "instance_uuid": ONE,
+        "numa_node": 1,
+        "parent_addr": "0000:81:00.0",
+        "deleted": 0,
+        **changes,
+    }
 
 
 def instance_row(**changes):
@@ -80,11 +151,16 @@ def instance_row(**changes):
         "hidden": 0,
         "instance_type_id": 1,
         "image_ref": "i1",
+        "compute_id": 1,
+        "os_type": "linux",
+        "power_state": 1,
+        "created_at": NOW,
         "deleted_at": None,
         "updated_at": NOW,
         "extra_id": 1,
         "extra_deleted": 0,
         "flavor": flavor_text(),
+        "numa_topology": None,
         "migration_context": None,
         **changes,
     }
@@ -195,6 +271,26 @@ def test_a_flavor_that_is_none_is_named(primitive, named):
         {"extra_id": None},
         {"migration_context": "null"},
         {"migration_context": json.dumps({**CONTEXT, "nova_object.version": "2.0"})},
+        {"migration_context": context_text(migration_id="4")},
+        {"migration_context": context_text(new_numa_topology={})},
+        {"migration_context": context_text(old_numa_topology=numa(cell(memory=None)))},
+        {"migration_context": context_text(new_pci_devices=devices(None))},
+        {"migration_context": context_text(new_pci_devices=[])},
+        {"numa_topology": "null"},
+        {"numa_topology": b"{}"},
+        {"numa_topology": json.dumps({"cells": []})},
+        {"numa_topology": json.dumps(numa(cell(id=None)))},
+        {"numa_topology": json.dumps(numa(cell(memory=-1)))},
+        {"numa_topology": json.dumps(numa(cell(cpuset="0-3")))},
+        {"numa_topology": json.dumps(numa(cell(pcpuset=[-1])))},
+        {"numa_topology": json.dumps(numa(cell(cpu_pinning_raw=[4])))},
+        {"numa_topology": json.dumps(numa(cell(cpu_pinning_raw={"a": 4})))},
+        {"numa_topology": json.dumps(numa(cell(cpu_pinning_raw={"0": None})))},
+        {"numa_topology": json.dumps(numa(cell(pagesize=0)))},
+        {"numa_topology": json.dumps(numa(5))},
+        {"compute_id": "1"},
+        {"power_state": True},
+        {"os_type": 7},
         {"host": 5},
         {"deleted": "yes"},
         {"updated_at": "yesterday"},
@@ -235,6 +331,93 @@ def test_a_migration_context_of_an_old_row_names_no_migration():
     old = {**CONTEXT, "nova_object.version": "1.0", "nova_object.data": {"instance_uuid": ONE}}
 
     assert context_from_document(json.dumps(old), "here") == MigrationContext(migration_id=None)
+
+
+def test_the_columns_of_an_instance_that_the_record_rests_on():
+    instance = one_instance()
+
+    assert (instance.compute_id, instance.os_type, instance.power_state) == (1, "linux", 1)
+    assert instance.created_at == datetime.datetime(2026, 11, 21, 10, 58, 5)  # noqa: DTZ001
+
+
+def test_columns_of_an_older_or_newer_schema_are_none_or_not_looked_at():
+    row = {name: value for name, value in instance_row().items() if name not in ("compute_id", "numa_topology")}
+    instance = one_instance(instances=({**row, "invented_in_nova_40": object()},))
+
+    assert (instance.compute_id, instance.numa, instance.problem) == (None, None, None)
+
+
+def test_an_instance_has_the_cells_of_its_document():
+    assert one_instance(instances=(instance_row(numa_topology=json.dumps(numa(CELL))),)).numa == (PINNED,)
+
+
+def test_cells_come_by_id_and_of_newer_minor_versions_with_unknown_fields():
+    newer = {**cell(id=1, cpu_pinning_raw=None, burst=1), "nova_object.version": "1.9"}
+    cells = one_instance(instances=(instance_row(numa_topology=json.dumps(numa(newer, CELL))),)).numa
+
+    assert [c.id for c in cells] == [0, 1]
+    assert cells[1].pinning == ()
+
+
+def test_a_pinned_cell_from_before_there_were_two_sets():
+    fields = {name: value for name, value in CELL["nova_object.data"].items() if name != "pcpuset"}
+    old = {**CELL, "nova_object.version": "1.4", "nova_object.data": {**fields, "cpuset": [0]}}
+
+    assert one_instance(instances=(instance_row(numa_topology=json.dumps(numa(old))),)).numa == (PINNED,)
+
+
+def test_a_floating_cell_from_before_there_were_two_sets():
+    data = {"id": 0, "cpuset": [1, 0], "memory": 512}
+    old = {**CELL, "nova_object.version": "1.0", "nova_object.data": data}
+
+    [found] = one_instance(instances=(instance_row(numa_topology=json.dumps(numa(old))),)).numa
+    assert found == InstanceCell(id=0, memory_mib=512, cpuset=(0, 1))
+
+
+def test_a_migration_context_has_both_sides_of_the_move():
+    text = context_text(
+        old_numa_topology=numa(CELL),
+        new_numa_topology=numa(cell(id=1)),
+        old_pci_devices=devices("0000:82:00.0", "0000:81:0A.0"),
+        new_pci_devices=None,
+    )
+
+    assert one_instance(instances=(instance_row(migration_context=text),)).context == MigrationContext(
+        migration_id=4,
+        old_numa=(PINNED,),
+        new_numa=(replace(PINNED, id=1),),
+        old_pci=("0000:81:0a.0", "0000:82:00.0"),
+    )
+
+
+def test_devices_are_read():
+    other = pci_row(id=2, address="0000:82:00.0", dev_type="type-PCI", status="available", instance_uuid=None)
+    found = state(pci_devices=(other, pci_row(), pci_row())).pci_devices
+
+    assert [d.id for d in found] == [1, 2]
+    assert found[0] == PciRow(
+        id=1,
+        compute_node_id=1,
+        address="0000:81:00.1",
+        vendor_id="8086",
+        product_id="10ed",
+        kind="type-VF",
+        status="allocated",
+        instance_uuid=ONE,
+        numa_node=1,
+        parent_address="0000:81:00.0",
+    )
+
+
+@pytest.mark.parametrize("changes", [{"address": None}, {"status": ""}, {"numa_node": "1"}, {"id": None}])
+def test_a_broken_device_makes_its_instance_unknown_and_no_other(changes):
+    rows = (instance_row(), instance_row(uuid=TWO, id=2))
+    result = state(instances=rows, pci_devices=(pci_row(**changes), pci_row(id=2, instance_uuid=TWO)))
+
+    assert [d.id for d in result.pci_devices] == [2]
+    assert [i.flavor for i in result.instances] == [None, SMALL_FLAVOR]
+    assert len(result.unreadable) == 1
+    assert "pci_devices id" in result.unreadable[0]
 
 
 @pytest.mark.parametrize(
@@ -354,7 +537,31 @@ ANY_ROWS = st.builds(
     boot_disks=groups_of(DISK),
     migrations=groups_of(migration_row()),
     finished_evacuations=groups_of(migration_row()),
+    pci_devices=groups_of(pci_row()),
 )
+FULL_CONTEXT = json.loads(
+    context_text(old_numa_topology=numa(CELL), new_numa_topology=numa(CELL), old_pci_devices=devices("0000:81:00.1"))
+)
+
+
+@st.composite
+def bent_document(draw, document):
+    """That document with one value somewhere inside bent, or gone."""
+    bent_one = copy.deepcopy(document)
+    node = bent_one
+    while True:
+        keys = sorted(node) if isinstance(node, dict) else range(len(node))
+        if not keys:
+            return bent_one
+        key = draw(st.sampled_from(keys))
+        if isinstance(node[key], dict | list) and draw(st.booleans()):
+            node = node[key]
+        elif isinstance(node, dict) and draw(st.booleans()):
+            del node[key]
+            return bent_one
+        else:
+            node[key] = draw(ANY_JSON)
+            return bent_one
 
 
 @given(ANY_ROWS)
@@ -370,9 +577,25 @@ def test_law_nothing_but_source_inconsistent_escapes(rows):
 
 @given(st.text() | st.from_regex(r'\{"(cur|nova_object\.name|nova_object\.data)": .{0,9}\}') | ANY_JSON.map(json.dumps))
 def test_law_documents_parse_or_are_named(text):
-    for parse in (flavors_from_document, context_from_document):
+    for parse in (flavors_from_document, context_from_document, numa_from_document):
         with pytest.raises(SourceInconsistent, match="here"):
             parse(text, "here")
+
+
+@given(
+    bent_document({"cur": SMALL, "old": SMALL, "new": SMALL}).map(json.dumps),
+    bent_document(numa(CELL, cell(id=1))).map(json.dumps),
+    bent_document(FULL_CONTEXT).map(json.dumps),
+)
+def test_law_a_bent_document_spoils_at_most_its_own_instance(flavor, topology, context):
+    bent_one = instance_row(flavor=flavor, numa_topology=topology, migration_context=context)
+    result = state(instances=(bent_one, instance_row(uuid=TWO, id=2)), pci_devices=(pci_row(),))
+    spoiled, whole = result.instances
+
+    assert (whole.flavor, whole.problem, len(result.pci_devices)) == (SMALL_FLAVOR, None, 1)
+    assert (spoiled.flavor is None) == (spoiled.problem is not None)
+    assert result.unreadable == ((spoiled.problem,) if spoiled.problem else ())
+    assert spoiled.problem is None or ONE in spoiled.problem
 
 
 @given(
