@@ -1,0 +1,91 @@
+"""Which versions of nova's objects are asked for, and what of an answer cannot be read.
+
+What a newcomer would get wrong: conductor turns an answer back to these versions only
+where the object that was *asked for* is older than its own; the children of an
+up-to-date list come as new as conductor has them. A newer minor version only adds
+fields, so it is read as it is; another major version is not. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+# nova 34.0.0: obj_tree_get_versions of the lists and objects that are asked for.
+# Every *list* here is as old as Ussuri, so conductors of that age accept them.
+MANIFEST: Mapping[str, str] = {
+    "BlockDeviceMapping": "1.21",
+    "BlockDeviceMappingList": "1.18",
+    "ComputeNode": "1.19",
+    "ComputeNodeList": "1.17",
+    "DeviceBus": "1.0",
+    "DeviceMetadata": "1.0",
+    "EC2Ids": "1.0",
+    "Flavor": "1.2",
+    "HVSpec": "1.2",
+    "Instance": "2.8",
+    "InstanceDeviceMetadata": "1.0",
+    "InstanceFault": "1.2",
+    "InstanceInfoCache": "1.5",
+    "InstanceList": "2.6",
+    "InstanceNUMACell": "1.6",
+    "InstanceNUMATopology": "1.3",
+    "InstancePCIRequest": "1.4",
+    "InstancePCIRequests": "1.1",
+    "KeyPair": "1.4",
+    "KeyPairList": "1.3",
+    "Migration": "1.8",
+    "MigrationContext": "1.2",
+    "MigrationList": "1.5",
+    "PciDevice": "1.7",
+    "PciDeviceList": "1.3",
+    "PciDevicePool": "1.1",
+    "PciDevicePoolList": "1.1",
+    "Resource": "1.0",
+    "ResourceList": "1.0",
+    "ResourceMetadata": "1.0",
+    "SecurityGroup": "1.2",
+    "SecurityGroupList": "1.1",
+    "Service": "1.22",
+    "ServiceList": "1.19",
+    "Tag": "1.1",
+    "TagList": "1.1",
+    "TrustedCerts": "1.0",
+    "VirtCPUFeature": "1.0",
+    "VirtCPUModel": "1.0",
+    "VirtCPUTopology": "1.0",
+}
+
+# An answer is a list of objects of objects; nothing that is read lies deeper.
+_DEPTH = 6
+
+
+def other_major(primitive: object, manifest: Mapping[str, str]) -> str | None:
+    """``Name version`` of an object in ``primitive`` whose major version is not the manifest's; None where all can be read.
+
+    Objects that the manifest does not name are not read, so their version is no matter.
+    """
+    for name, version in _versions(primitive, _DEPTH):
+        known = manifest.get(name)
+        if known is not None and _major(version) != _major(known):
+            return f"{name} {version}"
+    return None
+
+
+def _major(version: str) -> str:
+    return version.partition(".")[0]
+
+
+def _versions(value: object, depth: int) -> Iterator[tuple[str, str]]:
+    if isinstance(value, list) and depth:
+        for each in value:
+            if isinstance(each, dict):
+                yield from _versions(each, depth - 1)
+    elif isinstance(value, dict) and "nova_object.name" in value:
+        name, version = value["nova_object.name"], value.get("nova_object.version")
+        if isinstance(name, str):
+            yield name, version if isinstance(version, str) else ""
+        fields = value.get("nova_object.data")
+        if isinstance(fields, dict) and depth:
+            for field in fields.values():
+                if isinstance(field, (dict, list)):
+                    yield from _versions(field, depth - 1)
