@@ -25,7 +25,7 @@ from agent.errors import (
 from agent.findings.rival_writer import RULE as RIVAL_WRITER
 from agent.model.audit import AuditMemory, WrittenProvider
 from agent.model.compared import Compared, Subject
-from agent.model.plan import AnyWrite, Applied, PutAllocations, RecordWrite, RefusedWrite
+from agent.model.plan import AnyWrite, Applied, PutAllocations, PutInventories, RecordWrite, RefusedWrite
 from agent.model.snapshot import Snapshot
 from agent.parts import Errand
 from agent.stages.backoff import wait_s
@@ -138,9 +138,13 @@ def _apply(errand: Errand, acted: Acted) -> Acted:
 
 
 def _beside_the_tree(errand: Errand, acted: Acted) -> Acted:
-    """Consumers of our own, then nova's records, which say what Placement now has: nothing after one that failed."""
+    """Consumers of our own, then nova's records, which say what Placement now has: nothing after one that failed.
+
+    Where an inventory was refused for good consumers stay: what one that is emptied stands for is not in ``reserved``.
+    """
     plan = acted.decision.plan
-    for write in (*plan.allocations, *plan.records):
+    has_inventory = not any(isinstance(refused.write, PutInventories) for refused in acted.refused)
+    for write in (*(plan.allocations if has_inventory else ()), *plan.records):
         errand.stop_if_cancelled()
         try:
             acted = _carry_out(errand, acted, write)
@@ -189,8 +193,11 @@ def _counted(acted: Acted, applied: Acknowledged | None) -> Acted:
 
 
 def _look_again(errand: Errand, memory: AuditMemory, acted: Acted) -> Acted:
-    """Read 1 again and decide again; the other readings stand (they are later than the conflict's cause)."""
-    placement = read_placement(errand, memory)
+    """Read 1 again and decide again; the other readings stand (they are later than the conflict's cause).
+
+    Allocations too: a consumer that was deleted makes a conflict, and no provider's generation says so.
+    """
+    placement = read_placement(errand, dataclasses.replace(memory, recheck_recorded=True))
     snapshot = dataclasses.replace(acted.snapshot, placement=placement)
     return dataclasses.replace(
         acted,

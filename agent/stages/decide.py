@@ -15,11 +15,12 @@ from agent.model.nova import NovaState
 from agent.model.plan import EMPTY_PLAN, HeldBack, Plan, RefusedWrite
 from agent.model.provider_config import Addition
 from agent.model.report import LedgerRow
-from agent.model.settings import Settings
+from agent.model.settings import Role, Settings
 from agent.model.snapshot import Snapshot
 from agent.resources.guests import guests_of
 from agent.resources.volumes import owners
 from agent.stages.bookkeeping import compared
+from agent.stages.companion import companion, released
 from agent.stages.desired import desired
 from agent.stages.diff import diff
 from agent.stages.identity_doubt import doubts
@@ -143,9 +144,14 @@ def _plan(world: World) -> Plan:
         return _nothing(tree, f"provider {view.name_holder.uuid} holds the name {view.name_holder.name}")
     if stopping := [doubt for doubt in world.doubts if doubt.stops_writes]:
         return _nothing(tree, f"this host's identity is in doubt: {stopping[0].actual}")
+    if world.settings.role is Role.COMPANION:
+        placing = companion(world.snapshot, world.settings, world.books)
+        return Plan(allocations=placing.writes, held_back=placing.held_back)
     if world.rival is not None:
         return _nothing(tree, world.rival.why)
-    return diff(tree, view, world.unknown_traits)
+    plan = diff(tree, view, world.unknown_traits)
+    # After the inventories: what a companion's consumers held for is in ``reserved`` by then.
+    return dataclasses.replace(plan, allocations=released(world.snapshot, world.settings, tree))
 
 
 def _nothing(tree: DesiredTree, why: str) -> Plan:

@@ -17,7 +17,7 @@ from agent.model.audit import WrittenProvider
 from agent.model.books import DesiredProvider
 from agent.model.nova import NovaState
 from agent.model.placement import Inventory, Provider
-from agent.model.settings import Settings
+from agent.model.settings import Role, Settings
 from agent.traits.owner import OURS, RIVAL
 
 MAX_STRIKES = 2
@@ -38,10 +38,12 @@ def rival_of(
     written: WrittenProvider | None,
     refused_for_s: float | None = None,
 ) -> Rival | None:
-    """The rival of this root, or None when it may be written.
+    """The rival of this root, or None when it may be written, or when this role never writes it.
 
     ``refused_for_s``: for how long a rival has been told already, None where none was in the last audit.
     """
+    if settings.role is Role.COMPANION:
+        return None
     if state is not None and _is_alive(state, settings):
         return _living(settings)
     if root is None:
@@ -53,8 +55,8 @@ def _living(settings: Settings) -> Rival:
     return Rival(
         why=f"nova-compute of this host is alive (service seen within {settings.service_down_time_s} s) and "
         "replaces the root's inventory each cycle",
-        remedy="beside a running nova-compute [agent] role = companion is the way; until this version has it: "
-        "role = observer. To own the provider, stop nova-compute on this host for good first",
+        remedy="beside a running nova-compute set [agent] role = companion. To own the provider, stop nova-compute on "
+        "this host for good first",
     )
 
 
@@ -75,8 +77,7 @@ def _nova_compute(
         return None
     return Rival(
         why=f"the provider carries {RIVAL} and not {OURS}: nova-compute made it",
-        remedy="set [agent] takeover = true once nova-compute is gone for good; beside it [agent] role = companion is "
-        "the way, and until this version has it: role = observer",
+        remedy="set [agent] takeover = true once nova-compute is gone for good; beside it set [agent] role = companion",
     )
 
 
@@ -87,7 +88,8 @@ def _returned(settings: Settings, refused_for_s: float | None) -> Rival | None:
     return Rival(
         why=f"nova-compute put {RIVAL} back on a provider that is ours: it has started again, whatever its service "
         "row says yet",
-        remedy="stop nova-compute on this host for good; when it has given no sign of life for "
+        remedy="stop nova-compute on this host for good, or set [agent] role = companion to stay beside it; when it has "
+        "given no sign of life for "
         f"{settings.service_down_time_s} s the provider is ours again",
     )
 

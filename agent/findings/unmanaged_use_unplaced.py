@@ -1,0 +1,43 @@
+"""unmanaged-use-unplaced: role companion could not tell the scheduler of all the use that the cloud does not know.
+
+Placement refuses an allocation above max_unit or above what is free, and what is
+refused is offered on. Only in role companion: an owner reserves it, and what finds no room there is over-capacity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World, amount_text
+from agent.model.finding import Finding, Severity
+from agent.model.settings import Role
+from agent.stages.companion import Unplaced, companion
+
+
+def _find(world: World) -> Iterable[Finding]:
+    if world.settings.role is not Role.COMPANION:
+        return
+    placing = companion(world.snapshot, world.settings, world.books)
+    yield from (_finding(world, rest) for rest in placing.unplaced)
+
+
+def _finding(world: World, rest: Unplaced) -> Finding:
+    name = rest.resource_class
+    return RULE.finding(
+        world,
+        resource_class=name,
+        expected=f"consumers of ours hold all {amount_text(name, rest.wanted)} that the cloud does not know of",
+        actual=f"{amount_text(name, rest.wanted - rest.placed)} found no place, "
+        f"so the scheduler may give it to a guest: {rest.why}",
+        evidence=rest.claims,
+        facts=(("wanted", rest.wanted), ("placed", rest.placed)),
+        rests_on_recorded=True,
+    )
+
+
+RULE = Rule(
+    code="unmanaged-use-unplaced",
+    severity=Severity.ERROR,
+    remedy="make room: end the guests or volumes that the evidence names, or move instances away",
+    find=_find,
+)
