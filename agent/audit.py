@@ -38,4 +38,5 @@ def run_audit(
     told, memory, look_again = remember(errand, memory, acted)
     ended = parts.clock.monotonic()
     run = Run(audit_id=audit_id, started_at=started_at, duration_s=ended - began, ended=ended)
-    return AuditResult(report=report(run, errand, memory, acted, told), memory=memory, look_again=look_again)
+    told_of = report(run, errand, memory, acted, told)
+    return AuditResult(report=told_of, memory=memory, look_again=look_again, snapshot=acted.snapshot)

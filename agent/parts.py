@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from agent.errors import AuditCancelled
+from agent.journal import Journal
 from agent.model.audit import AuditRequest, Identity, Publish
 from agent.model.finding import History
 from agent.model.settings import Role, Settings
@@ -83,7 +84,8 @@ class Parts:
     """Everything with a side effect that an audit needs, wired by hand in cmd/.
 
     ``images`` is None where nobody asks for guests' disk files (the demo), ``allocations``
-    where no consumer is ever written, ``records`` where the state source cannot write compute node records. ``random``
+    where no consumer is ever written, ``records`` where the state source cannot write compute node records,
+    ``journal`` where nothing is healed or adopted. ``random``
     gives [0, 1) for jitter; ``new_id`` an audit id; ``request_scope`` makes every request
     to Placement inside it bear that id; ``reading`` is entered around each read, which a
     stop may leave behind.
@@ -101,6 +103,7 @@ class Parts:
     images: ImageSource | None = None
     allocations: AllocationWriter | None = None
     records: RecordWriter | None = None
+    journal: Journal | None = None
     random: Callable[[], float] = random.random
     new_id: Callable[[], str] = _new_id
     request_scope: Callable[[str], AbstractContextManager[object]] = contextlib.nullcontext

@@ -26,6 +26,7 @@ from agent.config.values import LibvirtOptions
 from agent.errors import ConfigError
 from agent.identity import FILE_NAME as COMPUTE_ID
 from agent.identity import ComputeIdFiles
+from agent.journal import FileJournal
 from agent.lock import FileLock
 from agent.model.audit import Publish
 from agent.model.nova import StateKind
@@ -201,6 +202,7 @@ def _parts(
         history=FindingsFile(state_dir),
         lock=FileLock(os.path.join(state_dir, LOCK_FILE)),
         clock=SystemClock(),
+        journal=FileJournal(state_dir, SystemClock().now),
         request_scope=lambda audit_id: _scope(client, audit_id),
     )
 

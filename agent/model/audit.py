@@ -9,6 +9,7 @@ from agent.model.compared import Compared
 from agent.model.finding import History
 from agent.model.placement import Inventory
 from agent.model.report import AuditReport
+from agent.model.snapshot import Snapshot
 
 
 class Publish(enum.Enum):
@@ -48,11 +49,15 @@ class Identity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenProvider:
-    """What we last wrote to a provider and Placement acknowledged; ``strikes`` counts audits that found it changed."""
+    """What we last wrote to a provider and Placement acknowledged; ``strikes`` counts audits that found it changed.
+
+    ``cleared`` are the traits that were to be absent then.
+    """
 
     provider_uuid: str
     inventories: tuple[Inventory, ...]
     strikes: int = 0
+    cleared: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +69,8 @@ class AuditMemory:
     ``unknown_traits`` are standard traits that this Placement refused as unknown to it.
     ``last_good`` are (source, monotonic seconds) of the last good reads.
     ``compared`` is the last comparison, kept for as long as its facts stay equal.
+    ``guests`` are the domains' uuids as last read: the state source is asked about them too.
+    ``shared_due_in`` is after how many audits sharing providers are read again, 0: in the next one.
     """
 
     identity: Identity | None = None
@@ -79,12 +86,15 @@ class AuditMemory:
     unsaved_history: bool = False
     last_good: tuple[tuple[str, float], ...] = ()
     compared: Compared | None = None
+    guests: frozenset[str] = frozenset()
+    shared_due_in: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditResult:
-    """``look_again`` asks for one more audit at once (principle 6)."""
+    """``look_again`` asks for one more audit at once (principle 6); ``snapshot`` is what was decided on, for heal."""
 
     report: AuditReport
     memory: AuditMemory
     look_again: bool = False
+    snapshot: Snapshot | None = None

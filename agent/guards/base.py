@@ -1,0 +1,48 @@
+"""What a guard rail is (GUARD) and what it is asked about (a Case). Pure.
+
+A guard says no with numbers, or says nothing. It never changes an action, and it trusts
+no other guard: each is to hold alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from agent.model.finding import SeenFinding
+from agent.model.heal import HealAction
+from agent.model.placement import ConsumerRecord
+from agent.repairs.base import Repair, Scene
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One finding that is to be repaired.
+
+    ``repair`` is None where its code has none; ``action`` is what is proposed, None before
+    that; ``chosen`` are the actions that this run has taken on already.
+    """
+
+    scene: Scene
+    seen: SeenFinding
+    repair: Repair | None
+    action: HealAction | None = None
+    chosen: tuple[HealAction, ...] = ()
+
+    @property
+    def consumer_uuid(self) -> str | None:
+        """Whose allocation it is about."""
+        return self.seen.finding.consumer_uuid
+
+    @property
+    def record(self) -> ConsumerRecord | None:
+        """All that the consumer held when it was read after the audit."""
+        return self.scene.record(self.consumer_uuid)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guard:
+    """``refuses`` gives the reason, None where this guard has none."""
+
+    name: str
+    refuses: Callable[[Case], str | None]

@@ -1,0 +1,14 @@
+"""confirmed: what one audit saw may be the middle of a build, a delete or a move."""
+
+from __future__ import annotations
+
+from agent.guards.base import Case, Guard
+
+
+def _refuses(case: Case) -> str | None:
+    if case.seen.confirmed:
+        return None
+    return f"not confirmed: {case.scene.settings.confirm_audits} audits in a row must see it with equal evidence"
+
+
+GUARD = Guard(name="confirmed", refuses=_refuses)

@@ -1,0 +1,60 @@
+"""identity: compute node record, provider name and persisted identity must all say that this tree is this host's.
+
+A cloned disk, a renamed host or a restored database makes another host's consumers look
+like leaks of ours.
+"""
+
+from __future__ import annotations
+
+from agent.guards.base import Case, Guard
+from agent.model.nova import StateKind
+from agent.repairs.base import Scene
+from agent.stages.identity_doubt import doubts
+
+
+def _refuses(case: Case) -> str | None:
+    scene = case.scene
+    uuid, node = scene.subject.root_uuid, scene.subject.node
+    if uuid is None or node is None or scene.identity is None or scene.identity.invented:
+        return "which provider is this host's is not known"
+    found = _persisted(scene, uuid) or _provider(scene, uuid, node) or _record(scene, uuid, node)
+    return found or _doubt(scene)
+
+
+def _persisted(scene: Scene, uuid: str) -> str | None:
+    if scene.persisted is None or scene.persisted.uuid == uuid:
+        return None
+    return f"{scene.persisted.origin} says {scene.persisted.uuid} now, the audit went by {uuid}"
+
+
+def _provider(scene: Scene, uuid: str, node: str) -> str | None:
+    root = scene.view.root if scene.view else None
+    if root is None:
+        return f"Placement has no provider {uuid}, or it was not read"
+    if root.name != node:
+        return f"provider {uuid} is named {root.name}, this node {node}"
+    holder = scene.view.name_holder if scene.view else None
+    return f"provider {holder.uuid} holds the name {holder.name}" if holder else None
+
+
+def _record(scene: Scene, uuid: str, node: str) -> str | None:
+    state = scene.snapshot.nova.value
+    if state is None:
+        return "the compute node record could not be read"
+    if state.kind is StateKind.NONE:
+        return None
+    rows = [row for row in state.nodes if row.uuid == uuid and not row.deleted]
+    if any((row.host, row.hypervisor_hostname) == (scene.settings.host, node) for row in rows):
+        return None
+    if not rows:
+        return f"the cell has no compute node record {uuid}"
+    return f"compute node record {uuid} is of host {rows[0].host}, node {rows[0].hypervisor_hostname}"
+
+
+def _doubt(scene: Scene) -> str | None:
+    root = scene.view.root if scene.view else None
+    found = doubts(root, scene.snapshot.nova.value, scene.snapshot.host.value, scene.subject)
+    return f"this host's identity is in doubt: {found[0].actual}" if found else None
+
+
+GUARD = Guard(name="identity", refuses=_refuses)

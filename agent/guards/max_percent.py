@@ -1,0 +1,17 @@
+"""max-percent: never more than a small part of the host's consumers in one run, but always one."""
+
+from __future__ import annotations
+
+from agent.guards.base import Case, Guard
+
+
+def _refuses(case: Case) -> str | None:
+    view, percent = case.scene.view, case.scene.settings.heal.max_percent
+    count = len(view.consumer_uuids) if view else 0
+    most = max(1, int(count * percent / 100))
+    if len(case.chosen) < most:
+        return None
+    return f"{most} of {count} consumers in this run already, which [heal] max_percent ({percent:g}) allows"
+
+
+GUARD = Guard(name="max-percent", refuses=_refuses)

@@ -1,0 +1,27 @@
+"""record-unmoved: the whole record must have been read, and be the one that the audit saw a part of."""
+
+from __future__ import annotations
+
+from agent.guards.base import Case, Guard
+from agent.model.placement import Allocation
+
+
+def _refuses(case: Case) -> str | None:
+    record, view = case.record, case.scene.view
+    if record is None or view is None:
+        return "its whole record was not read"
+    if case.action is not None and case.action.before != record:
+        return "the change is not made from the record that was read"
+    seen = [a for a in view.allocations if a.consumer_uuid == record.consumer_uuid]
+    here = [a for a in record.allocations if a.provider_uuid in case.scene.tree]
+    if sorted(map(_amount, seen)) != sorted(map(_amount, here)):
+        return "what it holds here is not what the audit saw"
+    moved = [a.consumer_generation for a in seen if a.consumer_generation != record.generation]
+    return f"its generation is {record.generation}, the audit saw {moved[0]}" if moved else None
+
+
+def _amount(allocation: Allocation) -> tuple[str, str, int]:
+    return (allocation.provider_uuid, allocation.resource_class, allocation.amount)
+
+
+GUARD = Guard(name="record-unmoved", refuses=_refuses)

@@ -1,0 +1,17 @@
+"""recorded-fresh: allocations that an earlier audit read may be gone; a removed one raises no generation."""
+
+from __future__ import annotations
+
+from agent.guards.base import Case, Guard
+
+NAME = "recorded-fresh"
+
+
+def _refuses(case: Case) -> str | None:
+    view = case.scene.view
+    if view is not None and view.allocations_fresh:
+        return None
+    return "Placement's allocations were not read in this audit; the next one reads them"
+
+
+GUARD = Guard(name=NAME, refuses=_refuses)

@@ -1,0 +1,14 @@
+"""sources-fresh: a verdict holds only in an audit that read everything it rests on."""
+
+from __future__ import annotations
+
+from agent.guards.base import Case, Guard
+
+
+def _refuses(case: Case) -> str | None:
+    needed = case.repair.needs if case.repair else frozenset()
+    unread = sorted(source for source in needed if not case.scene.snapshot.fresh(source))
+    return f"{', '.join(unread)} could not be read" if unread else None
+
+
+GUARD = Guard(name="sources-fresh", refuses=_refuses)

@@ -1,0 +1,28 @@
+"""The repairs, one module for each finding code that heal can repair. A new one is a file here and a line in BUILTIN.
+
+Their order is that of a plan: where two findings ask for the same change of a
+consumer, the first one names it.
+"""
+
+from __future__ import annotations
+
+from agent.repairs import (
+    allocation_leaked,
+    allocation_missing,
+    allocation_stale_move,
+    companion_leftover,
+    consumer_on_several_providers,
+    consumer_project_differs,
+)
+from agent.repairs.base import Repair
+
+BUILTIN: tuple[Repair, ...] = (
+    allocation_leaked.REPAIR,
+    allocation_stale_move.REPAIR,
+    consumer_on_several_providers.REPAIR,
+    allocation_missing.REPAIR,
+    consumer_project_differs.REPAIR,
+    companion_leftover.REPAIR,
+)
+
+BY_CODE = {repair.code: repair for repair in BUILTIN}

@@ -1,0 +1,20 @@
+"""allocation-leaked: take this host's part from a consumer whose instance the cloud has deleted."""
+
+from __future__ import annotations
+
+from agent.model.finding import SeenFinding
+from agent.model.heal import HealAction
+from agent.model.placement import ConsumerRecord
+from agent.model.report import Verdict
+from agent.repairs.base import THREE_BOOKS, Declined, Repair, Scene, Whose, without_our_part
+
+
+def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAction | Declined:
+    rows = scene.rows_of(record.consumer_uuid, Verdict.ALLOCATION_LEAKED)
+    instance = rows[0].instance if rows else None
+    if instance is None or not instance.deleted or instance.hidden:
+        return Declined(why="no deleted instance stands behind it")
+    return without_our_part(scene, seen, record, f"instance {instance.uuid} ({instance.name}) is deleted")
+
+
+REPAIR = Repair(code="allocation-leaked", whose=Whose.CLOUD, needs=THREE_BOOKS, propose=_propose)

@@ -1,0 +1,96 @@
+"""allocation-missing: record what the cloud promised an instance that rests here and holds nothing (scenario 161).
+
+Only what a flavor alone says. Amounts that the scheduler chose (child providers, device
+profiles, ports) cannot be made up here, and nova's heal_allocations stops at some of
+them too. Placement refuses what finds no room.
+"""
+
+from __future__ import annotations
+
+import re
+
+from agent.model.compared import Row
+from agent.model.finding import SeenFinding
+from agent.model.heal import HealAction
+from agent.model.nova import Instance, StateKind
+from agent.model.placement import ROOT, Allocation, ConsumerRecord
+from agent.model.plan import PutAllocations
+from agent.model.report import Verdict
+from agent.repairs.base import THREE_BOOKS, Declined, Repair, Scene, Whose, amounts_text
+
+# What asks for more than the flavor's own numbers (nova/scheduler/utils.py:ResourceRequest).
+_BEYOND_NUMBERS = re.compile(
+    r"resources(?!:(VCPU|PCPU|MEMORY_MB|DISK_GB)\Z).+|accel:.*|pci_passthrough:alias|hw:mem_encryption"
+)
+_AT_REST = frozenset({"active", "stopped", "paused", "suspended", "shelved", "rescued", "error"})
+
+
+def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAction | Declined:
+    rows = scene.rows_of(record.consumer_uuid, Verdict.ALLOCATION_MISSING)
+    problem = _problem(scene, rows, record)
+    if problem is not None:
+        return Declined(why=problem)
+    instance, promised = rows[0].instance, _promised(scene, rows)
+    if instance is None or instance.project_id is None or instance.user_id is None:
+        return Declined(why="the cloud does not say whose it is")
+    write = PutAllocations(
+        consumer_uuid=record.consumer_uuid,
+        consumer_generation=None,
+        project_id=instance.project_id,
+        user_id=instance.user_id,
+        allocations=promised,
+    )
+    why = f"instance {instance.uuid} ({instance.name}) rests here and holds nothing: {amounts_text(promised)} come"
+    return HealAction(finding_id=seen.finding.id, code=seen.finding.code, before=record, write=write, why=why)
+
+
+def _problem(scene: Scene, rows: tuple[Row, ...], record: ConsumerRecord) -> str | None:
+    state = scene.snapshot.nova.value
+    if state is None or state.kind is StateKind.NONE:
+        return "there is no cloud that promised anything"
+    if record.allocations:
+        return f"it holds {amounts_text(record.allocations)} now, elsewhere or here"
+    if not rows or rows[0].instance is None:
+        return "no instance that rests here stands behind it"
+    instance = rows[0].instance
+    if any(m.instance_uuid == instance.uuid and m.in_progress for m in state.migrations):
+        return "a migration of it is in progress or failed"
+    return _unfit(instance) or _unclear(scene, rows)
+
+
+def _unfit(instance: Instance) -> str | None:
+    if instance.task_state is not None or instance.vm_state not in _AT_REST:
+        return f"it is not at rest: vm_state {instance.vm_state}, task {instance.task_state or 'none'}"
+    specs = instance.flavor.extra_specs if instance.flavor else ()
+    beyond = sorted(name for name, _ in specs if _BEYOND_NUMBERS.fullmatch(name))
+    return f"its flavor asks for more than numbers ({', '.join(beyond)})" if beyond else None
+
+
+def _unclear(scene: Scene, rows: tuple[Row, ...]) -> str | None:
+    """All that is promised must be missing as a whole, and on the root."""
+    others = [row for row in scene.rows if row.key == rows[0].key and row not in rows]
+    if others:
+        return f"its {', '.join(row.resource_class for row in others)} is not missing"
+    if any(row.provider_key != ROOT for row in rows):
+        return "part of it belongs on a child provider"
+    root = scene.snapshot.observed_root
+    offered = {i.resource_class for i in root.inventories} if root else set()
+    absent = sorted({row.resource_class for row in rows if row.promised} - offered)
+    return f"Placement has no {', '.join(absent)} of this host: another provider may serve it" if absent else None
+
+
+def _promised(scene: Scene, rows: tuple[Row, ...]) -> tuple[Allocation, ...]:
+    return tuple(
+        Allocation(
+            consumer_uuid=row.key,
+            consumer_generation=None,
+            provider_uuid=scene.subject.root_uuid or "",
+            resource_class=row.resource_class,
+            amount=row.promised,
+        )
+        for row in sorted(rows, key=lambda row: row.resource_class)
+        if row.promised
+    )
+
+
+REPAIR = Repair(code="allocation-missing", whose=Whose.CLOUD, needs=THREE_BOOKS, propose=_propose)

@@ -1,0 +1,131 @@
+"""What a repair is made from (a Scene) and what it offers (a REPAIR). Pure.
+
+A repair says what one consumer should hold instead; whether that may be done is the
+guard rails' to say (agent/guards). Both see the same Scene, so a repair need not doubt
+that sources were read, and does not ask who else writes.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from agent.model.amounts import with_class
+from agent.model.audit import Identity
+from agent.model.compared import Row, Subject
+from agent.model.finding import SeenFinding
+from agent.model.heal import HealAction
+from agent.model.placement import Allocation, ConsumerRecord, PlacementView
+from agent.model.plan import PutAllocations
+from agent.model.report import Verdict
+from agent.model.settings import Settings
+from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, Snapshot
+
+#: What a verdict on an instance's consumer rests on (stages/compare.py).
+THREE_BOOKS = frozenset({PLACEMENT, STATE, LIBVIRT})
+
+
+class Whose(enum.Enum):
+    """Who made the consumer: the cloud, or role companion."""
+
+    CLOUD = "cloud"
+    OURS = "ours"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """All that one run of heal knows: an audit's facts, rows and findings, and what was read after it.
+
+    ``identity`` is what the audit went by, ``persisted`` what the files say now (None: no file speaks).
+    ``records`` are whole consumer records, read after the audit; ``now`` is ISO 8601 UTC.
+    """
+
+    snapshot: Snapshot
+    settings: Settings
+    subject: Subject
+    rows: tuple[Row, ...]
+    findings: tuple[SeenFinding, ...]
+    identity: Identity | None
+    persisted: Identity | None
+    records: tuple[ConsumerRecord, ...]
+    now: str
+
+    @property
+    def view(self) -> PlacementView | None:
+        """Placement as the audit saw it, or None."""
+        return self.snapshot.placement.value
+
+    @property
+    def tree(self) -> frozenset[str]:
+        """Our root and all below it."""
+        return frozenset(p.uuid for p in self.view.providers) if self.view else frozenset()
+
+    def record(self, consumer_uuid: str | None) -> ConsumerRecord | None:
+        """What that consumer held when it was read after the audit; None where it was not."""
+        return next((r for r in self.records if r.consumer_uuid == consumer_uuid), None)
+
+    def rows_of(self, consumer_uuid: str, verdict: Verdict) -> tuple[Row, ...]:
+        """That consumer's rows of that verdict."""
+        return tuple(row for row in self.rows if row.key == consumer_uuid and row.verdict is verdict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declined:
+    """A repair that is not this one's to make, in words."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair:
+    """How findings of one code are repaired. ``needs`` are the sources that the verdict rests on."""
+
+    code: str
+    whose: Whose
+    needs: frozenset[str]
+    propose: Callable[[Scene, SeenFinding, ConsumerRecord], HealAction | Declined]
+
+
+def here_and_elsewhere(scene: Scene, record: ConsumerRecord) -> tuple[tuple[Allocation, ...], tuple[Allocation, ...]]:
+    """What the consumer holds on our tree, and what it holds on others."""
+    tree = scene.tree
+    here = tuple(a for a in record.allocations if a.provider_uuid in tree)
+    return here, tuple(a for a in record.allocations if a.provider_uuid not in tree)
+
+
+def without_our_part(scene: Scene, seen: SeenFinding, record: ConsumerRecord, because: str) -> HealAction | Declined:
+    """The change that takes this tree's part from the consumer and keeps what it holds elsewhere.
+
+    With nothing elsewhere the consumer is emptied, which is a PUT with its generation: a DELETE would
+    take away whatever somebody wrote since.
+    """
+    here, elsewhere = here_and_elsewhere(scene, record)
+    if not here:
+        return Declined(why="it holds nothing on this host any more")
+    if record.project_id is None or record.user_id is None:
+        return Declined(why="Placement does not say whose it is, and a change must")
+    kept = f"what it holds elsewhere stays: {amounts_text(elsewhere)}" if elsewhere else "it holds nothing elsewhere"
+    return HealAction(
+        finding_id=seen.finding.id,
+        code=seen.finding.code,
+        before=record,
+        write=rewritten(record, elsewhere),
+        why=f"{because}: {amounts_text(here)} on this host go; {kept}",
+    )
+
+
+def rewritten(record: ConsumerRecord, allocations: tuple[Allocation, ...]) -> PutAllocations:
+    """All that the consumer is to hold, with its own generation, project and user; at 1.28, which keeps its type."""
+    return PutAllocations(
+        consumer_uuid=record.consumer_uuid,
+        consumer_generation=record.generation,
+        project_id=record.project_id or "",
+        user_id=record.user_id or "",
+        allocations=allocations,
+    )
+
+
+def amounts_text(allocations: Iterable[Allocation]) -> str:
+    """Such as "8 VCPU, 8192 MiB of MEMORY_MB"; "nothing" for none."""
+    return ", ".join(with_class(a.resource_class, a.amount) for a in allocations) or "nothing"

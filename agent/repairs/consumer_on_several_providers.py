@@ -1,0 +1,59 @@
+"""consumer-on-several-providers: take this host's part from a consumer whose instance lives on another host.
+
+Where the instance lives here, the wrong part is another host's, and that is that
+host's agent's to take away: nobody here knows what else goes on there.
+"""
+
+from __future__ import annotations
+
+from agent.model.finding import SeenFinding
+from agent.model.heal import HealAction
+from agent.model.nova import Instance
+from agent.model.placement import ConsumerRecord
+from agent.repairs.base import (
+    THREE_BOOKS,
+    Declined,
+    Repair,
+    Scene,
+    Whose,
+    here_and_elsewhere,
+    without_our_part,
+)
+
+
+def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAction | Declined:
+    instance = _instance(scene, record.consumer_uuid)
+    if instance is None:
+        return Declined(why="the cell has no such instance: where it lives is not known")
+    if instance.deleted or instance.host is None or instance.task_state is not None or instance.problem is not None:
+        return Declined(why=f"where it lives is not settled: {_situation(instance)}")
+    if instance.host == scene.settings.host:
+        return Declined(why="the instance lives here: the other host's part is wrong, and its agent's to take away")
+    if instance.uuid in _guests(scene):
+        return Declined(why=f"the cloud says that it lives on {instance.host}, and its guest is defined here")
+    if not here_and_elsewhere(scene, record)[1]:
+        return Declined(why="it holds nothing elsewhere any more")
+    return without_our_part(scene, seen, record, f"instance {instance.uuid} ({instance.name}) lives on {instance.host}")
+
+
+def _instance(scene: Scene, consumer_uuid: str) -> Instance | None:
+    state = scene.snapshot.nova.value
+    return next((i for i in state.instances if i.uuid == consumer_uuid), None) if state else None
+
+
+def _guests(scene: Scene) -> frozenset[str]:
+    host = scene.snapshot.host.value
+    return (
+        frozenset(d.uuid for d in host.domains) | frozenset(d.uuid for d in host.odd_domains) if host else frozenset()
+    )
+
+
+def _situation(instance: Instance) -> str:
+    if instance.problem is not None:
+        return instance.problem
+    if instance.deleted:
+        return "it is deleted"
+    return f"host {instance.host or 'none'}, vm_state {instance.vm_state}, task {instance.task_state or 'none'}"
+
+
+REPAIR = Repair(code="consumer-on-several-providers", whose=Whose.CLOUD, needs=THREE_BOOKS, propose=_propose)

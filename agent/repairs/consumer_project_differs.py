@@ -1,0 +1,44 @@
+"""consumer-project-differs: name the instance's project and user, and leave what it holds as it is (scenario 162)."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from agent.model.finding import SeenFinding
+from agent.model.heal import HealAction
+from agent.model.nova import Instance
+from agent.model.placement import ConsumerRecord
+from agent.repairs.base import THREE_BOOKS, Declined, Repair, Scene, Whose, rewritten
+
+
+def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAction | Declined:
+    instance = _instance(scene, record.consumer_uuid)
+    if instance is None or instance.project_id is None or instance.user_id is None:
+        return Declined(why="the cloud does not say whose it is")
+    if instance.deleted or instance.host != scene.settings.host or instance.task_state is not None:
+        return Declined(why="the instance does not rest on this host")
+    if not record.allocations:
+        return Declined(why="it holds nothing any more")
+    if (record.project_id, record.user_id) == (instance.project_id, instance.user_id):
+        return Declined(why="it is the instance's own project and user by now")
+    write = dataclasses.replace(
+        rewritten(record, record.allocations), project_id=instance.project_id, user_id=instance.user_id
+    )
+    why = (
+        f"instance {instance.uuid} ({instance.name}) belongs to project {instance.project_id} and user "
+        f"{instance.user_id}, not to {record.project_id} and {record.user_id}; what it holds stays"
+    )
+    return HealAction(finding_id=seen.finding.id, code=seen.finding.code, before=record, write=write, why=why)
+
+
+def _instance(scene: Scene, consumer_uuid: str) -> Instance | None:
+    """The instance of that uuid, or of the migration of that uuid."""
+    state = scene.snapshot.nova.value
+    if state is None:
+        return None
+    moves = {m.uuid: m.instance_uuid for m in state.migrations}
+    wanted = moves.get(consumer_uuid, consumer_uuid)
+    return next((i for i in state.instances if i.uuid == wanted), None)
+
+
+REPAIR = Repair(code="consumer-project-differs", whose=Whose.CLOUD, needs=THREE_BOOKS, propose=_propose)

@@ -1,0 +1,81 @@
+"""Decide what heal does: each finding that is asked for becomes an action, or a refusal with a guard rail's words.
+
+Two steps, since a consumer's whole record is read only for what the first guards let
+pass: ``candidates`` says whose, ``heal_plan`` decides. Pure: no clock, no I/O.
+"""
+
+from __future__ import annotations
+
+from agent.guards import AFTER, BEFORE
+from agent.guards.base import Case, Guard
+from agent.model.finding import SeenFinding
+from agent.model.heal import HealAction, HealPlan, HealRefusal
+from agent.repairs import BUILTIN as REPAIRS
+from agent.repairs import BY_CODE
+from agent.repairs.base import Declined, Scene
+
+#: The name that stands where a guard's does when the repair itself finds nothing that is its to do.
+REPAIR = "repair"
+_ORDER = {repair.code: number for number, repair in enumerate(REPAIRS)}
+
+
+def asked_for(findings: tuple[SeenFinding, ...], codes: frozenset[str], ids: frozenset[str]) -> tuple[SeenFinding, ...]:
+    """Findings to judge, in the order of a plan: those of ``ids``, else those of ``codes``; the oldest first."""
+    wanted = [s for s in findings if (s.finding.id in ids if ids else s.finding.code in codes)]
+    return tuple(sorted(wanted, key=lambda s: (_ORDER.get(s.finding.code, len(_ORDER)), s.first_seen_at, s.finding.id)))
+
+
+def candidates(scene: Scene, asked: tuple[SeenFinding, ...]) -> tuple[str, ...]:
+    """Consumers whose whole record must be read before the plan can be made, in the order of the plan."""
+    passed = (seen for seen in asked if _refusal(_case(scene, seen, ()), BEFORE) is None)
+    return tuple(dict.fromkeys(s.finding.consumer_uuid for s in passed if s.finding.consumer_uuid is not None))
+
+
+def heal_plan(scene: Scene, asked: tuple[SeenFinding, ...]) -> HealPlan:
+    """Actions within the limits of one run, and why nothing is done about the rest.
+
+    A finding that asks for the very change that another one has asked for is neither.
+    """
+    actions: list[HealAction] = []
+    refusals: list[HealRefusal] = []
+    for seen in asked:
+        judged = _judged(scene, seen, tuple(actions))
+        if isinstance(judged, HealRefusal):
+            refusals.append(judged)
+        elif judged is not None:
+            actions.append(judged)
+    return HealPlan(actions=tuple(actions), refusals=tuple(refusals))
+
+
+def _judged(scene: Scene, seen: SeenFinding, chosen: tuple[HealAction, ...]) -> HealAction | HealRefusal | None:
+    case = _case(scene, seen, chosen)
+    refusal = _refusal(case, BEFORE)
+    if refusal is not None or case.repair is None:
+        return refusal
+    if case.record is None:
+        return _refusal(case, AFTER)
+    action = case.repair.propose(scene, seen, case.record)
+    if isinstance(action, Declined):
+        return _refused(seen, REPAIR, action.why)
+    if any(action.write == other.write and action.before == other.before for other in chosen):
+        return None
+    return _refusal(_case(scene, seen, chosen, action), AFTER) or action
+
+
+def _case(scene: Scene, seen: SeenFinding, chosen: tuple[HealAction, ...], action: HealAction | None = None) -> Case:
+    return Case(scene=scene, seen=seen, repair=BY_CODE.get(seen.finding.code), action=action, chosen=chosen)
+
+
+def _refusal(case: Case, guards: tuple[Guard, ...]) -> HealRefusal | None:
+    for guard in guards:
+        why = guard.refuses(case)
+        if why is not None:
+            return _refused(case.seen, guard.name, why)
+    return None
+
+
+def _refused(seen: SeenFinding, guard: str, why: str) -> HealRefusal:
+    finding = seen.finding
+    return HealRefusal(
+        finding_id=finding.id, code=finding.code, consumer_uuid=finding.consumer_uuid, guard=guard, why=why
+    )
