@@ -76,8 +76,8 @@ class Domain:
     """A defined guest, running or not.
 
     ``vcpus`` and ``memory_mib`` are what it may use (current vCPUs, maximum
-    memory); ``current_memory_mib`` is what its balloon leaves it now, None where
-    libvirt does not say. ``nova_flavor`` is (vcpus, memory MiB, disk GiB) from the
+    memory); ``maximum_vcpus`` is how many it was defined with, ``current_memory_mib``
+    what its balloon leaves it now, None where libvirt does not say. ``nova_flavor`` is (vcpus, memory MiB, disk GiB) from the
     ``<nova:instance>`` metadata where there is any; ``managed_by_nova`` says
     whether that metadata is there at all. ``pci_addresses`` are the host's PCI
     functions that its definition takes, as PciDevice writes them.
@@ -94,6 +94,7 @@ class Domain:
     nova_flavor: NovaMetadataFlavor | None = None
     current_memory_mib: int | None = None
     pci_addresses: tuple[str, ...] = ()
+    maximum_vcpus: int | None = None
 
     @property
     def running_memory_mib(self) -> int:

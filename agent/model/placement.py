@@ -101,6 +101,14 @@ class OrphanTree:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SharingProvider:
+    """A provider outside our tree that our root may take from through an aggregate; ``allocations`` are some of its."""
+
+    provider: Provider
+    allocations: tuple[Allocation, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementView:
     """One consistent look at our provider tree.
 
@@ -110,7 +118,9 @@ class PlacementView:
     ``consumers`` are the records of single consumers that were read.
     ``name_holder`` is another provider that bears our root's name. ``orphans`` are the
     trees of orphaned compute nodes that were looked at, allocations always read now.
-    ``typed_consumers``: the server keeps a consumer's type (1.38).
+    ``typed_consumers``: the server keeps a consumer's type (1.38). ``shared`` are the
+    providers that share with our root, never part of our tree; ``shared_is_read`` says
+    whether they were looked for in this very look: without it nothing is known of them.
     """
 
     root_uuid: str
@@ -122,6 +132,8 @@ class PlacementView:
     requests: int = 0
     typed_consumers: bool = True
     orphans: tuple[OrphanTree, ...] = ()
+    shared: tuple[SharingProvider, ...] = ()
+    shared_is_read: bool = False
 
     def provider(self, uuid: str) -> Provider | None:
         """The provider of the tree with that uuid, or None."""
@@ -131,6 +143,11 @@ class PlacementView:
     def consumer_uuids(self) -> frozenset[str]:
         """Consumers that hold anything on the tree."""
         return frozenset(a.consumer_uuid for a in self.allocations)
+
+    @property
+    def shared_consumer_uuids(self) -> frozenset[str]:
+        """Consumers that hold anything on the sharing providers, as far as they were read."""
+        return frozenset(a.consumer_uuid for sharing in self.shared for a in sharing.allocations)
 
     @property
     def root(self) -> Provider | None:

@@ -38,6 +38,7 @@ class Verdict(enum.Enum):
     ALLOCATION_LEAKED = "allocation-leaked"
     ALLOCATION_STALE_MOVE = "allocation-stale-move"
     CONSUMER_UNKNOWN = "consumer-unknown"
+    OTHER_SERVICE = "other-service"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -113,7 +113,9 @@ class ViewRequest:
     ``fresh_allocations``: read them although no generation moved.
     ``suspects``: consumers whose whole record (what they hold elsewhere) is
     wanted first; the reader reads at most ``consumer_reads`` records whose
-    consumer generation is new to it, suspects before others.
+    consumer generation is new to it, suspects before others. ``shared_reads``: of how
+    many consumers the allocations on providers that share with our root are wanted,
+    suspects before others; 0: those providers are not looked for.
     """
 
     root_uuid: str
@@ -121,6 +123,7 @@ class ViewRequest:
     fresh_allocations: bool
     consumer_reads: int
     suspects: tuple[str, ...] = ()
+    shared_reads: int = 0
 
 
 class PlacementReader(Protocol):

@@ -44,6 +44,7 @@ def parse_domain(xml: str, state: DomainState) -> Domain:
         nova_flavor=None if flavor_of is None else _nova_flavor(flavor_of, where),
         current_memory_mib=_current_memory_mib(root, where),
         pci_addresses=_pci_addresses(root, where),
+        maximum_vcpus=number(child(root, "vcpu", where).text, f"{where}: <vcpu>"),
     )
 
 

@@ -173,4 +173,5 @@ def remembered(before: WrittenProvider | None, wanted: DesiredProvider) -> Writt
         provider_uuid=wanted.uuid,
         inventories=wanted.inventories,
         strikes=before.strikes if before else 0,
+        cleared=wanted.traits_unwanted,
     )

@@ -38,6 +38,7 @@ MEANINGS = {
     Verdict.ALLOCATION_LEAKED: "the instance is deleted, and Placement still counts it",
     Verdict.ALLOCATION_STALE_MOVE: "it lives elsewhere or its move is over, and Placement still counts it here",
     Verdict.CONSUMER_UNKNOWN: "Placement counts a consumer that the cloud does not know",
+    Verdict.OTHER_SERVICE: "another service's consumer, by its type: Placement counts it, and nova has no row of it",
 }
 
 
