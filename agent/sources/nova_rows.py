@@ -64,7 +64,9 @@ def about_guests(rows: CellRows) -> CellRows:
     return replace(rows, now=None, services=(), nodes=())
 
 
-def state_from_rows(host: str, rows: CellRows, guests: Guests | None = None) -> NovaState:
+def state_from_rows(
+    host: str, rows: CellRows, guests: Guests | None = None, kind: StateKind = StateKind.SQL
+) -> NovaState:
     """The state of ``host``, every tuple sorted by uuid or id. ``guests``: what these rows say of them, where known.
 
     Raises SourceInconsistent where the host's own identity rests on a broken row
@@ -72,7 +74,7 @@ def state_from_rows(host: str, rows: CellRows, guests: Guests | None = None) -> 
     """
     found = guests or guests_from_rows(rows)
     return NovaState(
-        kind=StateKind.SQL,
+        kind=kind,
         host=host,
         nodes=tuple(sorted((node_from_row(row) for row in rows.nodes), key=lambda node: node.id)),
         service=_only_service(host, rows.services),
