@@ -1,0 +1,88 @@
+"""A consumer's record as the journal keeps it, and back; and where its instance was, in words that can be compared.
+
+Who puts a record back must know whether the cloud still says the same of the instance:
+what was right then may be a leak now. Pure.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agent.model.nova import Instance, NovaState
+from agent.model.placement import Allocation, ConsumerRecord
+from agent.model.plan import PutAllocations
+
+GONE = "gone"
+
+Document = dict[str, Any]
+
+
+def record_json(record: ConsumerRecord) -> Document:
+    """All that it holds, who it is, its generation."""
+    return {
+        "consumer_uuid": record.consumer_uuid,
+        "consumer_generation": record.generation,
+        "project_id": record.project_id,
+        "user_id": record.user_id,
+        "consumer_type": record.consumer_type,
+        "allocations": _amounts(record.allocations),
+    }
+
+
+def after_json(before: ConsumerRecord, write: PutAllocations) -> Document:
+    """What the consumer is to hold after that write; one that holds nothing is no more and belongs to nobody."""
+    there = bool(write.allocations)
+    kept = before.consumer_type if before.allocations else None
+    return {
+        "consumer_uuid": write.consumer_uuid,
+        "project_id": write.project_id if there else None,
+        "user_id": write.user_id if there else None,
+        "consumer_type": (write.consumer_type or kept) if there else None,
+        "allocations": _amounts(write.allocations),
+    }
+
+
+def is_as(record: ConsumerRecord, document: Document) -> bool:
+    """Whether it holds what the document says, for the same project and user, whatever its generation is."""
+    now = record_json(record)
+    return all(now[name] == document.get(name) for name in now if name not in {"consumer_generation", "consumer_type"})
+
+
+def record_from_json(document: Any) -> ConsumerRecord | None:  # noqa: ANN401 - JSON may be anything
+    """The record that ``record_json`` wrote; None for anything else."""
+    try:
+        generation = document["consumer_generation"]
+        return ConsumerRecord(
+            consumer_uuid=str(document["consumer_uuid"]),
+            generation=None if generation is None else int(generation),
+            project_id=document["project_id"],
+            user_id=document["user_id"],
+            consumer_type=document["consumer_type"],
+            allocations=tuple(
+                Allocation(
+                    consumer_uuid=str(document["consumer_uuid"]),
+                    consumer_generation=generation,
+                    provider_uuid=str(row["provider_uuid"]),
+                    resource_class=str(row["resource_class"]),
+                    amount=int(row["amount"]),
+                )
+                for row in document["allocations"]
+            ),
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def whereabouts(state: NovaState, consumer_uuid: str) -> str:
+    """Where the cloud says the consumer's instance is: a host, no host, or gone (deleted, or no row)."""
+    moves = {m.uuid: m.instance_uuid for m in (*state.finished_evacuations, *state.migrations) if m.uuid}
+    wanted = moves.get(consumer_uuid, consumer_uuid)
+    instance: Instance | None = next((i for i in state.instances if i.uuid == wanted), None)
+    if instance is None or instance.deleted:
+        return GONE
+    return f"on {instance.host}" if instance.host else "on no host"
+
+
+def _amounts(allocations: tuple[Allocation, ...]) -> list[Document]:
+    rows = sorted((a.provider_uuid, a.resource_class, a.amount) for a in allocations)
+    return [{"provider_uuid": p, "resource_class": c, "amount": n} for p, c, n in rows]

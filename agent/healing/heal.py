@@ -1,0 +1,134 @@
+"""heal: from an audit's result to a plan, and from a plan to changed consumers. A step of its own, after an audit.
+
+By hand and in the daemon it is the same: ``prepared`` reads what the guard rails need
+and decides; ``run_heal`` takes the write lock and carries exactly that plan out.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from agent.errors import ConfigError, LockHeld, PlacementError
+from agent.healing.consumer_json import after_json, record_json, whereabouts
+from agent.healing.write import Outcome, Rewrite, rewrite
+from agent.journal import Change, Journal, Result
+from agent.model.audit import AuditResult, Identity
+from agent.model.finding import SeenFinding
+from agent.model.heal import HealAction, HealPlan
+from agent.model.nova import NovaState
+from agent.model.placement import ConsumerRecord
+from agent.parts import Errand
+from agent.repairs.base import Scene
+from agent.stages.heal import asked_for, candidates, heal_plan
+
+KIND = "allocations"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A plan, the findings that it judges, and what it was decided on."""
+
+    asked: tuple[SeenFinding, ...]
+    plan: HealPlan
+    audit_id: str
+    state: NovaState | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Healed:
+    """One action of a plan and how it ended."""
+
+    action: HealAction
+    outcome: Outcome
+
+
+def prepared(
+    errand: Errand, result: AuditResult, codes: frozenset[str], ids: frozenset[str] = frozenset()
+) -> Prepared | None:
+    """The plan for findings of ``ids``, else of ``codes``; None where the audit decided on nothing."""
+    compared, snapshot = result.memory.compared, result.snapshot
+    if compared is None or snapshot is None:
+        return None
+    asked = asked_for(result.report.findings, codes, ids)
+    identity, persisted = _identities(errand, result)
+    scene = Scene(
+        snapshot=snapshot,
+        settings=errand.settings,
+        subject=compared.basis.subject,
+        rows=compared.rows,
+        findings=result.report.findings,
+        identity=identity,
+        persisted=persisted,
+        records=(),
+        now=errand.parts.clock.now(),
+    )
+    scene = dataclasses.replace(scene, records=_records(errand, candidates(scene, asked)))
+    plan = heal_plan(scene, asked)
+    return Prepared(asked=asked, plan=plan, audit_id=result.report.audit_id, state=snapshot.nova.value)
+
+
+def run_heal(errand: Errand, wanted: Prepared) -> tuple[Healed, ...]:
+    """Carry the plan out, one consumer after the other, under the write lock.
+
+    Raises AuditCancelled between two of them when a stop was asked for. What was held
+    by another writer, or could not be reached, is in the outcomes.
+    """
+    journal, actions = errand.parts.journal, wanted.plan.actions
+    if journal is None or not actions:
+        return ()
+    try:
+        with errand.parts.lock.hold():
+            return tuple(_healed(errand, journal, wanted, action) for action in actions)
+    except LockHeld as error:
+        held = Outcome(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
+        return tuple(Healed(action=action, outcome=held) for action in actions)
+
+
+def _healed(errand: Errand, journal: Journal, wanted: Prepared, action: HealAction) -> Healed:
+    errand.stop_if_cancelled()
+    change = _change(wanted, action)
+    outcome = rewrite(errand, journal, Rewrite(before=action.before, write=action.write, change=change))
+    return Healed(action=action, outcome=outcome)
+
+
+def _change(wanted: Prepared, action: HealAction) -> Change:
+    consumer = action.before.consumer_uuid
+    where = whereabouts(wanted.state, consumer) if wanted.state else None
+    providers = {a.provider_uuid for a in (*action.before.allocations, *action.write.allocations)}
+    kept = {a.provider_uuid for a in action.write.allocations} & {a.provider_uuid for a in action.before.allocations}
+    changed = sorted(providers - kept)
+    return Change(
+        kind=KIND,
+        why=action.why,
+        before={"consumer": record_json(action.before), "instance": where},
+        after={"consumer": after_json(action.before, action.write)},
+        finding_id=action.finding_id,
+        code=action.code,
+        consumer_uuid=consumer,
+        provider_uuid=changed[0] if changed else None,
+        audit_id=wanted.audit_id,
+        plan_digest=wanted.plan.digest,
+    )
+
+
+def _identities(errand: Errand, result: AuditResult) -> tuple[Identity | None, Identity | None]:
+    """What the audit went by, and what the files say now; an identity that files contradict is none."""
+    try:
+        return result.memory.identity, errand.parts.identity_files.find()
+    except ConfigError:
+        return None, None
+
+
+def _records(errand: Errand, consumers: tuple[str, ...]) -> tuple[ConsumerRecord, ...]:
+    """Whole records, as many as one audit may read; what could not be read is left out, and so left alone."""
+    allocations = errand.parts.allocations
+    found: list[ConsumerRecord] = []
+    if allocations is None:
+        return ()
+    for consumer in consumers[: max(1, errand.settings.consumer_reads)]:
+        try:
+            found.append(allocations.consumer(consumer))
+        except PlacementError:
+            break
+    return tuple(found)

@@ -1,0 +1,62 @@
+"""Put back what an entry of the journal changed: who can do it is an explicit mapping by the entry's kind.
+
+A new kind is a function here and a line in HANDLERS. A handler changes nothing that it
+has not written into the journal first (``Change.undoes`` names the entry), and says
+why where it must not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from agent.errors import LockHeld
+from agent.healing.undo_allocations import undo_allocations
+from agent.healing.write import Outcome
+from agent.journal import Entry, Journal, Result
+from agent.model.settings import Role
+from agent.parts import Errand
+
+Handler = Callable[[Errand, Journal, Entry], Outcome]
+
+HANDLERS: Mapping[str, Handler] = {
+    "allocations": undo_allocations,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotFound:
+    """No entry, or more than one, begins with what was typed."""
+
+    words: str
+
+
+def find_entry(entries: tuple[Entry, ...], typed: str) -> Entry | NotFound:
+    """The entry of that id, or the only one that begins so."""
+    found = [entry for entry in entries if entry.id == typed] or [e for e in entries if e.id.startswith(typed)]
+    if len(found) == 1:
+        return found[0]
+    few = ", ".join(entry.id for entry in found[:5])
+    return NotFound(words=f"{typed} may be {few}" if found else f"the journal has no entry {typed}")
+
+
+def undo(errand: Errand, journal: Journal, entry: Entry, known: Mapping[str, Entry]) -> Outcome:
+    """Put it back under the write lock, or say why not. ``known`` are all entries by id."""
+    problem = _problem(errand, entry, known)
+    handler = HANDLERS.get(entry.change.kind)
+    if problem is not None or handler is None:
+        return Outcome(result=Result.REFUSED, words=problem or f"nobody here can put back a {entry.change.kind}")
+    try:
+        with errand.parts.lock.hold():
+            return handler(errand, journal, entry)
+    except LockHeld as error:
+        return Outcome(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
+
+
+def _problem(errand: Errand, entry: Entry, known: Mapping[str, Entry]) -> str | None:
+    if errand.settings.role is Role.OBSERVER:
+        return "role observer changes nothing"
+    if entry.result is Result.REFUSED:
+        return f"it changed nothing: {entry.words}"
+    done = [other for other in entry.undone_by if other in known and known[other].result is Result.DONE]
+    return f"it was put back already, by {done[-1]}" if done else None

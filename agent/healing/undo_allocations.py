@@ -1,0 +1,75 @@
+"""Put back what a consumer held: amounts, providers, project, user, and its type where it has gone with the last one.
+
+Refused when somebody has changed the consumer since, and when the cloud says something
+else of its instance than it did then: what stood before would be a new leak, or would
+take room from where the instance is now.
+"""
+
+from __future__ import annotations
+
+from agent.auditing.read import deadline_of
+from agent.errors import PlacementError, SourceError
+from agent.healing.consumer_json import after_json, is_as, record_from_json, record_json, whereabouts
+from agent.healing.write import Outcome, Rewrite, rewrite
+from agent.journal import Change, Entry, Journal, Result
+from agent.model.placement import ConsumerRecord
+from agent.model.plan import PutAllocations
+from agent.parts import Errand
+
+
+def undo_allocations(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
+    """The handler of kind ``allocations``; the caller holds the write lock."""
+    before = record_from_json(_member(entry.change.before, "consumer"))
+    after = _member(entry.change.after, "consumer")
+    if before is None or not isinstance(after, dict) or errand.parts.allocations is None:
+        return _refused("the entry does not say what stood before")
+    try:
+        now = errand.parts.allocations.consumer(before.consumer_uuid)
+        where = _whereabouts(errand, before.consumer_uuid)
+    except (PlacementError, SourceError) as error:
+        return Outcome(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
+    if is_as(now, record_json(before)):
+        return _refused("the consumer holds what it held before: there is nothing to put back")
+    if not is_as(now, after):
+        return _refused(f"consumer {now.consumer_uuid} was changed since (it is at generation {now.generation} now)")
+    was = _member(entry.change.before, "instance")
+    if where != was:
+        return _refused(f"the cloud says that its instance is {where}; it was {was} when the entry was written")
+    return rewrite(errand, journal, _back(entry, before, now, where))
+
+
+def _back(entry: Entry, before: ConsumerRecord, now: ConsumerRecord, where: str) -> Rewrite:
+    # A consumer that holds nothing is no more, so its type must be told again; one that is there keeps its own.
+    write = PutAllocations(
+        consumer_uuid=before.consumer_uuid,
+        consumer_generation=now.generation,
+        project_id=before.project_id or now.project_id or "",
+        user_id=before.user_id or now.user_id or "",
+        allocations=before.allocations,
+        consumer_type=None if now.allocations else before.consumer_type,
+    )
+    change = Change(
+        kind=entry.change.kind,
+        why=f"put back what entry {entry.id} changed ({entry.change.code or entry.change.kind})",
+        before={"consumer": record_json(now), "instance": where},
+        after={"consumer": after_json(now, write)},
+        finding_id=entry.change.finding_id,
+        code=entry.change.code,
+        consumer_uuid=before.consumer_uuid,
+        provider_uuid=entry.change.provider_uuid,
+        undoes=entry.id,
+    )
+    return Rewrite(before=now, write=write, change=change)
+
+
+def _whereabouts(errand: Errand, consumer_uuid: str) -> str:
+    state = errand.parts.state.read(errand.settings.host, frozenset({consumer_uuid}), deadline_of(errand.settings))
+    return whereabouts(state, consumer_uuid)
+
+
+def _member(document: object, name: str) -> object:
+    return document.get(name) if isinstance(document, dict) else None
+
+
+def _refused(words: str) -> Outcome:
+    return Outcome(result=Result.REFUSED, words=words)

@@ -1,0 +1,129 @@
+"""Change one consumer of Placement, with the journal's line before it and its outcome after it.
+
+Nothing is written that rests on something old: before each try the consumer is read, and
+when it is not the one that was decided on, nothing happens. A conflict whose consumer
+still stands as it was is another consumer's of the same provider: decided again, tried
+again, a few times. A lost answer is looked up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from oslo_log import log as logging
+
+from agent.errors import GenerationConflict, PlacementError, PlacementUnavailable, SourceUnavailable
+from agent.healing.consumer_json import is_as
+from agent.journal import Change, Journal, Result
+from agent.model.placement import ConsumerRecord
+from agent.model.plan import PutAllocations
+from agent.parts import Clock, Errand
+from agent.sources.base import AllocationWriter
+from agent.stages.backoff import wait_s
+from agent.telemetry import events
+
+LOG = logging.getLogger(__name__)
+
+LOOKS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How one change ended, in words; ``entry_id`` is None where nothing was tried.
+
+    ``unread``: it was not tried, or is not known, because Placement or the journal was out of reach.
+    """
+
+    result: Result
+    words: str
+    entry_id: str | None = None
+    unread: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewrite:
+    """One consumer's change: what it must hold still, what it is to hold, and the journal's line for it."""
+
+    before: ConsumerRecord
+    write: PutAllocations
+    change: Change
+
+
+def rewrite(errand: Errand, journal: Journal, wanted: Rewrite) -> Outcome:
+    """Carry it out; the caller holds the write lock. Never raises an AgentError: the outcome says it all."""
+    allocations = errand.parts.allocations
+    if allocations is None:
+        return Outcome(result=Result.REFUSED, words="this run has no access to consumers")
+    problem = _moved(allocations, wanted)
+    if problem is not None:
+        return problem
+    try:
+        entry_id = journal.begin(wanted.change)
+    except SourceUnavailable as error:
+        return Outcome(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
+    outcome = _rounds(errand, allocations, wanted, entry_id)
+    try:
+        journal.end(entry_id, outcome.result, outcome.words)
+    except SourceUnavailable as error:
+        LOG.warning(events.JOURNAL_UNWRITTEN, extra={"entry_id": entry_id, "error": str(error)})
+    return outcome
+
+
+def _rounds(errand: Errand, allocations: AllocationWriter, wanted: Rewrite, entry_id: str) -> Outcome:
+    rounds = errand.settings.conflict_rounds
+    for conflict in range(1, rounds + 1):
+        try:
+            allocations.put(wanted.write)
+        except GenerationConflict as error:
+            last = error
+        except PlacementUnavailable as error:
+            return _looked_up(errand.parts.clock, allocations, wanted, entry_id, error)
+        except PlacementError as error:
+            return Outcome(result=Result.REFUSED, words=str(error), entry_id=entry_id)
+        else:
+            return Outcome(result=Result.DONE, words=wanted.change.why, entry_id=entry_id)
+        if conflict < rounds:
+            errand.parts.clock.wait(wait_s(conflict, errand.parts.random()))
+            problem = _moved(allocations, wanted)
+            if problem is not None:
+                return Outcome(result=problem.result, words=problem.words, entry_id=entry_id, unread=problem.unread)
+    words = f"{rounds} times refused, nothing was changed: {last}"
+    return Outcome(result=Result.REFUSED, words=words, entry_id=entry_id)
+
+
+def _moved(allocations: AllocationWriter, wanted: Rewrite) -> Outcome | None:
+    """Why the change must not be made now: the consumer is not as it was decided on, or cannot be read."""
+    try:
+        now = allocations.consumer(wanted.before.consumer_uuid)
+    except PlacementError as error:
+        return Outcome(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
+    if now == wanted.before:
+        return None
+    was, is_now = wanted.before.generation, now.generation
+    words = f"the world moved: consumer {now.consumer_uuid} is at generation {is_now}, this was decided at {was}"
+    return Outcome(result=Result.REFUSED, words=words)
+
+
+def _looked_up(
+    clock: Clock, allocations: AllocationWriter, wanted: Rewrite, entry_id: str, lost: PlacementError
+) -> Outcome:
+    """What became of a write without an answer; one that Placement may still be working on gets a little time."""
+    words = f"the answer was lost ({lost})"
+    for look in range(1, LOOKS + 1):
+        clock.wait(0.2 * look)
+        try:
+            now = allocations.consumer(wanted.before.consumer_uuid)
+        except PlacementError as error:
+            lost = error
+            continue
+        if is_as(now, wanted.change.after["consumer"]):
+            return Outcome(result=Result.DONE, words=f"{words}; looked up: it was done", entry_id=entry_id)
+        if now != wanted.before:
+            said = f"{words}; looked up: the consumer holds something else now"
+            return Outcome(result=Result.UNKNOWN, words=said, entry_id=entry_id, unread=True)
+        if look == LOOKS:
+            said = f"{words}; looked up: it was not done"
+            return Outcome(result=Result.REFUSED, words=said, entry_id=entry_id, unread=True)
+    return Outcome(
+        result=Result.UNKNOWN, words=f"{words}; looking it up failed too: {lost}", entry_id=entry_id, unread=True
+    )
