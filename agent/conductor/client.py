@@ -13,14 +13,12 @@ from __future__ import annotations
 import datetime
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import oslo_messaging
-from amqp.exceptions import AMQPError
-from kombu.exceptions import KombuError, OperationalError
 
 from agent.bus.transport import TRIES, Bus, PlainSerializer
-from agent.conductor.complaints import Complaints, RemoteFailure
+from agent.conductor.complaints import Complaints
 from agent.conductor.manifest import MANIFEST, other_major
 from agent.errors import SourceInconsistent, SourceUnavailable
 from agent.model.snapshot import STATE
@@ -32,7 +30,8 @@ TOPIC = "conductor"
 VERSION = "3.0"
 PING_NAMESPACE = "baseapi"
 PING_VERSION = "1.0"
-DELIVERY_ERRORS = (oslo_messaging.MessageDeliveryFailure, OperationalError, KombuError, AMQPError, OSError)
+# What the way to the broker raises as it is, where the library does not make it its own.
+_DRIVERS = frozenset({"amqp", "kombu"})
 
 Deleted = Literal["no", "yes", "only"]
 
@@ -55,6 +54,7 @@ class ConductorClient:
         args: Sequence[object],
         kwargs: Mapping[str, object],
         deadline: Deadline,
+        *,
         deleted: Deleted = "no",
     ) -> object:
         """What a class method of ``objname`` answers: the primitive of an object, or a plain value.
@@ -63,8 +63,13 @@ class ConductorClient:
         or conductor gives no answer, RemoteFailure where nova's method raised, SourceInconsistent
         where the answer, or the question, is of a version that cannot be talked about.
         """
-        body = {"objname": objname, "objmethod": method, "object_versions": dict(self._manifest)}
-        body |= {"args": list(args), "kwargs": dict(kwargs)}
+        body = {
+            "objname": objname,
+            "objmethod": method,
+            "object_versions": dict(self._manifest),
+            "args": list(args),
+            "kwargs": dict(kwargs),
+        }
         answer = self._call("object_class_action_versions", body, deadline, deleted)
         return self._readable(answer, deadline)
 
@@ -102,21 +107,23 @@ class ConductorClient:
             )
         return older
 
-    def _call(self, method: str, body: Mapping[str, object], deadline: Deadline, deleted: Deleted) -> Any:
+    def _call(self, method: str, body: Mapping[str, object], deadline: Deadline, deleted: Deleted) -> object:
         try:
             return self._thread.call(lambda: self._ask(method, body, deadline, deleted), deadline)
         except oslo_messaging.RemoteError as error:
             raise self._complaints.remote(error.exc_type, error.value, dict(self._manifest), body) from error
         except oslo_messaging.MessagingTimeout as error:
             raise self._complaints.nobody(self._allowed_s(deadline)) from error
-        except DELIVERY_ERRORS as error:
-            raise self._complaints.undelivered(error) from error
-        except oslo_messaging.MessagingException as error:
-            raise self._complaints.other(error) from error
         except SourceUnavailable as error:
             raise self._complaints.silent(error) from error
+        except Exception as error:
+            if _is_undelivered(error):
+                raise self._complaints.undelivered(error) from error
+            if isinstance(error, oslo_messaging.MessagingException):
+                raise self._complaints.other(error) from error
+            raise
 
-    def _ask(self, method: str, body: Mapping[str, object], deadline: Deadline, deleted: Deleted) -> Any:
+    def _ask(self, method: str, body: Mapping[str, object], deadline: Deadline, deleted: Deleted) -> object:
         """On the thread: one call, inside what is left of the deadline."""
         client = self._opened()
         if not self._reached:
@@ -128,8 +135,8 @@ class ConductorClient:
             raise oslo_messaging.MessagingTimeout("the deadline has passed")
         try:
             return client.prepare(timeout=left_s, retry=TRIES).call(context(deleted), method, **body)
-        except DELIVERY_ERRORS:
-            self._reached = False
+        except Exception as error:
+            self._reached = not _is_undelivered(error)
             raise
 
     def _opened(self) -> oslo_messaging.RPCClient:
@@ -140,6 +147,12 @@ class ConductorClient:
 
     def _allowed_s(self, deadline: Deadline) -> float:
         return min(deadline.allowed_s, self._bus.options.response_timeout_s)
+
+
+def _is_undelivered(error: Exception) -> bool:
+    if isinstance(error, oslo_messaging.MessageDeliveryFailure | OSError):
+        return True
+    return type(error).__module__.partition(".")[0] in _DRIVERS
 
 
 def context(deleted: Deleted, now: Callable[[], datetime.datetime] | None = None) -> dict[str, object]:

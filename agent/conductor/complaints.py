@@ -110,4 +110,3 @@ def _version_words(words: str, manifest: Mapping[str, str], objname: str) -> str
         f"nova-conductor is asked for {name} {asked} and {supported}: nova-conductor must be at least as new as"
         " this agent, so upgrade it, or use an older agent"
     )
-

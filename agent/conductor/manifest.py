@@ -60,7 +60,7 @@ _DEPTH = 6
 
 
 def other_major(primitive: object, manifest: Mapping[str, str]) -> str | None:
-    """``Name version`` of an object in ``primitive`` whose major version is not the manifest's; None where all can be read.
+    """``Name version`` of an object whose major version is not the manifest's; None where all of it can be read.
 
     Objects that the manifest does not name are not read, so their version is no matter.
     """

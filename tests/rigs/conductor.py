@@ -7,7 +7,6 @@ are MariaDB and RabbitMQ. One per test module; every process is ended by its own
 
 import contextlib
 import os
-import shutil
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping

@@ -1,0 +1,182 @@
+"""A compute node's record as nova's object ComputeNode, both ways. Pure.
+
+What a newcomer would get wrong: the object's fields are not the table's columns
+(``supported_hv_specs`` are ``supported_instances``, ``pci_device_pools`` are ``pci_stats``), and
+nova writes only what ``nova_object.changes`` lists. Ratios cannot be null in the object:
+one that is None is left to nova, which then takes its own default.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+
+from agent.conductor.manifest import MANIFEST
+from agent.errors import SourceInconsistent
+from agent.model.node_record import NodeRecord
+from agent.sources.nova_documents import SOURCE, Cells, short
+
+# Field of the record -> field of the object, where nothing but the name differs.
+_PLAIN = {
+    "uuid": "uuid",
+    "host": "host",
+    "hypervisor_hostname": "hypervisor_hostname",
+    "service_id": "service_id",
+    "vcpus": "vcpus",
+    "memory_mib": "memory_mb",
+    "local_gib": "local_gb",
+    "vcpus_used": "vcpus_used",
+    "memory_mib_used": "memory_mb_used",
+    "local_gib_used": "local_gb_used",
+    "free_ram_mib": "free_ram_mb",
+    "free_disk_gib": "free_disk_gb",
+    "current_workload": "current_workload",
+    "running_vms": "running_vms",
+    "disk_available_least_gib": "disk_available_least",
+    "hypervisor_type": "hypervisor_type",
+    "hypervisor_version": "hypervisor_version",
+    "host_ip": "host_ip",
+    "cpu_info": "cpu_info",
+    "numa_topology": "numa_topology",
+    "metrics": "metrics",
+    "cpu_ratio": "cpu_allocation_ratio",
+    "memory_ratio": "ram_allocation_ratio",
+    "disk_ratio": "disk_allocation_ratio",
+}
+_RATIOS = frozenset({"cpu_ratio", "memory_ratio", "disk_ratio"})
+# Given once, when the record is made; nova refuses to change them.
+_READ_ONLY = frozenset({"id", "uuid"})
+_SPEC = ("arch", "hv_type", "vm_mode")
+
+
+def new_node(record: NodeRecord) -> dict[str, object]:
+    """The object to call ``create`` on: everything but the id, all of it changed."""
+    names = [name for name in (*_PLAIN, "stats", "supported_instances", "pci_pools") if _is_sayable(record, name)]
+    fields = dict(_field(record, name) for name in names)
+    return _envelope("ComputeNode", fields, changes=fields)
+
+
+def changed_node(record: NodeRecord, changed: Iterable[str]) -> dict[str, object] | None:
+    """The object to call ``save`` on, with what changed alone; None where nothing of it can be written."""
+    names = [name for name in changed if name not in _READ_ONLY and _is_sayable(record, name)]
+    if not names:
+        return None
+    fields = dict(_field(record, name) for name in names)
+    return _envelope("ComputeNode", {"id": record.id, "uuid": record.uuid, **fields}, changes=fields)
+
+
+def known_node(record: NodeRecord) -> dict[str, object]:
+    """The object to call ``destroy`` on; its host is nova's condition."""
+    return _envelope("ComputeNode", {"id": record.id, "uuid": record.uuid, "host": record.host}, changes=())
+
+
+def record_from_fields(fields: Mapping[str, object]) -> NodeRecord:
+    """The record that a ComputeNode says. Raises SourceInconsistent on a field that is not what nova's schema has."""
+    cells = Cells(f"compute node id {short(fields.get('id'))}", fields)
+    return NodeRecord(
+        id=cells.needed_integer("id"),
+        uuid=cells.needed_text("uuid"),
+        host=cells.needed_text("host"),
+        hypervisor_hostname=cells.needed_text("hypervisor_hostname"),
+        service_id=cells.integer("service_id"),
+        vcpus=cells.integer("vcpus") or 0,
+        memory_mib=cells.integer("memory_mb") or 0,
+        local_gib=cells.integer("local_gb") or 0,
+        vcpus_used=cells.integer("vcpus_used") or 0,
+        memory_mib_used=cells.integer("memory_mb_used") or 0,
+        local_gib_used=cells.integer("local_gb_used") or 0,
+        free_ram_mib=cells.integer("free_ram_mb") or 0,
+        free_disk_gib=cells.integer("free_disk_gb") or 0,
+        current_workload=cells.integer("current_workload") or 0,
+        running_vms=cells.integer("running_vms") or 0,
+        disk_available_least_gib=cells.integer("disk_available_least"),
+        hypervisor_type=cells.text("hypervisor_type") or "",
+        hypervisor_version=cells.integer("hypervisor_version") or 0,
+        host_ip=cells.text("host_ip"),
+        cpu_info=cells.text("cpu_info") or "",
+        numa_topology=cells.text("numa_topology"),
+        pci_pools=_pools_text(cells),
+        supported_instances=_specs(cells),
+        stats=_stats(cells),
+        metrics=cells.text("metrics"),
+        cpu_ratio=_ratio(cells, "cpu_allocation_ratio"),
+        memory_ratio=_ratio(cells, "ram_allocation_ratio"),
+        disk_ratio=_ratio(cells, "disk_allocation_ratio"),
+    )
+
+
+def _is_sayable(record: NodeRecord, name: str) -> bool:
+    return name not in _RATIOS or getattr(record, name) is not None
+
+
+def _field(record: NodeRecord, name: str) -> tuple[str, object]:
+    """(field of the object, value as it goes over the wire) of a field of the record."""
+    if name == "stats":
+        return "stats", dict(record.stats)
+    if name == "supported_instances":
+        specs = [_envelope("HVSpec", dict(zip(_SPEC, spec, strict=True))) for spec in record.supported_instances]
+        return "supported_hv_specs", specs
+    if name == "pci_pools":
+        return "pci_device_pools", None if record.pci_pools is None else json.loads(record.pci_pools)
+    return _PLAIN[name], getattr(record, name)
+
+
+def _envelope(name: str, fields: Mapping[str, object], changes: Iterable[str] | None = None) -> dict[str, object]:
+    primitive: dict[str, object] = {
+        "nova_object.name": name,
+        "nova_object.namespace": "nova",
+        "nova_object.version": MANIFEST[name],
+        "nova_object.data": dict(fields),
+    }
+    return primitive if changes is None else {**primitive, "nova_object.changes": sorted(changes)}
+
+
+def _pools_text(cells: Cells) -> str | None:
+    pools = cells.row.get("pci_device_pools")
+    if pools is None:
+        return None
+    try:
+        return json.dumps(_without_changes(pools))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise SourceInconsistent(SOURCE, f"{cells.where}: pci_device_pools is no JSON: {error}") from error
+
+
+def _without_changes(value: object) -> object:
+    """The same primitive without the hints of what changed, which say nothing about the record."""
+    if isinstance(value, dict):
+        return {key: _without_changes(each) for key, each in value.items() if key != "nova_object.changes"}
+    return [_without_changes(each) for each in value] if isinstance(value, list) else value
+
+
+def _specs(cells: Cells) -> tuple[tuple[str, str, str], ...]:
+    specs = cells.row.get("supported_hv_specs")
+    if specs is None:
+        return ()
+    if not isinstance(specs, list):
+        raise SourceInconsistent(SOURCE, f"{cells.where}: supported_hv_specs is no list but {short(specs)}")
+    return tuple(_spec(cells, spec) for spec in specs)
+
+
+def _spec(cells: Cells, primitive: object) -> tuple[str, str, str]:
+    fields = primitive.get("nova_object.data") if isinstance(primitive, dict) else None
+    if not isinstance(fields, dict):
+        raise SourceInconsistent(SOURCE, f"{cells.where}: {short(primitive)} is no HVSpec")
+    spec = Cells(f"{cells.where}: HVSpec", fields)
+    return spec.needed_text("arch"), spec.needed_text("hv_type"), spec.needed_text("vm_mode")
+
+
+def _stats(cells: Cells) -> tuple[tuple[str, str | None], ...]:
+    stats = cells.row.get("stats")
+    if stats is None:
+        return ()
+    if not isinstance(stats, dict) or not all(isinstance(name, str) for name in stats):
+        raise SourceInconsistent(SOURCE, f"{cells.where}: stats is no object but {short(stats)}")
+    texts = Cells(f"{cells.where}: stats", stats)
+    return tuple((name, texts.text(name)) for name in sorted(stats))
+
+
+def _ratio(cells: Cells, name: str) -> float | None:
+    value = cells.row.get(name)
+    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+        return None if value is None else float(value)
+    raise SourceInconsistent(SOURCE, f"{cells.where}: {name} is no ratio but {short(value)}")

@@ -1,0 +1,97 @@
+"""Read the cloud's state of one host from nova-conductor: the rows that nova_sql reads, in six calls on a quiet host.
+
+What a newcomer would get wrong: there is no transaction over the calls, so they go in
+nova-compute's own order (instances, then migrations), and a move that goes on meanwhile is
+seen twice rather than not at all. Migrations are asked for by node: those of the host's
+live records, and those that its instances name. A boot disk is asked for once in an
+instance's life here: a guest never changes between image and volume, and the rows
+hold the whole connection of each volume.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Iterable
+
+from agent.conductor import wire
+from agent.conductor.client import ConductorClient
+from agent.conductor.node_wire import record_from_fields
+from agent.conductor.questions import Questions
+from agent.model.nova import NovaState, StateKind
+from agent.model.snapshot import STATE
+from agent.sources.base import Deadline
+from agent.sources.nova_documents import Row
+from agent.sources.nova_rows import CellRows, Guests, about_guests, guests_from_rows, state_from_rows
+
+Disks = dict[str, tuple[Row, ...]]
+
+
+class ConductorState:
+    """A StateSource over RPC. One thread at a time. ``client`` may serve a writer too; its owner closes it."""
+
+    name = STATE
+
+    def __init__(self, client: ConductorClient) -> None:
+        self._client = client
+        self._disks: Disks = {}
+        self._last: tuple[CellRows, Guests] | None = None
+
+    def read(self, host: str, consumers: frozenset[str], deadline: Deadline, node_uuid: str | None = None) -> NovaState:
+        """See StateSource. Raises SourceUnavailable, and SourceInconsistent on an answer that is not nova's."""
+        questions = Questions(self._client, deadline)
+        services = questions.services(host)
+        live = questions.nodes(host)
+        nodes = tuple(map(wire.node_row, live))
+        if node_uuid is not None and node_uuid not in _texts(nodes, "uuid"):
+            nodes += questions.node_named(node_uuid)
+        rows = self._guest_rows(questions, host, consumers, nodes)
+        rows = dataclasses.replace(
+            rows,
+            services=services,
+            nodes=nodes,
+            pci_devices=tuple(row for node in live for row in questions.pci_devices(node.get("id"))),
+        )
+        state = state_from_rows(host, rows, self._guests(rows), StateKind.CONDUCTOR)
+        return dataclasses.replace(state, records=tuple(sorted(map(record_from_fields, live), key=lambda r: r.id or 0)))
+
+    def _guest_rows(
+        self, questions: Questions, host: str, consumers: frozenset[str], nodes: tuple[Row, ...]
+    ) -> CellRows:
+        """Instances and their moves. Consumers that are the host's own instances, nearly all, cost nothing more."""
+        here = questions.instances(host)
+        names = _texts((row for row in nodes if row["host"] == host), "hypervisor_hostname") | _texts(here, "node")
+        moving = tuple(row for node in sorted(names) for row in questions.migrations(host, node))
+        evacuated = questions.finished_evacuations(host)
+        seen = _texts(here, "uuid")
+        recorded = questions.migrations_named(consumers - seen - _texts(moving, "uuid"))
+        others = (consumers | _texts((*moving, *evacuated, *recorded), "instance_uuid")) - seen
+        instances = here + questions.instances_named(others)
+        return CellRows(
+            now=datetime.datetime.now(datetime.UTC).replace(tzinfo=None),
+            instances=instances,
+            boot_disks=self._boot_disks(questions, _texts(instances, "uuid")),
+            migrations=moving + recorded,
+            finished_evacuations=evacuated,
+        )
+
+    def _boot_disks(self, questions: Questions, uuids: set[str]) -> tuple[Row, ...]:
+        """Those of instances that are new to us, beside what is known; what is not asked for any more is forgotten."""
+        known = {uuid: rows for uuid, rows in self._disks.items() if uuid in uuids}
+        for row in questions.boot_disks(uuids - set(known)):
+            uuid = row["instance_uuid"]
+            if isinstance(uuid, str):
+                known[uuid] = (*known.get(uuid, ()), row)
+        self._disks = known
+        return tuple(row for uuid in sorted(known) for row in known[uuid])
+
+    def _guests(self, rows: CellRows) -> Guests:
+        """What the rows say of the guests; equal rows said it at the last read, and the same values say it again."""
+        about = about_guests(rows)
+        if self._last is None or self._last[0] != about:
+            self._last = about, guests_from_rows(about)
+        return self._last[1]
+
+
+def _texts(rows: Iterable[Row], column: str) -> set[str]:
+    return {value for row in rows if isinstance(value := row[column], str)}

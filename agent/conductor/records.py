@@ -1,0 +1,48 @@
+"""Write nova's compute node records through nova-conductor.
+
+What a newcomer would get wrong: a refusal is nova's answer, not a failure to reach it, so
+its words go to the operator as they are; and ``create`` for a uuid that a deleted record
+has brings that record back, which is how nova keeps a host's identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from agent.conductor.client import ConductorClient
+from agent.conductor.complaints import RemoteFailure
+from agent.conductor.node_wire import changed_node, known_node, new_node
+from agent.errors import RecordRefused
+from agent.model.plan import CreateComputeNode, DeleteComputeNode, RecordWrite, SaveComputeNode
+from agent.sources.base import Deadline
+
+
+class ConductorRecords:
+    """A RecordWriter. ``client`` is shared with the reader, and closed by its owner."""
+
+    def __init__(self, client: ConductorClient) -> None:
+        self._client = client
+
+    def apply(self, write: RecordWrite, deadline: Deadline) -> None:
+        """See RecordWriter. Raises SourceError, and RecordRefused with nova's words."""
+        record = write.record
+        match write:
+            case CreateComputeNode():
+                self._do("create", new_node(record), write, deadline)
+            case SaveComputeNode():
+                if (primitive := changed_node(record, write.changed)) is not None:
+                    self._do("save", primitive, write, deadline)
+            case DeleteComputeNode():
+                self._do("destroy", known_node(record), write, deadline)
+
+    def _do(self, method: str, primitive: Mapping[str, object], write: RecordWrite, deadline: Deadline) -> None:
+        try:
+            self._client.object_action(primitive, method, [], deadline)
+        except RemoteFailure as failure:
+            if failure.is_weather:
+                raise
+            record = write.record
+            raise RecordRefused(
+                f"nova refuses to {method} the compute node record of {record.hypervisor_hostname} ({record.uuid}):"
+                f" {failure.kind}: {failure.words}"
+            ) from failure
