@@ -16,6 +16,7 @@ from agent.stages.resource_view import resource_view
 from agent.stages.rows import evacuation_notes, inventory_rows, trait_rows
 from agent.stages.storage_ledger import storage_ledger
 from agent.stages.summary import summary
+from agent.stages.usage import usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +59,7 @@ def report(run: Run, errand: Errand, memory: AuditMemory, acted: Acted, told: Co
         traits=trait_rows(view, decision.tree),
         storage=storage_ledger(snapshot),
         evacuations=evacuation_notes(decision.state),
-        summary=summary(seen, settings, decision.rows),
+        summary=summary(seen, usage(decision.books.occupied, seen, settings)) if seen else None,
         simulated=host.simulated if host else (),
         resource_view=seen,
     )

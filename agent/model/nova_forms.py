@@ -1,17 +1,19 @@
 """What a compute node record says of its host, in nova's own JSON forms: CPU, NUMA topology, PCI pools. Pure.
 
 The record (stages/record.py) and the report (telemetry/view_document.py) must say the
-same, so both take it from here. What guests use is not in these forms: a
-cell's figures are what the host has, and the books add the rest.
+same, so both take it from here. What guests use of a cell comes from the books
+(stages/numa_usage.py); the report shows the cells without it.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agent.model.devices import PciPool
 from agent.model.resource_view import CellPages, ResourceView, ViewCell
+from agent.model.usage import CellUsage
 
 Document = dict[str, Any]
 
@@ -39,9 +41,15 @@ def cpu_info(view: ResourceView) -> Document | None:
     return info
 
 
-def topology(cells: Iterable[ViewCell]) -> Document:
-    """NUMATopology 1.2, what is used still 0: that is the books' to say."""
-    return _object("NUMATopology", "1.2", {"cells": [_cell(cell) for cell in cells]})
+def topology(cells: Iterable[ViewCell], usages: Iterable[CellUsage] = ()) -> Document:
+    """NUMATopology 1.2; of a cell without its usage (stages/numa_usage.py) nothing is used."""
+    used = {usage.id: usage for usage in usages}
+    return _object("NUMATopology", "1.2", {"cells": [_cell(cell, used.get(cell.id)) for cell in cells]})
+
+
+def topology_text(cells: Iterable[ViewCell], usages: Iterable[CellUsage]) -> str:
+    """``compute_nodes.numa_topology``: the topology as nova stores it."""
+    return json.dumps(topology(cells, usages))
 
 
 def pci_stats(pools: Iterable[PciPool]) -> Document:
@@ -49,8 +57,9 @@ def pci_stats(pools: Iterable[PciPool]) -> Document:
     return _object("PciDevicePoolList", "1.1", {"objects": [_pool(pool) for pool in pools]})
 
 
-def _cell(cell: ViewCell) -> Document:
+def _cell(cell: ViewCell, usage: CellUsage | None) -> Document:
     network = {"physnets": list(cell.physnets), "tunneled": cell.is_tunneled}
+    used_pages = dict(usage.pages) if usage else {}
     return _object(
         "NUMACell",
         "1.5",
@@ -59,19 +68,19 @@ def _cell(cell: ViewCell) -> Document:
             "cpuset": list(cell.cpuset),
             "pcpuset": list(cell.pcpuset),
             "memory": cell.memory_mib,
-            "cpu_usage": 0,
-            "memory_usage": 0,
-            "pinned_cpus": [],
+            "cpu_usage": usage.cpus if usage else 0,
+            "memory_usage": usage.memory_mib if usage else 0,
+            "pinned_cpus": list(usage.pinned) if usage else [],
             "siblings": [list(core) for core in cell.siblings],
-            "mempages": [_pages(pages) for pages in cell.pages],
+            "mempages": [_pages(pages, used_pages.get(pages.size_kib, 0)) for pages in cell.pages],
             "network_metadata": _object("NetworkMetadata", "1.0", network),
             "socket": cell.socket,
         },
     )
 
 
-def _pages(pages: CellPages) -> Document:
-    figures = {"size_kb": pages.size_kib, "total": pages.total, "used": 0, "reserved": pages.reserved}
+def _pages(pages: CellPages, used: int) -> Document:
+    figures = {"size_kb": pages.size_kib, "total": pages.total, "used": used, "reserved": pages.reserved}
     return _object("NUMAPagesTopology", "1.1", figures)
 
 

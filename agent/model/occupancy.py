@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agent.model.claim import Cause
-from agent.model.nova import Flavor, Instance
+from agent.model.nova import Flavor, Instance, InstanceCell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,7 +13,8 @@ class Occupancy:
     """``consumer_uuid`` is who should hold the allocation: the instance, or its migration where Placement says so.
 
     ``moving`` is True while the instance is on its way: a missing guest or a
-    differing allocation is then no news.
+    differing allocation is then no news. ``numa`` are the host's cells that this
+    flavor's worth sits in, None where nothing ties it to cells.
     """
 
     instance: Instance
@@ -22,6 +23,7 @@ class Occupancy:
     consumer_uuid: str
     consumer_kind: str
     moving: bool = False
+    numa: tuple[InstanceCell, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +37,11 @@ class StuckMigration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occupied:
-    """All occupancies of a host, and what was left out of them."""
+    """All occupancies of a host, and what was left out of them.
+
+    ``unknown`` are uuids of instances that are here, or may be, and whose size cannot be read, sorted.
+    """
 
     occupancies: tuple[Occupancy, ...]
     stuck: tuple[StuckMigration, ...] = ()
+    unknown: tuple[str, ...] = ()

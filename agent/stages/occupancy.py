@@ -1,18 +1,20 @@
 """Decide which flavors occupy this host, given Nova's instances and migrations.
 
 A resize keeps room for both flavors until it is confirmed, so one instance may
-occupy the host twice. A finished migration occupies nothing, whatever Placement
-still holds. Pure: no clock, no I/O.
+occupy the host twice, in different cells: what an instance says of its cells is
+old until its move is finished, and its migration context has both sides. A finished
+migration occupies nothing, whatever Placement still holds. Pure: no clock, no I/O.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 from collections.abc import Iterable
 
 from agent.model.claim import Cause
 from agent.model.host import Domain
-from agent.model.nova import Flavor, Instance, Migration, NovaState
+from agent.model.nova import Flavor, Instance, InstanceCell, Migration, MigrationContext, NovaState
 from agent.model.occupancy import Occupancy, Occupied, StuckMigration
 
 _RESIZE_TASKS = frozenset({"resize_prep", "resize_migrating", "resize_migrated", "resize_finish"})
@@ -31,15 +33,18 @@ def occupied(state: NovaState, node: str, recorded: frozenset[str]) -> Occupied:
     here = {i.uuid: i for i in state.instances if _counts(i, state.host, node)}
     by_uuid = {i.uuid: i for i in state.instances}
     moves, stuck = _moves(state, node, by_uuid)
+    arriving = _arriving(state, node)
     found: list[Occupancy] = []
     for uuid, instance in here.items():
-        found.extend(_tracked(instance, moves.get(uuid), state.host, node, recorded))
+        taken = _tracked(instance, moves.get(uuid), state.host, node, recorded)
+        found.extend(_in_new_cells(one, arriving) for one in taken)
     for uuid, migration in moves.items():
         if uuid not in here:
             found.extend(_untracked(by_uuid[uuid], migration, state.host, node, recorded))
     return Occupied(
         occupancies=tuple(sorted(found, key=lambda o: (o.instance.uuid, o.cause.value, o.consumer_uuid))),
         stuck=tuple(sorted(stuck, key=lambda s: s.migration_uuid)),
+        unknown=tuple(sorted(i.uuid for i in state.instances if _unknown(i, state.host, node))),
     )
 
 
@@ -82,6 +87,37 @@ def _counts(instance: Instance, host: str, node: str) -> bool:
     if instance.vm_state == "shelved_offloaded":
         return instance.task_state == "spawning"
     return instance.vm_state != "deleted"
+
+
+def _unknown(instance: Instance, host: str, node: str) -> bool:
+    # A row that says nothing of its host may be one of ours.
+    here = instance.host in (host, None) and instance.node in (node, None)
+    return instance.flavor is None and here and not instance.deleted
+
+
+def _arriving(state: NovaState, node: str) -> frozenset[tuple[str, int]]:
+    """(instance, migration) of every move to this node that is in progress, failed ones included (reconcile 4 step 6).
+
+    Not the moves that stay on the node: until those are finished the guest sits where it sat.
+    """
+    return frozenset(
+        (m.instance_uuid, m.id)
+        for m in state.migrations
+        if m.in_progress and _to_here(m, state.host, node) and not _from_here(m, state.host, node)
+    )
+
+
+def _in_new_cells(taken: Occupancy, arriving: frozenset[tuple[str, int]]) -> Occupancy:
+    """An instance that is here by its row, while its move here is still under way, sits in its new cells (row 41).
+
+    nova takes the context whichever move it belongs to; a failed move of the past would lend it the next one's.
+    """
+    context = taken.instance.context
+    if not arriving or context is None or context.migration_id is None:
+        return taken
+    if (taken.instance.uuid, context.migration_id) not in arriving:
+        return taken
+    return dataclasses.replace(taken, numa=context.new_numa)
 
 
 def _moves(
@@ -163,7 +199,8 @@ def _same_host(instance: Instance, migration: Migration, flavor: Flavor, recorde
     found = [_occupancy(instance, flavor, Cause.INSTANCE, own_holder, moving=True)]
     # A move that keeps the flavor needs no second room on the host where it already is.
     if other is not None and other != flavor:
-        found.append(_occupancy(instance, other, extra_cause, extra_holder, moving=True))
+        cells = _cells_of_move(instance, "new" if still_old else "old")
+        found.append(_occupancy(instance, other, extra_cause, extra_holder, moving=True, numa=cells))
     return found
 
 
@@ -171,13 +208,14 @@ def _untracked(
     instance: Instance, migration: Migration, host: str, node: str, recorded: frozenset[str]
 ) -> list[Occupancy]:
     if _to_here(migration, host, node):
-        flavor = _flavor_of_move(instance, migration, "new")
-        cause, holder = Cause.MIGRATION_IN, (instance.uuid, "instance")
+        side, cause, holder = "new", Cause.MIGRATION_IN, (instance.uuid, "instance")
     else:
         # No old flavor: a confirm is racing with us, and nothing is held (scenario 32).
-        flavor = _flavor_of_move(instance, migration, "old")
-        cause, holder = Cause.REVERT_HOLD, _source_holder(instance, migration, recorded)
-    return [] if flavor is None else [_occupancy(instance, flavor, cause, holder, moving=True)]
+        side, cause, holder = "old", Cause.REVERT_HOLD, _source_holder(instance, migration, recorded)
+    flavor = _flavor_of_move(instance, migration, side)
+    if flavor is None:
+        return []
+    return [_occupancy(instance, flavor, cause, holder, moving=True, numa=_cells_of_move(instance, side))]
 
 
 def _flavor_of_move(instance: Instance, migration: Migration, which: str) -> Flavor | None:
@@ -192,6 +230,12 @@ def _source_holder(instance: Instance, migration: Migration, recorded: frozenset
     return instance.uuid, "instance"
 
 
+def _cells_of_move(instance: Instance, side: str) -> tuple[InstanceCell, ...] | None:
+    """The cells of one side of a move are in the migration context alone: none without one (reconcile 5)."""
+    context = instance.context or MigrationContext(migration_id=None)
+    return context.new_numa if side == "new" else context.old_numa
+
+
 def _occupancy(
     instance: Instance,
     flavor: Flavor,
@@ -199,10 +243,17 @@ def _occupancy(
     holder: tuple[str, str] | None = None,
     *,
     moving: bool = False,
+    numa: tuple[InstanceCell, ...] | None = None,
 ) -> Occupancy:
     uuid, kind = holder or (instance.uuid, "instance")
     return Occupancy(
-        instance=instance, flavor=flavor, cause=cause, consumer_uuid=uuid, consumer_kind=kind, moving=moving
+        instance=instance,
+        flavor=flavor,
+        cause=cause,
+        consumer_uuid=uuid,
+        consumer_kind=kind,
+        moving=moving,
+        numa=instance.numa if cause is Cause.INSTANCE else numa,
     )
 
 

@@ -8,10 +8,11 @@ import pytest
 
 from agent.model.host import DomainState
 from agent.model.report import HostSummary
-from agent.model.snapshot import FILESYSTEM, LIBVIRT
+from agent.model.snapshot import FILESYSTEM
 from agent.model.storage import StorageFacts, VolumeGroup
 from agent.stages.resource_view import resource_view
 from agent.stages.summary import summary
+from agent.stages.usage import usage
 from tests.rigs.facts import (
     FLAVOR_A,
     NODE,
@@ -32,7 +33,8 @@ PINNED = dataclasses.replace(FLAVOR_A, extra_specs=(("hw:cpu_policy", "dedicated
 
 def summed(world, chosen=None):
     chosen = chosen or settings()
-    return summary(resource_view(world, chosen, NODE), chosen, decided(world, chosen).rows)
+    view = resource_view(world, chosen, NODE)
+    return summary(view, usage(decided(world, chosen).books.occupied, view, chosen))
 
 
 def kept_for_root(size_gib, free_gib, available_gib):
@@ -130,9 +132,3 @@ SUMMARY = {
 @pytest.mark.parametrize(("world", "chosen", "expected"), SUMMARY.values(), ids=SUMMARY.keys())
 def test_summary(world, chosen, expected):
     assert summed(world, chosen) == dataclasses.replace(EMPTY, **expected)
-
-
-def test_there_is_no_summary_of_a_host_that_was_not_read():
-    world = snapshot(lost=[LIBVIRT])
-    assert summed(world) is None
-    assert summary(None, settings(), ()) is None

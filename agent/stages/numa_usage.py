@@ -1,0 +1,81 @@
+"""What guests use of each NUMA cell, and the CPUs that two of them are pinned to (reconcile 4.2). Pure.
+
+What a newcomer would get wrong: an instance's cell bears the number of the host's
+cell; pages are counted in the instance's page size, or the host's smallest; and an
+instance that isolates its threads takes the siblings of its CPUs as well. nova ends
+the audit of the node at a CPU pinned twice; here both claims count and a finding
+names them, so that one bad guest does not hide the host.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from agent.model.nova import InstanceCell
+from agent.model.occupancy import Occupancy
+from agent.model.resource_view import ViewCell
+from agent.model.usage import CellUsage, PinConflict
+
+_PINNING = frozenset({"dedicated", "mixed"})
+
+
+def cell_usages(cells: Iterable[ViewCell], occupancies: Iterable[Occupancy]) -> tuple[CellUsage, ...]:
+    """One for each host cell, in their order; instances without cells, and cells that the host lacks, use nothing."""
+    by_cell = _by_cell(occupancies)
+    return tuple(_usage(cell, [used for _, used in by_cell.get(cell.id, ())]) for cell in cells)
+
+
+def pin_conflicts(cells: Iterable[ViewCell], occupancies: Iterable[Occupancy]) -> tuple[PinConflict, ...]:
+    """Host CPUs that two instances are pinned to, or one that may not be; sorted by cell and CPU."""
+    by_cell = _by_cell(occupancies)
+    return tuple(conflict for cell in cells for conflict in _conflicts(cell, by_cell.get(cell.id, ())))
+
+
+def _by_cell(occupancies: Iterable[Occupancy]) -> dict[int, list[tuple[str, InstanceCell]]]:
+    """(instance, its cell) by the host's cell."""
+    found: dict[int, list[tuple[str, InstanceCell]]] = defaultdict(list)
+    for taken in occupancies:
+        for cell in taken.numa or ():
+            found[cell.id].append((taken.instance.uuid, cell))
+    return found
+
+
+def _usage(cell: ViewCell, used: Sequence[InstanceCell]) -> CellUsage:
+    return CellUsage(
+        id=cell.id,
+        cpus=sum(len(one.cpuset) for one in used),
+        memory_mib=sum(one.memory_mib for one in used),
+        pinned=tuple(sorted(frozenset().union(*(_pinned(cell, one) for one in used)))),
+        pages=_pages(cell, used),
+    )
+
+
+def _pages(cell: ViewCell, used: Sequence[InstanceCell]) -> tuple[tuple[int, int], ...]:
+    sizes = [pages.size_kib for pages in cell.pages]
+    counts = dict.fromkeys(sizes, 0)
+    for one in used:
+        size = one.page_kib or min(sizes, default=0)
+        if size in counts:
+            counts[size] += one.memory_mib * 1024 // size
+    return tuple(counts.items())
+
+
+def _pinned(cell: ViewCell, used: InstanceCell) -> frozenset[int]:
+    """Host CPUs that are that instance's alone: its own, its emulator's, and their siblings where it isolates."""
+    if used.cpu_policy not in _PINNING:
+        return frozenset()
+    own = frozenset(host_cpu for _, host_cpu in used.pinning) | frozenset(used.reserved_cpus)
+    if used.thread_policy != "isolate":
+        return own
+    return own.union(*(core for core in cell.siblings if own.intersection(core)))
+
+
+def _conflicts(cell: ViewCell, used: Iterable[tuple[str, InstanceCell]]) -> Iterable[PinConflict]:
+    holders: dict[int, set[str]] = defaultdict(set)
+    for uuid, one in used:
+        for cpu in _pinned(cell, one):
+            holders[cpu].add(uuid)
+    for cpu, instances in sorted(holders.items()):
+        if len(instances) > 1 or cpu not in cell.pcpuset:
+            yield PinConflict(cell=cell.id, cpu=cpu, instances=tuple(sorted(instances)))

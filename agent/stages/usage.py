@@ -1,0 +1,122 @@
+"""What a compute node record says is used, counted from the flavors that occupy the host (reconcile 4.1, 4.3). Pure.
+
+What a newcomer would get wrong: these figures are not Placement's. Swap is cut to
+whole GiB instance by instance where Placement rounds it up, a pinned CPU is a
+vcpu like any other, and ``running_vms`` counts stopped guests too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+from agent.model.claim import Cause
+from agent.model.node_record import UPTIME
+from agent.model.nova import Instance
+from agent.model.occupancy import Occupancy, Occupied
+from agent.model.resource_view import ResourceView
+from agent.model.settings import Settings
+from agent.model.units import bytes_to_gib_ceil, bytes_to_gib_floor
+from agent.model.usage import Usage
+
+FAILED_BUILDS = "failed_builds"
+Stats = tuple[tuple[str, str | None], ...]
+
+_TASK = "num_task_"
+# nova/compute/stats.py:Stats.io_workload
+_IO_HEAVY = (
+    "num_vm_building",
+    *(
+        f"{_TASK}{task}"
+        for task in (
+            "rebuilding",
+            "resize_prep",
+            "resize_migrating",
+            "image_snapshot",
+            "image_backup",
+            "rescuing",
+            "unshelving",
+        )
+    ),
+)
+
+
+def usage(
+    taken: Occupied, view: ResourceView, settings: Settings, stored: Stats = (), uptime: str | None = None
+) -> Usage:
+    """The figures of use. ``stored`` are the stats of the record as it is, ``uptime`` the text for the new ones."""
+    vcpus = settings.reserved_host_cpus + sum(one.flavor.vcpus for one in taken.occupancies)
+    memory = settings.reserved_host_memory_mib + sum(one.flavor.memory_mib for one in taken.occupancies)
+    disk = _disk_gib(taken.occupancies, view, settings)
+    counts = _counts(one.instance for one in taken.occupancies if one.cause is Cause.INSTANCE)
+    return Usage(
+        vcpus_used=vcpus,
+        memory_mib_used=memory,
+        local_gib_used=disk,
+        free_ram_mib=view.memory_mib - memory,
+        free_disk_gib=None if view.disk_total_bytes is None else bytes_to_gib_floor(view.disk_total_bytes) - disk,
+        running_vms=counts["num_instances"],
+        current_workload=sum(count for name, count in counts.items() if _is_work(name)),
+        stats=_stats(counts, stored, uptime),
+        unknown=taken.unknown,
+    )
+
+
+def uptime_text(view: ResourceView, taken_at: str) -> str | None:
+    """What ``LANG=C uptime`` prints (procps), as nova keeps it; None where it was not read, as of other drivers.
+
+    ``taken_at`` is when, ISO 8601; the clock in the text is of its zone. Nobody counts
+    who is logged in here: the text says 0 users, and clients look for it to cut the rest apart.
+    """
+    clock = re.search(r"T(\d\d:\d\d:\d\d)", taken_at)
+    if view.uptime_s is None or view.load is None or clock is None:
+        return None
+    minutes = int(view.uptime_s) // 60
+    days, hours = minutes // 1440, minutes // 60 % 24
+    since = f"{days} day{'' if days == 1 else 's'}, " if days else ""
+    since += f"{hours:2}:{minutes % 60:02}" if hours else f"{minutes % 60} min"
+    load = ", ".join(f"{one:.2f}" for one in view.load)
+    return f" {clock[1]} up {since},  0 users,  load average: {load}\n"
+
+
+def _disk_gib(occupancies: Iterable[Occupancy], view: ResourceView, settings: Settings) -> int:
+    """Nova adds each part to an integer column, which cuts it: so every instance's swap by itself (rows 8 to 12)."""
+    promised = settings.reserved_host_disk_mib // 1024
+    for one in occupancies:
+        root = 0 if one.instance.boots_from_volume else one.flavor.root_gib
+        promised += root + one.flavor.ephemeral_gib + one.flavor.swap_mib // 1024
+    return max(promised, _measured_gib(view, settings))
+
+
+def _measured_gib(view: ResourceView, settings: Settings) -> int:
+    # Never below what the storage itself says is used (scenario 91); of a file
+    # system other things than guests take, so there the flavors speak alone.
+    if view.disk_used_bytes is None or settings.disk_group is None:
+        return 0
+    return bytes_to_gib_ceil(view.disk_used_bytes)
+
+
+def _counts(instances: Iterable[Instance]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for instance in instances:
+        counts["num_instances"] += 1
+        counts[f"num_vm_{instance.vm_state}"] += 1
+        counts[f"{_TASK}{instance.task_state}"] += 1
+        counts[f"num_os_type_{instance.os_type}"] += 1
+        counts[f"num_proj_{instance.project_id}"] += 1
+    return counts
+
+
+def _is_work(name: str) -> bool:
+    return name.startswith("num_task") and not name.endswith("None")
+
+
+def _stats(counts: Counter[str], stored: Stats, uptime: str | None) -> Stats:
+    # failed_builds is nova-compute's own count, kept in its memory: an agent beside it hands on what it wrote.
+    texts: dict[str, str | None] = {name: str(count) for name, count in counts.items()}
+    if counts:
+        texts["io_workload"] = str(sum(counts[name] for name in _IO_HEAVY))
+    texts[FAILED_BUILDS] = dict(stored).get(FAILED_BUILDS) or "0"
+    texts[UPTIME] = uptime
+    return tuple(sorted(texts.items()))
