@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from agent.audit_queue import AuditQueue
 from agent.inbox import Audited, Inbox, WorkerEnded
+from agent.inside import Inside
 from agent.model.report import AuditReport
 from agent.notifier import Notifier
 from agent.publisher import ReportDesk
 from agent.runner import Runner
-from agent.service import AgentService
+from agent.service import AgentService, Nobody, Telling
 from agent.sources.base import EventSource
 from agent.telemetry.dump import dump_state
 from agent.triggers import IntervalTrigger
@@ -31,7 +32,7 @@ class Outside:
     no answer in time; ``close`` frees what the parts hold; ``graceful_s`` is the
     time limit of a stop in seconds, 0 for none; ``reading`` says whether the audit is
     inside a read; ``sent_at`` is when it sent its last request to Placement, in monotonic
-    seconds.
+    seconds; ``telling`` makes what speaks to those on the broker, nobody where there is none.
     """
 
     audit: Audit
@@ -43,13 +44,15 @@ class Outside:
     graceful_s: float
     reading: Callable[[], bool] = lambda: False
     sent_at: Callable[[], float] = lambda: 0.0
+    telling: Callable[[Inside], Telling] = lambda _inside: Nobody()
 
 
 def assemble(configured: Configured, outside: Outside, inbox: Inbox, notifier: Notifier) -> Runner:
     """The runner of a whole daemon."""
     current = Current(configured)
     queue = AuditQueue(configured.pacing)
-    desk = ReportDesk(outside.save, told=lambda status: inbox.put(Audited(status)))
+    telling = outside.telling(_inside(queue, lambda: worker.last_report))
+    desk = ReportDesk(outside.save, told=lambda status: inbox.put(Audited(status)), tell=telling.tell)
     worker = Worker(queue, current, outside.audit, desk, on_end=lambda code: inbox.put(WorkerEnded(code)))
     service = AgentService(
         queue=queue,
@@ -60,6 +63,7 @@ def assemble(configured: Configured, outside: Outside, inbox: Inbox, notifier: N
         reload=outside.reload,
         close=outside.close,
         reading=outside.reading,
+        telling=telling,
     )
     return Runner(
         service=service,
@@ -72,3 +76,11 @@ def assemble(configured: Configured, outside: Outside, inbox: Inbox, notifier: N
             signal.SIGUSR2: lambda: dump_state(lambda: queue.waiting, lambda: worker.last_report),
         },
     )
+
+
+def _inside(queue: AuditQueue, last_report: Callable[[], AuditReport | None]) -> Inside:
+    def request_now(reason: str) -> bool:
+        queue.request_now(reason)
+        return not queue.closed
+
+    return Inside(request_now=request_now, waiting=lambda: queue.waiting, last_report=last_report)

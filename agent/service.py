@@ -8,13 +8,16 @@ and nothing asks for any more once the queue is closed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 from oslo_log import log as logging
 from oslo_service import service
 
 from agent.audit_queue import AuditQueue
+from agent.model.report import AuditReport
 from agent.sources.base import EventSource
 from agent.telemetry import events
+from agent.telemetry.finding_changes import FindingChange
 from agent.triggers import IntervalTrigger
 from agent.worker import Configured, Current, Worker
 
@@ -22,6 +25,44 @@ LOG = logging.getLogger(__name__)
 
 #: How long a stop waits for a read that is under way. With what else a stop does it ends within five seconds.
 READ_GRACE_S = 1.0
+
+
+class Telling(Protocol):
+    """Those on the broker: they are told what each audit found, and may ask. Nothing here waits for the broker."""
+
+    def start(self) -> None:
+        """Begin to tell."""
+
+    def listen(self) -> None:
+        """Begin to answer."""
+
+    def deafen(self) -> None:
+        """Answer no more; within a second."""
+
+    def stop(self) -> None:
+        """Tell what waits, where it can be told within a second, and end."""
+
+    def tell(self, report: AuditReport, changed: tuple[FindingChange, ...]) -> None:
+        """Hand a report over."""
+
+
+class Nobody:
+    """Where no broker is configured."""
+
+    def start(self) -> None:
+        """Nobody is told."""
+
+    def listen(self) -> None:
+        """Nobody asks."""
+
+    def deafen(self) -> None:
+        """Nobody asked."""
+
+    def stop(self) -> None:
+        """Nobody waits."""
+
+    def tell(self, _report: AuditReport, _changed: tuple[FindingChange, ...]) -> None:
+        """Nobody hears."""
 
 
 class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service has no types
@@ -43,6 +84,7 @@ class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service h
         reload: Callable[[], Configured],
         close: Callable[[], None],
         reading: Callable[[], bool],
+        telling: Telling | None = None,
     ) -> None:
         self._queue = queue
         self._worker = worker
@@ -52,24 +94,29 @@ class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service h
         self._reload = reload
         self._close = close
         self._reading = reading
+        self._telling = telling or Nobody()
 
     def start(self) -> None:
         """Start all threads and ask for the first audit. Opens nothing: a dead libvirt does not block it."""
+        self._telling.start()
         self._worker.start()
         # Before the first audit opens a connection: libvirt's event loop must be registered by then.
         for source in self._events:
             source.start(self._queue.request)
         self._interval.start(self._current.get().interval_s)
         self._queue.request_now("start-up")
+        self._telling.listen()
 
     def stop(self) -> None:
         """End all threads: the running audit at its next safe point; a read that hangs is left behind."""
         self._worker.stop()
+        self._telling.deafen()
         self._interval.stop()
         for source in reversed(self._events):
             source.stop()
         self._queue.close()
         self.wait()
+        self._telling.stop()
         self._close()
 
     def wait(self) -> None:

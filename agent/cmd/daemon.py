@@ -112,6 +112,7 @@ def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
     """Audit until told to stop."""
     from agent.assembly import Outside, assemble
     from agent.audit import run_audit
+    from agent.cmd.telling import telling_from
     from agent.cmd.wiring import configured_from
     from agent.config.build import agent_options_from, notices
     from agent.notifier import notifier
@@ -129,6 +130,7 @@ def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
         sent_at=lambda: wired.placement.sent_at,
         close=wired.close,
         graceful_s=options.graceful_shutdown_timeout_s,
+        telling=telling_from(loaded, wired.parts.clock.now),
     )
     runner = assemble(configured_from(loaded, wired.parts, publish), outside, inbox, notifier())
     # What was imported lives as long as the process; without this each full collection walks all of it again (40 ms).

@@ -30,6 +30,14 @@ PRODUCT = "stocktake"
 # the audit's own line says the same at the 1st, 2nd, 4th, 8th … time.
 REPEATS_ITSELF = "keystoneauth.identity.generic.base"
 
+# oslo.messaging: an error at every try to reconnect, without end, where ours says it at the 1st, 2nd, 4th … time; and a
+# traceback for a call of a method that there is not, which is the caller's to hear.
+BROKER_LIBRARY = (
+    "oslo.messaging._drivers.impl_rabbit",
+    "oslo_messaging._drivers.amqpdriver",
+    "oslo_messaging.rpc.server",
+)
+
 _audit_id: contextvars.ContextVar[str | None] = contextvars.ContextVar("audit_id", default=None)
 _BARE = re.compile(r"[^\s\"=]+\Z")
 # project and version are oslo.log's own additions to every line, and say nothing of ours.
@@ -105,6 +113,7 @@ def setup_logging(loaded: Loaded) -> None:
         conf.set_override("use_stderr", True)  # noqa: FBT003 - oslo.config's own signature
     _apply(conf, loaded)
     stdlib.getLogger(REPEATS_ITSELF).setLevel(stdlib.NOTSET if conf.debug else stdlib.ERROR)
+    _quieten_broker_library(conf.debug)
 
 
 def setup_command_logging(loaded: Loaded) -> None:
@@ -118,6 +127,12 @@ def setup_command_logging(loaded: Loaded) -> None:
     _apply(conf, loaded)
     if not loaded.value("DEFAULT", "debug"):
         stdlib.getLogger().setLevel(stdlib.WARNING)
+    _quieten_broker_library(loaded.value("DEFAULT", "debug"))
+
+
+def _quieten_broker_library(debug: bool) -> None:  # noqa: FBT001 - an option's value
+    for name in BROKER_LIBRARY:
+        stdlib.getLogger(name).setLevel(stdlib.NOTSET if debug else stdlib.CRITICAL)
 
 
 def _logging_conf(loaded: Loaded) -> cfg.ConfigOpts:

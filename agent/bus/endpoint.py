@@ -1,0 +1,151 @@
+"""Answer on the bus: audit now, last report, publish now, ping.
+
+Reasons in, reports out; no data is taken from a caller. What a newcomer would get wrong:
+the library's server blocks in ``start`` until the broker is there, so it starts on a
+thread of its own. Once up it finds a broker that comes back by itself.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from oslo_log import log as logging
+
+from agent.bus.bounded import ended_within
+from agent.bus.library import oslo_messaging
+from agent.bus.names import AGENT_TOPIC, AUDIT_NOW, EXCHANGE, VERSION
+from agent.bus.reach import Reach
+from agent.bus.transport import Bus, PlainSerializer
+from agent.model.report import AuditReport
+from agent.telemetry import events
+from agent.telemetry.documents import Document, report_document
+
+LOG = logging.getLogger(__name__)
+
+REASON = f"rpc: {AUDIT_NOW}"
+STOP_S = 1.0
+
+
+class BadCall(Exception):
+    """A call with arguments that the method does not take."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What callers reach: ``request_now`` queues a reason and says whether it will be looked at.
+
+    ``publish_now`` has the host's state sent; ``waiting`` are the reasons that no audit has taken yet.
+    """
+
+    host: str
+    agent_version: str
+    request_now: Callable[[str], bool]
+    waiting: Callable[[], tuple[str, ...]]
+    last_report: Callable[[], AuditReport | None]
+    publish_now: Callable[[], bool]
+
+
+class AgentEndpoint:
+    """The methods. Their arguments are refused, so that a caller's mistake has a name and none is believed."""
+
+    target = oslo_messaging.Target(version=VERSION)
+
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+        self._document: tuple[AuditReport, Document] | None = None
+
+    @oslo_messaging.expected_exceptions(BadCall)  # type: ignore[untyped-decorator]  # the library has no types
+    def ping(self, _context: object, /, **arguments: object) -> Document:
+        """Who answers here."""
+        _refuse(arguments)
+        return {"host": self._asked.host, "agent_version": self._asked.agent_version}
+
+    @oslo_messaging.expected_exceptions(BadCall)  # type: ignore[untyped-decorator]
+    def audit_now(self, _context: object, /, **arguments: object) -> Document:
+        """``accepted`` (false while the agent stops) and the reasons that wait; returns before the audit."""
+        _refuse(arguments)
+        return {"accepted": self._asked.request_now(REASON), "waiting": list(self._asked.waiting())}
+
+    @oslo_messaging.expected_exceptions(BadCall)  # type: ignore[untyped-decorator]
+    def last_report(self, _context: object, /, **arguments: object) -> Document | None:
+        """The document of the report file, null before the first audit."""
+        _refuse(arguments)
+        report = self._asked.last_report()
+        if report is None:
+            return None
+        kept = self._document
+        # Made once a report: a thousand guests cost 60 ms, and callers decide how often they ask.
+        if kept is None or kept[0] is not report:
+            kept = self._document = (report, report_document(report))
+        return kept[1]
+
+    @oslo_messaging.expected_exceptions(BadCall)  # type: ignore[untyped-decorator]
+    def publish_now(self, _context: object, /, **arguments: object) -> Document:
+        """Have the host's state sent to the fleet's topic; false where this host publishes none."""
+        _refuse(arguments)
+        return {"accepted": self._asked.publish_now()}
+
+
+def _refuse(arguments: dict[str, object]) -> None:
+    if arguments:
+        raise BadCall(f"takes no arguments, got {', '.join(sorted(arguments))}")
+
+
+class EndpointServer:
+    """Serves the endpoint as server ``host`` of the agents' topic."""
+
+    def __init__(self, bus: Bus, asked: Asked) -> None:
+        self._bus = bus
+        self._asked = asked
+        self._endpoint = AgentEndpoint(asked)
+        self._stopping = threading.Event()
+        self._server: Any = None
+        self._thread = threading.Thread(target=self._live, name="bus-endpoint", daemon=True)
+
+    def start(self) -> None:
+        """Come up as soon as the broker lets us; returns at once."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Answer no more; a server that waits for its broker is left behind."""
+        self._stopping.set()
+        server = self._server
+        if server is not None:
+            ended_within(STOP_S, lambda: _end(server), "bus-endpoint-stop")
+
+    def _live(self) -> None:
+        reach, began = Reach(), time.monotonic()
+        while not self._stopping.is_set():
+            server = self._made()
+            try:
+                server.start()
+            except Exception as error:  # noqa: BLE001 - whatever the broker refuses with: try again later
+                reach = reach.after_failure()
+                if reach.is_worth_telling:
+                    LOG.warning(events.ENDPOINT_REFUSED, extra={"error": str(error), "times": reach.failures})
+                self._stopping.wait(reach.pause_s)
+                continue
+            self._server = server
+            LOG.info(events.ENDPOINT_UP, extra={"after_s": round(time.monotonic() - began, 1)})
+            break
+        if self._stopping.is_set() and self._server is not None:
+            _end(self._server)
+
+    def _made(self) -> Any:  # noqa: ANN401 - the library has no types
+        target = oslo_messaging.Target(exchange=EXCHANGE, topic=AGENT_TOPIC, server=self._asked.host)
+        return oslo_messaging.get_rpc_server(
+            self._bus.rpc,
+            target,
+            [self._endpoint],
+            serializer=PlainSerializer(),
+            access_policy=oslo_messaging.DefaultRPCAccessPolicy,
+        )
+
+
+def _end(server: Any) -> None:  # noqa: ANN401 - the library has no types
+    server.stop()
+    server.wait()

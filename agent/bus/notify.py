@@ -1,0 +1,48 @@
+"""Send notifications as OpenStack's services do: oslo.messaging's envelope 2.0, one queue a topic and priority.
+
+What a newcomer would get wrong: the library's notifier never raises. What it could not
+send it logs; Unsent hears that.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from agent.bus.library import oslo_messaging
+from agent.bus.transport import TRIES, Bus
+from agent.bus.unsent import NOTIFIER, Unsent
+from agent.errors import SourceUnavailable
+from agent.telemetry.notices import Notice
+
+DRIVER = "messagingv2"
+BROKER = "broker"
+
+
+class Notifications:
+    """Sends from one thread alone, as ``stocktake.HOST``."""
+
+    def __init__(self, bus: Bus, host: str, topics: tuple[str, ...]) -> None:
+        self._bus = bus
+        self._host = host
+        self._topics = topics
+        self._unsent = Unsent()
+        self._notifier: oslo_messaging.Notifier | None = None
+
+    def send(self, notice: Notice) -> None:
+        """To every topic. Raises SourceUnavailable where the broker did not take it from us."""
+        notifier = self._notifier = self._notifier or self._made()
+        self._unsent.taken()
+        getattr(notifier, notice.priority)({}, notice.event_type, notice.payload)
+        error = self._unsent.taken()
+        if error is not None:
+            raise SourceUnavailable(BROKER, str(error)) from error
+
+    def _made(self) -> oslo_messaging.Notifier:
+        logging.getLogger(NOTIFIER).addFilter(self._unsent)
+        return oslo_messaging.Notifier(
+            self._bus.notification,
+            publisher_id=f"stocktake.{self._host}",
+            driver=DRIVER,
+            topics=list(self._topics),
+            retry=TRIES,
+        )

@@ -1,0 +1,180 @@
+"""Tell others from one thread: the host's state at each change and each interval, and notices in order.
+
+What a newcomer would get wrong: a message to a broker that is frozen blocks for as long as
+the heartbeat allows (a minute), so nothing but this thread may send, and a stop does not wait for it. What
+is due is decided when it can be sent: while the broker is away states are not kept, only the newest
+counts, and notices are, up to the outbox's bound.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from oslo_log import log as logging
+
+from agent.bus.outbox import Outbox
+from agent.bus.reach import Reach
+from agent.errors import SourceUnavailable
+from agent.model.report import AuditReport
+from agent.telemetry import events
+from agent.telemetry.finding_changes import FindingChange, worth_telling
+from agent.telemetry.host_state import Sending, host_state, state_of
+from agent.telemetry.notices import Notice, notices
+
+LOG = logging.getLogger(__name__)
+
+#: At most one state a second, however many watchers ask and however often it changes.
+SMALLEST_GAP_S = 1.0
+#: How long a stop waits for the last messages.
+STOP_S = 1.0
+_NEVER = float("inf")
+
+
+class FleetChannel(Protocol):
+    """Where states go."""
+
+    def send(self, state: dict[str, Any]) -> None:
+        """Raises SourceUnavailable."""
+        ...
+
+
+class NoticeChannel(Protocol):
+    """Where notices go."""
+
+    def send(self, notice: Notice) -> None:
+        """Raises SourceUnavailable."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Channels:
+    """What is told at all, None for what is not; ``interval_s`` between two states, ``broker`` for messages."""
+
+    fleet: FleetChannel | None
+    notices: NoticeChannel | None
+    interval_s: float
+    agent_version: str
+    broker: str
+
+
+class Sender:
+    """``tell`` and ``ask`` may be called by any thread and never wait."""
+
+    def __init__(self, channels: Channels, outbox: Outbox, now: Callable[[], str]) -> None:
+        self._channels = channels
+        self._outbox = outbox
+        self._now = now
+        self._thread = threading.Thread(target=self._live, name="bus-sender", daemon=True)
+        self._reach = Reach()
+        self._retry_at = 0.0
+        self._sent: dict[str, Any] | None = None
+        self._sent_at = -_NEVER
+        self._due_at = -_NEVER
+        self._asked = False
+        self._bugs = 0
+
+    def start(self) -> None:
+        """Begin to send; connects at the first message."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Send what waits where the broker takes it; what it does not take in time is left behind."""
+        self._outbox.close()
+        if self._thread.ident is not None:
+            self._thread.join(STOP_S)
+
+    def tell(self, report: AuditReport, changed: tuple[FindingChange, ...]) -> None:
+        """What an audit found, and what the log told of findings."""
+        self._outbox.put(report, notices(report, changed) if self._channels.notices else ())
+
+    def ask(self) -> None:
+        """Somebody wants the host's state now."""
+        self._outbox.ask()
+
+    def _live(self) -> None:
+        while not self._outbox.closed:
+            self._outbox.wait(self._pause_s(time.monotonic()))
+            self._asked = self._outbox.asked() or self._asked
+            if time.monotonic() >= self._retry_at:
+                self._try_all()
+        if not self._reach.is_lost:
+            self._try_all()
+
+    def _pause_s(self, now: float) -> float:
+        """Until the next thing is due that no new report brings along."""
+        if self._reach.is_lost:
+            return max(0.0, self._retry_at - now)
+        if self._outbox.report is None or self._channels.fleet is None:
+            return threading.TIMEOUT_MAX
+        at = self._sent_at + SMALLEST_GAP_S if self._is_news() else self._due_at
+        return max(0.0, at - now)
+
+    def _is_news(self) -> bool:
+        report = self._outbox.report
+        return self._asked or (report is not None and state_of(report) != self._sent)
+
+    def _try_all(self) -> None:
+        try:
+            is_sent = self._send_state(time.monotonic())
+            is_sent = self._send_notices() or is_sent
+        except SourceUnavailable as error:
+            self._lost(error)
+        except Exception:
+            # A message that cannot be made must not end the thread; what is wrong with it is a bug of ours.
+            self._bugs += 1
+            self._sent_at = time.monotonic()
+            if worth_telling(self._bugs):
+                LOG.exception(events.NOT_TOLD, extra={"times": self._bugs})
+        else:
+            if is_sent and self._reach.is_lost:
+                self._back()
+
+    def _send_state(self, now: float) -> bool:
+        report, fleet = self._outbox.report, self._channels.fleet
+        if report is None or fleet is None or now - self._sent_at < SMALLEST_GAP_S:
+            return False
+        if now < self._due_at and not self._is_news():
+            return False
+        sending = Sending(
+            at=self._now(), interval_s=self._channels.interval_s, agent_version=self._channels.agent_version
+        )
+        fleet.send(host_state(report, sending))
+        self._sent, self._asked = state_of(report), False
+        self._sent_at = time.monotonic()
+        # Never later than announced, and not in step with a fleet that one command has started.
+        self._due_at = self._sent_at + self._channels.interval_s * random.uniform(0.9, 1.0)
+        return True
+
+    def _send_notices(self) -> bool:
+        channel, is_sent = self._channels.notices, False
+        while channel is not None and (notice := self._outbox.first()) is not None:
+            try:
+                channel.send(notice)
+            except SourceUnavailable:
+                raise
+            except Exception:
+                self._outbox.done(notice)
+                raise
+            self._outbox.done(notice)
+            is_sent = True
+        return is_sent
+
+    def _lost(self, error: SourceUnavailable) -> None:
+        event = events.BROKER_STILL_LOST if self._reach.is_lost else events.BROKER_LOST
+        self._reach = self._reach.after_failure()
+        self._retry_at = time.monotonic() + self._reach.pause_s
+        # A stop cuts the connection under a message that was never taken: no news.
+        if self._reach.is_worth_telling and not self._outbox.closed:
+            LOG.info(event, extra={**self._fields(), "error": error.message, "times": self._reach.failures})
+
+    def _back(self) -> None:
+        self._reach = Reach()
+        LOG.info(events.BROKER_BACK, extra=self._fields())
+
+    def _fields(self) -> dict[str, Any]:
+        return {"broker": self._channels.broker, "waiting": self._outbox.waiting, "dropped": self._outbox.dropped}

@@ -1,0 +1,108 @@
+"""Put the bus's two ends together: the sender that tells, and the endpoint that answers, over one connection pool.
+
+Whatever is asked of it here returns at once or within a second, also where the broker is dead or frozen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from agent.bus.bounded import ended_within
+from agent.bus.endpoint import Asked, EndpointServer
+from agent.bus.fanout import Fleet
+from agent.bus.notify import Notifications
+from agent.bus.options import BusOptions
+from agent.bus.outbox import Outbox
+from agent.bus.sender import Channels, Sender
+from agent.bus.transport import Bus
+from agent.errors import ConfigError
+from agent.inside import Inside
+from agent.model.report import AuditReport
+from agent.telemetry.finding_changes import FindingChange
+
+CLOSE_S = 1.0
+#: Calls that wait in this process; without a bound a flood of them would be read into its memory.
+PREFETCH = ("rabbit_qos_prefetch_count", 16)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What is told: notices on ``topics`` (none: no notices), states each ``interval_s`` (None: none), RPC answers."""
+
+    host: str
+    agent_version: str
+    topics: tuple[str, ...]
+    interval_s: float | None
+    answers: bool
+    now: Callable[[], str]
+
+
+class Telling:
+    """Started before the worker and stopped after it; ``listen`` and ``deafen`` are the endpoint's part of that."""
+
+    def __init__(self, bus: Bus, told: Told, inside: Inside) -> None:
+        self._bus = bus
+        self._told = told
+        self._sender = Sender(_channels(bus, told), Outbox(), told.now)
+        self._endpoint = EndpointServer(bus, self._asked(inside)) if told.answers else None
+
+    def start(self) -> None:
+        """Begin to tell. Opens nothing yet."""
+        self._sender.start()
+
+    def listen(self) -> None:
+        """Begin to answer, as soon as the broker lets us."""
+        if self._endpoint is not None:
+            self._endpoint.start()
+
+    def deafen(self) -> None:
+        """Answer no more."""
+        if self._endpoint is not None:
+            self._endpoint.stop()
+
+    def stop(self) -> None:
+        """Tell what waits, and end the connections."""
+        self._sender.stop()
+        ended_within(CLOSE_S, self._bus.close, "bus-close")
+
+    def tell(self, report: AuditReport, changed: tuple[FindingChange, ...]) -> None:
+        """Hand an audit's report over."""
+        self._sender.tell(report, changed)
+
+    def _asked(self, inside: Inside) -> Asked:
+        return Asked(
+            host=self._told.host,
+            agent_version=self._told.agent_version,
+            request_now=inside.request_now,
+            waiting=inside.waiting,
+            last_report=inside.last_report,
+            publish_now=self._publish_now,
+        )
+
+    def _publish_now(self) -> bool:
+        if self._told.interval_s is None:
+            return False
+        self._sender.ask()
+        return True
+
+
+def checked_bus(options: BusOptions) -> Bus:
+    """A bus whose URL the library can read; connects to nothing. Raises ConfigError."""
+    bus = Bus(replace(options, rabbit=(PREFETCH, *options.rabbit)))
+    try:
+        _ = bus.rpc, bus.notification
+    except Exception as error:
+        # Its errors on a URL have no common base, and quote the URL's scheme alone.
+        raise ConfigError(f"[DEFAULT] transport_url: {options.shown}: {error}") from error
+    return bus
+
+
+def _channels(bus: Bus, told: Told) -> Channels:
+    return Channels(
+        fleet=Fleet(bus) if told.interval_s is not None else None,
+        notices=Notifications(bus, told.host, told.topics) if told.topics else None,
+        interval_s=told.interval_s or 0.0,
+        agent_version=told.agent_version,
+        broker=bus.options.shown,
+    )

@@ -1,0 +1,39 @@
+"""Make what speaks to those on the broker, where one is configured: a host without never loads its library (9 MiB)."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Callable
+
+from agent.config.load import Loaded
+from agent.config.reading.bus import bus_options_from
+from agent.config.reading.notifications import telling_options_from
+from agent.inside import Inside
+from agent.service import Nobody, Telling
+
+
+def telling_from(loaded: Loaded, now: Callable[[], str]) -> Callable[[Inside], Telling]:
+    """Makes it once the daemon's inside is there. Raises ConfigError on a transport_url that cannot be read."""
+    bus_options, told = bus_options_from(loaded), telling_options_from(loaded)
+    if bus_options is None or not (told.topics or told.interval_s or told.answers):
+        return lambda _inside: Nobody()
+    from agent.bus.telling import Telling as BusTelling
+    from agent.bus.telling import Told, checked_bus
+
+    bus = checked_bus(bus_options)
+    what = Told(
+        host=loaded.value("DEFAULT", "host"),
+        agent_version=_version(),
+        topics=told.topics,
+        interval_s=told.interval_s,
+        answers=told.answers,
+        now=now,
+    )
+    return lambda inside: BusTelling(bus, what, inside)
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("stocktake")
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,148 @@
+"""A host's capabilities and use as one document, for those who cache host state: schedulers, ``stocktake watch``.
+
+What was not read is null, never 0 and never an empty list: after an audit that read
+nothing ``resources`` and ``findings`` are null. Keys are added, never renamed or removed,
+without a new ``SCHEMA_VERSION``. docs/messages.md has an example. Pure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agent.model.last_answer import for_equal_arguments
+from agent.model.report import AuditReport, InventoryRow, LedgerRow, TraitRow
+from agent.model.resource_view import ResourceView, ViewCell
+from agent.model.snapshot import LIBVIRT
+from agent.telemetry.finding_changes import SAYS_NOTHING_OF_FINDINGS
+
+SCHEMA_VERSION = 1
+
+Document = dict[str, Any]
+
+BOOKS = ("promised", "held", "recorded")
+_GUESTS = frozenset({"instance", "domain"})
+_TAKEN_BY_GUESTS = frozenset({"VCPU", "PCPU", "MEMORY_MB"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sending:
+    """When a document goes out (ISO 8601 UTC), how often one is due, and by which version of the agent."""
+
+    at: str
+    interval_s: float
+    agent_version: str
+
+
+def host_state(report: AuditReport, sending: Sending) -> Document:
+    """The document. ``at`` is when it was sent, ``audited_at`` when the audit behind it began."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "host": report.host,
+        "at": sending.at,
+        "interval_s": sending.interval_s,
+        "agent_version": sending.agent_version,
+        **_audit(report),
+        **state_of(report),
+    }
+
+
+def state_of(report: AuditReport) -> Document:
+    """What of the document is about the host: equal for two audits between which nothing changed."""
+    is_silent = report.outcome in SAYS_NOTHING_OF_FINDINGS
+    return {
+        "node": report.node,
+        "provider_uuid": report.provider_uuid,
+        "role": report.role,
+        "published": report.published,
+        "outcome": report.outcome.value,
+        "error": report.error,
+        "sources_lost": sorted(source.name for source in report.sources if not source.ok),
+        "resources": None if is_silent else _resources(report.inventory, report.ledger),
+        "guests": None if is_silent or not _was_read(report, LIBVIRT) else _guests(report.ledger),
+        "findings": None if is_silent else _findings(report),
+        "traits_digest": None if is_silent else _traits_digest(report.traits),
+        "numa": _numa(report.resource_view),
+    }
+
+
+def _audit(report: AuditReport) -> Document:
+    return {"audit_id": report.audit_id, "audited_at": report.started_at}
+
+
+def _was_read(report: AuditReport, name: str) -> bool:
+    return any(source.name == name and source.ok for source in report.sources)
+
+
+# On a quiet host the ledger is that of the last audit, and a thousand guests have thousands of rows.
+@for_equal_arguments
+def _resources(inventory: tuple[InventoryRow, ...], ledger: tuple[LedgerRow, ...]) -> list[Document]:
+    causes = _by_cause(ledger)
+    return [_resource(row, causes) for row in inventory]
+
+
+def _resource(row: InventoryRow, causes: Mapping[tuple[str, str], Document]) -> Document:
+    shown = row.wanted or row.recorded
+    resource_class = shown.resource_class if shown else ""
+    names = ("total", "reserved", "allocation_ratio", "min_unit", "max_unit", "step_size")
+    return {
+        "provider": row.provider,
+        "provider_uuid": row.provider_uuid,
+        "resource_class": resource_class,
+        **{name: getattr(shown, name, None) for name in names},
+        "used": row.used,
+        "free": row.free,
+        "causes": causes.get((row.provider_uuid, resource_class), {}),
+    }
+
+
+def _by_cause(ledger: tuple[LedgerRow, ...]) -> dict[tuple[str, str], Document]:
+    """Per provider and class: each cause's amount in each of the books; null where no row of it is in that book."""
+    found: dict[tuple[str, str], Document] = defaultdict(dict)
+    for row in ledger:
+        shares = found[row.provider_uuid, row.resource_class].setdefault(row.cause, dict.fromkeys(BOOKS))
+        for book in BOOKS:
+            amount = getattr(row, book)
+            if amount is not None:
+                shares[book] = (shares[book] or 0) + amount
+    return found
+
+
+@for_equal_arguments
+def _guests(ledger: tuple[LedgerRow, ...]) -> int:
+    """Guests that the host holds."""
+    rows = (row for row in ledger if row.consumer_kind in _GUESTS and row.resource_class in _TAKEN_BY_GUESTS)
+    return len({row.consumer_key for row in rows if row.held is not None})
+
+
+def _findings(report: AuditReport) -> dict[str, int]:
+    return dict(sorted(Counter(seen.finding.code for seen in report.findings).items()))
+
+
+@for_equal_arguments
+def _traits_digest(traits: tuple[TraitRow, ...]) -> str:
+    """Of all traits that the providers have after this audit, operators' own included."""
+    lines = sorted(f"{row.provider_uuid} {row.trait}\n" for row in traits if row.wanted)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def _numa(view: ResourceView | None) -> list[Document] | None:
+    if view is None or view.cells is None:
+        return None
+    return [_cell(cell) for cell in view.cells]
+
+
+def _cell(cell: ViewCell) -> Document:
+    """What of the cell guests may have: what the host keeps for itself is taken off."""
+    return {
+        "id": cell.id,
+        "vcpus": len(cell.cpuset),
+        "pcpus": len(cell.pcpuset),
+        "memory_mib": cell.memory_mib,
+        "pages": [
+            {"size_kib": pages.size_kib, "total": pages.total, "reserved": pages.reserved} for pages in cell.pages
+        ],
+    }

@@ -1,0 +1,85 @@
+"""An audit as notifications: one that it ended, and one for each change of a finding that the log tells too.
+
+They are small on purpose, the ledger is left to those who ask for it (RPC ``last_report``).
+Keys are added, never renamed or removed, without a new ``SCHEMA_VERSION``. docs/messages.md
+has an example of each. Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from agent.model.finding import Severity
+from agent.model.report import AuditReport, Outcome
+from agent.telemetry.documents import finding_document
+from agent.telemetry.finding_changes import Change, FindingChange
+
+SCHEMA_VERSION = 1
+
+AUDIT_END = "stocktake.audit.end"
+FINDING = "stocktake.finding."
+
+#: Claims of one finding's evidence in a notification; a finding about a thousand volumes must stay a message.
+EVIDENCE = 20
+
+INFO = "info"
+WARN = "warn"
+ERROR = "error"
+
+_PRIORITIES = {Severity.INFO: INFO, Severity.WARNING: WARN, Severity.ERROR: ERROR}
+_FAILED = frozenset({Outcome.CRASHED, Outcome.UNREADABLE})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """One notification; ``priority`` is info, warn or error, and part of the name of its queue."""
+
+    event_type: str
+    priority: str
+    payload: dict[str, Any]
+
+
+def notices(report: AuditReport, changed: tuple[FindingChange, ...]) -> tuple[Notice, ...]:
+    """What is told of one audit: changes first, so that whoever hears of the end has heard of them."""
+    return (*(_of_finding(report, one) for one in changed), _of_audit(report))
+
+
+def _of_audit(report: AuditReport) -> Notice:
+    payload = {
+        **_head(report),
+        "reasons": list(report.reasons),
+        "started_at": report.started_at,
+        "duration_ms": report.duration_ms,
+        "outcome": report.outcome.value,
+        "error": report.error,
+        "published": report.published,
+        "findings": len(report.findings),
+        "confirmed": sum(seen.confirmed for seen in report.findings),
+        "writes_done": report.writes_done,
+        "held_back": len(report.plan.held_back),
+        "sources_lost": sorted(source.name for source in report.sources if not source.ok),
+        "placement": {"requests": report.requests, "conflicts": report.conflicts, "attempts": report.attempts},
+    }
+    return Notice(event_type=AUDIT_END, priority=ERROR if report.outcome in _FAILED else INFO, payload=payload)
+
+
+def _of_finding(report: AuditReport, told: FindingChange) -> Notice:
+    document = finding_document(told.seen)
+    evidence = document["evidence"]
+    finding = {**document, "evidence": evidence[:EVIDENCE], "evidence_total": len(evidence)}
+    priority = INFO if told.change is Change.GONE else _PRIORITIES[told.seen.finding.severity]
+    return Notice(
+        event_type=f"{FINDING}{told.change.value}", priority=priority, payload={**_head(report), "finding": finding}
+    )
+
+
+def _head(report: AuditReport) -> dict[str, Any]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "audit_id": report.audit_id,
+        "host": report.host,
+        "node": report.node,
+        "provider_uuid": report.provider_uuid,
+        "role": report.role,
+    }
