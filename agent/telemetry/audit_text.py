@@ -9,7 +9,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 
-from agent.model.amounts import number_text
+from agent.model.amounts import number_text, with_class
 from agent.telemetry.documents import Document
 from agent.telemetry.reading_order import in_reading_order, names_in_evidence
 from agent.telemetry.wording import alike, cell, some_of, wrapped
@@ -112,9 +112,14 @@ def _write_text(writes: tuple[Document, ...], names: Mapping[str, str]) -> str:
     first = writes[0]
     if len(writes) == 1:
         what = f"named {first['name']}" if first["kind"] == "create-provider" else _what(first)
-        return f"{first['kind']} {first['provider_uuid']}: {what}".removesuffix(": ")
-    listed = some_of([names.get(write["provider_uuid"], write["provider_uuid"]) for write in writes])
+        return f"{first['kind']} {_target(first)}: {what}".removesuffix(": ")
+    listed = some_of([names.get(_target(write), _target(write)) for write in writes])
     return f"{first['kind']}, {len(writes)} alike: {listed}: {_what(first)}".removesuffix(": ")
+
+
+def _target(write: Document) -> str:
+    """The provider that is written, or the consumer."""
+    return str(write["consumer_uuid"] if write["kind"] == "put-allocations" else write["provider_uuid"])
 
 
 def _what(write: Document) -> str:
@@ -126,6 +131,8 @@ def _what(write: Document) -> str:
             return _traits(write)
         case "put-aggregates":
             return ", ".join(write["aggregates"]) or "none"
+        case "put-allocations":
+            return ", ".join(with_class(a["resource_class"], a["amount"]) for a in write["allocations"]) or "none"
         case _:
             return ""
 

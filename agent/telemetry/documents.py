@@ -16,7 +16,16 @@ from agent.model.claim import Claim
 from agent.model.finding import SeenFinding
 from agent.model.last_answer import for_equal_arguments
 from agent.model.placement import ROOT, Inventory, ProviderKey
-from agent.model.plan import CreateProvider, DeleteProvider, Plan, PutAggregates, PutInventories, PutTraits, Write
+from agent.model.plan import (
+    CreateProvider,
+    DeleteProvider,
+    Plan,
+    PutAggregates,
+    PutAllocations,
+    PutInventories,
+    PutTraits,
+    Write,
+)
 from agent.model.report import AuditReport, HostSummary, InventoryRow, LedgerRow, StorageRow, TraitRow
 from agent.telemetry.view_document import view_document
 
@@ -110,7 +119,10 @@ def plan_document(plan: Plan, traits: Iterable[TraitRow] = ()) -> Document:
             recorded[row.provider_uuid].add(row.trait)
     return {
         "digest": plan.digest,
-        "writes": [_write_document(write, recorded[write.provider_uuid]) for write in plan.writes],
+        "writes": [
+            *(_write_document(write, recorded[write.provider_uuid]) for write in plan.writes),
+            *(_allocations_document(write) for write in plan.allocations),
+        ],
         "held_back": [dataclasses.asdict(held) for held in plan.held_back],
     }
 
@@ -268,6 +280,19 @@ def _trait_row(row: TraitRow) -> Document:
 def _write_document(write: Write, recorded: Set[str]) -> Document:
     plain = {name: _plain(value) for name, value in dataclasses.asdict(write).items()}
     return {"kind": WRITE_KINDS[type(write)], **plain, **_change(write, recorded)}
+
+
+def _allocations_document(write: PutAllocations) -> Document:
+    """All that a consumer is to hold; nothing: it goes. The generation is that of the look, and no news."""
+    return {
+        "kind": "put-allocations",
+        "consumer_uuid": write.consumer_uuid,
+        "consumer_type": write.consumer_type,
+        "allocations": [
+            {"provider_uuid": a.provider_uuid, "resource_class": a.resource_class, "amount": a.amount}
+            for a in write.allocations
+        ],
+    }
 
 
 def _change(write: Write, recorded: Set[str]) -> Document:

@@ -9,9 +9,18 @@ from typing import Any
 
 from oslo_log import log as logging
 
+from agent.model.amounts import with_class
 from agent.model.finding import SeenFinding
 from agent.model.placement import Inventory
-from agent.model.plan import CreateProvider, DeleteProvider, PutAggregates, PutInventories, PutTraits, Write
+from agent.model.plan import (
+    CreateProvider,
+    DeleteProvider,
+    PutAggregates,
+    PutAllocations,
+    PutInventories,
+    PutTraits,
+    Write,
+)
 from agent.model.report import AuditReport, HostSummary
 from agent.telemetry import events
 from agent.telemetry.wording import amount
@@ -81,7 +90,10 @@ def written(report: AuditReport) -> tuple[Line, ...]:
         "conflicts": report.conflicts,
         "attempts": report.attempts,
         "provider_uuid": report.provider_uuid,
-        "what": tuple(_write_text(write) for write in report.plan.writes),
+        "what": (
+            *(_write_text(write) for write in report.plan.writes),
+            *(_allocations_text(write) for write in report.plan.allocations),
+        ),
     }
     return (Line(levels.INFO, events.PLACEMENT_WRITTEN, fields),)
 
@@ -99,6 +111,11 @@ def _write_text(write: Write) -> str:
         case DeleteProvider():
             what = "delete"
     return f"{write.provider_uuid}: {what}"
+
+
+def _allocations_text(write: PutAllocations) -> str:
+    held = ", ".join(with_class(a.resource_class, a.amount) for a in write.allocations)
+    return f"consumer {write.consumer_uuid}: {held or 'none'}"
 
 
 def _inventory_text(row: Inventory) -> str:
