@@ -44,10 +44,13 @@ COMMANDS = (
     Entry("config show", "config_show:ConfigShow", "every value in force, and the file that it came from"),
     Entry("demo", "demo:Demo", "build a small world with five stories in it, and run the agent on it"),
     Entry("explain", "explain:Explain", "the arithmetic behind one resource class or one consumer, in words"),
+    Entry("heal", "heal:Heal", "repair confirmed findings: the plan; --plan DIGEST --yes: exactly that plan"),
     Entry("inventory", "inventory:Inventory", "the inventory that we want; --diff: beside what Placement holds"),
+    Entry("journal", "journal:Journal", "what heal, undo and adopt changed, with what stood before"),
     Entry("ledger", "ledger:Ledger", "who holds what: promised, held, recorded, verdict"),
     Entry("status", "status:Status", "what the daemon found last"),
     Entry("traits", "traits:Traits", "the traits of our providers; --diff: only what differs"),
+    Entry("undo", "undo:Undo", "put back what an entry of the journal changed"),
 )
 # What cliff brings along.
 BUILT_IN = (("complete", "print what bash needs to complete this command"), ("help", "the help of one command"))

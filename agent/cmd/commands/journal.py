@@ -1,0 +1,66 @@
+"""``stocktake journal``: what was changed, when, why, and what became of it."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+from typing import Any
+
+from agent.cmd.commands.base import ListCommand, Listing
+from agent.journal import Entry
+
+# Forms whose cells may be objects.
+NESTED = ("json", "yaml")
+
+
+class Journal(ListCommand):
+    """Every change that heal, undo and adopt made or tried, the oldest first, with what stood before."""
+
+    COLUMNS = (
+        "id",
+        "at",
+        "kind",
+        "code",
+        "consumer_uuid",
+        "provider_uuid",
+        "result",
+        "words",
+        "why",
+        "undoes",
+        "undone_by",
+        "finding_id",
+        "audit_id",
+        "plan_digest",
+        "before",
+        "after",
+        "ended_at",
+    )
+
+    def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing | None, int]:
+        """All entries; a line that is none of ours goes to stderr, and is exit 2."""
+        from agent.cmd.audited import loaded_for
+        from agent.cmd.ending import say
+        from agent.cmd.wiring import journal_of
+        from agent.exit_codes import CLEAN, PARTIAL
+        from agent.telemetry.wording import printable
+
+        told = journal_of(loaded_for(self.app.options)).read()
+        for problem in told.problems:
+            say(f"journal: {problem}")
+        nested = parsed_args.formatter in NESTED
+        rows = tuple(tuple(_row(entry, nested=nested)[name] for name in self.COLUMNS) for entry in told.entries)
+        people = tuple(
+            (e.id, e.at, e.change.code or e.change.kind, e.result.value, printable(e.change.why)) for e in told.entries
+        )
+        foot = () if people else ("nothing was changed yet",)
+        listing = Listing(self.COLUMNS, rows, ("id", "at", "what", "result", "why"), people, foot)
+        return listing, PARTIAL if told.problems else CLEAN
+
+
+def _row(entry: Entry, *, nested: bool) -> dict[str, Any]:
+    """The entry by column; where a cell is one text, what is nested is JSON in it."""
+    row = {**dataclasses.asdict(entry.change), **dataclasses.asdict(entry), "result": entry.result.value}
+    lists = {name: list(row[name]) if nested else " ".join(row[name]) for name in ("undone_by",)}
+    documents = {name: row[name] if nested else json.dumps(row[name], sort_keys=True) for name in ("before", "after")}
+    return {**row, **lists, **documents}

@@ -1,0 +1,80 @@
+"""How a run of heal is told: the document, and the lines for people. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from agent.cmd.heal_run import HealRun
+from agent.healing.consumer_json import after_json, record_json
+from agent.model.heal import HealAction, HealPlan
+from agent.telemetry.documents import SCHEMA_VERSION
+
+Document = dict[str, Any]
+
+
+def heal_document(run: HealRun) -> Document:
+    """``actions`` in execution order, ``refusals`` with the guard that refuses, ``results`` of what was carried out."""
+    plan = run.prepared.plan if run.prepared else HealPlan()
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "audit_id": run.report.audit_id,
+        "host": run.report.host,
+        "node": run.report.node,
+        "provider_uuid": run.report.provider_uuid,
+        "role": run.report.role,
+        "digest": plan.digest,
+        "stale": run.stale,
+        "actions": [_action(action) for action in plan.actions],
+        "refusals": [
+            {
+                "finding_id": refusal.finding_id,
+                "code": refusal.code,
+                "consumer_uuid": refusal.consumer_uuid,
+                "guard": refusal.guard,
+                "why": refusal.why,
+            }
+            for refusal in plan.refusals
+        ],
+        "results": [
+            {
+                "finding_id": each.action.finding_id,
+                "consumer_uuid": each.action.before.consumer_uuid,
+                "result": each.outcome.result.value,
+                "words": each.outcome.words,
+                "entry_id": each.outcome.entry_id,
+            }
+            for each in run.healed
+        ],
+    }
+
+
+def heal_lines(document: Document) -> Iterator[str]:
+    """The plan, what is left alone and why, and what was done or how to do it."""
+    actions, refusals, results = document["actions"], document["refusals"], document["results"]
+    yield f"plan for {document['node'] or document['host']}: {len(actions)} to change, {len(refusals)} left alone"
+    for action in actions:
+        yield f"  change {action['consumer_uuid']} ({action['code']}): {action['why']}"
+    for refusal in refusals:
+        about = f"{refusal['code']} {refusal['consumer_uuid'] or refusal['finding_id']}"
+        yield f"  leave {about} ({refusal['guard']}): {refusal['why']}"
+    if any(refusal["guard"] in {"confirmed", "minimum-age"} for refusal in refusals):
+        yield "a finding is remembered from run to run: leave the daemon running, or run this command again later"
+    for result in results:
+        entry = f" [entry {result['entry_id']}]" if result["entry_id"] else ""
+        yield f"{result['result']}: {result['consumer_uuid']}: {result['words']}{entry}"
+    if document["stale"]:
+        yield f"nothing was done: the plan is another one now, {document['digest']}"
+    elif actions and not results:
+        yield f"to do it: stocktake heal --plan {document['digest']} --yes (with the same --finding, if any)"
+
+
+def _action(action: HealAction) -> Document:
+    return {
+        "finding_id": action.finding_id,
+        "code": action.code,
+        "consumer_uuid": action.before.consumer_uuid,
+        "why": action.why,
+        "before": record_json(action.before),
+        "after": after_json(action.before, action.write),
+    }

@@ -1,0 +1,137 @@
+"""heal by hand: audits until what is asked for is confirmed, a plan, and with its digest exactly that plan.
+
+The audits are dry: nothing is published. Findings are remembered for the daemon and for
+the next run where the write lock can be had, since a finding must be some minutes old
+before it may be healed, and a run that remembered nothing would never get there.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+
+from agent.audit import run_audit
+from agent.cmd import wiring
+from agent.cmd.audited import loaded_for
+from agent.cmd.ending import say
+from agent.cmd.usage import UsageError
+from agent.config.build import settings_from
+from agent.errors import LockHeld
+from agent.exit_codes import CLEAN, FINDINGS, PARTIAL, REFUSED, REPAIRED, exit_code
+from agent.healing.heal import Healed, Prepared, prepared, run_heal
+from agent.journal import Result
+from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Depth, Publish
+from agent.model.report import AuditReport, Outcome
+from agent.model.settings import Role
+from agent.parts import Errand
+from agent.repairs import BY_CODE
+from agent.telemetry.explain import unread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ordered:
+    """What the command line asks for: findings (none: all that can be repaired), and the plan that may be done."""
+
+    ids: frozenset[str]
+    digest: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealRun:
+    """The last audit, the plan, what became of it; ``stale``: the digest given is that of another plan."""
+
+    ordered: Ordered
+    report: AuditReport
+    prepared: Prepared | None
+    healed: tuple[Healed, ...] = ()
+    stale: bool = False
+
+
+def healed(options: argparse.Namespace, ordered: Ordered) -> HealRun:
+    """One run. Raises ConfigError, UsageError for a finding that there is not."""
+    loaded = loaded_for(options)
+    if ordered.digest is not None:
+        wiring.prepare_state_dir(loaded, Publish.BY_ROLE)
+    request = AuditRequest(reasons=("command: heal",), publish=Publish.NEVER, depth=Depth.FULL)
+    with wiring.wire(loaded) as wired:
+        errand = Errand(request=request, settings=settings_from(loaded), parts=wired.parts, cancelled=lambda: False)
+        result = _audited(errand, ordered)
+        _remember(errand, result)
+        _check_ids(result.report, ordered)
+        with wired.parts.request_scope(result.report.audit_id):
+            run = _run(errand, result, ordered)
+    for line in unread(run.report):
+        say(f"could not be read: {line}")
+    return run
+
+
+def code_of(run: HealRun) -> int:
+    """Design 2.2's table: 5 before 2 before 3 before 4."""
+    plan = run.prepared.plan if run.prepared else None
+    refused_by_name = bool(run.ordered.ids and plan and plan.refusals)
+    outcomes = [each.outcome for each in run.healed]
+    if run.stale or refused_by_name or any(o.result is Result.REFUSED and not o.unread for o in outcomes):
+        return REFUSED
+    audit = exit_code(run.report)
+    if audit not in (CLEAN, FINDINGS):
+        return audit
+    if any(outcome.result is not Result.DONE for outcome in outcomes):
+        return PARTIAL
+    if not run.healed:
+        return audit
+    return FINDINGS if _left(run) else REPAIRED
+
+
+def _audited(errand: Errand, ordered: Ordered) -> AuditResult:
+    """Audits in a row, until what is asked for is confirmed or as many were made as that takes."""
+    memory = AuditMemory()
+    for _ in range(max(1, errand.settings.confirm_audits)):
+        result = run_audit(errand.request, errand.settings, errand.parts, memory, errand.cancelled)
+        memory = result.memory
+        asked = [s for s in result.report.findings if _is_asked(s.finding.id, s.finding.code, ordered)]
+        if result.report.outcome is Outcome.UNREADABLE or all(seen.confirmed for seen in asked):
+            break
+    return result
+
+
+def _is_asked(finding_id: str, code: str, ordered: Ordered) -> bool:
+    return finding_id in ordered.ids if ordered.ids else code in BY_CODE
+
+
+def _remember(errand: Errand, result: AuditResult) -> None:
+    if errand.settings.role is Role.OBSERVER or result.memory.history is None:
+        return
+    try:
+        with errand.parts.lock.hold():
+            errand.parts.history.save(result.memory.history)
+    except LockHeld as error:
+        say(f"what was seen is not remembered: {error}")
+
+
+def _check_ids(report: AuditReport, ordered: Ordered) -> None:
+    unknown = sorted(ordered.ids - {seen.finding.id for seen in report.findings})
+    if not unknown:
+        return
+    if all(source.ok for source in report.sources):
+        raise UsageError(f"no finding {', '.join(unknown)} now; stocktake audit -f json lists them with their ids")
+    say(f"not found, while something could not be read: {', '.join(unknown)}")
+
+
+def _run(errand: Errand, result: AuditResult, ordered: Ordered) -> HealRun:
+    found = prepared(errand, result, frozenset(BY_CODE), ordered.ids)
+    if found is None or ordered.digest is None:
+        return HealRun(ordered=ordered, report=result.report, prepared=found)
+    if found.plan.digest != ordered.digest:
+        return HealRun(ordered=ordered, report=result.report, prepared=found, stale=True)
+    return HealRun(ordered=ordered, report=result.report, prepared=found, healed=run_heal(errand, found))
+
+
+def _left(run: HealRun) -> bool:
+    """Whether findings remain: of those asked for by name, else of all that the audit has."""
+    done = {each.action.before.consumer_uuid for each in run.healed if each.outcome.result is Result.DONE}
+    refused = {refusal.finding_id for refusal in run.prepared.plan.refusals} if run.prepared else set()
+    return any(
+        seen.finding.id in refused or seen.finding.consumer_uuid not in done or seen.finding.code not in BY_CODE
+        for seen in run.report.findings
+        if not run.ordered.ids or seen.finding.id in run.ordered.ids
+    )

@@ -1,0 +1,49 @@
+"""undo in a command's own process: find the entry, hand it to who can put it back."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+
+from agent.cmd import wiring
+from agent.cmd.audited import loaded_for
+from agent.cmd.ending import say
+from agent.config.build import settings_from
+from agent.exit_codes import CLEAN, PARTIAL, REFUSED
+from agent.healing.undo import NotFound, find_entry, undo
+from agent.healing.write import Outcome
+from agent.journal import Entry, Result
+from agent.model.audit import AuditRequest, Depth
+from agent.parts import Errand
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undone:
+    """The entry, and what became of putting it back."""
+
+    entry: Entry
+    outcome: Outcome
+
+
+def undone(options: argparse.Namespace, typed: str) -> Undone | NotFound:
+    """Put that entry back. Raises ConfigError, SourceUnavailable where the journal cannot be read."""
+    loaded = loaded_for(options)
+    journal = wiring.journal_of(loaded)
+    told = journal.read()
+    for problem in told.problems:
+        say(f"journal: {problem}")
+    entry = find_entry(told.entries, typed)
+    if isinstance(entry, NotFound):
+        return entry
+    request = AuditRequest(reasons=("command: undo",), depth=Depth.FULL)
+    with wiring.wire(loaded) as wired, wired.parts.request_scope(wired.parts.new_id()):
+        errand = Errand(request=request, settings=settings_from(loaded), parts=wired.parts, cancelled=lambda: False)
+        outcome = undo(errand, journal, entry, {other.id: other for other in told.entries})
+    return Undone(entry=entry, outcome=outcome)
+
+
+def code_of(found: Undone) -> int:
+    """0 done; 2 when it was out of reach or its end is not known; 5 refused."""
+    if found.outcome.result is Result.DONE:
+        return CLEAN
+    return PARTIAL if found.outcome.unread else REFUSED
