@@ -1,10 +1,11 @@
-"""over-capacity: Placement records more than the host can give, so free is negative (story 5).
+"""over-capacity: more is promised than the host can give: free is negative (story 5), or a CPU has two owners (row 21).
 
 Placement accepts an inventory below what is used with 200, so nobody but us says
 so; children are looked at like the root. Names who of the consumers should not be
 there at all: that is the leak. Providers of PCI devices never fall below what is
 held (nested/pci.py, findings/pci_device_lost.py): what is reserved there says that
-nobody is next, not that the one who has it must go.
+nobody is next, not that the one who has it must go. A CPU pinned twice rests on the
+cloud's books alone, and both claims stay counted.
 """
 
 from __future__ import annotations
@@ -19,12 +20,17 @@ from agent.model.amounts import number_text
 from agent.model.books import DesiredProvider
 from agent.model.claim import UNMANAGED_CAUSES
 from agent.model.compared import Row
+from agent.model.cpuset import render_cpu_list
 from agent.model.finding import Finding, Severity
 from agent.model.placement import ROOT, Inventory, PlacementView, Provider, ProviderKey
 from agent.model.report import Verdict
 from agent.nested.pci_view import KIND as PCI
+from agent.resources import cpus
 from agent.stages.ledger import provider_key
+from agent.stages.numa import numa_cells
+from agent.stages.numa_usage import pin_conflicts
 
+_CPU_CLASSES = frozenset({"PCPU", "VCPU"})
 LEAKS = frozenset({Verdict.ALLOCATION_LEAKED, Verdict.ALLOCATION_STALE_MOVE})
 
 _Rows = Mapping[tuple[ProviderKey, str], tuple[Row, ...]]
@@ -45,6 +51,11 @@ class _Place(NamedTuple):
 
 
 def _find(world: World) -> Iterable[Finding]:
+    yield from _of_providers(world)
+    yield from _of_pinned_cpus(world)
+
+
+def _of_providers(world: World) -> Iterable[Finding]:
     if world.tree is None or world.view is None:
         return
     rows = _by_place(world)
@@ -140,6 +151,45 @@ def _finding(world: World, inventory: Inventory, place: _Place, overflow: int) -
 
 def _found_no_room(row: Row, overflow: int) -> bool:
     return bool(overflow) and row.cause in UNMANAGED_CAUSES
+
+
+def _of_pinned_cpus(world: World) -> Iterable[Finding]:
+    """Nothing where the host's CPUs are not known: then nobody can say who may be pinned where."""
+    taken = [one for one in world.books.occupied.occupancies if one.numa]
+    host = world.snapshot.host.value
+    if not taken or host is None or cpus.obstacle(host, world.settings):
+        return
+    grouped: dict[tuple[int, tuple[str, ...]], list[int]] = defaultdict(list)
+    for conflict in pin_conflicts(numa_cells(host, world.settings) or (), taken):
+        grouped[conflict.cell, conflict.instances].append(conflict.cpu)
+    names = {one.instance.uuid: one.instance.name for one in taken}
+    for (cell, instances), numbers in sorted(grouped.items()):
+        yield _pinned(world, cell, numbers, [(uuid, names[uuid]) for uuid in instances])
+
+
+def _pinned(world: World, cell: int, numbers: list[int], instances: list[tuple[str, str]]) -> Finding:
+    which = f"CPU {render_cpu_list(numbers)} of cell {cell}"
+    who = " and ".join(f"instance {uuid} ({name})" for uuid, name in instances)
+    alone = len(instances) == 1
+    uuids = {uuid for uuid, _ in instances}
+    return RULE.finding(
+        world,
+        subject=f"cell {cell} {' '.join(sorted(uuids))}",
+        expected=f"{which} pinned for no guest: it is not among those to pin to"
+        if alone
+        else f"{which} pinned for one guest alone",
+        actual=f"pinned for {who}",
+        evidence=tuple(
+            claim
+            for claim in world.books.promised.claims
+            if claim.instance_uuid in uuids and claim.resource_class in _CPU_CLASSES
+        ),
+        facts=(("cell", cell), ("cpus", render_cpu_list(numbers)), ("instances", ", ".join(sorted(uuids)))),
+        remedy="move the guest away, or give the CPU back to [compute] cpu_dedicated_set"
+        if alone
+        else "move one of them away: they share a CPU that each was promised for itself, and nova-compute would fail "
+        "its audit of this host",
+    )
 
 
 def _leak_text(name: str, leaked: list[Row]) -> str:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
+from agent.model.capabilities import Capabilities, HostCpu
 from agent.model.finding import Severity
+from agent.model.host import Cell
+from agent.model.nova import InstanceCell, MigrationContext
 from agent.model.placement import Allocation, PlacementView
 from agent.model.settings import RatioPolicy
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 from tests.rigs import pci
 from tests.rigs.facts import (
+    FLAVOR_A,
+    FLAVOR_B,
+    HOST,
     NODE,
     ROOT_UUID,
     allocations,
+    decided,
     domain,
     findings,
     group,
@@ -20,6 +29,7 @@ from tests.rigs.facts import (
     instance,
     inventory,
     lvm_settings,
+    migration,
     proof,
     root,
     settings,
@@ -247,3 +257,94 @@ QUIET_CHILDREN = {
 @pytest.mark.parametrize(("world", "chosen"), QUIET_CHILDREN.values(), ids=QUIET_CHILDREN.keys())
 def test_it_is_silent_about_a_child(world, chosen):
     assert findings(world, CODE, chosen) == ()
+
+
+def pinned(name, *host_cpus, cell=0, **changes):
+    cells = (
+        InstanceCell(
+            id=cell,
+            memory_mib=128,
+            pcpuset=tuple(range(len(host_cpus))),
+            pinning=tuple(enumerate(host_cpus)),
+            cpu_policy="dedicated",
+            **changes,
+        ),
+    )
+    specs = (("hw:cpu_policy", "dedicated"),)
+    return instance(name, numa=cells, flavor=dataclasses.replace(FLAVOR_A, extra_specs=specs))
+
+
+TWO_CELLS = host(
+    domain("a"),
+    domain("b"),
+    capabilities=Capabilities(host_cpu=HostCpu(arch="x86_64")),
+    cells=tuple(
+        Cell(id=cell, memory_mib=256, cpu_ids=(2 * cell, 2 * cell + 1), siblings=((2 * cell, 2 * cell + 1),))
+        for cell in (0, 1)
+    ),
+)
+DEDICATED = settings(cpu_shared_set=(0,), cpu_dedicated_set=(1, 2, 3))
+
+
+def of_cpus(*instances, libvirt=TWO_CELLS, chosen=DEDICATED, **changes):
+    world = snapshot(libvirt=libvirt, nova=state(*instances, **changes))
+    return [found for found in findings(world, CODE, chosen) if dict(found.facts).get("cpus")]
+
+
+def test_s21_two_instances_on_one_cpu_are_both_counted_and_both_named():
+    both = pinned("a", 1, cell=0), pinned("b", 1, cell=0)
+    (found,) = of_cpus(*both)
+    assert found.expected == "CPU 1 of cell 0 pinned for one guest alone"
+    assert f"instance {uuid('a')} (a)" in found.actual
+    assert f"instance {uuid('b')} (b)" in found.actual
+    assert not found.rests_on_recorded
+    assert proof(found) == [("nova", "PCPU", 1), ("nova", "PCPU", 1)]
+    assert "move one of them away" in found.remedy
+    decision = decided(snapshot(libvirt=TWO_CELLS, nova=state(*both)), DEDICATED)
+    assert decision.books.promised.total("PCPU") == 2
+    assert decision.plan.writes  # the audit goes on
+
+
+def test_an_instance_that_isolates_its_threads_takes_the_siblings_too():
+    (found,) = of_cpus(pinned("a", 2, cell=1, thread_policy="isolate"), pinned("b", 3, cell=1))
+    assert dict(found.facts)["cpus"] == "3"
+
+
+def test_a_cpu_that_is_not_to_be_pinned_names_its_one_guest():
+    (found,) = of_cpus(pinned("a", 0))
+    assert found.expected == "CPU 0 of cell 0 pinned for no guest: it is not among those to pin to"
+    assert found.actual == f"pinned for instance {uuid('a')} (a)"
+    assert "cpu_dedicated_set" in found.remedy
+
+
+def test_neighbours_on_cpus_of_their_own_are_no_finding():
+    assert of_cpus(pinned("a", 1), pinned("b", 2, 3, cell=1)) == []
+
+
+def test_guests_that_float_share_their_cpus():
+    floating = InstanceCell(id=0, memory_mib=128, cpuset=(0,))
+    assert of_cpus(instance("a", numa=(floating,)), instance("b", numa=(floating,))) == []
+
+
+def test_one_instance_on_both_sides_of_its_own_move_is_no_conflict():
+    both_sides = dataclasses.replace(
+        pinned("a", 1),
+        task_state="resize_finish",
+        vm_state="active",
+        old_flavor=FLAVOR_B,
+        flavor_id=2,
+        context=MigrationContext(migration_id=1, old_numa=pinned("a", 1).numa),
+    )
+    here = migration(1, "a", dest_host=HOST, dest_node=NODE)
+    assert of_cpus(both_sides, migrations=(here,)) == []
+
+
+@pytest.mark.parametrize("lost", [STATE, LIBVIRT])
+def test_nobody_is_accused_over_a_cpu_while_a_book_is_missing(lost):
+    world = snapshot(libvirt=TWO_CELLS, nova=state(pinned("a", 1), pinned("b", 1)), lost=[lost])
+    assert [found for found in findings(world, CODE, DEDICATED) if dict(found.facts).get("cpus")] == []
+
+
+def test_nobody_is_accused_while_a_cpu_of_a_set_is_offline():
+    offline = tuple(dataclasses.replace(cpu, online=cpu.id != 3) for cpu in TWO_CELLS.cpus)
+    assert of_cpus(pinned("a", 1), pinned("b", 1), libvirt=dataclasses.replace(TWO_CELLS, cpus=offline)) == []
