@@ -15,12 +15,13 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 from agent.atomic import sweep
 from agent.audit_queue import Pacing
 from agent.config import build
 from agent.config.load import Loaded
+from agent.config.reading.bus import bus_options_from
 from agent.config.state_choice import state_options_from
 from agent.config.values import LibvirtOptions
 from agent.errors import ConfigError
@@ -38,7 +39,7 @@ from agent.placement.client import PlacementClient
 from agent.placement.reader import TreeReader
 from agent.placement.writer import TreeWriter
 from agent.read_mark import ReadMark
-from agent.sources.base import StateSource, StorageSource
+from agent.sources.base import RecordWriter, StateSource, StorageSource
 from agent.sources.capability_questions import GuestChoice
 from agent.sources.ceph import Ceph
 from agent.sources.filesystem import FileSystems
@@ -73,6 +74,13 @@ class SystemClock:
     def wait(self, seconds: float) -> None:
         """Let that time pass."""
         time.sleep(seconds)
+
+
+class Cloud(NamedTuple):
+    """Where the cloud's state is read, and what writes nova's records where the source can."""
+
+    state: StateSource
+    records: RecordWriter | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,9 +130,10 @@ def wire(loaded: Loaded) -> Wired:
     resources.callback(host.close)
     mark = ReadMark()
     client = client_from_conf(loaded.conf)
-    parts = _parts(loaded, client, host, _storage(loaded, settings, disk), _state(loaded, resources))
+    cloud = _cloud(loaded, resources)
+    parts = _parts(loaded, client, host, _storage(loaded, settings, disk), cloud.state)
     return Wired(
-        parts=dataclasses.replace(parts, reading=mark.reading, images=_images(loaded, images)),
+        parts=dataclasses.replace(parts, reading=mark.reading, images=_images(loaded, images), records=cloud.records),
         host=host,
         late=late,
         libvirt_uri=libvirt_options.uri,
@@ -172,6 +181,11 @@ def sweep_left_behind(loaded: Loaded) -> None:
         sweep(path)
 
 
+def journal_of(loaded: Loaded) -> FileJournal:
+    """The journal in the state directory. Nothing is opened before it is used."""
+    return FileJournal(build.agent_options_from(loaded).state_dir, SystemClock().now)
+
+
 def host_place(options: LibvirtOptions, settings: Settings) -> HostPlace:
     """Which libvirt, and what it is asked about guests."""
     guests = GuestChoice(
@@ -202,7 +216,7 @@ def _parts(
         history=FindingsFile(state_dir),
         lock=FileLock(os.path.join(state_dir, LOCK_FILE)),
         clock=SystemClock(),
-        journal=FileJournal(state_dir, SystemClock().now),
+        journal=journal_of(loaded),
         request_scope=lambda audit_id: _scope(client, audit_id),
     )
 
@@ -214,16 +228,32 @@ def _scope(client: PlacementClient, audit_id: str) -> Iterator[None]:
         yield
 
 
-def _state(loaded: Loaded, resources: contextlib.ExitStack) -> StateSource:
+def _cloud(loaded: Loaded, resources: contextlib.ExitStack) -> Cloud:
     options = state_options_from(loaded)
+    if options.kind is StateKind.CONDUCTOR:
+        return _conductor(loaded, resources)
     if options.kind is StateKind.NONE or options.connection is None:
-        return NoState()
+        return Cloud(NoState())
     # SQLAlchemy is 20 MiB that a host without a database need not carry.
     from agent.sources.nova_sql import NovaSql
 
     source = NovaSql(options.connection)
     resources.callback(source.close)
-    return source
+    return Cloud(source)
+
+
+def _conductor(loaded: Loaded, resources: contextlib.ExitStack) -> Cloud:
+    bus = bus_options_from(loaded)
+    assert bus is not None, "state_options_from asks for a transport_url"
+    # oslo.messaging is 9 MiB that a host without a broker need not carry.
+    from agent.bus.transport import Bus
+    from agent.conductor.client import ConductorClient
+    from agent.conductor.reader import ConductorState
+    from agent.conductor.records import ConductorRecords
+
+    client = ConductorClient(Bus(bus))
+    resources.callback(client.close)
+    return Cloud(ConductorState(client), ConductorRecords(client))
 
 
 def _storage(loaded: Loaded, settings: Settings, disk_reader: ReaderThread) -> tuple[StorageSource, ...]:
