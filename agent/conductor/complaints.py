@@ -2,7 +2,7 @@
 
 What a newcomer would get wrong: the library's own words quote the whole configuration of
 the connection, time and again; here the broker is named without its password, and the same
-trouble always gets the same words, because a finding is confirmed by equal words. Pure.
+trouble always gets the same words, because a finding is confirmed by equal words.
 """
 
 from __future__ import annotations

@@ -55,6 +55,7 @@ PURE_AGENT = {
     "agent.model": ("agent.model", "agent.errors"),
     "agent.sources": ("agent.model", "agent.errors", "agent.sources"),
     "agent.placement": ("agent.model", "agent.errors", "agent.placement"),
+    "agent.conductor": ("agent.model", "agent.errors", "agent.sources", "agent.conductor"),
 }
 DECIDING_AGENT = (*PURE_PACKAGES, "agent.errors")
 
