@@ -44,7 +44,7 @@ def occupied(state: NovaState, node: str, recorded: frozenset[str]) -> Occupied:
     return Occupied(
         occupancies=tuple(sorted(found, key=lambda o: (o.instance.uuid, o.cause.value, o.consumer_uuid))),
         stuck=tuple(sorted(stuck, key=lambda s: s.migration_uuid)),
-        unknown=tuple(sorted(i.uuid for i in state.instances if _unknown(i, state.host, node))),
+        unknown=tuple(sorted(i.uuid for i in state.instances if i.flavor is None and may_be_here(i, state.host, node))),
     )
 
 
@@ -89,10 +89,22 @@ def _counts(instance: Instance, host: str, node: str) -> bool:
     return instance.vm_state != "deleted"
 
 
-def _unknown(instance: Instance, host: str, node: str) -> bool:
-    # A row that says nothing of its host may be one of ours.
-    here = instance.host in (host, None) and instance.node in (node, None)
-    return instance.flavor is None and here and not instance.deleted
+def may_be_here(instance: Instance, host: str, node: str) -> bool:
+    """Whether its row puts an instance on the node, in any state.
+
+    One that cannot be read may be here unless its row names another host, and even
+    then while it moves: which host the move concerns may be what cannot be read.
+    """
+    if instance.deleted:
+        return False
+    if instance.problem is None:
+        return instance.host == host and instance.node == node
+    return (instance.host in (host, None) and instance.node in (node, None)) or moving(instance)
+
+
+def touches(migration: Migration, host: str, node: str) -> bool:
+    """Whether a migration is in progress or failed, from or to the node."""
+    return migration.in_progress and (_from_here(migration, host, node) or _to_here(migration, host, node))
 
 
 def _arriving(state: NovaState, node: str) -> frozenset[tuple[str, int]]:
@@ -127,17 +139,13 @@ def _moves(
     newest: dict[str, Migration] = {}
     for migration in sorted(state.migrations, key=lambda m: m.id):
         instance = by_uuid.get(migration.instance_uuid)
-        if not _is_here(migration, state.host, node) or instance is None or not moving(instance):
+        if not touches(migration, state.host, node) or instance is None or not moving(instance):
             continue
         known = newest.get(instance.uuid)
         if known is None or _age(migration) > _age(known):
             newest[instance.uuid] = migration
     stuck = [_stuck(m, by_uuid[u]) for u, m in newest.items() if _context_differs(m, by_uuid[u])]
     return {u: m for u, m in newest.items() if not _context_differs(m, by_uuid[u])}, stuck
-
-
-def _is_here(migration: Migration, host: str, node: str) -> bool:
-    return migration.in_progress and (_from_here(migration, host, node) or _to_here(migration, host, node))
 
 
 def _from_here(migration: Migration, host: str, node: str) -> bool:

@@ -10,17 +10,15 @@ from collections.abc import Iterable
 
 from agent.model.books import DesiredTree
 from agent.model.capabilities import GuestKind
-from agent.model.devices import PciPool
 from agent.model.host import DomainState, HostFacts
 from agent.model.resource_view import ResourceView
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
-from agent.nested.pci_view import KIND as PCI
 from agent.resources import cpus
 from agent.resources.counted_store import counted_store
 from agent.stages.numa import numa_cells
 from agent.stages.overcommit import LeastDisk, disk_available_least
-from agent.stages.pci_pools import pools
+from agent.stages.pci_usage import free_pools
 
 OFF = frozenset({DomainState.SHUTOFF, DomainState.CRASHED, DomainState.NO_STATE})
 _ARCHES = {"i386": "i686", "i486": "i686", "i586": "i686", "x86_32": "i686", "x86_32p": "i686", "amd64": "x86_64"}
@@ -68,21 +66,12 @@ def resource_view(
         cpu=capabilities.host_cpu if capabilities else None,
         cells=numa_cells(host, settings) if obstacle is None else None,
         pci_devices=len(host.devices.pci) if host.devices else None,
-        pci_pools=_pci_pools(host, settings, tree),
+        pci_pools=free_pools(host, settings, tree),
         supported_instances=supported_instances(capabilities.guests if capabilities else ()),
         uptime_s=host.uptime_s,
         load=host.load,
         unknown=_unknown(snapshot, settings, obstacle, least),
     )
-
-
-def _pci_pools(host: HostFacts, settings: Settings, tree: DesiredTree | None) -> tuple[PciPool, ...] | None:
-    if host.devices is None:
-        return None
-    in_use = frozenset(address for domain in host.domains for address in domain.pci_addresses)
-    children = tree.providers if tree else ()
-    providers = {child.key.name.lower(): child.uuid for child in children if child.key.kind == PCI}
-    return pools(host.devices.pci, settings.pci.specs, in_use, providers)
 
 
 def _memory_used_mib(host: HostFacts, settings: Settings) -> int | None:
