@@ -11,7 +11,7 @@ import dataclasses
 import datetime
 from dataclasses import dataclass
 
-from agent.auditing.read import deadline_of, read_placement
+from agent.auditing.read import deadline_of, read_placement, with_orphans
 from agent.errors import (
     Acknowledged,
     AgentError,
@@ -25,7 +25,8 @@ from agent.errors import (
 from agent.findings.rival_writer import RULE as RIVAL_WRITER
 from agent.model.audit import AuditMemory, WrittenProvider
 from agent.model.compared import Compared, Subject
-from agent.model.plan import AnyWrite, Applied, PutAllocations, PutInventories, RecordWrite, RefusedWrite
+from agent.model.finding import History
+from agent.model.plan import AnyWrite, Applied, Plan, PutAllocations, PutInventories, RecordWrite, RefusedWrite
 from agent.model.snapshot import Snapshot
 from agent.parts import Errand
 from agent.stages.backoff import wait_s
@@ -86,14 +87,15 @@ def _with_refusals(acted: Acted) -> Acted:
 
 
 def _decide(errand: Errand, memory: AuditMemory, snapshot: Snapshot, before: Compared | None) -> Decision:
-    added = memory.history.added if memory.history else ()
+    history = memory.history or History()
     return decide(
         snapshot,
         errand.settings,
         _subject(memory),
         _written(errand, memory),
         before,
-        added=added,
+        added=history.added,
+        history=history,
         unknown_traits=memory.unknown_traits,
         refused_for_s=_refused_for_s(errand, memory),
     )
@@ -150,7 +152,20 @@ def _beside_the_tree(errand: Errand, acted: Acted) -> Acted:
             acted = _carry_out(errand, acted, write)
         except (PlacementError, SourceError, RecordRefused) as error:
             return _failed(dataclasses.replace(acted, published=False), error)
-    return acted
+    return _removed(errand, acted)
+
+
+def _removed(errand: Errand, acted: Acted) -> Acted:
+    """Providers of orphaned nodes, now that nova let their records go. One that came into use meanwhile stays."""
+    if not acted.decision.plan.removals:
+        return acted
+    refused, published = acted.refused, acted.published
+    try:
+        applied = errand.parts.reporter.apply(Plan(writes=acted.decision.plan.removals), errand.cancelled)
+    except PlacementError as error:
+        return _failed(dataclasses.replace(_counted(acted, error.applied), refused=refused, published=False), error)
+    acted = dataclasses.replace(_counted(acted, applied), refused=(*refused, *applied.refused))
+    return dataclasses.replace(acted, published=published, error=acted.error or _refusal(applied))
 
 
 def _carry_out(errand: Errand, acted: Acted, write: PutAllocations | RecordWrite) -> Acted:
@@ -197,7 +212,8 @@ def _look_again(errand: Errand, memory: AuditMemory, acted: Acted) -> Acted:
 
     Allocations too: a consumer that was deleted makes a conflict, and no provider's generation says so.
     """
-    placement = read_placement(errand, dataclasses.replace(memory, recheck_recorded=True))
+    memory = dataclasses.replace(memory, recheck_recorded=True)
+    placement = with_orphans(errand, memory, read_placement(errand, memory), acted.snapshot.nova.value)
     snapshot = dataclasses.replace(acted.snapshot, placement=placement)
     return dataclasses.replace(
         acted,

@@ -22,10 +22,14 @@ from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, Reading, Snapshot
 from agent.model.storage import StorageFacts
 from agent.parts import Errand, Parts
 from agent.sources.base import Deadline, StorageSource, ViewRequest
+from agent.stages.identity_doubt import guests_of_an_unknown_host
+from agent.stages.orphans import trees_to_read
 from agent.stages.overcommit import guest_files
 
 T = TypeVar("T")
 EVERY_CONSUMER = 10**9
+# Consumers of sharing providers in one look: the state source is asked for a row of each (500 are one statement).
+SHARED_READS = 500
 
 
 def identified(errand: Errand, memory: AuditMemory) -> AuditMemory:
@@ -40,8 +44,14 @@ def identified(errand: Errand, memory: AuditMemory) -> AuditMemory:
     host = _host(errand)
     node = memory.node_name or (host.value.hostname if host.value else None)
     if identity is None and node is not None:
-        identity = _of_state(errand, node)
-    return dataclasses.replace(memory, identity=identity, node_name=node)
+        identity = _of_state(errand, node, host.value)
+    guests = guest_uuids(host.value) if host.value else memory.guests
+    return dataclasses.replace(memory, identity=identity, node_name=node, guests=guests)
+
+
+def guest_uuids(host: HostFacts) -> frozenset[str]:
+    """Of all domains: the state source is asked about them too, for the row of one that is deleted."""
+    return frozenset(domain.uuid for domain in host.domains)
 
 
 def _still_good(errand: Errand, identity: Identity | None) -> Identity | None:
@@ -49,13 +59,16 @@ def _still_good(errand: Errand, identity: Identity | None) -> Identity | None:
     return None if identity is not None and identity.invented and errand.owns() else identity
 
 
-def _of_state(errand: Errand, node: str) -> Identity | None:
+def _of_state(errand: Errand, node: str, host: HostFacts | None) -> Identity | None:
     state = _state(errand, frozenset()).value
     if state is None:
         return None
     known = None if state.kind is StateKind.NONE else identity_from_state(state, node)
     if known is not None:
         return known
+    if host is None or guests_of_an_unknown_host(state, host):
+        # identity-changed tells it; the next audit asks the database again.
+        return None
     if errand.owns():
         return errand.parts.identity_files.create()
     return Identity(uuid=errand.parts.new_id(), origin="made up: this run may not make one", invented=True)
@@ -71,9 +84,12 @@ def read(errand: Errand, memory: AuditMemory) -> Snapshot:
     placement = read_placement(errand, memory)
     errand.stop_if_cancelled()
     view = placement.value
-    consumers = view.consumer_uuids if view else memory.consumers
+    consumers = view.consumer_uuids | view.shared_consumer_uuids if view else memory.consumers
+    consumers |= memory.guests
     nova = _state(errand, consumers, memory.identity.uuid if memory.identity else None)
     errand.stop_if_cancelled()
+    nova = _with_holder(errand, nova, view)
+    placement = with_orphans(errand, memory, placement, nova.value)
     host = _host(errand)
     errand.stop_if_cancelled()
     storage = tuple(
@@ -87,7 +103,7 @@ def read_placement(errand: Errand, memory: AuditMemory) -> Reading[PlacementView
     """One look at our tree; allocations are read again where principle 6 asks for it."""
     if memory.identity is None:
         error = PlacementUnavailable(
-            "not asked: this host's identity is not known while libvirt or the state source is unread"
+            "not asked: this host's identity is not known (libvirt or the state source is unread, or identity-changed)"
         )
         return Reading(source=PLACEMENT, taken_at=errand.parts.clock.now(), duration_s=0.0, error=error)
     settings, full = errand.settings, errand.request.depth is Depth.FULL
@@ -98,8 +114,35 @@ def read_placement(errand: Errand, memory: AuditMemory) -> Reading[PlacementView
         fresh_allocations=full or due or memory.recheck_recorded,
         consumer_reads=EVERY_CONSUMER if full else settings.consumer_reads,
         suspects=memory.suspects,
+        shared_reads=EVERY_CONSUMER if full else SHARED_READS if memory.shared_due_in == 0 else 0,
     )
     return _reading(errand.parts, PLACEMENT, lambda: errand.parts.reader.view(wanted))
+
+
+def _with_holder(errand: Errand, nova: Reading[NovaState], view: PlacementView | None) -> Reading[NovaState]:
+    """The state with the compute node row of who holds our root's name, which tells another host from our old self."""
+    holder = view.name_holder if view else None
+    state = nova.value
+    if holder is None or state is None or state.kind is StateKind.NONE or holder.uuid in {n.uuid for n in state.nodes}:
+        return nova
+    asked = _state(errand, frozenset(), holder.uuid)
+    if asked.value is None:
+        return asked
+    known = {node.id: node for node in (*asked.value.nodes, *state.nodes)}
+    nodes = tuple(known[number] for number in sorted(known))
+    return dataclasses.replace(nova, value=dataclasses.replace(state, nodes=nodes))
+
+
+def with_orphans(
+    errand: Errand, memory: AuditMemory, placement: Reading[PlacementView], state: NovaState | None
+) -> Reading[PlacementView]:
+    """The view with the trees of orphaned nodes; the same view, and no request, where there is none."""
+    view, root = placement.value, memory.identity.uuid if memory.identity else None
+    uuids = trees_to_read(state, memory.node_name, root, memory.history.left if memory.history else ())
+    if view is None or not uuids:
+        return placement
+    seen = _reading(errand.parts, PLACEMENT, lambda: errand.parts.reader.orphans(view, uuids))
+    return dataclasses.replace(seen, taken_at=placement.taken_at, duration_s=placement.duration_s + seen.duration_s)
 
 
 def _read_storage(source: StorageSource, settings: Settings) -> StorageFacts:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import dataclasses
 
 from agent.auditing.act import Acted
+from agent.auditing.read import guest_uuids
 from agent.errors import LockHeld
 from agent.model.audit import AuditMemory, Publish, WrittenProvider
 from agent.model.finding import History
-from agent.model.plan import AnyWrite, PutInventories
+from agent.model.placement import LeftProvider
+from agent.model.plan import AnyWrite, DeleteComputeNode, DeleteProvider, PutInventories
 from agent.model.provider_config import Addition
 from agent.model.report import Verdict
 from agent.parts import Errand, Parts
+from agent.stages.compare import SHARED
 from agent.stages.confirm import Confirmed, Look, confirm
+from agent.stages.orphans import left_after
 from agent.stages.rival import remembered
 
 _SUSPICIOUS = frozenset(
@@ -42,7 +46,8 @@ def remember(errand: Errand, memory: AuditMemory, acted: Acted) -> tuple[Confirm
     book_digest = acted.decision.compared.digest or memory.book_digest
     moved = memory.book_digest is not None and book_digest != memory.book_digest and not fresh
     look_again = view is not None and (told.recheck_recorded or moved)
-    told = dataclasses.replace(told, history=dataclasses.replace(told.history, added=_added(errand, before, acted)))
+    added, left = _added(errand, before, acted), _left(memory, before, acted)
+    told = dataclasses.replace(told, history=dataclasses.replace(told.history, added=added, left=left))
     unsaved = _save(errand, memory, before, told.history)
     return (
         told,
@@ -59,6 +64,8 @@ def remember(errand: Errand, memory: AuditMemory, acted: Acted) -> tuple[Confirm
             unknown_traits=acted.unknown_traits,
             last_good=_last_good(parts, memory, acted),
             compared=acted.decision.compared,
+            guests=_guests(memory, acted),
+            shared_due_in=_shared_due_in(errand, memory, acted),
         ),
         look_again,
     )
@@ -89,8 +96,33 @@ def _added(errand: Errand, before: History, acted: Acted) -> tuple[Addition, ...
     return tree.added if tree is not None and errand.owns() else before.added
 
 
+def _left(memory: AuditMemory, before: History, acted: Acted) -> tuple[LeftProvider, ...]:
+    """Providers whose records we deleted, while they are there: nothing else would ever name them again."""
+    return left_after(
+        before.left,
+        acted.snapshot.placement.value,
+        deleted=[write for write in acted.done if isinstance(write, DeleteComputeNode)],
+        removed=frozenset(write.provider_uuid for write in acted.done if isinstance(write, DeleteProvider)),
+        root_uuid=memory.identity.uuid if memory.identity else None,
+    )
+
+
 def _said(history: History) -> tuple[object, ...]:
-    return ([(s.id, s.times, s.evidence_digest) for s in history.sightings], history.added)
+    return ([(s.id, s.times, s.evidence_digest) for s in history.sightings], history.added, history.left)
+
+
+def _guests(memory: AuditMemory, acted: Acted) -> frozenset[str]:
+    host = acted.snapshot.host.value
+    return guest_uuids(host) if host else memory.guests
+
+
+def _shared_due_in(errand: Errand, memory: AuditMemory, acted: Acted) -> int:
+    """Sharing providers are read with every full read, and while something on them is accused in every audit."""
+    view = acted.snapshot.placement.value
+    if view is None or not view.shared_is_read:
+        return max(0, memory.shared_due_in - 1)
+    suspicious = any(row.provider_key.kind == SHARED and row.verdict in _SUSPICIOUS for row in acted.decision.rows)
+    return 0 if suspicious else max(0, errand.settings.full_read_every - 1)
 
 
 def _suspects(acted: Acted, told: Confirmed) -> tuple[str, ...]:

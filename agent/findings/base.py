@@ -12,7 +12,7 @@ from agent.model.claim import Claim
 from agent.model.compared import Row
 from agent.model.finding import Finding, Severity
 from agent.model.nova import NovaState
-from agent.model.placement import PlacementView, Provider
+from agent.model.placement import LeftProvider, PlacementView, Provider
 from agent.model.plan import RefusedWrite
 from agent.model.report import Verdict
 from agent.model.settings import Settings
@@ -27,7 +27,8 @@ class World:
     """Everything that one audit knows when it looks for findings. ``state`` is None where it is not known.
 
     ``refused`` are writes of this audit that Placement refused for good: nothing before the writes were tried.
-    ``unknown_traits`` are standard traits that this Placement was found not to know.
+    ``unknown_traits`` are standard traits that this Placement was found not to know. ``left`` are providers
+    that stayed when their compute node records were deleted.
     """
 
     snapshot: Snapshot
@@ -43,6 +44,7 @@ class World:
     doubts: tuple[Doubt, ...] = ()
     refused: tuple[RefusedWrite, ...] = ()
     unknown_traits: frozenset[str] = frozenset()
+    left: tuple[LeftProvider, ...] = ()
 
     @property
     def view(self) -> PlacementView | None:

@@ -9,14 +9,11 @@ from collections.abc import Iterable
 
 from agent.findings.base import Rule, World
 from agent.model.finding import Finding, Severity
+from agent.stages.orphans import orphan_rows
 
 
 def _find(world: World) -> Iterable[Finding]:
-    if world.state is None or world.node is None:
-        return
-    for node in world.state.nodes:
-        if node.deleted or node.hypervisor_hostname == world.node or node.uuid == world.root_uuid:
-            continue
+    for node in orphan_rows(world.state, world.node, world.root_uuid):
         yield RULE.finding(
             world,
             provider_uuid=node.uuid,
@@ -31,6 +28,7 @@ def _find(world: World) -> Iterable[Finding]:
 RULE = Rule(
     code="compute-node-orphaned",
     severity=Severity.WARNING,
-    remedy="a renamed host leaves such rows: check that no instance is on it, then delete the row and its provider",
+    remedy="a renamed host leaves such rows: check that no instance is on it; with [state] source = conductor the row "
+    "goes once this is confirmed, its provider too where nothing is allocated from it; else delete both by hand",
     find=_find,
 )

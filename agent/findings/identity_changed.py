@@ -16,7 +16,8 @@ def _find(world: World) -> Iterable[Finding]:
 RULE = Rule(
     code="identity-changed",
     severity=Severity.ERROR,
-    remedy="a renamed host: give it its old name back; a clone or a reinstalled host: put the right uuid into the "
-    "compute_id file; a misspelt [DEFAULT] host: correct it, and remove a compute_id file that was made under it",
+    remedy="a renamed host: give it its old name back, or see what stocktake adopt would do; a clone: remove the "
+    "copied compute_id file; a reinstalled host: stocktake adopt; a misspelt [DEFAULT] host: correct it, and remove a "
+    "compute_id file that was made under it; a wrong or restored database: correct [state], or restore a later one",
     find=_find,
 )

@@ -23,7 +23,7 @@ def _find(world: World) -> Iterable[Finding]:
 RULE = Rule(
     code="provider-name-conflict",
     severity=Severity.ERROR,
-    remedy="a reinstalled host: put the old uuid back into the compute_id file; "
+    remedy="a reinstalled host: put the old uuid back into the compute_id file (stocktake adopt does it); "
     "another host of the same name: rename one",
     find=_find,
 )

@@ -72,6 +72,21 @@ def confirm(history: History, findings: Iterable[Finding], look: Look) -> Confir
     )
 
 
+def confirmed_now(
+    findings: Iterable[Finding], sightings: Iterable[Sighting], confirm_audits: int
+) -> frozenset[tuple[str, str | None]]:
+    """(code, provider uuid) of the findings that this audit will tell as confirmed.
+
+    For what acts on a finding in the audit that confirms it. One that rests on *recorded* is never among them.
+    """
+    times = {(s.id, s.evidence_digest): s.times for s in sightings}
+    return frozenset(
+        (finding.code, finding.provider_uuid)
+        for finding in findings
+        if not finding.rests_on_recorded and times.get((finding.id, evidence_digest(finding)), 0) + 1 >= confirm_audits
+    )
+
+
 _LOUDEST_FIRST = tuple(Severity)
 
 

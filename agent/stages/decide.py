@@ -10,7 +10,7 @@ from agent.findings.base import World
 from agent.model.audit import WrittenProvider
 from agent.model.books import Books, DesiredTree
 from agent.model.compared import Compared, Row, Subject
-from agent.model.finding import Finding
+from agent.model.finding import Finding, History
 from agent.model.nova import NovaState
 from agent.model.plan import EMPTY_PLAN, HeldBack, Plan, RefusedWrite
 from agent.model.provider_config import Addition
@@ -21,10 +21,13 @@ from agent.resources.guests import guests_of
 from agent.resources.volumes import owners
 from agent.stages.bookkeeping import compared
 from agent.stages.companion import companion, released
+from agent.stages.confirm import confirmed_now
 from agent.stages.desired import desired
 from agent.stages.diff import diff
 from agent.stages.identity_doubt import doubts
 from agent.stages.ledger import promise_of
+from agent.stages.orphans import orphan_plan
+from agent.stages.record import record_plan
 from agent.stages.rival import Rival, judged, rival_of, without_foreign_ratios
 from agent.stages.rows import reserve_rows
 
@@ -71,12 +74,13 @@ def decide(
     added: tuple[Addition, ...] = (),
     refused_for_s: float | None = None,
     unknown_traits: frozenset[str] = frozenset(),
+    history: History | None = None,
 ) -> Decision:
     """Pure: equal facts give an equal decision, in any order of instances, domains and volumes.
 
     ``before`` is the last audit's comparison: it saves work where it rests on equal facts, and changes nothing else.
     ``added`` is what provider.yaml files added in earlier audits, ``unknown_traits`` what Placement said it lacks,
-    ``refused_for_s`` for how long a rival has been told.
+    ``refused_for_s`` for how long a rival has been told, ``history`` what earlier audits saw.
     """
     found = compared(snapshot, settings, subject, before)
     kept, rows = found.books, found.rows
@@ -102,13 +106,15 @@ def decide(
         owned=owners(snapshot, guests_of(snapshot)),
         doubts=unsure,
         unknown_traits=unknown_traits,
+        left=history.left if history else (),
     )
+    findings = _findings(world)
     return Decision(
         compared=found,
         state=state,
         tree=tree,
-        plan=_plan(world),
-        findings=_findings(world),
+        plan=_plan(world, confirmed_now(findings, history.sightings if history else (), settings.confirm_audits)),
+        findings=findings,
         rival=rival,
         written=judgement,
         world=world,
@@ -135,7 +141,7 @@ def _with_our_ratios(snapshot: Snapshot, written: WrittenProvider | None) -> Sna
     return dataclasses.replace(snapshot, placement=read)
 
 
-def _plan(world: World) -> Plan:
+def _plan(world: World, confirmed: frozenset[tuple[str, str | None]]) -> Plan:
     """The diff, or nothing and why: on doubt nothing new is published."""
     tree, view = world.tree, world.view
     if tree is None or view is None:
@@ -151,7 +157,21 @@ def _plan(world: World) -> Plan:
         return _nothing(tree, world.rival.why)
     plan = diff(tree, view, world.unknown_traits)
     # After the inventories: what a companion's consumers held for is in ``reserved`` by then.
-    return dataclasses.replace(plan, allocations=released(world.snapshot, world.settings, tree))
+    plan = dataclasses.replace(plan, allocations=released(world.snapshot, world.settings, tree))
+    return _with_records(plan, world, confirmed)
+
+
+def _with_records(plan: Plan, world: World, confirmed: frozenset[tuple[str, str | None]]) -> Plan:
+    """The plan with nova's compute node records of this host: our own one, then those of nodes that are no more."""
+    subject = Subject(root_uuid=world.root_uuid, node=world.node)
+    ours = record_plan(world.snapshot, world.settings, subject, world.tree)
+    gone = orphan_plan(world.snapshot, world.settings, subject, world.left, confirmed)
+    return dataclasses.replace(
+        plan,
+        records=(*ours.writes, *gone.records),
+        removals=gone.removals,
+        held_back=(*plan.held_back, *ours.held_back, *gone.held_back),
+    )
 
 
 def _nothing(tree: DesiredTree, why: str) -> Plan:

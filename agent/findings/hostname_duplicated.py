@@ -1,0 +1,39 @@
+"""hostname-duplicated: another host has a compute node of our node's name, so only one of the two can have a provider.
+
+Names of providers are unique in a cloud, those of compute nodes only within a host.
+A row of our own uuid is another matter (a clone or a moved host): identity-changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World
+from agent.model.finding import Finding, Severity
+
+
+def _find(world: World) -> Iterable[Finding]:
+    if world.state is None or world.node is None:
+        return
+    for row in world.state.nodes:
+        if row.deleted or row.host == world.state.host or row.hypervisor_hostname != world.node:
+            continue
+        if row.uuid == world.root_uuid:
+            continue
+        yield RULE.finding(
+            world,
+            provider_uuid=row.uuid,
+            subject=row.host,
+            expected=f"{world.node} is the node of host {world.state.host} alone",
+            actual=f"host {row.host} has a compute node of that name too (uuid {row.uuid}, id {row.id})",
+            facts=(("compute_node_id", row.id), ("host", row.host)),
+        )
+
+
+RULE = Rule(
+    code="hostname-duplicated",
+    severity=Severity.ERROR,
+    remedy="give one of the two hosts another name (hostnamectl), and restart libvirt and the agent there; "
+    "where the other host is gone for good, delete its compute node row and its provider PROVIDER",
+    find=_find,
+)

@@ -1,0 +1,61 @@
+"""provider-orphaned: a provider of this host's former compute node that no audit may delete (story 4).
+
+It holds allocations, which no audit changes, or somebody else's provider is in its
+tree. While its record is still there, compute-node-orphaned is told beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World, amount_text
+from agent.model.finding import Finding, Severity
+from agent.model.placement import Allocation, OrphanTree
+from agent.stages.orphans import obstacle, orphan_rows
+
+
+def _find(world: World) -> Iterable[Finding]:
+    names = {one.uuid: one.name for one in world.left}
+    rows = {row.uuid: row.hypervisor_hostname for row in orphan_rows(world.state, world.node, world.root_uuid)}
+    for tree in world.view.orphans if world.view else ():
+        name = rows.get(tree.uuid) or names.get(tree.uuid)
+        if name is None or not tree.providers:
+            continue
+        why = obstacle(tree, name)
+        if why is None and tree.uuid in rows:
+            continue
+        yield _finding(world, tree, name, why)
+
+
+def _finding(world: World, tree: OrphanTree, name: str, why: str | None) -> Finding:
+    return RULE.finding(
+        world,
+        provider_uuid=tree.uuid,
+        subject=name,
+        expected=f"no provider of {name}, which is no compute node of host {world.settings.host} any more",
+        actual=f"{_size(tree)} in Placement; {why or 'nothing is allocated from it: it goes once this is confirmed'}",
+        facts=(
+            ("providers", len(tree.providers)),
+            ("allocations", "; ".join(sorted(map(_held, tree.allocations)))),
+        ),
+    )
+
+
+def _held(allocation: Allocation) -> str:
+    return f"{allocation.consumer_uuid}: {amount_text(allocation.resource_class, allocation.amount)}"
+
+
+def _size(tree: OrphanTree) -> str:
+    children = len(tree.providers) - 1
+    if not children:
+        return f"provider {tree.uuid} is still"
+    return f"provider {tree.uuid} and {children} below it are still"
+
+
+RULE = Rule(
+    code="provider-orphaned",
+    severity=Severity.WARNING,
+    remedy="see what each consumer is (openstack resource provider show --allocations PROVIDER), move or remove its "
+    "allocation, then the next audits delete the provider; what is neither nova's nor ours is its owner's to delete",
+    find=_find,
+)

@@ -1,0 +1,166 @@
+"""Decide which compute nodes of this host nobody reports any more, and what of them may go (reconcile 3.4).
+
+libvirt gives one node per host, so every other live row of the host is an orphan. What
+a newcomer would get wrong: nova-compute deletes such a node's provider with the
+allocations on it; here a provider goes only when nothing is allocated from its tree and
+every provider in it is nova's or ours (scenarios 68, 158). The record goes first: nova
+refuses that when the row has become another host's, and then the provider is that host's too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from agent.model.compared import Subject
+from agent.model.nova import ComputeNode, Instance, NovaState
+from agent.model.placement import LeftProvider, OrphanTree, PlacementView
+from agent.model.plan import DeleteComputeNode, DeleteProvider, HeldBack
+from agent.model.settings import Settings
+from agent.model.snapshot import Snapshot
+from agent.stages.record import writes_records
+from agent.traits.owner import OURS, RIVAL
+
+RECORD = "delete compute node record"
+PROVIDERS = "delete orphaned provider"
+
+_Codes = frozenset[tuple[str, str | None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrphanPlan:
+    """Records to delete, then providers to delete (children first), and what stays for now."""
+
+    records: tuple[DeleteComputeNode, ...] = ()
+    removals: tuple[DeleteProvider, ...] = ()
+    held_back: tuple[HeldBack, ...] = ()
+
+
+def orphan_rows(state: NovaState | None, node: str | None, root_uuid: str | None) -> tuple[ComputeNode, ...]:
+    """Live rows of this host under another name than libvirt's; none while that name or our identity is not known.
+
+    A row of our own uuid under another name is a renamed host, never an orphan (identity-changed).
+    """
+    if state is None or node is None or root_uuid is None:
+        return ()
+    return tuple(
+        row
+        for row in state.nodes
+        if not row.deleted and row.host == state.host and row.hypervisor_hostname != node and row.uuid != root_uuid
+    )
+
+
+def trees_to_read(
+    state: NovaState | None, node: str | None, root_uuid: str | None, left: Iterable[LeftProvider]
+) -> frozenset[str]:
+    """Uuids of the nodes whose provider trees an audit must look at: orphans, and what was left of earlier ones."""
+    rows = {row.uuid for row in orphan_rows(state, node, root_uuid)}
+    return frozenset(rows | {provider.uuid for provider in left}) - {root_uuid or ""}
+
+
+def obstacle(tree: OrphanTree, name: str) -> str | None:
+    """Why the providers of an orphan that was named ``name`` must stay; None where they may go, or there are none."""
+    if not tree.providers:
+        return None
+    root = tree.root
+    if root is None or root.parent_uuid is not None:
+        return f"provider {tree.uuid} is part of another provider's tree"
+    if root.name != name:
+        return f"it is named {root.name} now, not {name}"
+    if tree.allocations:
+        return f"{_held(tree)} allocated from it"
+    if strangers := sorted(p.name for p in tree.providers if not p.traits & {OURS, RIVAL}):
+        return f"nothing says that it is nova's or ours (no {RIVAL}, no {OURS}): {', '.join(strangers)}"
+    return None
+
+
+def _held(tree: OrphanTree) -> str:
+    consumers = {allocation.consumer_uuid for allocation in tree.allocations}
+    classes = sorted({allocation.resource_class for allocation in tree.allocations})
+    held = "consumer has" if len(consumers) == 1 else "consumers have"
+    return f"{len(consumers)} {held} {', '.join(classes)}"
+
+
+def orphan_plan(
+    snapshot: Snapshot, settings: Settings, subject: Subject, left: Iterable[LeftProvider], confirmed: _Codes
+) -> OrphanPlan:
+    """What is to go of the host's orphaned rows and of the providers that were ``left``; nothing that is not ours.
+
+    ``confirmed`` are (code, provider uuid) of the findings that count as confirmed in this audit.
+    """
+    state, view = snapshot.nova.value, snapshot.placement.value
+    if state is None or view is None or not writes_records(settings, state):
+        return OrphanPlan()
+    rows = orphan_rows(state, subject.node, subject.root_uuid)
+    parts = [_of_row(row, state, view, confirmed) for row in rows]
+    live = {row.uuid for row in state.nodes if not row.deleted}
+    parts.extend(_of_left(one, view, confirmed) for one in left if one.uuid not in live)
+    return OrphanPlan(
+        records=tuple(record for part in parts for record in part.records),
+        removals=tuple(removal for part in parts for removal in part.removals),
+        held_back=tuple(held for part in parts for held in part.held_back),
+    )
+
+
+def _of_row(row: ComputeNode, state: NovaState, view: PlacementView, confirmed: _Codes) -> OrphanPlan:
+    why = _record_stays(row, state, confirmed)
+    if why is not None:
+        return _held_back(row.uuid, RECORD, why)
+    record = next(record for record in state.records if record.uuid == row.uuid)
+    providers = _providers(LeftProvider(row.uuid, row.hypervisor_hostname), view)
+    return OrphanPlan(
+        records=(DeleteComputeNode(record=record),), removals=providers.removals, held_back=providers.held_back
+    )
+
+
+def _record_stays(row: ComputeNode, state: NovaState, confirmed: _Codes) -> str | None:
+    if ("compute-node-orphaned", row.uuid) not in confirmed:
+        return "compute-node-orphaned is not confirmed yet"
+    if not any(record.uuid == row.uuid for record in state.records):
+        return f"the record of {row.hypervisor_hostname} was not read"
+    if named := [i for i in state.instances if _is_on(i, row)]:
+        there = f"instance {named[0].uuid} names it" if len(named) == 1 else f"{len(named)} instances name it"
+        return f"{there} ({row.hypervisor_hostname})"
+    return None
+
+
+def _is_on(instance: Instance, row: ComputeNode) -> bool:
+    return not instance.deleted and (instance.host, instance.node) == (row.host, row.hypervisor_hostname)
+
+
+def _of_left(one: LeftProvider, view: PlacementView, confirmed: _Codes) -> OrphanPlan:
+    if ("provider-orphaned", one.uuid) not in confirmed:
+        return OrphanPlan()
+    return _providers(one, view)
+
+
+def _providers(one: LeftProvider, view: PlacementView) -> OrphanPlan:
+    """Children first (the view has parents first)."""
+    tree = next((tree for tree in view.orphans if tree.uuid == one.uuid), None)
+    if tree is None:
+        return _held_back(one.uuid, PROVIDERS, "its tree was not read")
+    why = obstacle(tree, one.name)
+    if why is not None:
+        return _held_back(one.uuid, PROVIDERS, why)
+    return OrphanPlan(removals=tuple(DeleteProvider(provider_uuid=p.uuid) for p in reversed(tree.providers)))
+
+
+def _held_back(uuid: str, what: str, why: str) -> OrphanPlan:
+    return OrphanPlan(held_back=(HeldBack(provider_uuid=uuid, what=what, why=why),))
+
+
+def left_after(
+    before: tuple[LeftProvider, ...],
+    view: PlacementView | None,
+    deleted: Iterable[DeleteComputeNode],
+    removed: frozenset[str],
+    root_uuid: str | None,
+) -> tuple[LeftProvider, ...]:
+    """What to remember: providers whose records we deleted, until Placement has them no more.
+
+    ``deleted`` and ``removed`` are the records and providers that this audit did delete.
+    """
+    known = {one.uuid: one for one in before}
+    known.update({w.record.uuid: LeftProvider(w.record.uuid, w.record.hypervisor_hostname) for w in deleted})
+    gone = {tree.uuid for tree in (view.orphans if view else ()) if not tree.providers}
+    return tuple(sorted(one for one in known.values() if one.uuid not in gone | removed | {root_uuid}))
