@@ -111,17 +111,17 @@ def start_up(arguments: argparse.Namespace, publish: Publish) -> tuple[Loaded, W
 def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
     """Audit until told to stop."""
     from agent.assembly import Outside, assemble
-    from agent.audit import run_audit
     from agent.cmd.telling import telling_from
     from agent.cmd.wiring import configured_from
     from agent.config.build import agent_options_from, notices
+    from agent.healing.after_audit import AuditThenHeal
     from agent.notifier import notifier
     from agent.telemetry.reports import write_report
 
     options = agent_options_from(loaded)
     _announce(loaded, notices(loaded))
     outside = Outside(
-        audit=run_audit,
+        audit=AuditThenHeal(),
         events=(wired.late, wired.events()) if options.event_driven else (wired.late,),
         reload=_reloader(loaded, wired, publish),
         save=lambda report: write_report(options.run_dir, report),

@@ -311,6 +311,7 @@ SETTINGS_READERS: tuple[Callable[[Loaded], object], ...] = (
     pci,
     networks,
     provider_entries,
+    heal_settings,
     _check_paths,
 )
 

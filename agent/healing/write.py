@@ -25,6 +25,7 @@ from agent.telemetry import events
 LOG = logging.getLogger(__name__)
 
 LOOKS = 3
+DONE_WORDS = "changed as planned"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +82,7 @@ def _rounds(errand: Errand, allocations: AllocationWriter, wanted: Rewrite, entr
         except PlacementError as error:
             return Outcome(result=Result.REFUSED, words=str(error), entry_id=entry_id)
         else:
-            return Outcome(result=Result.DONE, words=wanted.change.why, entry_id=entry_id)
+            return Outcome(result=Result.DONE, words=DONE_WORDS, entry_id=entry_id)
         if conflict < rounds:
             errand.parts.clock.wait(wait_s(conflict, errand.parts.random()))
             problem = _moved(allocations, wanted)

@@ -9,6 +9,16 @@ from dataclasses import asdict, dataclass
 from agent.model.placement import ConsumerRecord
 from agent.model.plan import PutAllocations
 
+#: Findings that heal knows how to repair: the codes of agent/repairs, for those who may not look there.
+HEALABLE = (
+    "allocation-leaked",
+    "allocation-missing",
+    "allocation-stale-move",
+    "companion-leftover",
+    "consumer-on-several-providers",
+    "consumer-project-differs",
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealAction:
@@ -47,6 +57,18 @@ class HealPlan:
         """SHA-256 of the actions: equal digests change the same consumers from the same to the same."""
         body = [asdict(action) for action in self.actions]
         return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealNote:
+    """What the daemon's step after an audit did about one finding: ``result`` and ``entry_id`` are the journal's."""
+
+    finding_id: str
+    code: str
+    consumer_uuid: str
+    result: str
+    words: str
+    entry_id: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

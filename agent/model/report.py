@@ -6,6 +6,7 @@ import enum
 from dataclasses import dataclass
 
 from agent.model.finding import SeenFinding
+from agent.model.heal import HealNote
 from agent.model.placement import Inventory
 from agent.model.plan import EMPTY_PLAN, Plan
 from agent.model.resource_view import ResourceView
@@ -190,3 +191,4 @@ class AuditReport:
     summary: HostSummary | None = None
     simulated: tuple[str, ...] = ()
     resource_view: ResourceView | None = None
+    healed: tuple[HealNote, ...] = ()

@@ -67,6 +67,7 @@ def audit_document(report: AuditReport) -> Document:
         "writes_done": report.writes_done,
         "error": report.error,
         "simulated": list(report.simulated),
+        "healed": [dataclasses.asdict(note) for note in report.healed],
     }
 
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from agent.config.load import Loaded
-from agent.model.heal import HealSettings
+from agent.errors import ConfigError
+from agent.model.heal import HEALABLE, HealSettings
 
 
 def heal_settings(loaded: Loaded) -> HealSettings:
-    """The group's values. ``codes`` are not judged here: which there are is the findings' to know."""
+    """The group's values. Raises ConfigError on a code that nothing repairs, naming those that there are."""
+    unknown = sorted(set(loaded.listed("heal", "codes")) - set(HEALABLE))
+    if unknown:
+        quoted = loaded.quote("heal", "codes")
+        raise ConfigError(f"{quoted}: nothing repairs {', '.join(unknown)}; there are {', '.join(HEALABLE)}")
     return HealSettings(
         enabled=loaded.value("heal", "enabled"),
         codes=loaded.listed("heal", "codes"),
