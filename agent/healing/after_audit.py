@@ -1,0 +1,101 @@
+"""The daemon's own heal: a step after an audit, for the codes that the operator listed, where [heal] enabled says so.
+
+The audit has ended when this begins: its report is written, and only what was healed is
+added to it. Allocations that an earlier audit read are no ground to change anything, so
+the first time that such a finding is due the next audit is asked to read them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+from oslo_log import log as logging
+
+from agent.audit import run_audit
+from agent.guards.confirmed import GUARD as CONFIRMED
+from agent.guards.minimum_age import GUARD as MINIMUM_AGE
+from agent.guards.recorded_fresh import NAME as RECORDED_FRESH
+from agent.healing.heal import Healed, Prepared, prepared, run_heal
+from agent.journal import Result
+from agent.model.audit import AuditMemory, AuditRequest, AuditResult
+from agent.model.heal import HealNote, HealRefusal
+from agent.model.settings import Settings
+from agent.parts import Errand, Parts
+from agent.telemetry import events
+
+LOG = logging.getLogger(__name__)
+
+# Waiting is no refusal: time alone mends these.
+_WAITING = frozenset({CONFIRMED.name, MINIMUM_AGE.name, RECORDED_FRESH})
+_EVENTS = {
+    Result.DONE: events.FINDING_HEALED,
+    Result.REFUSED: events.HEAL_REFUSED,
+    Result.UNKNOWN: events.HEAL_UNKNOWN,
+}
+
+
+class AuditThenHeal:
+    """What the worker calls: run_audit, then heal. Remembers what it has refused, to log changes alone."""
+
+    def __init__(self) -> None:
+        self._refused: frozenset[tuple[str, str]] = frozenset()
+
+    def __call__(
+        self,
+        request: AuditRequest,
+        settings: Settings,
+        parts: Parts,
+        memory: AuditMemory,
+        cancelled: Callable[[], bool],
+    ) -> AuditResult:
+        """As run_audit; also raises AuditCancelled between two consumers."""
+        result = run_audit(request, settings, parts, memory, cancelled)
+        errand = Errand(request=request, settings=settings, parts=parts, cancelled=cancelled)
+        if not settings.heal.enabled or not errand.may_publish():
+            return result
+        with parts.request_scope(result.report.audit_id):
+            wanted = prepared(errand, result, frozenset(settings.heal.codes))
+            if wanted is None:
+                return result
+            healed = run_heal(errand, wanted)
+            self._tell(wanted, healed)
+        return _with_healed(result, wanted, healed)
+
+    def _tell(self, wanted: Prepared, healed: tuple[Healed, ...]) -> None:
+        for each in healed:
+            fields = dataclasses.asdict(_note(each)) | {"why": each.action.why}
+            LOG.info(_EVENTS[each.outcome.result], extra=fields)
+        refused = [refusal for refusal in wanted.plan.refusals if refusal.guard not in _WAITING]
+        for refusal in refused:
+            if _key(refusal) not in self._refused:
+                LOG.info(events.HEAL_REFUSED, extra=dataclasses.asdict(refusal))
+        self._refused = frozenset(map(_key, refused))
+
+
+def _key(refusal: HealRefusal) -> tuple[str, str]:
+    return (refusal.finding_id, refusal.guard)
+
+
+def _with_healed(result: AuditResult, wanted: Prepared, healed: tuple[Healed, ...]) -> AuditResult:
+    stale = any(refusal.guard == RECORDED_FRESH for refusal in wanted.plan.refusals)
+    memory = result.memory
+    if stale or healed:
+        memory = dataclasses.replace(memory, recheck_recorded=True)
+    return dataclasses.replace(
+        result,
+        report=dataclasses.replace(result.report, healed=tuple(map(_note, healed))),
+        memory=memory,
+        look_again=result.look_again or stale,
+    )
+
+
+def _note(each: Healed) -> HealNote:
+    return HealNote(
+        finding_id=each.action.finding_id,
+        code=each.action.code,
+        consumer_uuid=each.action.before.consumer_uuid,
+        result=each.outcome.result.value,
+        words=each.outcome.words,
+        entry_id=each.outcome.entry_id,
+    )
