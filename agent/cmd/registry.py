@@ -51,6 +51,7 @@ COMMANDS = (
     Entry("status", "status:Status", "what the daemon found last"),
     Entry("traits", "traits:Traits", "the traits of our providers; --diff: only what differs"),
     Entry("undo", "undo:Undo", "put back what an entry of the journal changed"),
+    Entry("watch", "watch:Watch", "the fleet live, from what the agents tell over the broker"),
 )
 # What cliff brings along.
 BUILT_IN = (("complete", "print what bash needs to complete this command"), ("help", "the help of one command"))

@@ -1,0 +1,110 @@
+"""``stocktake watch``: the fleet live, from what the agents tell over the broker."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from agent.cmd.commands.base import DocumentCommand
+
+if TYPE_CHECKING:
+    from agent.bus.listener import FleetListener
+    from agent.bus.transport import Bus
+    from agent.cmd.screens import Screen
+
+#: How long ``--once`` waits for the first answer, unless told otherwise.
+TIMEOUT_S = 5.0
+#: A round is over when no further host has been heard for so long.
+SETTLED_S = 2.0
+REDRAW_S = 1.0
+LONGEST_S = 86_400
+
+
+class Watch(DocumentCommand):
+    """The fleet live: one row a host. On a terminal it is drawn anew, in a pipe a message is a line."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Arguments of the command."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "--once", action="store_true", help="ask all agents, print what they answer, and end; 2 when none answers"
+        )
+        parser.add_argument(
+            "--timeout",
+            type=_seconds,
+            default=TIMEOUT_S,
+            metavar="S",
+            help=f"with --once: seconds to wait for the first answer (default {TIMEOUT_S:g}); the round is over when "
+            f"no further host has answered for {SETTLED_S:g} s",
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Raises ConfigError without a transport_url, SourceUnavailable where the broker cannot be reached (75)."""
+        from agent.bus.listener import FleetListener
+        from agent.cmd.screens import screen_for
+
+        options = self.app.options
+        with FleetListener(_bus(options.config_file, options.config_dir, debug=options.debug)) as listener:
+            listener.listen()
+            listener.ask()
+            screen = screen_for(parsed_args.format, self.app.stdout, once=parsed_args.once)
+            if parsed_args.once:
+                return _one_round(listener, screen, parsed_args.timeout)
+            while True:
+                _hear(listener, screen, REDRAW_S)
+
+
+def _one_round(listener: FleetListener, screen: Screen, timeout_s: float) -> int:
+    from agent.cmd.ending import say
+    from agent.exit_codes import CLEAN, PARTIAL
+
+    end = time.monotonic() + timeout_s
+    while (left_s := end - time.monotonic()) > 0:
+        hosts = len(screen.fleet)
+        _hear(listener, screen, left_s)
+        if len(screen.fleet) > hosts:
+            end = time.monotonic() + SETTLED_S
+    screen.end(time.monotonic())
+    if screen.fleet:
+        return CLEAN
+    say(f"no agent has answered within {timeout_s:g} s")
+    return PARTIAL
+
+
+def _hear(listener: FleetListener, screen: Screen, timeout_s: float) -> None:
+    """What comes within that time, or within a second: the first message and all that wait behind it."""
+    message = listener.take(min(timeout_s, REDRAW_S))
+    while message is not None:
+        received_at, document = message
+        screen.heard(document, received_at)
+        message = listener.take(0)
+    screen.draw(time.monotonic())
+
+
+def _bus(config_files: Sequence[str], config_dirs: Sequence[str], *, debug: bool) -> Bus:
+    from agent.bus.telling import checked_bus
+    from agent.config.book import set_override
+    from agent.config.load import load
+    from agent.config.reading.bus import bus_options_from
+    from agent.errors import ConfigError
+    from agent.telemetry.logs import setup_command_logging
+
+    loaded = load(config_files, config_dirs)
+    if debug:
+        set_override(loaded.conf, "DEFAULT", "debug", True)  # noqa: FBT003 - an option's value
+    setup_command_logging(loaded)
+    options = bus_options_from(loaded)
+    if options is None:
+        where = ", ".join((*loaded.files, *loaded.nova_files)) or "no file"
+        raise ConfigError(f"{where}: [DEFAULT] transport_url is not set: watch hears what agents tell over the broker")
+    return checked_bus(options)
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds <= LONGEST_S:
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and {LONGEST_S}")
+    return seconds

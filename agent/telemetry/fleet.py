@@ -1,0 +1,149 @@
+"""Decide what ``watch`` shows of the fleet: one row a host, from the last message of each, and who has gone silent.
+
+Pure. Messages come from whoever can reach the broker, and from agents of other versions: what
+has not the shape of a host's state is refused as a whole, and names are made printable.
+Ages count from when a message came, not from what the sender's clock said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agent.errors import SourceInconsistent
+from agent.model.amounts import beside_its_class
+from agent.telemetry.host_state import SCHEMA_VERSION
+from agent.telemetry.wording import printable
+
+#: So many intervals without a message, and a host is said to be silent.
+PATIENCE = 3
+#: Missing its message by less than this is no news: a broker and two schedulers are in between.
+SLACK_S = 5.0
+
+SHOWN = ("VCPU", "MEMORY_MB", "DISK_GB")
+HEAD = ("HOST", "AGE", "OUTCOME", "GUESTS", "VCPU used/free", "MEMORY used/free", "DISK used/free", "FINDINGS", "LOST")
+UNKNOWN = "?"
+ABSENT = "-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostSeen:
+    """The last message of one host. ``amounts`` are (used, free) of its own classes, None where they are unknown.
+
+    ``received_at`` in monotonic seconds; ``guests`` and ``findings`` None where they are unknown.
+    """
+
+    host: str
+    received_at: float
+    interval_s: float
+    outcome: str
+    guests: int | None
+    findings: int | None
+    sources_lost: tuple[str, ...]
+    amounts: Mapping[str, tuple[float | None, float | None]] | None
+
+    def age_s(self, now: float) -> float:
+        """Seconds since it came."""
+        return max(0.0, now - self.received_at)
+
+    def is_silent(self, now: float) -> bool:
+        """Whether three of its messages are missing."""
+        return self.age_s(now) > PATIENCE * self.interval_s + SLACK_S
+
+
+def host_seen(document: object, received_at: float) -> HostSeen:
+    """A message as far as it is shown. Raises SourceInconsistent on what is not a host's state."""
+    if not isinstance(document, dict) or document.get("schema_version") != SCHEMA_VERSION:
+        version = document.get("schema_version") if isinstance(document, dict) else None
+        raise SourceInconsistent(
+            "fleet", f"a message of schema_version {version!r}, this program reads {SCHEMA_VERSION}"
+        )
+    try:
+        return _seen(document, received_at)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise SourceInconsistent("fleet", f"a message that is not a host's state: {error!r}") from error
+
+
+def table(fleet: Iterable[HostSeen], now: float) -> tuple[str, ...]:
+    """The head and one line a host, sorted by name, in columns."""
+    rows = [HEAD, *(cells(seen, now) for seen in sorted(fleet, key=lambda seen: seen.host))]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+    return tuple(line.rstrip() for line in lines)
+
+
+def cells(seen: HostSeen, now: float) -> tuple[str, ...]:
+    """One row of the table."""
+    age = f"{seen.age_s(now):.0f} s"
+    return (
+        seen.host,
+        f"{age}, silent" if seen.is_silent(now) else age,
+        seen.outcome,
+        _count(seen.guests),
+        *(_used_free(seen, name) for name in SHOWN),
+        _count(seen.findings),
+        ",".join(seen.sources_lost) or ABSENT,
+    )
+
+
+def line(seen: HostSeen) -> str:
+    """One message for a pipe, on one line."""
+    names = ("guests", "vcpu", "memory", "disk", "findings", "lost")
+    said = zip(names, cells(seen, seen.received_at)[3:], strict=True)
+    return f"{seen.host} {seen.outcome} " + " ".join(f"{name}={cell.replace(' ', '')}" for name, cell in said)
+
+
+def silence_line(seen: HostSeen, now: float) -> str:
+    """What is said once when a host goes silent."""
+    return f"{seen.host} silent for {seen.age_s(now):.0f} s, it tells each {seen.interval_s:g} s"
+
+
+def _seen(document: Mapping[str, Any], received_at: float) -> HostSeen:
+    findings, guests = document["findings"], document["guests"]
+    return HostSeen(
+        host=printable(_text(document["host"])),
+        received_at=received_at,
+        interval_s=float(document["interval_s"]),
+        outcome=printable(_text(document["outcome"])),
+        guests=None if guests is None else int(guests),
+        findings=None if findings is None else sum(int(count) for count in findings.values()),
+        sources_lost=tuple(printable(_text(name)) for name in document["sources_lost"]),
+        amounts=None if document["resources"] is None else _amounts(document),
+    )
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
+
+
+def _amounts(document: Mapping[str, Any]) -> dict[str, tuple[float | None, float | None]]:
+    """Of the host's own provider; what its children offer has other classes."""
+    rows = [row for row in document["resources"] if row["provider_uuid"] == document["provider_uuid"]]
+    return {_text(row["resource_class"]): (_number(row["used"]), _number(row["free"])) for row in rows}
+
+
+def _number(value: object) -> float | None:
+    if value is not None and not isinstance(value, int | float):
+        raise TypeError(f"{value!r} is no number")
+    return value
+
+
+def _used_free(seen: HostSeen, name: str) -> str:
+    if seen.amounts is None:
+        return UNKNOWN
+    if name not in seen.amounts:
+        return ABSENT
+    used, free = seen.amounts[name]
+    # The unit stands once: the cell must stay narrow.
+    return f"{_amount(name, used).split()[0]}/{_amount(name, free)}"
+
+
+def _amount(name: str, value: float | None) -> str:
+    return UNKNOWN if value is None else beside_its_class(name, value)
+
+
+def _count(value: int | None) -> str:
+    return UNKNOWN if value is None else str(value)
