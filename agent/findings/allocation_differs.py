@@ -2,26 +2,63 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 
 from agent.findings.base import Rule, World, amount_text
+from agent.model.compared import Row
 from agent.model.finding import Finding, Severity
+from agent.model.placement import ROOT
 from agent.model.report import Verdict
 
 
 def _find(world: World) -> Iterable[Finding]:
-    for row in world.rows:
-        if row.verdict is not Verdict.ALLOCATION_DIFFERS:
-            continue
+    differing = [row for row in world.rows if row.verdict is Verdict.ALLOCATION_DIFFERS]
+    others = _by_consumer(world, {row.key for row in differing})
+    for row in differing:
         yield RULE.finding(
             world,
             consumer_uuid=row.key,
             resource_class=row.resource_class,
-            expected=f"{amount_text(row.resource_class, row.promised)} for {row.consumer_kind} {row.key}",
-            actual=f"Placement records {amount_text(row.resource_class, row.recorded)}",
+            expected=f"{_promised(row)} for {row.consumer_kind} {row.key}{_in_place_of(row, others[row.key])}",
+            actual=f"Placement records {amount_text(row.resource_class, row.recorded)}{_instead(row, others[row.key])}",
+            subject="" if row.provider_key == ROOT else row.provider_key.name,
             evidence=row.claims,
             rests_on_recorded=True,
         )
+
+
+def _promised(row: Row) -> str:
+    return f"no {row.resource_class}" if row.promised is None else amount_text(row.resource_class, row.promised)
+
+
+def _by_consumer(world: World, consumers: set[str]) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = defaultdict(list)
+    for row in world.rows:
+        if row.key in consumers:
+            found[row.key].append(row)
+    return found
+
+
+def _instead(row: Row, others: list[Row]) -> str:
+    """What it holds that nobody promised, where the promised class is not recorded at all: ", and 2 PCPU instead"."""
+    if row.recorded is not None:
+        return ""
+    surplus = [_held(other) for other in others if other.promised is None and other.recorded is not None]
+    return f", and {', '.join(surplus)} instead" if surplus else ""
+
+
+def _in_place_of(row: Row, others: list[Row]) -> str:
+    """The promised classes that are not recorded, where this one is recorded and not promised."""
+    if row.promised is not None:
+        return ""
+    lacking = [amount_text(o.resource_class, o.promised) for o in others if o.promised and o.recorded is None]
+    return f", which is promised {', '.join(lacking)}" if lacking else ""
+
+
+def _held(row: Row) -> str:
+    where = "" if row.provider_key == ROOT else f" on provider {row.provider_key.name}"
+    return f"{amount_text(row.resource_class, row.recorded)}{where}"
 
 
 RULE = Rule(

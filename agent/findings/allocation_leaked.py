@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, World, claims_of, named, recorded_text, rows_by_consumer
+from agent.findings.base import Rule, World, claims_of, named, rows_by_consumer
+from agent.findings.base_places import place_of, recorded_where
+from agent.model.compared import Row
 from agent.model.finding import Finding, Severity
 from agent.model.report import Verdict
 
@@ -15,13 +17,18 @@ def _find(world: World) -> Iterable[Finding]:
         deleted_at = instance.deleted_at.isoformat() if instance and instance.deleted_at else None
         yield RULE.finding(
             world,
+            provider_uuid=place_of(world, rows),
             consumer_uuid=consumer,
-            expected=f"no allocation: {named(rows)} is deleted",
-            actual=f"Placement records {recorded_text(rows)}",
+            expected=f"no allocation: {_whose(rows[0])}{named(rows)} is deleted",
+            actual=f"Placement records {recorded_where(world, rows)}",
             evidence=claims_of(rows),
             facts=(("instance_deleted_at", deleted_at),),
             rests_on_recorded=True,
         )
+
+
+def _whose(row: Row) -> str:
+    return "the instance of " if row.migration is not None else ""
 
 
 RULE = Rule(

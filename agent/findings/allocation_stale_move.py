@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, World, claims_of, named, recorded_text, rows_by_consumer
+from agent.findings.base import Rule, World, claims_of, named, rows_by_consumer
+from agent.findings.base_places import place_of, recorded_where, unset_everywhere
 from agent.model.compared import Row
 from agent.model.finding import Finding, Severity
 from agent.model.report import Verdict
@@ -14,12 +15,14 @@ def _find(world: World) -> Iterable[Finding]:
     for consumer, rows in rows_by_consumer(world, Verdict.ALLOCATION_STALE_MOVE).items():
         yield RULE.finding(
             world,
+            provider_uuid=place_of(world, rows),
             consumer_uuid=consumer,
             expected=f"no allocation here: {named(rows)} {_where(rows[0])}",
-            actual=f"Placement records {recorded_text(rows)} on this host",
+            actual=f"Placement records {recorded_where(world, rows)} on this host",
             evidence=claims_of(rows),
             facts=(("instance_host", rows[0].instance.host if rows[0].instance else None),),
             rests_on_recorded=True,
+            remedy=f"{RULE.remedy}: {unset_everywhere(world, rows)}",
         )
 
 
@@ -35,7 +38,6 @@ def _where(row: Row) -> str:
 RULE = Rule(
     code="allocation-stale-move",
     severity=Severity.ERROR,
-    remedy="remove this host's part of the consumer's allocation, never the whole consumer: "
-    "openstack resource provider allocation unset --provider PROVIDER CONSUMER",
+    remedy="remove this host's part of the consumer's allocation, never the whole consumer",
     find=_find,
 )

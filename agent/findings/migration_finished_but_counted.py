@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, World, claims_of, recorded_text
+from agent.findings.base import Rule, World, claims_of
+from agent.findings.base_places import place_of, recorded_where, unset_everywhere
 from agent.model.compared import Row
 from agent.model.finding import Finding, Severity
 from agent.model.nova import Migration
@@ -36,20 +37,22 @@ def _newest(evacuations: Iterable[Migration]) -> list[Migration]:
 def _finding(world: World, migration: Migration, rows: tuple[Row, ...]) -> Finding:
     return RULE.finding(
         world,
+        provider_uuid=place_of(world, rows),
         consumer_uuid=migration.instance_uuid,
         expected=f"evacuation {migration.uuid or migration.id} to {migration.dest_host} is {migration.status}: "
         "it contributes 0 here",
-        actual=f"Placement still records {recorded_text(rows)} for instance {migration.instance_uuid} on this host",
+        actual=f"Placement still records {recorded_where(world, rows)} for instance {migration.instance_uuid} "
+        "on this host",
         evidence=claims_of(rows),
         facts=(("migration_uuid", migration.uuid), ("migration_status", migration.status)),
         rests_on_recorded=True,
+        remedy=f"{RULE.remedy}: {unset_everywhere(world, rows)}",
     )
 
 
 RULE = Rule(
     code="migration-finished-but-counted",
     severity=Severity.ERROR,
-    remedy="remove this host's part of the instance's allocation: "
-    "openstack resource provider allocation unset --provider PROVIDER CONSUMER",
+    remedy="remove this host's part of the instance's allocation",
     find=_find,
 )

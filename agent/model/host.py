@@ -77,9 +77,9 @@ class Domain:
 
     ``vcpus`` and ``memory_mib`` are what it may use (current vCPUs, maximum
     memory); ``maximum_vcpus`` is how many it was defined with, ``current_memory_mib``
-    what its balloon leaves it now, None where libvirt does not say. ``nova_flavor`` is (vcpus, memory MiB, disk GiB) from the
-    ``<nova:instance>`` metadata where there is any; ``managed_by_nova`` says
-    whether that metadata is there at all. ``pci_addresses`` are the host's PCI
+    what its balloon leaves it now, None where libvirt does not say. ``nova_flavor``
+    is (vcpus, memory MiB, disk GiB) from the ``<nova:instance>`` metadata where there
+    is any; ``managed_by_nova`` says whether that metadata is there at all. ``pci_addresses`` are the host's PCI
     functions that its definition takes, as PciDevice writes them.
     """
 

@@ -17,10 +17,11 @@ from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from agent.errors import GenerationConflict, PlacementRejected, PlacementUnavailable
-from agent.model.placement import Allocation, ConsumerRecord, OrphanTree, PlacementView, Provider
+from agent.model.placement import Allocation, ConsumerRecord, OrphanTree, PlacementView, Provider, SharingProvider
 from agent.placement import wire
 from agent.placement.allocations import AllocationClient
 from agent.placement.client import MINIMUM, TYPED, PlacementClient
+from agent.placement.sharing import SharingReader
 from agent.sources.base import ViewRequest
 
 
@@ -60,6 +61,7 @@ class TreeReader:
         self._client = client
         self._last = _NOTHING
         self._orphans: tuple[_Known, ...] = ()
+        self._sharing = SharingReader(client)
 
     def forget(self) -> None:
         """Drop the cache: the next view reads everything."""
@@ -92,6 +94,7 @@ class TreeReader:
             before = self._client.requests
             look = self._look(request)
             self._last = look
+            shared = self._shared(look, request)
             return PlacementView(
                 root_uuid=request.root_uuid,
                 providers=tuple(known.provider for known in look.providers),
@@ -101,7 +104,19 @@ class TreeReader:
                 name_holder=look.name_holder,
                 requests=self._client.requests - before,
                 typed_consumers=self._client.maximum() >= TYPED,
+                shared=shared or (),
+                shared_is_read=shared is not None,
             )
+
+    def _shared(self, look: _Look, request: ViewRequest) -> tuple[SharingProvider, ...] | None:
+        """What our root may take from, no request where that can be nothing; None where nobody asked."""
+        if not request.shared_reads:
+            return None
+        root = next((known.provider for known in look.providers if known.provider.uuid == request.root_uuid), None)
+        if root is None or not root.aggregates:
+            return ()
+        tree = frozenset(a.consumer_uuid for known in look.providers for a in known.allocations)
+        return self._sharing.read(root, tree, request)
 
     def _look(self, request: ViewRequest) -> _Look:
         try:

@@ -20,6 +20,7 @@ from agent.model.settings import Settings
 from agent.model.snapshot import Reading, Snapshot
 from agent.model.storage import StorageFacts
 from agent.stages.compare import compare
+from agent.stages.just_now import clock_that_matters
 from agent.stages.ledger import books, digest, promise_of
 from agent.stages.rows import ledger_rows
 
@@ -66,6 +67,7 @@ def _still_view(view: PlacementView) -> PlacementView:
         allocations=view.allocations,
         allocations_fresh=True,
         consumers=view.consumers,
+        shared=view.shared,
     )
 
 
@@ -80,7 +82,7 @@ def _only_named(provider: Provider) -> Provider:
 
 
 def _still_state(state: NovaState) -> NovaState:
-    return dataclasses.replace(state, now=None, service=None, nodes=())
+    return dataclasses.replace(state, now=clock_that_matters(state), service=None, nodes=())
 
 
 def _still_host(host: HostFacts) -> HostFacts:

@@ -10,6 +10,7 @@ from agent.model.compared import Row, Subject
 from agent.model.nova import NovaState
 from agent.model.placement import ROOT, Inventory, PlacementView, Provider, ProviderKey
 from agent.model.report import EvacuationNote, InventoryRow, LedgerRow, TraitRow, Verdict
+from agent.stages.compare import CHILD
 
 
 def reserve_rows(wanted: DesiredTree | None, subject: Subject) -> tuple[LedgerRow, ...]:
@@ -21,7 +22,8 @@ def reserve_rows(wanted: DesiredTree | None, subject: Subject) -> tuple[LedgerRo
 
 def ledger_rows(rows: tuple[Row, ...], view: PlacementView | None, subject: Subject) -> tuple[LedgerRow, ...]:
     """One row per consumer, class and provider."""
-    names = {provider.uuid: provider.name for provider in view.providers} if view else {}
+    shared = tuple(sharing.provider for sharing in view.shared) if view else ()
+    names = {provider.uuid: provider.name for provider in (*view.providers, *shared)} if view else {}
     return tuple(_ledger_row(row, *_provider(row.provider_key, names, subject)) for row in rows)
 
 
@@ -76,6 +78,8 @@ def _provider(key: ProviderKey, names: dict[str, str], subject: Subject) -> tupl
     """(uuid, name)."""
     if key == ROOT:
         return subject.root_uuid or "", subject.node or ""
+    if key == CHILD:
+        return "", f"a child of {subject.node or ''}"
     return key.name, names.get(key.name, key.name)
 
 

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import dataclasses
+import datetime
+from typing import Any
+
 import pytest
 
 from agent.model.finding import Severity
+from agent.model.placement import Allocation, PlacementView, SharingProvider
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 from tests.rigs.facts import (
     NOW,
     ROOT_UUID,
     allocations,
+    decided,
     domain,
     findings,
     host,
     instance,
     migration,
     proof,
+    root,
     settled_world,
     snapshot,
     state,
@@ -26,11 +33,12 @@ from tests.rigs.facts import (
 
 CODE = "allocation-leaked"
 I1 = uuid("i1")
+EARLIER = NOW - datetime.timedelta(hours=1)
 RECORDED = view(allocations(I1, VCPU=8, MEMORY_MB=8192))
 
 
 def deleted(**changes):
-    return instance(**{"deleted": True, "vm_state": "deleted", "deleted_at": NOW, **changes})
+    return instance(**{"deleted": True, "vm_state": "deleted", "deleted_at": EARLIER, **changes})
 
 
 def recorded_for(*instances, **changes):
@@ -51,7 +59,7 @@ def test_it_names_the_consumer_and_all_that_it_holds(world):
     assert found.expected == f"no allocation: instance {I1} (i1) is deleted"
     assert found.actual == "Placement records 8192 MiB of MEMORY_MB, 8 VCPU"
     assert proof(found) == [("placement", "MEMORY_MB", 8192), ("placement", "VCPU", 8)]
-    assert found.facts == (("instance_deleted_at", "2026-11-21T12:00:00"),)
+    assert found.facts == (("instance_deleted_at", "2026-11-21T11:00:00"),)
     assert found.severity is Severity.ERROR
     assert found.rests_on_recorded
     assert f"allocation delete {found.consumer_uuid}" in found.remedy
@@ -71,6 +79,8 @@ QUIET = {
     "s52 lives elsewhere": recorded_for(instance(host="cmp2", node="x")),
     "soft-deleted by its user": snapshot(**settled_world(nova=state(instance(vm_state="soft-delete")))),
     "deleted, its guest is still running": snapshot(nova=state(deleted()), libvirt=host(domain()), placement=RECORDED),
+    "deleted while this audit was reading": recorded_for(deleted(deleted_at=NOW - datetime.timedelta(seconds=3))),
+    "deleted by a clock that is a little ahead": recorded_for(deleted(deleted_at=NOW + datetime.timedelta(seconds=3))),
     "s54 nothing recorded": snapshot(nova=state(deleted())),
     "s53 placement not read": without(WORLD, PLACEMENT),
     "state not read": without(WORLD, STATE),
@@ -81,6 +91,59 @@ QUIET = {
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
 def test_it_is_silent(world):
     assert findings(world, CODE) == ()
+
+
+def test_a_clock_that_is_far_ahead_excuses_nobody():
+    assert len(findings(recorded_for(deleted(deleted_at=NOW + datetime.timedelta(hours=1))), CODE)) == 1
+
+
+def test_what_it_holds_on_a_child_alone_is_found_there():
+    child = root(uuid=uuid("child"), name="child", parent_uuid=ROOT_UUID)
+    held = tuple(dataclasses.replace(a, provider_uuid=uuid("child")) for a in allocations(I1, VGPU=1))
+    (found,) = findings(snapshot(nova=state(deleted()), placement=view(held, providers=(root(), child))), CODE)
+    assert (found.provider_uuid, found.actual) == (
+        uuid("child"),
+        f"Placement records 1 VGPU on provider {uuid('child')}",
+    )
+
+
+def sharing(*held: Allocation, **changes: Any) -> PlacementView:
+    """Our root in an aggregate whose sharing provider has these allocations."""
+    nfs = root(uuid=uuid("nfs"), name="nfs", traits=frozenset({"MISC_SHARES_VIA_AGGREGATE"}))
+    moved = tuple(dataclasses.replace(a, provider_uuid=uuid("nfs")) for a in held)
+    return view(
+        shared=(SharingProvider(provider=nfs, allocations=moved),),
+        shared_is_read=True,
+        **{"provider": root(aggregates=frozenset({uuid("aggregate")})), **changes},
+    )
+
+
+def test_what_it_holds_on_a_sharing_provider_alone_is_found_there():
+    world = snapshot(nova=state(deleted()), placement=sharing(*allocations(I1, DISK_GB=5)))
+    (found,) = findings(world, CODE)
+    assert (found.provider_uuid, found.actual) == (
+        uuid("nfs"),
+        f"Placement records 5 GiB of DISK_GB on provider {uuid('nfs')}",
+    )
+
+
+SHARED_QUIET = {
+    "another host's guest, deleted there": state(deleted(host="cmp2", node="x")),
+    "a guest of this host that lives": state(instance()),
+    "a guest that lives elsewhere": state(instance(host="cmp2", node="x")),
+    "deleted and hidden": state(deleted(hidden=True)),
+    "no row": state(),
+    "the source's half of a move that runs": state(instance(host="cmp2"), migrations=(migration(uuid=I1),)),
+}
+
+
+@pytest.mark.parametrize("nova", SHARED_QUIET.values(), ids=SHARED_QUIET.keys())
+def test_other_consumers_of_a_sharing_provider_are_none_of_our_business(nova):
+    world = snapshot(nova=nova, placement=sharing(*allocations(I1, DISK_GB=5)), libvirt=host(domain()))
+    about_it = [
+        f for f in decided(world).findings if f.consumer_uuid == I1 and f.code.startswith(("alloc", "consumer"))
+    ]
+    assert [f.code for f in about_it if f.rests_on_recorded and f.provider_uuid == uuid("nfs")] == []
 
 
 def test_one_finding_for_each_consumer():

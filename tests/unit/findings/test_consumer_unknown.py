@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from agent.model.finding import Severity
@@ -9,6 +11,7 @@ from agent.model.snapshot import PLACEMENT, STATE
 from tests.rigs.facts import (
     ROOT_UUID,
     allocations,
+    consumer,
     domain,
     findings,
     host,
@@ -25,12 +28,22 @@ from tests.rigs.facts import (
 
 CODE = "consumer-unknown"
 I1 = uuid("i1")
-RECORDED = view(allocations(I1, VCPU=2, DISK_GB=5))
+HELD = allocations(I1, VCPU=2, DISK_GB=5)
+
+
+def recorded(consumer_type=None):
+    """Placement with the consumer's own record, of that type."""
+    whole = dataclasses.replace(consumer("i1", here={"VCPU": 2, "DISK_GB": 5}), consumer_type=consumer_type)
+    return view(HELD, consumers=(whole,))
+
+
+RECORDED = recorded()
 WORLD = snapshot(placement=RECORDED)
 
 
-def test_s48_it_names_the_consumer_and_what_it_holds():
-    (found,) = findings(WORLD, CODE)
+@pytest.mark.parametrize("consumer_type", [None, "INSTANCE", "MIGRATION"])
+def test_s48_it_names_the_consumer_and_what_it_holds(consumer_type):
+    (found,) = findings(snapshot(placement=recorded(consumer_type)), CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == "every consumer is an instance or a migration of this cell"
     assert found.actual == f"Placement records 5 GiB of DISK_GB, 2 VCPU for {I1}, which has no row"
@@ -49,6 +62,12 @@ QUIET = {
     ),
     "a finished migration whose instance is gone": snapshot(
         nova=state(migrations=(migration(status="done"),)), placement=view(allocations(uuid("migration-1"), VCPU=1))
+    ),
+    "another service's, by its type": snapshot(placement=recorded("CYBORG_ARQ")),
+    "one of our own type": snapshot(placement=recorded("STOCKTAKE_UNMANAGED")),
+    "its record was not read, so its type is not known": snapshot(placement=view(HELD)),
+    "its row is there and does not parse": snapshot(
+        nova=state(unreadable=(f"migrations id 7 uuid {I1}: status is NULL",)), placement=RECORDED
     ),
     "a guest of that uuid runs here": snapshot(libvirt=host(domain()), placement=RECORDED),
     "placement not read": without(WORLD, PLACEMENT),

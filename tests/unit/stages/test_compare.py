@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from agent.model.nova import StateKind
@@ -15,6 +17,7 @@ from tests.rigs.facts import (
     INCOMING,
     NODE,
     allocations,
+    consumer,
     domain,
     host,
     instance,
@@ -29,6 +32,7 @@ from tests.rigs.facts import (
 
 I1 = uuid("i1")
 A_HELD = allocations(I1, VCPU=1, MEMORY_MB=128, DISK_GB=1)
+A_RECORD = consumer("i1", here={"VCPU": 1, "MEMORY_MB": 128, "DISK_GB": 1})
 
 
 def verdicts(world, decided=None):
@@ -96,7 +100,12 @@ TABLE = {
         snapshot(nova=state(instance(deleted=True, hidden=True)), placement=view(A_HELD)),
         Verdict.SETTLING,
     ),
-    "s48 recorded, no row": (snapshot(placement=view(A_HELD)), Verdict.CONSUMER_UNKNOWN),
+    "s48 recorded, no row": (snapshot(placement=view(A_HELD, consumers=(A_RECORD,))), Verdict.CONSUMER_UNKNOWN),
+    "recorded, no row, its record not read yet": (snapshot(placement=view(A_HELD)), Verdict.UNKNOWN),
+    "recorded, no row, another service's by its type": (
+        snapshot(placement=view(A_HELD, consumers=(dataclasses.replace(A_RECORD, consumer_type="CYBORG_ARQ"),))),
+        Verdict.OTHER_SERVICE,
+    ),
     "s49 recorded, no host yet": (
         snapshot(nova=state(instance(host=None, node=None, vm_state="building")), placement=view(A_HELD)),
         Verdict.SETTLING,

@@ -1,0 +1,81 @@
+"""Read what is held of providers outside our tree that our root may take from: those that share through an aggregate.
+
+Every host of the aggregate has its guests' disks there, so one such provider may have
+the whole cloud's consumers. What a newcomer would get wrong: whose they are says the state source
+alone, one row each, so of a long list only a window goes on, and the next read begins
+where this one ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from urllib.parse import quote
+
+from agent.errors import PlacementRejected
+from agent.model.placement import Allocation, Provider, SharingProvider
+from agent.placement import wire
+from agent.placement.client import MINIMUM, PlacementClient
+from agent.sources.base import ViewRequest
+
+SHARES = "MISC_SHARES_VIA_AGGREGATE"
+# An URL that names more of them may be refused by what stands before Placement (nova asks for as many at once).
+AGGREGATES_AT_ONCE = 200
+
+
+class SharingReader:
+    """Reads sharing providers, a window of their consumers at a time. For one thread."""
+
+    def __init__(self, client: PlacementClient) -> None:
+        self._client = client
+        self._after = ""
+
+    def read(self, root: Provider, known: frozenset[str], request: ViewRequest) -> tuple[SharingProvider, ...]:
+        """Providers sorted by uuid, each with the allocations of this window's consumers and of ``known``.
+
+        ``known`` are consumers that are looked up anyway: they take no place in the window. Raises PlacementError.
+        """
+        found = {provider: self._allocations(provider) for provider in self._providers(root)}
+        holders = {a.consumer_uuid for held in found.values() for a in held}
+        wanted, self._after = window(holders - known, frozenset(request.suspects), request.shared_reads, self._after)
+        chosen = wanted | known
+        return tuple(
+            SharingProvider(provider=provider, allocations=tuple(a for a in held if a.consumer_uuid in chosen))
+            for provider, held in sorted(found.items(), key=lambda item: item[0].uuid)
+        )
+
+    def _providers(self, root: Provider) -> frozenset[Provider]:
+        found: set[Provider] = set()
+        for some in _chunks(sorted(root.aggregates)):
+            member_of = quote(f"in:{','.join(some)}", safe=":,")
+            path = f"/resource_providers?member_of={member_of}&required={SHARES}"
+            found.update(self._client.get(path, MINIMUM, wire.parse_providers))
+        return frozenset(provider for provider in found if provider.uuid != root.uuid)
+
+    def _allocations(self, provider: Provider) -> tuple[Allocation, ...]:
+        path = f"/resource_providers/{quote(provider.uuid, safe='')}/allocations"
+        try:
+            answer = self._client.get(path, MINIMUM, lambda body: wire.parse_allocations(body, provider.uuid))
+        except PlacementRejected as error:
+            if error.status != 404:
+                raise
+            return ()  # deleted since it was listed
+        return answer.allocations
+
+
+def window(
+    holders: frozenset[str] | set[str], suspects: frozenset[str], most: int, after: str
+) -> tuple[frozenset[str], str]:
+    """At most ``most`` of the holders, suspects first, then those that sort behind ``after``, round the end.
+
+    The second answer is where the next window begins: behind the last one that was no suspect.
+    """
+    first = sorted(holders & suspects)[:most]
+    rest = sorted(holders - suspects)
+    start = next((number for number, uuid in enumerate(rest) if uuid > after), 0)
+    turn = (rest[start:] + rest[:start])[: most - len(first)]
+    return frozenset((*first, *turn)), turn[-1] if turn else after
+
+
+def _chunks(uuids: list[str]) -> Iterator[Iterable[str]]:
+    for start in range(0, len(uuids), AGGREGATES_AT_ONCE):
+        yield uuids[start : start + AGGREGATES_AT_ONCE]
