@@ -1,0 +1,240 @@
+"""Each guard rail alone prevents a wrong change: a world in which all others let it pass, and this one must not."""
+
+import dataclasses
+import re
+from collections.abc import Callable
+
+import pytest
+
+from agent.guards import BUILTIN
+from agent.guards.base import Case, Guard
+from agent.model.audit import Identity
+from agent.model.finding import SeenFinding
+from agent.model.heal import HealAction, HealSettings
+from agent.model.settings import Role
+from agent.model.snapshot import LIBVIRT, STATE
+from agent.repairs import BY_CODE
+from agent.repairs.base import Declined, Scene
+from agent.stages.heal import asked_for, heal_plan
+from tests.rigs import facts
+from tests.rigs.heal import OTHER, leaks, record, scene_of, view_of
+
+ALL = frozenset(BY_CODE)
+GUARDS = {guard.name: guard for guard in BUILTIN}
+
+
+def right() -> Case:
+    """A leak that may be healed."""
+    world, held = leaks("gone")
+    return case_of(scene_of(world, *held))
+
+
+def case_of(scene: Scene, **changes) -> Case:
+    (seen,) = (s for s in scene.findings if s.finding.code == "allocation-leaked")
+    repair = BY_CODE["allocation-leaked"]
+    held = scene.record(seen.finding.consumer_uuid)
+    action = repair.propose(scene, seen, held) if held else None
+    assert not isinstance(action, Declined)
+    return dataclasses.replace(Case(scene=scene, seen=seen, repair=repair, action=action), **changes)
+
+
+def with_scene(case: Case, **changes) -> Case:
+    return dataclasses.replace(case, scene=dataclasses.replace(case.scene, **changes))
+
+
+def with_settings(case: Case, **changes) -> Case:
+    return with_scene(case, settings=dataclasses.replace(case.scene.settings, **changes))
+
+
+def with_view(case: Case, **changes) -> Case:
+    snapshot = case.scene.snapshot
+    view = dataclasses.replace(snapshot.placement.value, **changes)
+    placement = dataclasses.replace(snapshot.placement, value=view)
+    return with_scene(case, snapshot=dataclasses.replace(snapshot, placement=placement))
+
+
+def with_state(case: Case, **changes) -> Case:
+    snapshot = case.scene.snapshot
+    nova = dataclasses.replace(snapshot.nova, value=dataclasses.replace(snapshot.nova.value, **changes))
+    return with_scene(case, snapshot=dataclasses.replace(snapshot, nova=nova))
+
+
+def with_seen(case: Case, **changes) -> Case:
+    return dataclasses.replace(case, seen=dataclasses.replace(case.seen, **changes))
+
+
+def with_write(case: Case, **changes) -> Case:
+    action = dataclasses.replace(case.action, write=dataclasses.replace(case.action.write, **changes))
+    return dataclasses.replace(case, action=action)
+
+
+def chosen(case: Case, *consumers: str) -> Case:
+    made = []
+    for name in consumers:
+        held = record(name, here={"VCPU": 1})
+        made.append(dataclasses.replace(case.action, before=held, finding_id=name))
+    return dataclasses.replace(case, chosen=tuple(made))
+
+
+def many(count: int, case: Case) -> Case:
+    """A host of so many consumers."""
+    held = (case.record, *(record(f"c{number}", here={"VCPU": 1}) for number in range(count - 1)))
+    return with_view(case, allocations=tuple(a for each in held for a in each.allocations))
+
+
+def rival_seen(case: Case) -> Case:
+    rival = dataclasses.replace(case.seen.finding, code="rival-writer", actual="nova-compute is alive")
+    seen = SeenFinding(finding=rival, confirmed=True, first_seen_at=case.seen.first_seen_at)
+    return with_scene(case, findings=(*case.scene.findings, seen))
+
+
+def lost(case: Case, source: str) -> Case:
+    return with_scene(case, snapshot=facts.without(case.scene.snapshot, source))
+
+
+def moved_on(case: Case, **changes) -> Case:
+    """The record as it was read after the audit differs from what the audit saw; the change is made from it."""
+    read = dataclasses.replace(case.record, **changes)
+    case = with_scene(case, records=(read,))
+    return case_of(case.scene)
+
+
+WRONG: list[tuple[str, str, Callable[[Case], Case]]] = [
+    ("repairable", "no repair is known for allocation-leaked", lambda c: dataclasses.replace(c, repair=None)),
+    ("role", "role observer changes nothing", lambda c: with_settings(c, role=Role.OBSERVER)),
+    ("role", "role companion changes no consumer of the cloud's", lambda c: with_settings(c, role=Role.COMPANION)),
+    ("confirmed", "2 audits in a row", lambda c: with_seen(c, confirmed=False)),
+    ("minimum-age", r"first seen 299 s ago; \[heal\] min_age is 300 s", lambda c: with_scene(c, now=at(299))),
+    ("minimum-age", "first seen -60 s ago", lambda c: with_scene(c, now="2026-11-21T10:59:00.000Z")),
+    ("sources-fresh", "libvirt could not be read", lambda c: lost(c, LIBVIRT)),
+    ("recorded-fresh", "were not read in this audit", lambda c: with_view(c, allocations_fresh=False)),
+    ("no-rival", "another program writes this provider: nova-compute is alive", rival_seen),
+    ("identity", "is not known", lambda c: with_scene(c, identity=None)),
+    (
+        "identity",
+        "is not known",
+        lambda c: with_scene(c, identity=Identity(uuid=facts.ROOT_UUID, origin="made up", invented=True)),
+    ),
+    (
+        "identity",
+        "/var/lib/x says .* now, the audit went by",
+        lambda c: with_scene(c, persisted=Identity(uuid=facts.uuid("x"), origin="/var/lib/x")),
+    ),
+    ("identity", "is named other", lambda c: with_view(c, providers=(facts.root(name="other"),))),
+    ("identity", "holds the name", lambda c: with_view(c, name_holder=facts.root(uuid=OTHER))),
+    ("identity", "no compute node record", lambda c: with_state(c, nodes=())),
+    ("identity", "no compute node record", lambda c: with_state(c, nodes=(facts.node(deleted=True),))),
+    ("identity", "is of host cmp9", lambda c: with_state(c, nodes=(facts.node(host="cmp9"),))),
+    (
+        "identity",
+        "in doubt",
+        lambda c: with_state(c, nodes=(facts.node(), facts.node(2, uuid=facts.uuid("second")))),
+    ),
+    ("max-consumers", r"2 in this run already", lambda c: chosen(many(1000, c), "c1", "c2")),
+    ("max-percent", r"1 of 39 consumers in this run already", lambda c: chosen(many(39, c), "c1")),
+    ("one-change", "changes the consumer already", lambda c: chosen(many(100, c), "gone")),
+    ("record-unmoved", "was not read", lambda c: with_scene(c, records=())),
+    ("record-unmoved", "its generation is 2, the audit saw 1", lambda c: moved_on(c, generation=2)),
+    (
+        "record-unmoved",
+        "not what the audit saw",
+        lambda c: moved_on(c, allocations=record("gone", here={"VCPU": 3}).allocations),
+    ),
+    (
+        "record-unmoved",
+        "not made from the record",
+        lambda c: dataclasses.replace(
+            c, action=dataclasses.replace(c.action, before=dataclasses.replace(c.record, project_id="other"))
+        ),
+    ),
+]
+
+
+def at(seconds: int) -> str:
+    return f"2026-11-21T11:{seconds // 60:02d}:{seconds % 60:02d}.000Z"
+
+
+def refused_by(case: Case) -> list[str]:
+    return [guard.name for guard in BUILTIN if guard.refuses(case) is not None]
+
+
+def test_nothing_refuses_what_is_right():
+    assert refused_by(right()) == []
+
+
+@pytest.mark.parametrize(("name", "words", "wrong"), WRONG, ids=lambda value: value if isinstance(value, str) else "")
+def test_it_alone_says_no(name, words, wrong):
+    case = wrong(right())
+    assert refused_by(case) == [name]
+    assert re.search(words, GUARDS[name].refuses(case))
+
+
+OWN_PART = [
+    ("the other host's part goes", {"allocations": ()}),
+    ("the other host's part shrinks", {"allocations": record("gone", there={"VCPU": 3}).allocations}),
+    (
+        "something is added on another tree",
+        {"allocations": record("gone", there={"VCPU": 4, "DISK_GB": 1}).allocations},
+    ),
+    ("another generation", {"consumer_generation": 7}),
+    ("another consumer", {"consumer_uuid": facts.uuid("innocent")}),
+]
+
+
+@pytest.mark.parametrize("change", [change for _, change in OWN_PART], ids=[name for name, _ in OWN_PART])
+def test_own_part_alone_keeps_what_is_elsewhere(change):
+    held = record("gone", here={"VCPU": 1}, there={"VCPU": 4})
+    gone = facts.instance("gone", deleted=True, vm_state="deleted")
+    case = case_of(scene_of(facts.snapshot(placement=view_of(held), nova=facts.state(gone)), held))
+    assert refused_by(case) == []
+    assert refused_by(with_write(case, **change)) == ["own-part"]
+
+
+def test_state_that_was_not_read_is_refused_before_anything_is_proposed():
+    """Both what rests on it and who we are would be unknown: two guards, and either is enough."""
+    assert set(refused_by(lost(right(), STATE))) == {"sources-fresh", "identity"}
+
+
+def test_every_guard_has_a_case_of_its_own():
+    assert {name for name, _, _ in WRONG} | {"own-part"} == set(GUARDS)
+
+
+def test_a_plan_without_one_guard_would_do_the_wrong_thing(monkeypatch):
+    """The plan asks every guard: taken out of its tuple, exactly that guard's wrong change goes through."""
+    world, held = leaks("gone")
+    scene = scene_of(world, *held, now=at(10))
+    asked = asked_for(scene.findings, ALL, frozenset())
+    assert [r.guard for r in heal_plan(scene, asked).refusals] == ["minimum-age"]
+    import agent.stages.heal as stage
+
+    monkeypatch.setattr(stage, "BEFORE", tuple(g for g in stage.BEFORE if g.name != "minimum-age"))
+    assert len(heal_plan(scene, asked).actions) == 1
+
+
+@pytest.mark.parametrize(("count", "percent", "most"), [(1, 5.0, 1), (19, 5.0, 1), (40, 5.0, 2), (7, 0.0, 1)])
+def test_percent_of_the_consumers_but_always_one(count, percent, most):
+    case = with_settings(many(count, right()), heal=HealSettings(max_percent=percent, max_consumers=100))
+    guard: Guard = GUARDS["max-percent"]
+    others = [f"o{number}" for number in range(most)]
+    assert guard.refuses(chosen(case, *others[:-1])) is None
+    assert guard.refuses(chosen(case, *others)) is not None
+
+
+def test_a_run_takes_no_more_than_it_may_and_says_so():
+    names = [f"g{number}" for number in range(100)]
+    world, held = leaks(*names)
+    scene = scene_of(world, *held)
+    plan = heal_plan(scene, asked_for(scene.findings, ALL, frozenset()))
+    assert len(plan.actions) == 2
+    assert {(r.guard, r.why[:13]) for r in plan.refusals} == {("max-consumers", "2 in this run")}
+    assert len(plan.refusals) == 98
+
+
+def test_actions_are_values_whose_digest_is_of_what_is_done():
+    world, held = leaks("gone")
+    scene = scene_of(world, *held)
+    plan = heal_plan(scene, asked_for(scene.findings, ALL, frozenset()))
+    later = dataclasses.replace(scene, now="2026-11-21T13:00:00.000Z")
+    assert heal_plan(later, asked_for(later.findings, ALL, frozenset())).digest == plan.digest
+    action: HealAction = plan.actions[0]
+    assert dataclasses.replace(plan, actions=(dataclasses.replace(action, why="?"),)).digest != plan.digest
