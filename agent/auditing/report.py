@@ -12,6 +12,7 @@ from agent.model.settings import Role
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 from agent.parts import Errand
 from agent.stages.confirm import Confirmed
+from agent.stages.record import record_note
 from agent.stages.resource_view import resource_view
 from agent.stages.rows import evacuation_notes, inventory_rows, trait_rows
 from agent.stages.storage_ledger import storage_ledger
@@ -62,6 +63,7 @@ def report(run: Run, errand: Errand, memory: AuditMemory, acted: Acted, told: Co
         summary=summary(seen, usage(decision.books.occupied, seen, settings)) if seen else None,
         simulated=host.simulated if host else (),
         resource_view=seen,
+        record_note=record_note(settings, snapshot.nova.value),
     )
 
 

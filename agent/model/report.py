@@ -163,7 +163,10 @@ class HostSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditReport:
-    """Everything that one audit found and did. ``started_at`` is ISO 8601 UTC."""
+    """Everything that one audit found and did. ``started_at`` is ISO 8601 UTC.
+
+    ``record_note`` is one sentence on who writes this host's compute node record.
+    """
 
     audit_id: str
     host: str
@@ -191,4 +194,5 @@ class AuditReport:
     summary: HostSummary | None = None
     simulated: tuple[str, ...] = ()
     resource_view: ResourceView | None = None
+    record_note: str = ""
     healed: tuple[HealNote, ...] = ()

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from agent.model.amounts import number_text, with_class
 from agent.telemetry.documents import Document
 from agent.telemetry.reading_order import in_reading_order, names_in_evidence
+from agent.telemetry.record_words import record_words
 from agent.telemetry.wording import alike, cell, some_of, wrapped
 
 # A uuid fits: what an operator copies must not be broken over two lines.
@@ -38,6 +39,8 @@ def head_lines(audit: Document) -> Iterator[str]:
     yield "sources:"
     yield from (f"  {source_line(source)}" for source in audit["sources"])
     yield from (f"  simulated: {what}" for what in audit["simulated"])
+    if note := audit.get("record_note"):
+        yield note
 
 
 def _written(audit: Document) -> str:
@@ -131,6 +134,8 @@ def _what(write: Document) -> str:
             return _traits(write)
         case "put-aggregates":
             return ", ".join(write["aggregates"]) or "none"
+        case "create-compute-node" | "save-compute-node" | "delete-compute-node":
+            return record_words(write["node"], write["changed"])
         case "put-allocations":
             return ", ".join(with_class(a["resource_class"], a["amount"]) for a in write["allocations"]) or "none"
         case _:

@@ -27,6 +27,7 @@ from agent.model.plan import (
     Write,
 )
 from agent.model.report import AuditReport, HostSummary, InventoryRow, LedgerRow, StorageRow, TraitRow
+from agent.telemetry.record_words import record_document
 from agent.telemetry.view_document import view_document
 
 SCHEMA_VERSION = 1
@@ -67,6 +68,7 @@ def audit_document(report: AuditReport) -> Document:
         "writes_done": report.writes_done,
         "error": report.error,
         "simulated": list(report.simulated),
+        "record_note": report.record_note,
         "healed": [dataclasses.asdict(note) for note in report.healed],
     }
 
@@ -123,6 +125,8 @@ def plan_document(plan: Plan, traits: Iterable[TraitRow] = ()) -> Document:
         "writes": [
             *(_write_document(write, recorded[write.provider_uuid]) for write in plan.writes),
             *(_allocations_document(write) for write in plan.allocations),
+            *(record_document(write) for write in plan.records),
+            *(_write_document(write, frozenset()) for write in plan.removals),
         ],
         "held_back": [dataclasses.asdict(held) for held in plan.held_back],
     }

@@ -23,6 +23,7 @@ from agent.model.plan import (
 )
 from agent.model.report import AuditReport, HostSummary
 from agent.telemetry import events
+from agent.telemetry.record_words import record_text
 from agent.telemetry.wording import amount
 
 LOG = logging.getLogger(__name__)
@@ -93,6 +94,8 @@ def written(report: AuditReport) -> tuple[Line, ...]:
         "what": (
             *(_write_text(write) for write in report.plan.writes),
             *(_allocations_text(write) for write in report.plan.allocations),
+            *(record_text(write) for write in report.plan.records),
+            *(_write_text(write) for write in report.plan.removals),
         ),
     }
     return (Line(levels.INFO, events.PLACEMENT_WRITTEN, fields),)

@@ -1,0 +1,57 @@
+"""Writes of compute node records, as a document and in words. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from agent.model.plan import CreateComputeNode, DeleteComputeNode, RecordWrite, SaveComputeNode
+
+Document = dict[str, Any]
+
+RECORD_KINDS: dict[type[RecordWrite], str] = {
+    CreateComputeNode: "create-compute-node",
+    SaveComputeNode: "save-compute-node",
+    DeleteComputeNode: "delete-compute-node",
+}
+
+
+def record_document(write: RecordWrite) -> Document:
+    """Whose record, which fields are written, and their values; a record's uuid is that of its provider."""
+    record = write.record
+    fields = _fields(write)
+    values = dataclasses.asdict(record)
+    return {
+        "kind": RECORD_KINDS[type(write)],
+        "provider_uuid": record.uuid,
+        "node": record.hypervisor_hostname,
+        "changed": list(fields),
+        "values": {name: _plain(values[name]) for name in fields},
+    }
+
+
+def record_words(node: str, changed: list[str]) -> str:
+    """Which node, and what of its record: every field by name."""
+    return f"{node}: {', '.join(changed)}" if changed else node
+
+
+def record_text(write: RecordWrite) -> str:
+    """One write for a log line."""
+    document = record_document(write)
+    what = document["kind"].removesuffix("-compute-node")
+    changed = document["changed"] if isinstance(write, SaveComputeNode) else []
+    return f"record {write.record.uuid}: {what} {record_words(document['node'], changed)}"
+
+
+def _fields(write: RecordWrite) -> tuple[str, ...]:
+    match write:
+        case CreateComputeNode():
+            return tuple(field.name for field in dataclasses.fields(write.record) if field.name != "id")
+        case SaveComputeNode():
+            return write.changed
+        case DeleteComputeNode():
+            return ()
+
+
+def _plain(value: object) -> object:
+    return [_plain(part) for part in value] if isinstance(value, tuple) else value
