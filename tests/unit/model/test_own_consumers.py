@@ -1,0 +1,36 @@
+"""Names of our own consumers: the same on every start, one per root and cause, and nobody else's."""
+
+from __future__ import annotations
+
+import uuid
+
+from agent.model.claim import UNMANAGED_CAUSES, Cause
+from agent.model.own_consumers import OWN_CAUSES, OWN_TYPE, own_consumer_uuid, own_consumers
+
+ROOT = "dca34a7e-8e68-48e6-9397-1c3c017d34af"
+
+
+def test_names_never_change():
+    """What an older version left in Placement must be found again. Expected: RFC 9562 5.5 with sha1sum, by hand."""
+    assert own_consumer_uuid(ROOT, Cause.FOREIGN_VOLUME) == "f0389848-a8b9-5bf2-bff9-39e763e61618"
+    assert own_consumer_uuid(ROOT, Cause.FOREIGN_GUEST) == "5b75a9a7-67b5-59fb-a8d7-c7849ea4de91"
+
+
+def test_there_is_one_for_each_cause_of_unmanaged_use_and_all_differ():
+    assert set(OWN_CAUSES) == UNMANAGED_CAUSES
+    assert set(own_consumers(ROOT).values()) == UNMANAGED_CAUSES
+    assert len(own_consumers(ROOT)) == len(UNMANAGED_CAUSES)
+
+
+def test_two_hosts_share_none():
+    assert not own_consumers(ROOT).keys() & own_consumers(str(uuid.uuid4())).keys()
+
+
+def test_without_a_root_there_is_none():
+    assert own_consumers(None) == {}
+
+
+def test_placement_takes_the_type():
+    """Placement's own pattern of a consumer type (spec/placement 7)."""
+    assert OWN_TYPE == "STOCKTAKE_UNMANAGED"
+    assert set(OWN_TYPE) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
