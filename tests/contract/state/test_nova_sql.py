@@ -91,7 +91,7 @@ def test_without_consumers_nothing_of_other_hosts_is_read(filled, source):
     assert [each.id for each in state.migrations] == [1, 2, 3, 4]
 
 
-def test_a_migration_without_status_is_not_in_progress(filled, source):
+def test_s31_a_migration_without_status_is_not_in_progress(filled, source):
     with filled.begin() as connection:
         cell.set_columns(connection, "migrations", {"id": 1}, status=None)
     state = read(source)

@@ -1,0 +1,500 @@
+"""Usage and migrations: rows 1 to 42 of spec/scenarios, as the figures that a compute node record shows.
+
+Every expectation is the row's own number. Rows 21 and 38 say what we decided instead.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import json
+
+import pytest
+
+from agent.demo.cell import flavor_primitive
+from agent.model.capabilities import Capabilities, HostCpu
+from agent.model.host import Cell, Disk, PagePool
+from agent.model.nova import Flavor, InstanceCell, MigrationContext, NovaState
+from agent.model.nova_forms import topology_text
+from agent.model.settings import NetworkAffinity
+from agent.model.storage import DiskFile, StorageFacts
+from agent.model.units import GIB, bytes_to_gib_floor
+from agent.model.usage import Usage
+from agent.sources.nova_rows import CellRows, migration_from_row, state_from_rows
+from agent.stages.numa_usage import cell_usages, pin_conflicts
+from agent.stages.occupancy import occupied
+from agent.stages.resource_view import resource_view
+from agent.stages.usage import uptime_text, usage
+from tests.rigs.facts import (
+    FLAVOR_A,
+    FLAVOR_B,
+    HOST,
+    INCOMING,
+    NODE,
+    NOW,
+    decided,
+    domain,
+    filesystem,
+    findings,
+    good,
+    host,
+    instance,
+    migration,
+    settings,
+    snapshot,
+    state,
+    uuid,
+)
+
+AWAY = {"host": "cmp2", "node": "cmp2.example.org"}
+HERE = {"dest_host": HOST, "dest_node": NODE}
+NOTHING = frozenset()
+
+
+def figures(world: NovaState, *, libvirt=None, gib=6, stored=(), **options) -> Usage:
+    """What the record says is used on the common host, or another."""
+    chosen = settings(**options)
+    view = resource_view(snapshot(libvirt=libvirt or host(), files=filesystem(gib)), chosen, NODE)
+    return usage(occupied(world, NODE, NOTHING), view, chosen, stored)
+
+
+def used(world: NovaState, **given) -> tuple[int, int, int]:
+    """Memory, vcpus and disk, as the scenarios write "used"."""
+    found = figures(world, **given)
+    return found.memory_mib_used, found.vcpus_used, found.local_gib_used
+
+
+def flavor(**changes) -> Flavor:
+    return dataclasses.replace(FLAVOR_A, **changes)
+
+
+def resizing(**changes):
+    """The i1 of a resize from A to B, with what nova keeps of both."""
+    return instance(**{"old_flavor": FLAVOR_A, "new_flavor": FLAVOR_B, "task_state": "resize_migrating", **changes})
+
+
+def on_b(**changes):
+    return resizing(**{"flavor": FLAVOR_B, "flavor_id": 2, **changes})
+
+
+# Usage accounting
+
+
+def test_s1_nothing():
+    found = figures(state())
+    assert (found.memory_mib_used, found.vcpus_used, found.local_gib_used) == (0, 0, 0)
+    assert (found.free_ram_mib, found.free_disk_gib) == (512, 6)
+    assert (found.running_vms, found.current_workload) == (0, 0)
+
+
+def test_s2_reserves():
+    found = figures(state(), reserved_host_disk_mib=1024, reserved_host_memory_mib=512, reserved_host_cpus=1)
+    assert (found.memory_mib_used, found.vcpus_used, found.local_gib_used) == (512, 1, 1)
+    assert (found.free_ram_mib, found.free_disk_gib) == (0, 5)
+
+
+def test_s3_free_is_not_clamped():
+    reserved = {"reserved_host_memory_mib": 2048, "reserved_host_disk_mib": 11 * 1024}
+    found = figures(state(), libvirt=host(memory_mib=1024), gib=10, **reserved)
+    assert (found.free_ram_mib, found.free_disk_gib) == (-1024, -1)
+
+
+FOUR = state(instance("a"), instance("b", vm_state="deleted"))
+
+
+def test_s4_a_deleted_vm_state_is_not_counted():
+    found = figures(FOUR)
+    assert (found.memory_mib_used, found.vcpus_used, found.local_gib_used) == (128, 1, 1)
+    assert (found.free_ram_mib, found.free_disk_gib, found.running_vms) == (384, 5, 1)
+
+
+def test_s5_what_the_hypervisor_says_is_used_is_not_asked():
+    busy = host(memory_used_mib=9999)
+    assert resource_view(snapshot(libvirt=busy), settings(), NODE).memory_used_mib == 9999
+    assert figures(FOUR, libvirt=busy) == figures(FOUR)
+
+
+def rows_of(*instances, disks=(), migrations=()) -> NovaState:
+    """The state that rows of the database give: columns as nova names them."""
+    return state_from_rows(HOST, CellRows(now=None, instances=instances, boot_disks=disks, migrations=migrations))
+
+
+def row(**changes):
+    document = {"cur": flavor_primitive(FLAVOR_A), "old": None, "new": None}
+    return {
+        "uuid": uuid("i1"),
+        "host": HOST,
+        "node": NODE,
+        "vm_state": "active",
+        "deleted": 0,
+        "image_ref": "i1",
+        "extra_id": 1,
+        "extra_deleted": 0,
+        "flavor": json.dumps(document),
+        **changes,
+    }
+
+
+def test_s6_a_volume_backed_instance_takes_no_root_disk():
+    disk = {"id": 1, "instance_uuid": uuid("i1"), "deleted": 0, "boot_index": 0, "destination_type": "volume"}
+    assert used(rows_of(row(), disks=(disk,))) == (128, 1, 0)
+
+
+@pytest.mark.parametrize(("image_ref", "disk_gib"), [("", 0), (None, 0), ("i1", 1)])
+def test_s7_without_a_boot_disk_the_image_tells(image_ref, disk_gib):
+    assert used(rows_of(row(image_ref=image_ref))) == (128, 1, disk_gib)
+
+
+def test_s8_half_a_gib_of_swap_is_cut():
+    assert used(state(instance(flavor=flavor(swap_mib=512)))) == (128, 1, 1)
+
+
+def test_s9_and_is_cut_for_each_instance_by_itself():
+    swapping = flavor(swap_mib=512)
+    assert used(state(instance("a", flavor=swapping), instance("b", flavor=swapping))) == (256, 2, 2)
+
+
+def test_s10_one_and_a_half_gib_of_swap_count_one():
+    assert used(state(instance(flavor=flavor(swap_mib=1536)))) == (128, 1, 2)
+
+
+def test_s11_ephemeral():
+    assert used(state(instance(flavor=flavor(ephemeral_gib=10)))) == (128, 1, 11)
+
+
+def test_s12_half_a_gib_of_reserve_is_cut_here_and_rounded_up_in_placement():
+    half = {"reserved_host_disk_mib": 512}
+    assert used(state(), **half) == (0, 0, 0)
+    decision = decided(snapshot(), settings(**half))
+    (disk,) = (i for i in decision.tree.root.inventories if i.resource_class == "DISK_GB")
+    assert disk.reserved == 1
+
+
+@pytest.mark.parametrize(("task", "counted"), [(None, (0, 0, 0)), ("spawning", (128, 1, 1))])
+def test_s13_shelved_offloaded_counts_while_it_spawns(task, counted):
+    assert used(state(instance(vm_state="shelved_offloaded", task_state=task))) == counted
+
+
+@pytest.mark.parametrize(
+    "vm_state", ["building", "stopped", "error", "paused", "suspended", "rescued", "soft-delete", "shelved"]
+)
+def test_s14_every_other_state_counts_in_full(vm_state):
+    found = figures(state(instance(vm_state=vm_state)))
+    assert (found.memory_mib_used, found.vcpus_used, found.local_gib_used, found.running_vms) == (128, 1, 1, 1)
+
+
+def test_s15_the_flavor_s_document_counts_and_not_the_columns():
+    assert used(rows_of(row(memory_mb=4096, vcpus=16, root_gb=500)))[0] == 128
+
+
+def test_s16_gib_are_cut_towards_zero():
+    disk = Disk(target="vda", kind="file", source="/i/disk", format="qcow2")
+    # 99.7 GiB free, and a disk that may still grow by 103.4 GiB: 3.7 too little.
+    file = DiskFile(path="/i/disk", format="qcow2", virtual_bytes=int(103.4 * GIB), allocated_bytes=0)
+    world = snapshot(libvirt=host(domain(disks=(disk,))), files=filesystem(99.7))
+    world = dataclasses.replace(world, storage=(*world.storage, good("images", StorageFacts(disk_files=(file,)))))
+    view = resource_view(world, settings(), NODE)
+    assert bytes_to_gib_floor(view.disk_total_bytes) == 99
+    assert usage(occupied(state(), NODE, NOTHING), view, settings()).free_disk_gib == 99
+    assert view.disk_available_least_gib == -3
+
+
+SEVENTEEN = state(instance("a", task_state="resize_migrating", os_type="linux"), instance("b", vm_state="building"))
+
+
+def test_s17_stats():
+    found = figures(SEVENTEEN)
+    assert dict(found.stats) == {
+        "num_instances": "2",
+        "num_vm_active": "1",
+        "num_vm_building": "1",
+        "num_task_resize_migrating": "1",
+        "num_task_None": "1",
+        "num_os_type_linux": "1",
+        "num_os_type_None": "1",
+        "num_proj_p": "2",
+        "io_workload": "2",
+        "failed_builds": "0",
+        "uptime": None,
+    }
+    assert found.current_workload == 1
+
+
+def test_s18_failed_builds_stay_and_all_else_is_counted_anew():
+    before = (("failed_builds", "3"), ("num_instances", "7"), ("num_vm_rescued", "7"), ("uptime", "old"))
+    assert dict(figures(state(), stored=before).stats) == {"failed_builds": "3", "uptime": None}
+    assert dict(figures(state()).stats)["failed_builds"] == "0"
+
+
+CELL = Cell(
+    id=0,
+    memory_mib=4096,
+    cpu_ids=(0, 1, 2, 3),
+    siblings=((0, 1), (2, 3)),
+    page_pools=(PagePool(size_kib=4, total=1048576), PagePool(size_kib=2048, total=0)),
+)
+NUMA_HOST = host(capabilities=Capabilities(host_cpu=HostCpu(arch="x86_64")), cells=(CELL,))
+NUMA_SETTINGS = settings(
+    cpu_shared_set=(0, 1),
+    cpu_dedicated_set=(2, 3),
+    networks=NetworkAffinity(physnets=(("foo", (0,)),), tunnel=(0,)),
+)
+
+
+def pinned(*host_cpus, **changes):
+    cpus = tuple(range(len(host_cpus)))
+    plain = InstanceCell(
+        id=0, memory_mib=512, pcpuset=cpus, pinning=tuple(enumerate(host_cpus)), cpu_policy="dedicated"
+    )
+    return (dataclasses.replace(plain, **changes),)
+
+
+def cells_with(*instances, **changes):
+    """The cells of the record's topology, as nova would read them."""
+    view = resource_view(snapshot(libvirt=NUMA_HOST), NUMA_SETTINGS, NODE)
+    taken = occupied(state(*instances, **changes), NODE, NOTHING).occupancies
+    document = json.loads(topology_text(view.cells, cell_usages(view.cells, taken)))
+    return [cell["nova_object.data"] for cell in document["nova_object.data"]["cells"]]
+
+
+def test_s19_a_pinned_instance_uses_its_cpu_its_memory_and_small_pages():
+    (cell,) = cells_with(instance(numa=pinned(2)))
+    assert (cell["cpuset"], cell["pcpuset"]) == ([0, 1], [2, 3])
+    assert (cell["pinned_cpus"], cell["memory_usage"], cell["cpu_usage"]) == ([2], 512, 0)
+    pages = {p["nova_object.data"]["size_kb"]: p["nova_object.data"]["used"] for p in cell["mempages"]}
+    assert pages == {4: 131072, 2048: 0}
+
+
+def test_s20_isolated_threads_take_the_siblings():
+    (cell,) = cells_with(instance(numa=pinned(2, thread_policy="isolate")))
+    assert cell["pinned_cpus"] == [2, 3]
+
+
+def test_s21_two_pinned_to_one_cpu_are_both_counted_and_both_named():
+    """Ours: the audit goes on (nova's fails)."""
+    both = instance("a", numa=pinned(2)), instance("b", numa=pinned(2))
+    (cell,) = cells_with(*both)
+    assert (cell["pinned_cpus"], cell["memory_usage"]) == ([2], 1024)
+    view = resource_view(snapshot(libvirt=NUMA_HOST), NUMA_SETTINGS, NODE)
+    (conflict,) = pin_conflicts(view.cells, occupied(state(*both), NODE, NOTHING).occupancies)
+    assert (conflict.cell, conflict.cpu, conflict.instances) == (0, 2, tuple(sorted((uuid("a"), uuid("b")))))
+    (found,) = findings(snapshot(libvirt=NUMA_HOST, nova=state(*both)), "over-capacity", NUMA_SETTINGS)
+    assert "CPU 2 of cell 0" in found.expected
+    assert uuid("a") in found.actual
+    assert uuid("b") in found.actual
+
+
+def test_s22_a_cell_in_use_keeps_its_socket_and_networks():
+    sockets = tuple(dataclasses.replace(cpu, socket=1) for cpu in NUMA_HOST.cpus)
+    libvirt = dataclasses.replace(NUMA_HOST, cpus=sockets)
+    view = resource_view(snapshot(libvirt=libvirt), NUMA_SETTINGS, NODE)
+    taken = occupied(state(instance(numa=pinned(2))), NODE, NOTHING).occupancies
+    document = json.loads(topology_text(view.cells, cell_usages(view.cells, taken)))
+    (cell,) = (cell["nova_object.data"] for cell in document["nova_object.data"]["cells"])
+    assert cell["socket"] == 1
+    assert cell["network_metadata"]["nova_object.data"] == {"physnets": ["foo"], "tunneled": True}
+
+
+# Migrations
+
+
+def test_s23_outgoing_resize_holds_the_old_flavor():
+    found = figures(state(on_b(**AWAY), migrations=(migration(),)))
+    assert (found.memory_mib_used, found.vcpus_used, found.local_gib_used) == (128, 1, 1)
+    assert found.running_vms == 0
+
+
+def test_s24_incoming_resize_takes_the_new_flavor():
+    assert used(state(resizing(**AWAY), migrations=(migration(**INCOMING),))) == (256, 2, 5)
+
+
+def test_s25_an_incoming_resize_in_error_with_its_context_counts_the_same():
+    context = MigrationContext(migration_id=1)
+    there = resizing(migration_context_id=1, context=context, **AWAY)
+    assert used(state(there, migrations=(migration(status="error", **INCOMING),))) == (256, 2, 5)
+
+
+def test_s26_incoming_evacuation():
+    there = instance(flavor=FLAVOR_B, task_state="rebuilding", **AWAY)
+    assert used(state(there, migrations=(migration(kind="evacuation", **INCOMING),))) == (256, 2, 5)
+
+
+def test_s27_same_host_resize_already_on_the_new_flavor():
+    world = state(on_b(), instance("i2"), migrations=(migration(**HERE),))
+    found = figures(world)
+    assert (found.memory_mib_used, found.vcpus_used, found.local_gib_used) == (512, 4, 7)
+    assert (found.free_disk_gib, found.current_workload, found.running_vms) == (-1, 1, 2)
+
+
+def test_s28_same_host_resize_still_on_the_old_flavor():
+    assert used(state(resizing(), migrations=(migration(**HERE),))) == (128 + 256, 1 + 2, 1 + 5)
+
+
+def test_s29_awaiting_confirmation_the_source_holds_the_old_flavor():
+    there = on_b(vm_state="resized", task_state=None, **AWAY)
+    assert used(state(there, migrations=(migration(status="finished"),))) == (128, 1, 1)
+
+
+@pytest.mark.parametrize("status", ["confirmed", "reverted", "failed", "completed", "cancelled", "done"])
+def test_s30_a_finished_migration_is_not_counted(status):
+    assert used(state(resizing(**AWAY), migrations=(migration(status=status, **INCOMING),))) == (0, 0, 0)
+
+
+def test_s32_a_confirm_that_races_leaves_nothing_to_count():
+    there = on_b(vm_state="resized", task_state=None, old_flavor=None, **AWAY)
+    assert used(state(there, migrations=(migration(status="finished"),))) == (0, 0, 0)
+
+
+def test_s33_an_instance_without_a_task_is_on_no_move():
+    assert used(state(resizing(task_state=None, **AWAY), migrations=(migration(**INCOMING),))) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        *("resize_prep", "resize_migrating", "resize_migrated", "resize_finish"),
+        *("rebuilding", "rebuild_block_device_mapping", "rebuild_spawning"),
+    ],
+)
+def test_s34_each_resizing_task_of_a_stopped_instance_counts(task):
+    there = resizing(vm_state="stopped", task_state=task, **AWAY)
+    assert used(state(there, migrations=(migration(**INCOMING),))) == (256, 2, 5)
+
+
+LIVE = migration(kind="live-migration", old_type_id=1, new_type_id=1, **INCOMING)
+
+
+def test_s35_a_live_migration_to_us_counts_the_instance_s_flavor():
+    assert used(state(instance(task_state="migrating", **AWAY), migrations=(LIVE,))) == (128, 1, 1)
+
+
+def test_s36_but_not_of_an_instance_in_error():
+    there = instance(vm_state="error", task_state="migrating", **AWAY)
+    assert used(state(there, migrations=(LIVE,))) == (0, 0, 0)
+
+
+def hours(number):
+    return NOW + datetime.timedelta(hours=number)
+
+
+@pytest.mark.parametrize(
+    ("second", "counted"),
+    [
+        ({"updated_at": hours(2)}, (128, 1, 1)),
+        ({"updated_at": None, "created_at": hours(0)}, (256, 2, 5)),
+    ],
+)
+def test_s37_of_two_migrations_the_newest_counts(second, counted):
+    resize = migration(1, updated_at=hours(1), **INCOMING)
+    live = dataclasses.replace(LIVE, id=2, **second)
+    assert used(state(resizing(**AWAY), migrations=(resize, live))) == counted
+
+
+def test_s38_a_migration_that_is_not_the_context_s_is_told_and_not_counted():
+    """Ours: nova writes its row as error, an audit of ours writes nothing of the cloud's."""
+    context = MigrationContext(migration_id=2)
+    there = resizing(migration_context_id=2, context=context, **AWAY)
+    world = state(there, migrations=(migration(**INCOMING),))
+    assert used(world) == (0, 0, 0)
+    (found,) = findings(snapshot(nova=world), "migration-stuck")
+    assert found.consumer_uuid == uuid("i1")
+    assert found.actual.endswith("it contributes 0 here")
+
+
+def test_s39_a_migration_without_its_instance_is_passed_over():
+    assert used(state(migrations=(migration(**INCOMING),))) == (0, 0, 0)
+
+
+def test_s40_a_deleted_instance_that_can_be_read_counts():
+    there = resizing(deleted=True, **AWAY)
+    assert used(state(there, migrations=(migration(**INCOMING),))) == (256, 2, 5)
+
+
+def test_s41_an_arriving_instance_sits_in_the_cells_of_its_context():
+    context = MigrationContext(migration_id=1, old_numa=pinned(0), new_numa=pinned(3))
+    here = on_b(migration_context_id=1, context=context, numa=pinned(0), task_state="resize_finish")
+    world = state(here, migrations=(migration(**INCOMING),))
+    assert used(world) == (256, 2, 5)
+    (cell,) = cells_with(here, migrations=(migration(**INCOMING),))
+    assert (cell["pinned_cpus"], cell["memory_usage"]) == ([3], 512)
+
+
+@pytest.mark.parametrize(("types", "kind"), [((1, 2), "resize"), ((1, 1), "migration")])
+def test_s42_a_migration_without_a_type_is_told_by_its_flavors(types, kind):
+    old, new = types
+    found = migration_from_row(
+        {
+            "id": 1,
+            "instance_uuid": uuid("i1"),
+            "status": "migrating",
+            "migration_type": None,
+            "old_instance_type_id": old,
+            "new_instance_type_id": new,
+        }
+    )
+    assert found.kind == kind
+
+
+# Beside the rows
+
+
+SIDES = MigrationContext(migration_id=1, old_numa=pinned(2), new_numa=pinned(3))
+
+
+@pytest.mark.parametrize(
+    ("who", "moves", "expected"),
+    [
+        (resizing(context=SIDES, **AWAY), migration(**INCOMING), [3]),
+        (on_b(context=SIDES, **AWAY), migration(), [2]),
+        (resizing(context=SIDES, numa=pinned(2)), migration(**HERE), [2, 3]),
+        (on_b(context=SIDES, numa=pinned(3)), migration(**HERE), [2, 3]),
+        (resizing(context=SIDES, numa=pinned(2)), migration(), [2]),
+        (resizing(**AWAY), migration(**INCOMING), []),
+        (resizing(context=SIDES, numa=pinned(2)), migration(2, **INCOMING), [2]),
+    ],
+    ids=[
+        "incoming",
+        "outgoing",
+        "same host, old flavor",
+        "same host, new flavor",
+        "leaving, still here",
+        "no context",
+        "the context of another move",
+    ],
+)
+def test_each_side_of_a_move_has_its_own_cells(who, moves, expected):
+    (cell,) = cells_with(who, migrations=(moves,))
+    assert cell["pinned_cpus"] == expected
+
+
+def test_an_instance_whose_size_is_unknown_is_told_beside_the_figures():
+    world = state(
+        instance("whole"),
+        instance("broken", flavor=None, problem="flavor is NULL"),
+        instance("elsewhere", flavor=None, problem="flavor is NULL", **AWAY),
+        instance("anywhere", flavor=None, problem="host is 5", host=None, node=None, vm_state=None),
+        instance("coming", flavor=None, problem="migrations id 7", task_state="migrating", **AWAY),
+        instance("gone", flavor=None, problem="flavor is NULL", deleted=True),
+    )
+    found = figures(world)
+    assert (found.memory_mib_used, found.running_vms) == (128, 1)
+    assert set(found.unknown) == {uuid("broken"), uuid("anywhere"), uuid("coming")}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "since"),
+    [
+        (59, "0 min"),
+        (5 * 60, "5 min"),
+        (3 * 3600 + 31 * 60, " 3:31"),
+        (86400 + 62 * 60, "1 day,  1:02"),
+        (12 * 86400 + 23 * 3600 + 9 * 60, "12 days, 23:09"),
+        (2 * 86400 + 60, "2 days, 1 min"),
+    ],
+)
+def test_uptime_is_what_procps_prints(seconds, since):
+    libvirt = host(uptime_s=float(seconds), load=(1.567, 1.2, 0.97))
+    view = resource_view(snapshot(libvirt=libvirt), settings(), NODE)
+    expected = f" 18:53:31 up {since},  0 users,  load average: 1.57, 1.20, 0.97\n"
+    assert uptime_text(view, "2026-11-21T18:53:31.120000Z") == expected
+    assert uptime_text(resource_view(snapshot(), settings(), NODE), "2026-11-21T18:53:31Z") is None
