@@ -32,6 +32,8 @@ PING_NAMESPACE = "baseapi"
 PING_VERSION = "1.0"
 # What the way to the broker raises as it is, where the library does not make it its own.
 _DRIVERS = frozenset({"amqp", "kombu"})
+_SUFFIX = "_Remote"
+_TRACEBACK = "Traceback (most recent call last)"
 
 Deleted = Literal["no", "yes", "only"]
 
@@ -110,13 +112,13 @@ class ConductorClient:
     def _call(self, method: str, body: Mapping[str, object], deadline: Deadline, deleted: Deleted) -> object:
         try:
             return self._thread.call(lambda: self._ask(method, body, deadline, deleted), deadline)
-        except oslo_messaging.RemoteError as error:
-            raise self._complaints.remote(error.exc_type, error.value, dict(self._manifest), body) from error
         except oslo_messaging.MessagingTimeout as error:
             raise self._complaints.nobody(self._allowed_s(deadline)) from error
         except SourceUnavailable as error:
             raise self._complaints.silent(error) from error
         except Exception as error:
+            if (remote := _remote(error)) is not None:
+                raise self._complaints.remote(*remote, self._manifest, body) from error
             if _is_undelivered(error):
                 raise self._complaints.undelivered(error) from error
             if isinstance(error, oslo_messaging.MessagingException):
@@ -136,7 +138,7 @@ class ConductorClient:
         try:
             return client.prepare(timeout=left_s, retry=TRIES).call(context(deleted), method, **body)
         except Exception as error:
-            self._reached = not _is_undelivered(error)
+            self._reached = _remote(error) is not None or not _is_undelivered(error)
             raise
 
     def _opened(self) -> oslo_messaging.RPCClient:
@@ -147,6 +149,21 @@ class ConductorClient:
 
     def _allowed_s(self, deadline: Deadline) -> float:
         return min(deadline.allowed_s, self._bus.options.response_timeout_s)
+
+
+def _remote(error: Exception) -> tuple[str, str] | None:
+    """(class, words) of an exception that was raised over there; None where it was raised here.
+
+    The library makes Python's own exceptions themselves again, with the remote traceback in their text.
+    """
+    if isinstance(error, oslo_messaging.RemoteError):
+        return error.exc_type or "", error.value or ""
+    name = type(error).__name__
+    text = str(error.args[0]) if error.args else ""
+    words, traceback, _ = text.partition(_TRACEBACK)
+    if name.endswith(_SUFFIX) or traceback:
+        return name.removesuffix(_SUFFIX), words.strip()
+    return None
 
 
 def _is_undelivered(error: Exception) -> bool:

@@ -75,11 +75,9 @@ class Complaints:
         words = f"{type(error).__name__}: {self._words(str(error))}"
         return SourceUnavailable(STATE, f"message broker {self._options.shown}: {words}")
 
-    def remote(
-        self, kind: str | None, value: str | None, manifest: Mapping[str, str], body: Mapping[str, object]
-    ) -> SourceError:
+    def remote(self, kind: str, value: str, manifest: Mapping[str, str], body: Mapping[str, object]) -> SourceError:
         """An exception of nova's own, by the name of its class."""
-        words = self._words(value or "")
+        words = self._words(value)
         if kind == "IncompatibleObjectVersion":
             return SourceInconsistent(STATE, _version_words(words, manifest, str(body.get("objname", "an object"))))
         if kind in {"UnsupportedObjectError", "UnsupportedVersion", "RPCVersionCapError", "NoSuchMethod"}:

@@ -1,0 +1,281 @@
+"""ConductorState against the released nova-conductor: the same rows give what NovaSql gives, in few calls."""
+
+import datetime
+import json
+from dataclasses import replace
+
+import pytest
+
+from agent.conductor.manifest import MANIFEST
+from agent.conductor.reader import ConductorState
+from agent.demo import cell
+from agent.errors import SourceInconsistent
+from agent.model.nova import StateKind
+from agent.sources.base import Deadline
+from agent.sources.nova_sql import NovaSql
+from tests.rigs.cell_worlds import HOST, LARGE, NODE, SMALL, T0, instance, migration, uuid, world
+from tests.rigs.conductor_reads import client_of
+
+pytestmark = pytest.mark.xdist_group("conductor")
+
+NOBODY = frozenset()
+QUIET_CALLS = 6
+
+
+@pytest.fixture
+def filled(conductor_cell):
+    conductor_cell.empty()
+    world().fill(conductor_cell.engine)
+    # nova fills in a ratio that is NULL when it reads the row, and writes it (reconcile 7): the row would be a newer one.
+    ratios = {"cpu_allocation_ratio": 16.0, "ram_allocation_ratio": 1.5, "disk_allocation_ratio": 1.0}
+    with conductor_cell.engine.begin() as connection:
+        cell.set_columns(connection, "compute_nodes", {}, **ratios)
+    return conductor_cell
+
+
+@pytest.fixture
+def client(conductor_cell):
+    with client_of(conductor_cell.bus()) as client:
+        yield client
+
+
+@pytest.fixture
+def source(client):
+    return ConductorState(client)
+
+
+def read(source, consumers=NOBODY, node_uuid=None):
+    return source.read(HOST, consumers, Deadline.after(30), node_uuid)
+
+
+def by_sql(cell_with_rows, consumers=NOBODY, node_uuid=None):
+    sql = NovaSql(cell_with_rows.url)
+    try:
+        return read(sql, consumers, node_uuid)
+    finally:
+        sql.close()
+
+
+def same(state, other):
+    """Whether two sources say the same of the cloud; a failure names the part in which they differ."""
+    told = ("nodes", "service", "instances", "migrations", "finished_evacuations", "pci_devices", "unreadable")
+    for name in told:
+        assert getattr(state, name) == getattr(other, name), name
+    return state.host == other.host
+
+
+def test_the_same_rows_give_the_same_state(filled, source):
+    state = read(source, world().consumers)
+
+    assert state.kind is StateKind.CONDUCTOR
+    assert same(state, by_sql(filled, world().consumers))
+    assert same(state, world().expected)
+
+
+@pytest.mark.parametrize("number", [1, 2, 4, 99], ids=["ours", "of another host", "deleted", "nobody's"])
+def test_the_node_of_our_uuid_is_found_whatever_became_of_it(filled, source, number):
+    state = read(source, node_uuid=uuid(100 + number))
+
+    assert same(state, by_sql(filled, node_uuid=uuid(100 + number)))
+    assert (uuid(100 + number) in {node.uuid for node in state.nodes}) == (number != 99)
+    assert [record.uuid for record in state.records] == [uuid(101), uuid(103)]
+
+
+def test_without_consumers_nothing_of_other_hosts_is_read(filled, source):
+    assert same(read(source), by_sql(filled))
+
+
+def test_a_cell_without_this_host_is_no_failure(conductor_cell, source):
+    conductor_cell.empty()
+    state = read(source, frozenset({uuid(1)}), uuid(101))
+
+    assert (state.service, state.nodes, state.records, state.instances) == (None, (), (), ())
+
+
+def test_the_clock_is_ours_and_utc(filled, source):
+    before = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+    now = read(source).now
+
+    assert before <= now <= datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+
+
+def test_what_has_not_changed_is_not_parsed_again_and_what_has_is_seen(filled, source):
+    first, second = read(source), read(source)
+    with filled.engine.begin() as connection:
+        cell.set_columns(connection, "instances", {"uuid": uuid(1)}, task_state="deleting")
+    changed = read(source)
+
+    assert second.instances is first.instances
+    assert changed.instances == tuple(
+        replace(each, task_state="deleting") if each.uuid == uuid(1) else each for each in first.instances
+    )
+
+
+def test_a_quiet_read_takes_six_calls_however_many_instances(filled, client, source):
+    with filled.engine.begin() as connection:
+        cell.set_columns(connection, "compute_nodes", {"id": 3}, deleted=3)
+        cell.set_columns(connection, "instances", {"node": "old-name.example.org"}, node=NODE)
+        cell.remove_rows(connection, "migrations", {"source_compute": HOST})
+        cell.remove_rows(connection, "migrations", {"dest_compute": HOST})
+        for number in range(10_000, 10_040):
+            cell.add_instance(connection, instance(number))
+    consumers = frozenset({uuid(1), uuid(2), uuid(10_000)})
+    read(source, consumers)
+    client.asked.clear()
+    state = read(source, consumers)
+
+    assert len(state.instances) == 44
+    assert len(client.asked) == QUIET_CALLS, client.asked
+
+
+def test_a_boot_disk_is_asked_for_once_in_an_instance_s_life(filled, client, source):
+    read(source)
+    with filled.engine.begin() as connection:
+        cell.add_instance(connection, instance(50, boots_from_volume=True))
+    client.asked.clear()
+    states = read(source), read(source)
+    asked = [name for name, _ in client.asked if name == "BlockDeviceMappingList"]
+
+    assert len(asked) == 1
+    assert [each.boots_from_volume for state in states for each in state.instances if each.uuid == uuid(50)] == [
+        True
+    ] * 2
+    assert same(states[1], by_sql(filled))
+
+
+def test_unknown_consumers_are_asked_for_in_lists_of_five_hundred(filled, client, source):
+    read(source)
+
+    def calls(count):
+        client.asked.clear()
+        read(source, frozenset(uuid(500_000 + number) for number in range(count)))
+        return len(client.asked)
+
+    # Migrations by uuid, instances by uuid, hidden instances by uuid: three lists instead of one.
+    assert calls(1001) - calls(1) == 3 * 2
+
+
+def test_a_hidden_instance_that_lives_elsewhere_is_found_by_name(filled, source):
+    elsewhere = instance(60, host="cmp2", node="cmp2.example.org", hidden=True, deleted=True, deleted_at=T0)
+    with filled.engine.begin() as connection:
+        cell.add_instance(connection, elsewhere)
+    consumers = frozenset({uuid(60), uuid(9)})
+
+    assert elsewhere in read(source, consumers).instances
+    assert same(read(source, consumers), by_sql(filled, consumers))
+
+
+def test_an_instance_deleted_as_nova_does_it_is_known_as_deleted(filled, source):
+    with filled.engine.begin() as connection:
+        cell.delete_instance(connection, uuid(2), T0)
+    state = read(source, frozenset({uuid(2)}))
+    [deleted] = [each for each in state.instances if each.uuid == uuid(2)]
+
+    assert (deleted.deleted, deleted.deleted_at, deleted.flavor) == (True, T0, SMALL)
+    assert same(state, by_sql(filled, frozenset({uuid(2)})))
+
+
+def test_only_the_newest_hundred_finished_evacuations_are_read(filled, source):
+    with filled.engine.begin() as connection:
+        for number in range(1000, 1120):
+            newer = T0 + datetime.timedelta(hours=number)
+            cell.add_migration(
+                connection, migration(number, uuid(7), kind="evacuation", status="done", updated_at=newer)
+            )
+
+    assert [each.id for each in read(source).finished_evacuations] == list(range(1020, 1120))
+
+
+@pytest.mark.parametrize(
+    ("column", "text"),
+    [
+        ("flavor", "{cut off"),
+        ("flavor", json.dumps({"cur": None, "old": None, "new": None})),
+        ("flavor", json.dumps({"cur": {"nova_object.name": "Flavor", "nova_object.version": "2.0"}})),
+        ("migration_context", "[]"),
+        ("numa_topology", "{cut off"),
+    ],
+)
+def test_a_document_that_conductor_cannot_read_spoils_only_its_own_instance(filled, source, column, text):
+    whole = read(source, world().consumers)
+    with filled.engine.begin() as connection:
+        cell.set_columns(connection, "instance_extra", {"instance_uuid": uuid(1)}, **{column: text})
+    state = read(source, world().consumers)
+    broken = state.instances[0]
+
+    assert (broken.uuid, broken.flavor) == (uuid(1), None)
+    assert "nova-conductor" in broken.problem
+    assert state.unreadable == (broken.problem,)
+    assert state.instances[1:] == whole.instances[1:]
+
+
+def test_an_instance_without_flavor_is_unknown(filled, source):
+    with filled.engine.begin() as connection:
+        cell.remove_rows(connection, "instance_extra", {"instance_uuid": uuid(1)})
+        cell.set_columns(connection, "instance_extra", {"instance_uuid": uuid(2)}, flavor=None)
+    state = read(source)
+
+    assert [each.flavor for each in state.instances[:2]] == [None, None]
+    assert len(state.unreadable) == 2
+
+
+@pytest.mark.parametrize(("image_ref", "volume"), [("", True), (None, True), ("an-image", False)])
+def test_without_boot_disk_the_image_decides(filled, source, image_ref, volume):
+    with filled.engine.begin() as connection:
+        cell.remove_rows(connection, "block_device_mapping", {"instance_uuid": uuid(1)})
+        cell.set_columns(connection, "instances", {"uuid": uuid(1)}, image_ref=image_ref)
+
+    assert read(source).instances[0].boots_from_volume is volume
+
+
+def test_a_migration_to_a_node_that_has_no_record_any_more_is_found_by_its_instances(filled, source):
+    with filled.engine.begin() as connection:
+        cell.set_columns(connection, "compute_nodes", {"id": 1}, deleted=1)
+
+    assert same(read(source), by_sql(filled))
+
+
+# Versions: what conductor supports is its own business, so each of these asks the released one.
+
+
+def test_a_newer_object_than_conductor_has_is_named_with_both_versions(filled):
+    newer = {**MANIFEST, "InstanceList": "2.99"}
+    with client_of(filled.bus(), newer) as client, pytest.raises(SourceInconsistent) as raised:
+        read(ConductorState(client))
+
+    message = str(raised.value)
+    assert all(part in message for part in ("InstanceList 2.99", MANIFEST["InstanceList"], "upgrade"))
+
+
+def test_an_older_agent_gets_what_it_asks_for(filled):
+    older = {**MANIFEST, "InstanceList": "2.5", "Instance": "2.5", "MigrationList": "1.4", "Migration": "1.5"}
+    with client_of(filled.bus(), older) as client:
+        state = read(ConductorState(client), world().consumers)
+
+    # Those versions have neither: hidden came with 2.6, compute_id with 2.8.
+    expected = by_sql(filled, world().consumers)
+    without = tuple(replace(each, hidden=False, compute_id=None) for each in expected.instances)
+    assert same(state, replace(expected, instances=without))
+
+
+def test_a_newer_minor_version_of_a_child_is_read_as_it_is(filled):
+    with client_of(filled.bus(), {**MANIFEST, "Instance": "2.1", "Flavor": "1.0"}) as client:
+        answer = client.class_action("InstanceList", "get_by_host", [HOST], {}, Deadline.after(30))
+        state = read(ConductorState(client), world().consumers)
+
+    assert {each["nova_object.version"] for each in answer["nova_object.data"]["objects"]} == {MANIFEST["Instance"]}
+    assert same(state, world().expected)
+
+
+def test_an_answer_is_taken_back_to_the_versions_that_are_known(filled):
+    with client_of(filled.bus(), {**MANIFEST, "InstanceList": "2.6", "Instance": "2.5"}) as client:
+        newest = client.class_action("InstanceList", "get_by_host", [HOST], {}, Deadline.after(30))
+        older = client.backport(newest, Deadline.after(30))
+
+    assert {each["nova_object.version"] for each in older["nova_object.data"]["objects"]} == {"2.5"}
+
+
+def test_the_extra_specs_of_the_world_survive_the_way(filled, source):
+    state = read(source, world().consumers)
+
+    assert LARGE in {each.new_flavor for each in state.instances}
