@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from typing import Any
 
 import pytest
 
 from agent.model.books import DesiredTree
 from agent.model.compared import Subject
+from agent.model.occupancy import Occupied
 from agent.model.placement import Inventory, PlacementView
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
 from agent.model.units import GIB
 from agent.stages.decide import decide
 from agent.stages.resource_view import resource_view
+from agent.stages.usage import uptime_text, usage
 from agent.telemetry.view_document import view_document
 from tests.rigs.reference import CONFIGURATIONS, Recording, host_of, settings_of, snapshot_of
 
@@ -152,6 +155,47 @@ def test_the_record_is_the_reference_s(name, tmp_path, monkeypatch):
         some["supported_instances"].sort()
         some["pci_stats"]["nova_object.data"]["objects"].sort(key=json.dumps)
     assert seen == recorded
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_what_the_record_says_is_used_is_the_reference_s(name, tmp_path, monkeypatch):
+    world = played(name, tmp_path, monkeypatch)
+    row = world.recording.compute_node
+    view = resource_view(world.snapshot, world.settings, world.recording.node, world.tree)
+    assert view is not None
+    found = usage(Occupied(occupancies=()), view, world.settings, (("failed_builds", "0"),))
+    # Row 91: a volume group's own use counts too, which nova's accounting does not know.
+    on_disk = -(-(view.disk_used_bytes or 0) // GIB) if world.settings.disk_group else 0
+    assert {
+        "vcpus_used": found.vcpus_used,
+        "memory_mb_used": found.memory_mib_used,
+        "local_gb_used": found.local_gib_used,
+        "free_ram_mb": found.free_ram_mib,
+        "free_disk_gb": found.free_disk_gib,
+        "current_workload": found.current_workload,
+        "running_vms": found.running_vms,
+        "stats": dict(found.stats),
+    } == {
+        **{name: row[name] for name in ("vcpus_used", "memory_mb_used", "current_workload", "running_vms")},
+        "free_ram_mb": row["free_ram_mb"],
+        "local_gb_used": max(row["local_gb_used"], on_disk),
+        "free_disk_gb": min(row["free_disk_gb"], row["local_gb"] - on_disk),
+        "stats": {**row["stats"], "uptime": None},
+    }
+
+
+def test_an_uptime_reads_as_the_reference_s(tmp_path, monkeypatch):
+    world = played("default", tmp_path, monkeypatch)
+    recorded = world.recording.compute_node["stats"]["uptime"]
+    clock, hours, minutes, *load = re.findall(r"[0-9]+:[0-9]+:[0-9]+|[0-9.]+", recorded.replace("0 user", ""))
+    view = resource_view(world.snapshot, world.settings, world.recording.node, world.tree)
+    assert view is not None
+    seconds = int(hours) * 3600 + int(minutes) * 60 + 7.5
+    read = dataclasses.replace(view, uptime_s=seconds, load=tuple(map(float, load)))
+    text = uptime_text(read, f"2026-11-21T{clock}Z")
+    assert text == recorded.replace("0 user,", "0 users,")
+    # What python-openstackclient cuts it apart with (compute/v2/hypervisor.py).
+    assert re.match(r"\s*(.+)\sup\s+(.+),\s+(.+) users?,\s+load average:\s(.+)", text)
 
 
 def by_provider_name(value: Any, world: Played) -> Any:
