@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import pytest
 
+from agent.model.compared import Subject
 from agent.model.finding import Severity
+from agent.model.nova import StateKind
 from agent.model.snapshot import PLACEMENT, STATE
+from agent.stages.decide import decide
 from tests.rigs.facts import (
     NODE,
     ROOT_UUID,
     decided,
+    domain,
     findings,
     host,
     inventory,
     node,
     root,
+    service,
+    settings,
     snapshot,
     state,
     uuid,
@@ -45,6 +51,43 @@ def test_s92_it_names_the_contradiction_and_a_wrong_name_stops_every_write(world
     plan = decided(world).plan
     assert [h.what for h in plan.held_back] == held
     assert (plan.writes == ()) is bool(held)
+
+
+def test_s61_a_row_of_our_uuid_of_another_host_is_a_clone_or_a_moved_host_and_stops_every_write():
+    world = snapshot(nova=state(nodes=(node(host="cmp2"),)))
+    (found,) = findings(world, CODE)
+    assert found.actual == f"compute node row 1 has uuid {ROOT_UUID} and is of host cmp2"
+    assert found.expected.endswith(", its host cmp1")
+    assert decided(world).plan.is_empty
+
+
+NOVA_GUEST = domain(managed_by_nova=True)
+
+
+@pytest.mark.parametrize("known", [ROOT_UUID, None], ids=["identity from a file", "no identity"])
+def test_a_cloud_that_knows_nothing_of_a_host_with_guests_of_nova_s_is_not_believed(known):
+    world = snapshot(
+        nova=state(nodes=()), libvirt=host(NOVA_GUEST), placement=view(provider=root(inventory("VCPU", 9)))
+    )
+    decision = decide(world, settings(), Subject(root_uuid=known, node=NODE), None)
+    (found,) = [f for f in decision.findings if f.code == CODE]
+    assert found.actual.startswith("it has no service and no compute node of it")
+    assert "one guest that nova made is defined" in found.expected
+    assert decision.plan.is_empty
+
+
+BELIEVED = {
+    "a guest that nova did not make": snapshot(nova=state(nodes=()), libvirt=host(domain())),
+    "no guests: a new host": snapshot(nova=state(nodes=()), libvirt=host()),
+    "a service": snapshot(nova=state(nodes=(), service=service()), libvirt=host(NOVA_GUEST)),
+    "a row, deleted": snapshot(nova=state(nodes=(node(deleted=True),)), libvirt=host(NOVA_GUEST)),
+    "no cloud": snapshot(nova=state(nodes=(), kind=StateKind.NONE), libvirt=host(NOVA_GUEST)),
+}
+
+
+@pytest.mark.parametrize("world", BELIEVED.values(), ids=BELIEVED.keys())
+def test_others_are_believed(world):
+    assert findings(world, CODE) == ()
 
 
 QUIET = {

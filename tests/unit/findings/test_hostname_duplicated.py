@@ -1,0 +1,45 @@
+"""hostname-duplicated: two hosts of one node name."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.model.finding import Severity
+from tests.rigs.facts import NODE, ROOT_UUID, decided, findings, node, root, snapshot, state, uuid, view
+
+CODE = "hostname-duplicated"
+THEIRS = node(9, uuid=uuid("theirs"), host="cmp2")
+HOLDER = root(uuid=uuid("theirs"))
+
+
+def world_of(*rows):
+    return snapshot(nova=state(nodes=rows), placement=view(providers=(), name_holder=HOLDER))
+
+
+def test_it_names_the_other_host_and_nothing_is_written():
+    world = world_of(THEIRS)
+    (found,) = findings(world, CODE)
+    assert (found.provider_uuid, found.subject, found.severity) == (uuid("theirs"), "cmp2", Severity.ERROR)
+    assert found.expected == f"{NODE} is the node of host cmp1 alone"
+    assert found.actual == f"host cmp2 has a compute node of that name too (uuid {uuid('theirs')}, id 9)"
+    assert decided(world).plan.is_empty
+
+
+def test_the_other_host_s_row_is_no_orphan_and_no_change_of_ours():
+    codes = {f.code for f in decided(world_of(node(), THEIRS)).findings}
+    assert CODE in codes
+    assert not codes & {"compute-node-orphaned", "identity-changed"}
+
+
+QUIET = {
+    "our own lost identity": world_of(node(9, uuid=uuid("theirs"))),
+    "another name": world_of(node(9, uuid=uuid("theirs"), host="cmp2", hypervisor_hostname="cmp2.example.org")),
+    "deleted": world_of(node(9, uuid=uuid("theirs"), host="cmp2", deleted=True)),
+    "our own uuid is a clone's": world_of(node(9, uuid=ROOT_UUID, host="cmp2")),
+    "the usual": snapshot(),
+}
+
+
+@pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
+def test_it_is_silent(world):
+    assert findings(world, CODE) == ()

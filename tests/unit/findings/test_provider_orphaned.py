@@ -1,0 +1,55 @@
+"""provider-orphaned: what is left of a node in Placement and no audit may delete."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.model.finding import History, Severity
+from agent.model.nova import StateKind
+from agent.model.placement import Allocation, LeftProvider, OrphanTree
+from tests.rigs.facts import findings, node, root, snapshot, uuid, view
+from tests.rigs.records import about, conductor, decision, orphan, stored, tree
+
+CODE = "provider-orphaned"
+OLD = orphan()
+ROW = node(2, uuid=OLD.uuid, hypervisor_hostname=OLD.hypervisor_hostname)
+HELD = Allocation(
+    consumer_uuid=uuid("i1"), consumer_generation=1, provider_uuid=OLD.uuid, resource_class="MEMORY_MB", amount=512
+)
+
+
+def world_of(*trees, nodes=(node(), ROW), **changes):
+    state = conductor(nodes=nodes, records=(stored(), OLD), **changes)
+    return snapshot(nova=state, libvirt=about(), placement=view(provider=root(), orphans=trees))
+
+
+@pytest.mark.parametrize("kind", [StateKind.SQL, StateKind.CONDUCTOR])
+def test_s158_it_names_the_provider_and_who_holds_what(kind):
+    (found,) = findings(world_of(tree(OLD, HELD), kind=kind), CODE)
+    assert (found.provider_uuid, found.subject, found.severity) == (OLD.uuid, "old-name", Severity.WARNING)
+    assert found.expected == "no provider of old-name, which is no compute node of host cmp1 any more"
+    assert found.actual == f"provider {OLD.uuid} is still in Placement; 1 consumer has MEMORY_MB allocated from it"
+    assert dict(found.facts) == {"providers": 1, "allocations": f"{uuid('i1')}: 512 MiB of MEMORY_MB"}
+    assert OLD.uuid in found.remedy
+    assert not found.rests_on_recorded
+
+
+def test_it_stays_when_the_record_is_gone():
+    world = world_of(tree(OLD, HELD), nodes=(node(),))
+    assert findings(world, CODE) == ()
+    left = History(left=(LeftProvider(OLD.uuid, OLD.hypervisor_hostname),))
+    assert [f.provider_uuid for f in decision(world, None, left).findings if f.code == CODE] == [OLD.uuid]
+
+
+QUIET = {
+    "an empty one goes with its record": world_of(tree(OLD)),
+    "there is none": world_of(OrphanTree(uuid=OLD.uuid)),
+    "no tree was read": world_of(),
+    "nobody's orphan": world_of(tree(OLD, HELD), nodes=(node(),)),
+    "no orphans": snapshot(),
+}
+
+
+@pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
+def test_it_is_silent(world):
+    assert findings(world, CODE) == ()

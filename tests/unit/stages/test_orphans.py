@@ -1,0 +1,224 @@
+"""Orphaned compute nodes and their providers: what goes, when, and what must not (scenarios 68, 69, 158)."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from agent.model.finding import History
+from agent.model.nova import StateKind
+from agent.model.placement import Allocation, LeftProvider, OrphanTree, Provider
+from agent.model.plan import DeleteComputeNode, DeleteProvider
+from agent.model.settings import Role
+from agent.model.snapshot import PLACEMENT
+from agent.stages.orphans import left_after, obstacle, orphan_rows
+from tests.rigs.facts import (
+    NODE,
+    ROOT_UUID,
+    findings,
+    instance,
+    node,
+    root,
+    settings,
+    snapshot,
+    uuid,
+    view,
+    without,
+)
+from tests.rigs.records import about, conductor, decision, history_after, orphan, stored, tree
+
+OLD = orphan()
+ROW = node(2, uuid=OLD.uuid, hypervisor_hostname=OLD.hypervisor_hostname)
+
+
+def held(consumer: str, record=OLD) -> Allocation:
+    return Allocation(
+        consumer_uuid=uuid(consumer), consumer_generation=1, provider_uuid=record.uuid, resource_class="VCPU", amount=4
+    )
+
+
+def child(name: str = "old-name_amd_sev", **changes) -> Provider:
+    plain = Provider(
+        uuid=uuid(name), name=name, parent_uuid=OLD.uuid, generation=1, traits=frozenset({"CUSTOM_OWNER_STOCKTAKE"})
+    )
+    return dataclasses.replace(plain, **changes)
+
+
+def below(whole: OrphanTree, *children: Provider) -> OrphanTree:
+    return dataclasses.replace(whole, providers=(*whole.providers, *children))
+
+
+def world_of(*trees, instances=(), **changes):
+    state = conductor(*instances, **{"nodes": (node(1, service_id=3), ROW), "records": (stored(), OLD), **changes})
+    return snapshot(nova=state, libvirt=about(), placement=view(provider=root(), orphans=trees))
+
+
+def after(world, audits=1, chosen=None):
+    """The plan of the audit after so many."""
+    return decision(world, chosen, history_after(audits, world, chosen)).plan
+
+
+def test_s68_a_row_that_libvirt_does_not_report_goes_with_its_empty_provider_once_it_is_confirmed():
+    world = world_of(below(tree(OLD), child()))
+    first = after(world, audits=0)
+    assert (first.records, first.removals) == ((), ())
+    assert [h.why for h in first.held_back if h.provider_uuid == OLD.uuid] == [
+        "compute-node-orphaned is not confirmed yet"
+    ]
+    second = after(world)
+    assert second.records == (DeleteComputeNode(record=OLD),)
+    assert second.removals == (DeleteProvider(provider_uuid=child().uuid), DeleteProvider(provider_uuid=OLD.uuid))
+
+
+def test_it_goes_at_once_where_one_audit_confirms():
+    chosen = settings(confirm_audits=1)
+    assert after(world_of(tree(OLD)), 0, chosen).records == (DeleteComputeNode(record=OLD),)
+
+
+def test_a_row_that_changes_counts_anew():
+    before = history_after(1, world_of(tree(OLD)))
+    changed = dataclasses.replace(ROW, vcpus=5)
+    world = world_of(tree(OLD), nodes=(node(1, service_id=3), changed))
+    assert decision(world, None, before).plan.records == ()
+
+
+def test_s158_allocations_are_never_deleted_with_their_provider():
+    whole = dataclasses.replace(below(tree(OLD), child()), allocations=(held("i1"), held("i2")))
+    world = world_of(whole)
+    plan = after(world)
+    assert plan.records == (DeleteComputeNode(record=OLD),)
+    assert plan.removals == ()
+    assert plan.allocations == ()
+    assert ("delete orphaned provider", "2 consumers have VCPU allocated from it") in [
+        (h.what, h.why) for h in plan.held_back
+    ]
+    (found,) = findings(world, "provider-orphaned")
+    assert (found.provider_uuid, found.subject) == (OLD.uuid, "old-name")
+    assert found.actual == (
+        f"provider {OLD.uuid} and 1 below it are still in Placement; 2 consumers have VCPU allocated from it"
+    )
+    assert uuid("i1") in str(dict(found.facts)["allocations"])
+
+
+STAYS = {
+    "somebody else's child": below(tree(OLD), child(traits=frozenset())),
+    "no owner at all": tree(OLD, traits=frozenset({"COMPUTE_NODE"})),
+    "another name": tree(OLD, name="something-else"),
+    "part of another tree": tree(OLD, parent_uuid=ROOT_UUID),
+    "not our node's": OrphanTree(uuid=OLD.uuid, providers=(child(parent_uuid=None),)),
+}
+
+
+@pytest.mark.parametrize("whole", STAYS.values(), ids=STAYS)
+def test_what_may_be_somebody_else_s_stays_and_is_told(whole):
+    world = world_of(whole)
+    plan = after(world)
+    assert plan.removals == ()
+    assert len(findings(world, "provider-orphaned")) == 1
+
+
+def test_a_tree_that_was_not_read_stays():
+    plan = after(world_of())
+    assert plan.removals == ()
+    assert ("delete orphaned provider", "its tree was not read") in [(h.what, h.why) for h in plan.held_back]
+
+
+def test_a_node_without_provider_leaves_its_record_alone_to_go():
+    plan = after(world_of(OrphanTree(uuid=OLD.uuid)))
+    assert (plan.records, plan.removals) == ((DeleteComputeNode(record=OLD),), ())
+    assert not [h for h in plan.held_back if h.provider_uuid == OLD.uuid]
+
+
+def test_instances_that_name_the_node_keep_its_record_and_provider():
+    world = world_of(tree(OLD), instances=(instance(node="old-name"),))
+    plan = after(world)
+    assert (plan.records, plan.removals) == ((), ())
+    (why,) = [h.why for h in plan.held_back if h.provider_uuid == OLD.uuid]
+    assert why == f"instance {uuid('i1')} names it (old-name)"
+
+
+def test_a_deleted_instance_keeps_nothing():
+    world = world_of(tree(OLD), instances=(instance(node="old-name", deleted=True),))
+    assert after(world).records == (DeleteComputeNode(record=OLD),)
+
+
+NOT_TOUCHED = {
+    "sql only reads": (world_of(tree(OLD), kind=StateKind.SQL), None),
+    "companion": (world_of(tree(OLD)), settings(role=Role.COMPANION)),
+    "placement unread": (without(world_of(tree(OLD)), PLACEMENT), None),
+    "the record was not read in full": (world_of(tree(OLD), records=(stored(),)), None),
+    "identity in doubt": (
+        world_of(tree(OLD), nodes=(node(1, hypervisor_hostname="renamed"), ROW)),
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize(("world", "chosen"), NOT_TOUCHED.values(), ids=NOT_TOUCHED)
+def test_nothing_goes(world, chosen):
+    plan = after(world, 3, chosen)
+    assert not [w for w in plan.records if isinstance(w, DeleteComputeNode)]
+    assert plan.removals == ()
+
+
+def test_rows_of_other_hosts_deleted_ones_and_our_own_are_no_orphans():
+    rows = (
+        node(),
+        node(3, uuid=uuid("b"), host="cmp2", hypervisor_hostname="x"),
+        node(4, uuid=uuid("c"), hypervisor_hostname="x", deleted=True),
+        node(5, uuid=ROOT_UUID, hypervisor_hostname="x"),
+        node(6, uuid=uuid("d")),
+    )
+    assert orphan_rows(conductor(nodes=rows), NODE, ROOT_UUID) == ()
+    assert orphan_rows(conductor(nodes=(ROW,)), None, ROOT_UUID) == ()
+    assert orphan_rows(conductor(nodes=(ROW,)), NODE, None) == ()
+
+
+# What was left --------------------------------------------------------------------------------------------------------
+
+LEFT = LeftProvider(OLD.uuid, OLD.hypervisor_hostname)
+
+
+def world_without_row(*trees):
+    return world_of(*trees, nodes=(node(1, service_id=3),), records=(stored(),))
+
+
+def test_a_provider_that_was_left_is_told_and_goes_once_it_is_empty_and_that_is_confirmed():
+    whole = tree(OLD, held("i1"))
+    (told,) = [
+        f for f in decision(world_without_row(whole), None, History(left=(LEFT,))).findings if "orphan" in f.code
+    ]
+    assert told.code == "provider-orphaned"
+    empty = world_without_row(tree(OLD))
+    seen = decision(empty, None, History(left=(LEFT,)))
+    assert seen.plan.removals == ()
+    assert [f.actual for f in seen.findings if f.code == "provider-orphaned"] == [
+        f"provider {OLD.uuid} is still in Placement; nothing is allocated from it: it goes once this is confirmed"
+    ]
+    remembered = dataclasses.replace(History(left=(LEFT,)), sightings=_sightings(empty))
+    assert decision(empty, None, remembered).plan.removals == (DeleteProvider(provider_uuid=OLD.uuid),)
+
+
+def _sightings(world):
+    from agent.stages.confirm import Look, confirm
+
+    look = Look(now="2026-11-21T12:00:00.000Z", confirm_audits=2, recorded_is_fresh=True)
+    return confirm(History(), decision(world, None, History(left=(LEFT,))).findings, look).history.sightings
+
+
+def test_a_record_that_we_deleted_is_remembered_while_its_provider_is_there():
+    full = world_of(tree(OLD, held("i1"))).placement.value
+    done = [DeleteComputeNode(record=OLD)]
+    assert left_after((), full, done, frozenset(), ROOT_UUID) == (LEFT,)
+    assert left_after((), full, done, frozenset({OLD.uuid}), ROOT_UUID) == ()
+    assert left_after((LEFT,), full, [], frozenset(), ROOT_UUID) == (LEFT,)
+    gone = world_of(OrphanTree(uuid=OLD.uuid)).placement.value
+    assert left_after((LEFT,), gone, [], frozenset(), ROOT_UUID) == ()
+    assert left_after((LEFT,), None, [], frozenset(), ROOT_UUID) == (LEFT,)
+    assert left_after((LEFT,), None, [], frozenset(), OLD.uuid) == ()
+
+
+def test_who_removed_a_provider_is_no_obstacle():
+    assert obstacle(OrphanTree(uuid=OLD.uuid), "old-name") is None
+    assert obstacle(tree(OLD), "old-name") is None

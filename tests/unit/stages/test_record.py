@@ -1,0 +1,265 @@
+"""The compute node record: made, brought up to date, left alone (scenarios 59 to 67, 98)."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+
+from agent.model.nova import StateKind
+from agent.model.plan import CreateComputeNode, SaveComputeNode
+from agent.model.settings import RatioPolicy, Role
+from agent.model.snapshot import FILESYSTEM, LIBVIRT, PLACEMENT, STATE
+from agent.stages.record import record_note
+from tests.rigs.facts import (
+    FLAVOR_A,
+    FLAVOR_B,
+    HOST,
+    NODE,
+    ROOT_UUID,
+    failed,
+    findings,
+    instance,
+    inventory,
+    node,
+    root,
+    settings,
+    snapshot,
+    uuid,
+    view,
+    without,
+)
+from tests.rigs.records import about, conductor, created, decision, seen_long_ago, stored, with_record
+
+
+def world_of(record, *instances, **facts):
+    return snapshot(nova=with_record(record, *instances), libvirt=about(**facts))
+
+
+def saved(world, chosen=None):
+    """(changed fields, record) of the one save, or None."""
+    writes = decision(world, chosen).plan.records
+    assert all(isinstance(write, SaveComputeNode) for write in writes)
+    return (writes[0].changed, writes[0].record) if writes else None
+
+
+def test_s59_an_empty_database_gets_the_row_of_our_uuid_with_service_and_initial_ratios():
+    (write,) = decision(snapshot(nova=conductor(), libvirt=about())).plan.records
+    assert isinstance(write, CreateComputeNode)
+    made = write.record
+    assert (made.id, made.uuid, made.host, made.hypervisor_hostname) == (None, ROOT_UUID, HOST, NODE)
+    assert made.service_id == 3
+    assert (made.cpu_ratio, made.memory_ratio, made.disk_ratio) == (4.0, 1.0, 1.0)
+    assert (made.vcpus, made.memory_mib, made.local_gib) == (4, 512, 6)
+    assert json.loads(made.cpu_info)["model"] == "EPYC"
+    assert (made.hypervisor_type, made.hypervisor_version) == ("QEMU", 7002000)
+
+
+def test_s1_nothing_is_used_on_an_empty_host():
+    made = created()
+    assert (made.vcpus_used, made.memory_mib_used, made.local_gib_used) == (0, 0, 0)
+    assert (made.free_ram_mib, made.free_disk_gib) == (512, 6)
+    assert (made.running_vms, made.current_workload) == (0, 0)
+
+
+def test_what_instances_take_is_in_the_record():
+    made = created(None, instance("a", flavor=FLAVOR_A), instance("b", flavor=FLAVOR_B, task_state="resize_prep"))
+    assert (made.vcpus_used, made.memory_mib_used, made.local_gib_used) == (3, 384, 6)
+    assert (made.running_vms, made.current_workload) == (2, 1)
+    assert dict(made.stats)["num_instances"] == "2"
+
+
+def test_s60_the_row_of_our_uuid_that_is_soft_deleted_comes_back():
+    gone = node(7, deleted=True)
+    (write,) = decision(snapshot(nova=conductor(nodes=(gone,)), libvirt=about())).plan.records
+    assert isinstance(write, CreateComputeNode)
+    assert write.record.uuid == ROOT_UUID
+
+
+def test_s61_the_row_of_our_uuid_of_another_host_is_left_alone_and_told():
+    theirs = dataclasses.replace(stored(), host="cmp2")
+    world = world_of(theirs)
+    plan = decision(world).plan
+    assert plan.is_empty
+    assert [held.what for held in plan.held_back] == ["everything"]
+    (found,) = findings(world, "identity-changed")
+    assert found.actual == f"compute node row 1 has uuid {ROOT_UUID} and is of host cmp2"
+
+
+def test_s62_another_row_with_our_host_and_node_keeps_the_record_back_and_nothing_else():
+    other = node(7, uuid=uuid("other"))
+    world = snapshot(nova=conductor(nodes=(other,)), libvirt=about(), placement=view(provider=root()))
+    plan = decision(world).plan
+    assert plan.records == ()
+    assert plan.writes != ()
+    assert [h.why for h in plan.held_back if h.what == "compute node record"] == [
+        f"row 7 has our host and node, and uuid {uuid('other')}"
+    ]
+    (found,) = findings(world, "identity-changed")
+    assert uuid("other") in found.actual
+
+
+def test_a_row_of_ours_that_was_not_read_in_full_is_never_made_anew():
+    plan = decision(snapshot(nova=conductor(nodes=(node(7),)), libvirt=about())).plan
+    assert plan.records == ()
+    assert [h.why for h in plan.held_back] == ["row 7 has our uuid, and was not read in full"]
+
+
+@pytest.mark.parametrize("before", [None, 7])
+def test_s64_the_service_of_the_row_is_set_right(before):
+    changed, record = saved(world_of(stored(service_id=before)))
+    assert (changed, record.service_id) == (("service_id",), 3)
+
+
+def test_a_service_that_is_not_there_takes_nothing_from_the_row():
+    world = snapshot(nova=with_record(stored(), service=None), libvirt=about())
+    assert decision(world).plan.records == ()
+
+
+def test_s65_a_second_audit_writes_nothing_whatever_the_uptime_says():
+    first = stored()
+    assert saved(world_of(first)) is None
+    assert saved(world_of(first, uptime_s=90.0, load=(1.0, 0.5, 0.2))) is None
+
+
+def test_s65_an_uptime_goes_along_when_something_else_changed():
+    record = stored(stats=(("failed_builds", "3"), ("uptime", "old")))
+    changed, now = saved(world_of(record, instance(), uptime_s=90.0, load=(1.0, 0.5, 0.2)))
+    assert "stats" in changed
+    assert "load average: 1.00, 0.50, 0.20" in dict(now.stats)["uptime"]
+
+
+def test_s18_failed_builds_are_carried_over():
+    record = stored(stats=(("failed_builds", "3"), ("uptime", None)))
+    assert saved(world_of(record)) is None
+    _changed, now = saved(world_of(record, instance()))
+    assert dict(now.stats)["failed_builds"] == "3"
+
+
+@pytest.mark.parametrize(
+    ("configured", "before", "after"),
+    [(None, 3.0, 3.0), (2.0, 3.0, 2.0), (0.0, 3.0, 3.0), (None, None, 16.1), (None, 0.0, 16.1), (2.0, 0.0, 2.0)],
+)
+@pytest.mark.parametrize("name", ["cpu", "memory", "disk"])
+def test_s67_ratios(name, configured, before, after):
+    field = f"{name}_ratio"
+    chosen = settings(**{field: RatioPolicy(configured=configured, initial=16.1)})
+    found = saved(world_of(stored(**{field: before})), chosen)
+    if before == after:
+        assert found is None
+    else:
+        assert (found[0], getattr(found[1], field)) == ((field,), after)
+
+
+def test_s98_a_new_record_has_the_initial_ratios():
+    chosen = settings(
+        cpu_ratio=RatioPolicy(configured=None, initial=16.1),
+        memory_ratio=RatioPolicy(configured=None, initial=1.6),
+        disk_ratio=RatioPolicy(configured=None, initial=1.1),
+    )
+    made = created(chosen)
+    assert (made.cpu_ratio, made.memory_ratio, made.disk_ratio) == (16.1, 1.6, 1.1)
+
+
+def test_only_what_changed_is_written():
+    changed, record = saved(world_of(stored(), instance("a")))
+    assert set(changed) == {
+        *("vcpus_used", "memory_mib_used", "local_gib_used", "free_ram_mib", "free_disk_gib", "running_vms", "stats"),
+    }
+    assert (record.id, record.memory_mib_used) == (1, 128)
+
+
+def test_s72_an_instance_whose_compute_id_is_wrong_is_nobody_s_finding_and_is_not_written():
+    for compute_id in (None, 99):
+        world = world_of(dataclasses.replace(stored(), memory_mib=1), instance(compute_id=compute_id))
+        decided = decision(world)
+        assert not [w for w in decided.plan.records if not isinstance(w, SaveComputeNode)]
+        assert not [f for f in decided.findings if "compute_id" in f.actual or "compute_id" in f.expected]
+
+
+# What is not known ----------------------------------------------------------------------------------------------------
+
+
+def test_unknown_columns_keep_what_is_stored():
+    old = stored(
+        memory_mib=1, cpu_info='{"model": "old"}', hypervisor_version=1, local_gib=77, numa_topology='{"cells": []}'
+    )
+    changed, now = saved(without(world_of(old, capabilities=None), FILESYSTEM))
+    assert set(changed) == {"memory_mib"}
+    assert (now.cpu_info, now.hypervisor_version, now.local_gib) == (old.cpu_info, 1, 77)
+
+
+def test_nothing_of_use_is_written_while_an_instance_cannot_be_read():
+    broken = instance("broken", flavor=None, problem="flavor does not parse")
+    changed, now = saved(world_of(stored(memory_mib_used=9999, memory_mib=1), instance("a"), broken))
+    assert changed == ("memory_mib",)
+    assert now.memory_mib_used == 9999
+
+
+def test_a_new_record_waits_until_all_its_columns_are_known():
+    plan = decision(snapshot(nova=conductor(), libvirt=about(capabilities=None))).plan
+    assert plan.records == ()
+    (held,) = [h for h in plan.held_back if h.what == "compute node record"]
+    assert "cpu_info" in held.why
+    assert "libvirt has not told its capabilities yet" in held.why
+
+
+@pytest.mark.parametrize("lost", [PLACEMENT, STATE, LIBVIRT])
+def test_no_record_is_written_while_what_it_rests_on_is_unread(lost):
+    assert decision(without(world_of(stored(memory_mib=1)), lost)).plan.records == ()
+
+
+# Whose it is ----------------------------------------------------------------------------------------------------------
+
+NOT_OURS = {
+    "companion": settings(role=Role.COMPANION),
+    "observer": settings(role=Role.OBSERVER),
+}
+
+
+@pytest.mark.parametrize("chosen", NOT_OURS.values(), ids=NOT_OURS)
+def test_other_roles_write_no_record(chosen):
+    assert decision(world_of(stored(memory_mib=1)), chosen).plan.records == ()
+
+
+@pytest.mark.parametrize("kind", [StateKind.SQL, StateKind.NONE])
+def test_other_sources_write_no_record_and_hold_none_back(kind):
+    world = snapshot(nova=conductor(kind=kind), libvirt=about())
+    plan = decision(world).plan
+    assert plan.records == ()
+    assert not [h for h in plan.held_back if "record" in h.what]
+
+
+def test_a_living_nova_compute_keeps_its_record():
+    alive = seen_long_ago(last_seen_up=conductor().now)
+    world = snapshot(nova=with_record(stored(memory_mib=1), service=alive), libvirt=about())
+    plan = decision(world).plan
+    assert plan.is_empty
+    assert [h.what for h in plan.held_back] == ["everything"]
+
+
+def test_a_name_that_is_another_provider_s_keeps_the_record_back():
+    world = snapshot(
+        nova=conductor(),
+        libvirt=about(),
+        placement=view(providers=(), name_holder=root(inventory("VCPU", 1), uuid=uuid("holder"))),
+    )
+    assert decision(world).plan.is_empty
+
+
+@pytest.mark.parametrize(
+    ("role", "kind", "said"),
+    [
+        (Role.OWNER, StateKind.SQL, "never written: [state] source = sql only reads"),
+        (Role.OWNER, StateKind.CONDUCTOR, "written through nova-conductor"),
+        (Role.OWNER, StateKind.NONE, "there is no compute node record"),
+        (Role.COMPANION, StateKind.CONDUCTOR, "not written in role companion"),
+    ],
+)
+def test_one_sentence_says_who_writes_it(role, kind, said):
+    assert said in record_note(settings(role=role), conductor(kind=kind))
+
+
+def test_the_sentence_while_the_source_is_unread():
+    assert "while the state source is unread" in record_note(settings(), failed(STATE).value)
