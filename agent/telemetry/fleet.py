@@ -61,7 +61,7 @@ def host_seen(document: object, received_at: float) -> HostSeen:
         )
     try:
         return _seen(document, received_at)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise SourceInconsistent("fleet", f"a message that is not a host's state: {error!r}") from error
 
 

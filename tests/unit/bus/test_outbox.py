@@ -1,0 +1,66 @@
+"""The outbox: bounded, oldest first, and nobody who puts ever waits."""
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.bus.outbox import Outbox
+from agent.telemetry.notices import Notice
+from tests.rigs.reports import REPORT
+
+
+def notice(number: int) -> Notice:
+    return Notice(event_type=str(number), priority="info", payload={})
+
+
+def drained(outbox: Outbox) -> list[str]:
+    found = []
+    while (first := outbox.first()) is not None:
+        outbox.done(first)
+        found.append(first.event_type)
+    return found
+
+
+@given(st.lists(st.integers(min_value=0, max_value=7), max_size=20))
+def test_the_newest_are_kept_in_order_and_the_others_counted(sizes):
+    outbox = Outbox(most_notices=10)
+    number = 0
+    for size in sizes:
+        outbox.put(REPORT, tuple(notice(number + step) for step in range(size)))
+        number += size
+    assert outbox.dropped == max(0, number - 10)
+    assert drained(outbox) == [str(one) for one in range(max(0, number - 10), number)]
+
+
+def test_the_report_is_the_newest():
+    outbox = Outbox()
+    later = replace(REPORT, audit_id="later")
+    outbox.put(REPORT, ())
+    outbox.put(later, ())
+    assert outbox.report is later
+
+
+def test_a_notice_that_was_dropped_while_it_was_sent_takes_no_other_with_it():
+    outbox = Outbox(most_notices=1)
+    outbox.put(REPORT, (notice(1),))
+    being_sent = outbox.first()
+    outbox.put(REPORT, (notice(2),))
+    outbox.done(being_sent)
+    assert drained(outbox) == ["2"]
+
+
+def test_asking_twice_is_one_answer():
+    outbox = Outbox()
+    outbox.ask()
+    outbox.ask()
+    assert [outbox.asked(), outbox.asked()] == [True, False]
+
+
+def test_news_end_the_wait_and_old_news_do_not():
+    outbox = Outbox()
+    outbox.put(REPORT, ())
+    outbox.wait(60.0)
+    outbox.close()
+    outbox.wait(60.0)
+    assert outbox.closed

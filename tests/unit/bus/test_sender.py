@@ -1,0 +1,181 @@
+"""The sender's thread with channels of plain lists: what goes out when, and what one that fails or hangs costs."""
+
+import contextlib
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+
+from agent.bus import sender as module
+from agent.bus.outbox import Outbox
+from agent.bus.sender import Channels, Sender
+from agent.errors import SourceUnavailable
+from agent.model.report import Outcome
+from agent.telemetry import events
+from agent.telemetry.finding_changes import Change, FindingChange
+from tests.rigs.reports import FINDING, REPORT
+from tests.rigs.wait import until
+
+APPEARED = (FindingChange(change=Change.APPEARED, seen=FINDING),)
+
+
+class Channel:
+    """Keeps what is sent; fails while ``error`` is set, hangs while ``gate`` is not."""
+
+    def __init__(self):
+        self.sent = []
+        self.error: Exception | None = None
+        self.gate = threading.Event()
+        self.gate.set()
+        self.inside = threading.Event()
+
+    def send(self, message):
+        self.inside.set()
+        self.gate.wait(30)
+        if self.error is not None:
+            raise self.error
+        self.sent.append(message)
+
+
+@contextlib.contextmanager
+def sending(fleet: Channel | None, notices: Channel | None, interval_s: float = 3600.0, most: int = 512):
+    channels = Channels(fleet=fleet, notices=notices, interval_s=interval_s, agent_version="1", broker="rabbit://x/")
+    sender = Sender(channels, Outbox(most), now=lambda: "2026-11-21T10:00:05.000Z")
+    sender.start()
+    try:
+        yield sender
+    finally:
+        for channel in (fleet, notices):
+            if channel is not None:
+                channel.gate.set()
+        sender.stop()
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch):
+    monkeypatch.setattr(module, "SMALLEST_GAP_S", 0.05)
+
+
+def types(channel: Channel) -> list[str]:
+    return [notice.event_type for notice in channel.sent]
+
+
+def test_changes_and_the_end_go_out_in_order_and_the_state_once():
+    fleet, notices = Channel(), Channel()
+    with sending(fleet, notices) as sender:
+        sender.tell(REPORT, APPEARED)
+        sender.tell(replace(REPORT, audit_id="second"), ())
+        until(lambda: len(notices.sent) == 3, 5, "three notices")
+    assert types(notices) == ["stocktake.finding.appeared", "stocktake.audit.end", "stocktake.audit.end"]
+    assert [state["outcome"] for state in fleet.sent] == ["findings"]
+
+
+def test_a_state_goes_out_when_it_changes_and_not_for_a_further_audit():
+    fleet = Channel()
+    with sending(fleet, None) as sender:
+        sender.tell(REPORT, ())
+        until(lambda: len(fleet.sent) == 1, 5, "the first state")
+        sender.tell(replace(REPORT, audit_id="same"), ())
+        sender.tell(replace(REPORT, audit_id="other", outcome=Outcome.CLEAN), ())
+        until(lambda: len(fleet.sent) == 2, 5, "the changed state")
+    assert [state["audit_id"] for state in fleet.sent] == [REPORT.audit_id, "other"]
+
+
+def test_a_state_goes_out_each_interval_though_nothing_happens():
+    fleet = Channel()
+    with sending(fleet, None, interval_s=0.1) as sender:
+        sender.tell(REPORT, ())
+        until(lambda: len(fleet.sent) >= 3, 5, "three states")
+
+
+def test_a_state_goes_out_when_somebody_asks_but_not_more_often_than_the_gap():
+    fleet = Channel()
+    with sending(fleet, None) as sender:
+        sender.tell(REPORT, ())
+        until(lambda: fleet.sent, 5, "the first state")
+        began = time.monotonic()
+        while len(fleet.sent) < 4:
+            sender.ask()
+        assert time.monotonic() - began >= 3 * 0.05
+
+
+def test_nothing_is_asked_for_before_the_first_report():
+    fleet = Channel()
+    with sending(fleet, None) as sender:
+        sender.ask()
+        sender.tell(REPORT, ())
+        until(lambda: fleet.sent, 5, "the state")
+    assert len(fleet.sent) <= 2
+
+
+def test_a_lost_broker_is_told_once_and_so_is_its_return_and_nothing_is_lost(caplog):
+    caplog.set_level("INFO")
+    fleet, notices = Channel(), Channel()
+    notices.error = SourceUnavailable("broker", "refused")
+    with sending(fleet, notices) as sender:
+        sender.tell(REPORT, APPEARED)
+        until(lambda: any(r.msg == events.BROKER_LOST for r in caplog.records), 5, "the loss in the log")
+        sender.tell(replace(REPORT, audit_id="second"), ())
+        notices.error = None
+        until(lambda: any(r.msg == events.BROKER_BACK for r in caplog.records), 10, "the return in the log")
+    assert types(notices) == ["stocktake.finding.appeared", "stocktake.audit.end", "stocktake.audit.end"]
+    told = [(record.msg, record.levelname) for record in caplog.records if record.msg.startswith("broker")]
+    assert told == [(events.BROKER_LOST, "INFO"), (events.BROKER_BACK, "INFO")]
+
+
+def test_a_channel_that_hangs_costs_neither_an_audit_nor_the_stop():
+    notices = Channel()
+    notices.gate.clear()
+    with sending(None, notices, most=10) as sender:
+        sender.tell(REPORT, ())
+        until(notices.inside.is_set, 5, "the send that hangs")
+        began = time.monotonic()
+        for _ in range(1000):
+            sender.tell(REPORT, APPEARED)
+        told_s = time.monotonic() - began
+        began = time.monotonic()
+        sender.stop()
+        stopped_s = time.monotonic() - began
+        notices.gate.set()
+        until(lambda: len(notices.sent) >= 10, 5, "the last ten, and the one on its way")
+    assert told_s < 1.0
+    assert stopped_s < module.STOP_S + 0.5
+    assert len(notices.sent) <= 11
+
+
+def test_a_stop_sends_what_waits():
+    notices = Channel()
+    notices.gate.clear()
+    with sending(None, notices) as sender:
+        sender.tell(REPORT, ())
+        until(notices.inside.is_set, 5, "the send that waits")
+        sender.tell(REPORT, APPEARED)
+        threading.Timer(0.1, notices.gate.set).start()
+        sender.stop()
+        assert types(notices)[-1] == "stocktake.audit.end"
+        assert len(notices.sent) == 3
+
+
+def test_a_message_that_cannot_be_made_is_told_with_its_traceback_and_the_next_goes_out(caplog):
+    notices = Channel()
+    notices.error = TypeError("not JSON")
+    with sending(None, notices) as sender:
+        sender.tell(REPORT, ())
+        until(lambda: any(r.msg == events.NOT_TOLD for r in caplog.records), 5, "the bug in the log")
+        notices.error = None
+        sender.tell(REPORT, APPEARED)
+        until(lambda: len(notices.sent) == 2, 5, "the later ones")
+    (record,) = [record for record in caplog.records if record.msg == events.NOT_TOLD]
+    assert record.exc_info[0] is TypeError
+
+
+def test_a_state_that_cannot_be_made_does_not_make_the_thread_spin(caplog):
+    fleet = Channel()
+    fleet.error = TypeError("not JSON")
+    with sending(fleet, None) as sender:
+        sender.tell(REPORT, ())
+        until(lambda: any(getattr(r, "times", 0) == 4 for r in caplog.records), 5, "four tries")
+        began = time.process_time()
+        threading.Event().wait(0.3)
+        assert time.process_time() - began < 0.2

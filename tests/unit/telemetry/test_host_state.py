@@ -1,0 +1,126 @@
+"""The document that schedulers and watchers get: what is counted where, and what is null because nobody knows it."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from agent.model.report import AuditReport, LedgerRow, Outcome, SourceStatus, Verdict
+from agent.telemetry.host_state import Sending, host_state, state_of
+from tests.rigs.reports import PROVIDER, REPORT
+
+SENDING = Sending(at="2026-11-21T10:00:05.000Z", interval_s=60.0, agent_version="1.2.3")
+
+KEYS = {
+    *("schema_version", "host", "at", "interval_s", "agent_version", "audit_id", "audited_at", "node", "provider_uuid"),
+    *("role", "published", "outcome", "error", "sources_lost", "resources", "guests", "findings", "traits_digest"),
+    "numa",
+}
+RESOURCE_KEYS = {
+    *("provider", "provider_uuid", "resource_class", "total", "reserved", "allocation_ratio", "min_unit", "max_unit"),
+    *("step_size", "used", "free", "causes"),
+}
+
+
+def row(key: str, cause: str, resource_class: str = "VCPU", **changes: object) -> LedgerRow:
+    values = {
+        "consumer_uuid": key, "consumer_key": key, "consumer_name": key, "consumer_kind": "instance", "cause": cause,
+        "provider": "compute-17", "provider_uuid": PROVIDER, "resource_class": resource_class, "promised": None,
+        "held": None, "recorded": None, "verdict": Verdict.AGREED, "source": "nova instances x",
+    }  # fmt: skip
+    return LedgerRow(**{**values, **changes})
+
+
+def resource(report: AuditReport, name: str) -> dict:
+    (found,) = [one for one in host_state(report, SENDING)["resources"] if one["resource_class"] == name]
+    return found
+
+
+def test_the_keys_are_those_that_are_documented():
+    document = host_state(REPORT, SENDING)
+    assert document.keys() == KEYS
+    assert document["schema_version"] == 1
+    assert all(one.keys() == RESOURCE_KEYS for one in document["resources"])
+    assert json.loads(json.dumps(document, allow_nan=False)) == document
+
+
+def test_free_may_be_negative_and_is_placements_formula():
+    # 48 × 4.0 − 204 used
+    assert resource(REPORT, "VCPU") == {
+        "provider": "compute-17", "provider_uuid": PROVIDER, "resource_class": "VCPU", "total": 48, "reserved": 0,
+        "allocation_ratio": 4.0, "min_unit": 1, "max_unit": 48, "step_size": 1, "used": 204, "free": -12.0,
+        "causes": {"instance": {"promised": 4, "held": 4, "recorded": 204}},
+    }  # fmt: skip
+
+
+def test_what_is_used_is_null_where_placement_could_not_be_read():
+    assert (resource(REPORT, "DISK_GB")["used"], resource(REPORT, "DISK_GB")["free"]) == (None, None)
+
+
+def test_each_cause_has_its_share_in_each_book_and_null_where_that_book_has_no_row_of_it():
+    rows = (
+        row("a", "instance", promised=4, held=4, recorded=4),
+        row("b", "instance", promised=2, held=0),
+        row("c", "migration-in", promised=8, recorded=8),
+        row("d", "foreign-guest", held=3, consumer_kind="domain"),
+    )
+    assert resource(replace(REPORT, ledger=rows), "VCPU")["causes"] == {
+        "instance": {"promised": 6, "held": 4, "recorded": 4},
+        "migration-in": {"promised": 8, "held": None, "recorded": 8},
+        "foreign-guest": {"promised": None, "held": 3, "recorded": None},
+    }
+
+
+def test_guests_are_those_that_the_host_holds_each_once():
+    rows = (
+        row("a", "instance", held=4),
+        row("a", "instance", "MEMORY_MB", held=512),
+        row("b", "instance", promised=4),
+        row("c", "foreign-guest", held=1, consumer_kind="domain"),
+        row("vg/lv", "foreign-volume", "DISK_GB", held=8, consumer_kind="volume"),
+        row("host", "host-reserved", "MEMORY_MB", held=512, consumer_kind="host"),
+    )
+    assert host_state(replace(REPORT, ledger=rows), SENDING)["guests"] == 2
+
+
+def test_guests_are_unknown_where_libvirt_could_not_be_read():
+    lost = (SourceStatus(name="libvirt", ok=False, age_s=1.0, duration_ms=1.0, error="refused"),)
+    document = host_state(replace(REPORT, sources=lost), SENDING)
+    assert (document["guests"], document["sources_lost"]) == (None, ["libvirt"])
+
+
+@pytest.mark.parametrize("outcome", [Outcome.UNREADABLE, Outcome.CRASHED])
+def test_an_audit_that_read_nothing_says_null_and_not_nothing(outcome):
+    silent = replace(REPORT, outcome=outcome, inventory=(), ledger=(), findings=(), traits=())
+    document = host_state(silent, SENDING)
+    assert {document[name] for name in ("resources", "guests", "findings", "traits_digest")} == {None}
+    assert document["outcome"] == outcome.value
+
+
+def test_findings_are_counted_by_code():
+    twice = (REPORT.findings[0], REPORT.findings[0])
+    assert host_state(replace(REPORT, findings=twice), SENDING)["findings"] == {"volume-foreign": 2}
+
+
+def test_the_digest_changes_with_the_traits_and_not_with_their_order():
+    (trait,) = REPORT.traits
+    other = replace(trait, trait="CUSTOM_FAST")
+    unwanted = replace(trait, trait="CUSTOM_OLD", wanted=False)
+    digest = lambda *traits: host_state(replace(REPORT, traits=traits), SENDING)["traits_digest"]  # noqa: E731
+    assert digest(trait, other) == digest(other, trait) == digest(other, trait, unwanted)
+    assert len({digest(trait), digest(other), digest(trait, other), digest()}) == 4
+
+
+def test_numa_cells_say_what_guests_may_have():
+    assert host_state(REPORT, SENDING)["numa"] == [
+        {
+            "id": 0, "vcpus": 2, "pcpus": 1, "memory_mib": 131_072,
+            "pages": [{"size_kib": 2048, "total": 256, "reserved": 64}],
+        }
+    ]  # fmt: skip
+
+
+def test_an_audit_of_the_same_host_is_no_change_and_a_further_guest_is():
+    later = replace(REPORT, audit_id="other", started_at="2026-11-21T10:01:00.000Z", duration_ms=99.0, reasons=("x",))
+    assert state_of(later) == state_of(REPORT)
+    assert state_of(replace(REPORT, ledger=(*REPORT.ledger, row("z", "instance", held=1)))) != state_of(REPORT)
