@@ -1,0 +1,124 @@
+"""Which PCI devices are free: by rows whose owner is here, and by guests' definitions."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from agent.model.devices import Devices
+from agent.model.nova import PciRow
+from agent.stages.pci_usage import free_pools, owned_addresses
+from tests.rigs.facts import INCOMING, NODE, domain, host, instance, migration, node, state, uuid
+from tests.rigs.pci import device, functions, pci_settings
+
+ONE, TWO, PF = "0000:81:00.0", "0000:81:00.1", "0000:82:00.0"
+FUNCTIONS = functions(PF, 2)
+VF = FUNCTIONS[1].address
+CHOSEN = pci_settings({"vendor_id": "10de"}, {"vendor_id": "8086"})
+DEVICES = Devices(pci=(device(ONE), device(TWO), *FUNCTIONS))
+AWAY = {"host": "cmp2", "node": "cmp2.example.org"}
+
+
+def row(address=ONE, **changes):
+    plain = PciRow(
+        id=1,
+        compute_node_id=1,
+        address=address,
+        vendor_id="10de",
+        product_id="1eb8",
+        kind="type-PCI",
+        status="allocated",
+        instance_uuid=uuid("i1"),
+    )
+    return dataclasses.replace(plain, **changes)
+
+
+def world(*rows, who=None, **changes):
+    return state(*(who or (instance(),)), pci_devices=rows, **changes)
+
+
+@pytest.mark.parametrize(
+    "there",
+    [
+        world(row()),
+        world(row(status="claimed")),
+        world(row(), who=(instance(vm_state="stopped"),)),
+        world(row(), who=(instance(flavor=None, problem="flavor is NULL"),)),
+        world(row(), who=(instance(flavor=None, problem="host is 5", host=None, node=None),)),
+        world(row(), who=(instance(**AWAY),), migrations=(migration(**INCOMING),)),
+        world(row(), who=(instance(**AWAY),), migrations=(migration(status="finished"),)),
+        world(row(), who=(instance(**AWAY),), migrations=(migration(status="error", **INCOMING),)),
+    ],
+    ids=[
+        "instance here",
+        "claimed only",
+        "stopped",
+        "of unknown size",
+        "of unknown host",
+        "arriving",
+        "may be reverted",
+        "failed to arrive",
+    ],
+)
+def test_a_device_of_who_is_here_is_taken(there):
+    assert owned_addresses(there, NODE) == {ONE}
+
+
+@pytest.mark.parametrize(
+    "there",
+    [
+        world(row(instance_uuid=None, status="available")),
+        world(row(instance_uuid=None, status="unavailable")),
+        world(row(instance_uuid=uuid("nobody"))),
+        world(row(), who=(instance(deleted=True),)),
+        world(row(), who=(instance(**AWAY),)),
+        world(row(), who=(instance(**AWAY),), migrations=(migration(status="confirmed"),)),
+        world(row(compute_node_id=2), nodes=(node(), node(2, hypervisor_hostname="old-name"))),
+        world(row(), nodes=(node(deleted=True),)),
+    ],
+    ids=[
+        "nobody's",
+        "nobody's, its parent in use",
+        "owner unknown",
+        "owner deleted",
+        "owner elsewhere",
+        "its move over",
+        "of another node",
+        "of a deleted node",
+    ],
+)
+def test_reconcile_4_step_10_a_device_of_nobody_here_is_free(there):
+    assert owned_addresses(there, NODE) == frozenset()
+
+
+def left(libvirt, *owned):
+    found = free_pools(libvirt, CHOSEN, None, frozenset(owned))
+    return {(pool.address, pool.kind): pool.count for pool in found}
+
+
+EVERYTHING = {(ONE, "type-PCI"): 1, (TWO, "type-PCI"): 1, (PF, "type-PF"): 1, (PF, "type-VF"): 2}
+
+
+def without(*taken):
+    return {key: count for key, count in EVERYTHING.items() if key not in taken}
+
+
+def test_what_rows_and_definitions_take_is_not_free():
+    assert left(host(devices=DEVICES)) == EVERYTHING
+    assert left(host(devices=DEVICES), ONE) == without((ONE, "type-PCI"))
+    guest = domain(pci_addresses=(TWO,))
+    assert left(host(guest, devices=DEVICES), ONE) == without((ONE, "type-PCI"), (TWO, "type-PCI"))
+
+
+def test_a_virtual_function_that_a_row_takes_takes_its_physical_one_out():
+    assert left(host(devices=DEVICES), VF) == {**without((PF, "type-PF")), (PF, "type-VF"): 1}
+    assert left(host(devices=DEVICES), PF) == without((PF, "type-PF"), (PF, "type-VF"))
+
+
+def test_devices_that_were_not_listed_are_in_no_pool():
+    assert free_pools(host(), CHOSEN, None) is None
+
+
+def test_a_row_of_a_device_that_is_not_there_changes_nothing():
+    assert left(host(devices=DEVICES), "0000:99:00.0") == EVERYTHING
