@@ -120,7 +120,11 @@ class Instance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Migration:
-    """One row of ``migrations``; ``kind`` is migration_type (resize, migration, live-migration, evacuation)."""
+    """One row of ``migrations``; ``kind`` is migration_type (resize, migration, live-migration, evacuation).
+
+    ``deleted`` is the row's soft delete, which goes with its instance's (nova/db/main/api.py:instance_destroy): its
+    status then stays for ever as it was.
+    """
 
     id: int
     uuid: str | None
@@ -135,11 +139,12 @@ class Migration:
     new_type_id: int | None
     created_at: datetime.datetime | None
     updated_at: datetime.datetime | None
+    deleted: bool = False
 
     @property
     def in_progress(self) -> bool:
-        """Nova's own set: any status but the finished six."""
-        return self.status not in FINISHED_MIGRATION_STATUSES
+        """Nova's own set: a live row of any status but the finished six."""
+        return not self.deleted and self.status not in FINISHED_MIGRATION_STATUSES
 
     @property
     def under_way(self) -> bool:

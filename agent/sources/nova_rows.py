@@ -165,6 +165,7 @@ def migration_from_row(row: Row) -> Migration:
         new_type_id=new,
         created_at=cells.moment("created_at"),
         updated_at=cells.moment("updated_at"),
+        deleted=cells.flag("deleted"),
     )
 
 

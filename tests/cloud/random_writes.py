@@ -1,4 +1,4 @@
-"""Random writes to a Placement: drawn so that most are accepted and every refusal of the rules comes up now and then."""
+"""Random writes to a Placement, drawn so that most are accepted and every refusal comes up now and then."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same verbs as the model's, spoken to a real Placement: statuses and codes as it gives them, state as it shows it."""
+"""The verbs of the model, spoken to a real Placement: statuses and codes as it gives them, state as it shows it."""
 
 from __future__ import annotations
 

@@ -1,0 +1,246 @@
+"""A small cloud: rows, guests and Placement as nova keeps them, and beside them the truth that no database holds.
+
+Every method is one atomic step: one row, one write to Placement, or one change of a guest.
+The truth (``needs``) is what each consumer really needs on each host; it is told by the
+operations themselves (operations.py) at the step at which a removal would begin or cease to
+do harm, so it follows from what nova intends and not from how our agent looks at it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import functools
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from agent.model.nova import FINISHED_MIGRATION_STATUSES, Flavor, Instance, Migration
+from tests.cloud.placement_model import Answer, Consumer, Stock, Wanted
+from tests.rigs import facts
+
+HOSTS = ("h1", "h2", "h3")
+FLAVORS = (facts.FLAVOR_A, facts.FLAVOR_B)
+EPOCH = datetime.datetime(2026, 11, 21, 12, 0, 0)  # noqa: DTZ001 - the database's times are naive UTC
+ANY = "any task"
+Amounts = Mapping[str, int]
+
+
+class Port(Protocol):
+    """Placement as nova speaks to it: the model or a real one."""
+
+    def held(self, consumer: str) -> Consumer | None: ...
+    def put(self, consumer: str, wanted: Wanted) -> Answer: ...
+    def post(self, wanted: Mapping[str, Wanted]) -> Answer: ...
+    def delete(self, consumer: str) -> Answer: ...
+    def create_provider(self, uuid: str, name: str, parent: str | None = None) -> Answer: ...
+    def delete_provider(self, uuid: str) -> Answer: ...
+    def put_inventories(self, uuid: str, generation: int, stocks: Mapping[str, Stock]) -> Answer: ...
+
+
+class Interrupted(Exception):
+    """The row is gone or being deleted: the operation on it fails where it next saves."""
+
+
+@functools.cache
+def uuid_of(name: str) -> str:
+    """The uuid of that name, worked out once."""
+    return facts.uuid(name)
+
+
+@functools.cache
+def amounts_of(flavor: Flavor) -> dict[str, int]:
+    """What the scheduler asks of Placement for that flavor (nova/scheduler/utils.py:resources_from_flavor)."""
+    return {"VCPU": flavor.vcpus, "MEMORY_MB": flavor.memory_mib, "DISK_GB": flavor.root_gib}
+
+
+class Cloud:
+    """Rows, guests, Placement, truth. ``name`` makes its uuids its own, so that several may share a Placement."""
+
+    def __init__(self, placement: Port, name: str = "cloud") -> None:
+        self.placement = placement
+        self.name = name
+        self.instances: dict[str, Instance] = {}
+        self.migrations: dict[int, Migration] = {}
+        self.guests: dict[str, dict[str, Flavor]] = {host: {} for host in HOSTS}
+        self.needs: dict[tuple[str, str], Amounts] = {}
+        self.down: set[str] = set()
+        self.retired: set[str] = set()
+        self.strangers: set[str] = set()
+        self.seconds = 0
+        self.roots = {host: uuid_of(f"{name}-root-{host}") for host in HOSTS}
+        self._number = 0
+        self._migrations = 0
+        for host in HOSTS:
+            self.enlist(host)
+
+    # Names and time.
+
+    def new_uuid(self, kind: str) -> str:
+        """A uuid that the cloud has not used."""
+        self._number += 1
+        return uuid_of(f"{self.name}-{kind}-{self._number}")
+
+    def next_uuid(self, kind: str) -> str:
+        """What ``new_uuid`` will give next."""
+        return uuid_of(f"{self.name}-{kind}-{self._number + 1}")
+
+    def now(self) -> datetime.datetime:
+        """The cloud's time."""
+        return EPOCH + datetime.timedelta(seconds=self.seconds)
+
+    def node_of(self, host: str) -> str:
+        """Libvirt's name of the host, which is its provider's."""
+        return f"{host}.{self.name}.example.org"
+
+    # Hosts.
+
+    def enlist(self, host: str) -> None:
+        """The host's provider and inventory, as its agent makes them."""
+        self.retired.discard(host)
+        self.placement.create_provider(self.roots[host], self.node_of(host))
+        stocks = {
+            "VCPU": Stock(total=8, max_unit=8, allocation_ratio=4.0),
+            "MEMORY_MB": Stock(total=2048, max_unit=2048),
+            "DISK_GB": Stock(total=16, max_unit=16),
+        }
+        self.placement.put_inventories(self.roots[host], 0, stocks)
+
+    # Rows.
+
+    def insert(self, row: Instance) -> None:
+        """A new row of ``instances``."""
+        self.instances[row.uuid] = row
+
+    def save(self, uuid: str, *expected: str | None, **changes: Any) -> None:
+        """Instance.save(expected_task_state): fails where the row is gone or another task has taken it."""
+        row = self.instances.get(uuid)
+        if row is None or row.deleted or (expected and row.task_state not in expected):
+            raise Interrupted
+        self.instances[uuid] = dataclasses.replace(row, **changes, updated_at=self.now())
+
+    def destroy(self, uuid: str) -> None:
+        """Instance.destroy: the row's soft delete, and that of its migrations (nova/db/main/api.py)."""
+        row = self.instances.get(uuid)
+        if row is None or row.deleted:
+            return
+        self.instances[uuid] = dataclasses.replace(row, deleted=True, deleted_at=self.now())
+        for move in [m for m in self.migrations.values() if m.instance_uuid == uuid]:
+            self.migrations[move.id] = dataclasses.replace(move, deleted=True)
+
+    def archive(self, uuid: str) -> None:
+        """nova-manage db archive_deleted_rows: the instance and its migrations are in no table that is read."""
+        self.instances.pop(uuid, None)
+        for number in [m.id for m in self.migrations.values() if m.instance_uuid == uuid]:
+            del self.migrations[number]
+
+    def new_migration(self, row: Instance, kind: str, status: str, **fields: Any) -> int:
+        """A new row of ``migrations`` away from where the instance is; its id."""
+        self._migrations += 1
+        number = self._migrations
+        plain: dict[str, Any] = {
+            "source_host": row.host,
+            "source_node": row.node,
+            "dest_host": None,
+            "dest_node": None,
+            "old_type_id": row.flavor_id,
+            "new_type_id": row.flavor_id,
+        }
+        self.migrations[number] = Migration(
+            id=number,
+            uuid=self.new_uuid("migration"),
+            instance_uuid=row.uuid,
+            kind=kind,
+            status=status,
+            created_at=self.now(),
+            updated_at=None,
+            **(plain | fields),
+        )
+        return number
+
+    def save_migration(self, number: int, **changes: Any) -> None:
+        """Migration.save; of a deleted row it fails."""
+        row = self.migrations.get(number)
+        if row is None or row.deleted:
+            raise Interrupted
+        self.migrations[number] = dataclasses.replace(row, **changes, updated_at=self.now())
+
+    # Guests.
+
+    def define(self, host: str, uuid: str, flavor: Flavor) -> None:
+        """The guest is defined on that host."""
+        self.guests[host][uuid] = flavor
+
+    def undefine(self, host: str | None, uuid: str) -> None:
+        """The guest is gone from that host."""
+        self.guests.get(host or "", {}).pop(uuid, None)
+
+    # Placement, as nova's report client uses it.
+
+    def claim(self, consumer: str, host: str, flavor: Flavor) -> bool:
+        """claim_resources: beside what the consumer already holds (an evacuation holds on both ends)."""
+        found = self.placement.held(consumer)
+        holdings = {p: dict(held) for p, held in found.holdings.items()} if found else {}
+        holdings[self.roots[host]] = dict(amounts_of(flavor))
+        answer = self.placement.put(consumer, _wanted(holdings, found))
+        row = self.instances.get(consumer)
+        if answer.ok and (row is None or not row.deleted):
+            self.need(consumer, host, flavor)
+        return answer.ok
+
+    def move(self, source: str, target: str) -> bool:
+        """move_allocations: all that ``source`` holds, over what ``target`` holds."""
+        theirs, others = self.placement.held(source), self.placement.held(target)
+        if theirs is None:
+            return others is not None
+        wanted = {source: _wanted({}, theirs), target: _wanted(theirs.holdings, others)}
+        return self.placement.post(wanted).ok
+
+    def release(self, consumer: str) -> None:
+        """delete_allocation_for_instance(force=True)."""
+        self.placement.delete(consumer)
+
+    def release_gently(self, consumer: str) -> None:
+        """delete_allocation_for_instance(force=False)."""
+        found = self.placement.held(consumer)
+        if found is not None:
+            self.placement.put(consumer, _wanted({}, found))
+
+    def drop_host(self, consumer: str, host: str) -> None:
+        """remove_provider_tree_from_instance_allocation."""
+        found = self.placement.held(consumer)
+        if found is not None and self.roots[host] in found.holdings:
+            rest = {p: held for p, held in found.holdings.items() if p != self.roots[host]}
+            self.placement.put(consumer, _wanted(rest, found))
+
+    def recorded(self, consumer: str, host: str) -> Amounts:
+        """What the consumer holds on the host."""
+        found = self.placement.held(consumer)
+        return found.holdings.get(self.roots[host], {}) if found else {}
+
+    # The truth.
+
+    def need(self, consumer: str, host: str, flavor: Flavor) -> None:
+        """From now on a removal there would do harm."""
+        self.needs[consumer, host] = amounts_of(flavor)
+
+    def free(self, consumer: str, *hosts: str | None) -> None:
+        """Nobody needs it there any more; without hosts: anywhere."""
+        for key in [k for k in self.needs if k[0] == consumer and (not hosts or k[1] in hosts)]:
+            del self.needs[key]
+
+    def pass_need(self, source: str, target: str) -> None:
+        """The room that one consumer needs is another's from now on."""
+        moved = {key: held for key, held in self.needs.items() if key[0] == source}
+        self.free(source)
+        self.free(target)
+        self.needs.update({(target, host): held for (_, host), held in moved.items()})
+
+    def under_way(self, uuid: str) -> tuple[Migration, ...]:
+        """Live migrations of the instance that are neither over nor failed."""
+        over = FINISHED_MIGRATION_STATUSES | {"error"}
+        mine = (m for m in self.migrations.values() if m.instance_uuid == uuid and not m.deleted)
+        return tuple(m for m in mine if m.status not in over)
+
+
+def _wanted(holdings: Mapping[str, Amounts], found: Consumer | None) -> Wanted:
+    return Wanted(holdings=holdings, generation=found.generation if found else None)

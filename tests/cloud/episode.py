@@ -1,0 +1,321 @@
+"""One short life of the model cloud with our agents on it, told by a list of events that can be cut down.
+
+An event is a verb and a number that all its choices are drawn from, so a list of events is
+a whole life: played again it is the same, and with events left out it is still one.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from agent.model.nova import Instance
+from agent.placement.client import PlacementClient
+from tests.cloud import moves, operations
+from tests.cloud.checks import check
+from tests.cloud.cloud import FLAVORS, HOSTS, Cloud, Interrupted
+from tests.cloud.host_agent import HostAgent, settings_of
+from tests.cloud.mishaps import MISHAPS, mended
+from tests.cloud.operations import Fault, Steps
+
+# Verb and weight: mostly steps of what is under way, so that many operations live side by side.
+VERBS = {
+    "step": 62,
+    "start": 13,
+    "audit": 9,
+    "fail": 3,
+    "crash": 2,
+    "mishap": 3,
+    "mend": 3,
+    "power": 2,
+    "retire": 1,
+    "restart": 1,
+    "quiet": 1,
+}
+MOST_INSTANCES = 6
+AUDITS_TO_FIND = 2
+# How many of the quiet times are long enough for a full read of Placement.
+THOROUGH = 0.1
+
+
+class Event(NamedTuple):
+    """One thing that happens, and where its choices come from."""
+
+    verb: str
+    number: int
+
+
+@dataclass(slots=True)
+class Tally:
+    """What happened, in numbers."""
+
+    steps: int = 0
+    operations: int = 0
+    failures: int = 0
+    crashes: int = 0
+    mishaps: int = 0
+    audits: int = 0
+    quiet: int = 0
+    leaks: int = 0
+    heals: int = 0
+    kinds: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Running:
+    """An operation under way on one instance."""
+
+    uuid: str
+    steps: Steps
+
+
+def events_of(seed: int, length: int) -> tuple[Event, ...]:
+    """A life drawn from a seed; it always ends in quiet."""
+    dice = random.Random(seed)
+    verbs = dice.choices(list(VERBS), weights=list(VERBS.values()), k=length)
+    return (*(Event(verb, dice.getrandbits(32)) for verb in verbs), Event("quiet", dice.getrandbits(32)))
+
+
+class Episode:
+    """Plays events on a cloud. ``min_age_s`` 0 is the harshest for heal."""
+
+    def __init__(self, cloud: Cloud, client: PlacementClient, tally: Tally, *, min_age_s: float, step_s: int) -> None:
+        settings = settings_of(min_age_s=min_age_s)
+        self.cloud = cloud
+        self.agents = {host: HostAgent(cloud, host, client, settings) for host in HOSTS}
+        self.running: list[Running] = []
+        self.trace: list[str] = []
+        self._tally = tally
+        self._step_s = step_s
+        self._verbs: dict[str, Callable[[random.Random], None]] = {
+            "step": self._step,
+            "start": self._start,
+            "audit": self._audit,
+            "fail": self._fail,
+            "crash": self._crash,
+            "mishap": self._mishap,
+            "mend": self._mend,
+            "power": self._power,
+            "retire": self._retire,
+            "restart": self._restart,
+            "quiet": self._quiet,
+        }
+
+    def play(self, events: Sequence[Event]) -> None:
+        """All of them. Raises WrongRemoval, MissedLeak, FalseAccusation."""
+        for event in events:
+            self._verbs[event.verb](random.Random(event.number))
+
+    def _tell(self, words: str) -> None:
+        self.trace.append(words)
+
+    # Operations.
+
+    def _step(self, dice: random.Random) -> None:
+        if self.running:
+            self._advance(dice.choice(self.running))
+
+    def _advance(self, one: Running, fault: Fault | None = None) -> None:
+        self._tally.steps += 1
+        self.cloud.seconds += self._step_s
+        try:
+            self._tell("  " + (one.steps.throw(fault) if fault else next(one.steps)))
+        except StopIteration:
+            self.running.remove(one)
+        except (Interrupted, Fault):
+            self._tell(f"  {one.uuid}: ends here")
+            self.running.remove(one)
+
+    def _fail(self, dice: random.Random) -> None:
+        if self.running:
+            self._tally.failures += 1
+            one = dice.choice(self.running)
+            self._tell(f"fault in {one.uuid}")
+            self._advance(one, Fault())
+
+    def _crash(self, dice: random.Random) -> None:
+        if self.running:
+            self._abandon(dice.choice(self.running))
+
+    def _abandon(self, one: Running) -> None:
+        self._tally.crashes += 1
+        self._tell(f"{one.uuid}: nobody goes on with it")
+        one.steps.close()
+        self.running.remove(one)
+        if one.uuid not in self.cloud.instances:
+            # A build without a row: nobody will ever make one.
+            self.cloud.free(one.uuid)
+            self.cloud.strangers.add(one.uuid)
+
+    def _start(self, dice: random.Random) -> None:
+        alive = [i for i in self.cloud.instances.values() if not i.deleted]
+        if len(alive) < MOST_INSTANCES and dice.random() < 0.4:
+            hosts = self._hosts(dice)
+            if hosts:
+                uuid = self.cloud.next_uuid("instance")
+                self._begin(Running(uuid, operations.build(self.cloud, dice.choice(FLAVORS), tuple(hosts[:2]))))
+        elif alive:
+            self._begin_on(dice, dice.choice(alive))
+
+    def _hosts(self, dice: random.Random, *but: str | None) -> list[str]:
+        usable = [h for h in HOSTS if h not in self.cloud.down | self.cloud.retired and h not in but]
+        return dice.sample(usable, len(usable))
+
+    def _begin(self, one: Running) -> None:
+        self._tally.operations += 1
+        self.running.append(one)
+        self._advance(one)
+
+    def _busy(self, uuid: str) -> bool:
+        return any(one.uuid == uuid for one in self.running)
+
+    def _begin_on(self, dice: random.Random, row: Instance) -> None:
+        steps = self._choose(dice, row)
+        if steps is not None:
+            self._begin(Running(row.uuid, steps))
+
+    def _choose(self, dice: random.Random, row: Instance) -> Steps | None:
+        """What the API would accept now; a delete it accepts at any time."""
+        cloud, uuid = self.cloud, row.uuid
+        if dice.random() < 0.12 and row.task_state not in ("deleting", "soft-deleting"):
+            return operations.delete(cloud, uuid, gently=dice.random() < 0.3)
+        if row.task_state is not None or self._busy(uuid):
+            return None
+        if row.vm_state == "active" and row.host is not None:
+            return self._choose_active(dice, row)
+        if row.vm_state == "resized" and row.host is not None:
+            found = [m for m in cloud.under_way(uuid) if m.status == "finished"]
+            if found and found[0].source_host not in cloud.down:
+                return (moves.confirm if dice.random() < 0.6 else moves.revert)(cloud, uuid, found[0].id)
+        if row.vm_state == "shelved_offloaded" and row.host is None:
+            hosts = self._hosts(dice)
+            return operations.unshelve(cloud, uuid, hosts[0]) if hosts else None
+        return operations.restore(cloud, uuid) if row.vm_state == "soft-delete" else None
+
+    def _choose_active(self, dice: random.Random, row: Instance) -> Steps | None:
+        cloud, uuid, others = self.cloud, row.uuid, self._hosts(dice, row.host)
+        if row.host in cloud.down:
+            return moves.evacuate(cloud, uuid, others[0]) if others else None
+        flavor = dice.choice(FLAVORS)
+        same_host = row.host if dice.random() < 0.25 and flavor != row.flavor else None
+        choices: list[Callable[[], Steps]] = [
+            lambda: operations.rebuild(cloud, uuid),
+            lambda: operations.shelve(cloud, uuid, leak=dice.random() < 0.2),
+            lambda: operations.soft_delete(cloud, uuid),
+        ]
+        if others:
+            choices += [lambda: moves.resize(cloud, uuid, same_host or others[0], flavor)] * 4
+            choices += [lambda: moves.live_migrate(cloud, uuid, others[0], leak=dice.random() < 0.3)] * 3
+        return dice.choice(choices)()
+
+    # Mishaps.
+
+    def _mishap(self, dice: random.Random) -> None:
+        quiet = [
+            i
+            for i in self.cloud.instances.values()
+            if i.vm_state == "active"
+            and not (i.deleted or i.task_state or self._busy(i.uuid))
+            and not self.cloud.under_way(i.uuid)
+        ]
+        if quiet:
+            chosen, victim = dice.choice(MISHAPS), dice.choice(quiet)
+            self._tally.mishaps += 1
+            self._tally.kinds[chosen.__name__] = self._tally.kinds.get(chosen.__name__, 0) + 1
+            self._tell(f"mishap {chosen.__name__} {victim.uuid}")
+            chosen(self.cloud, dice, victim.uuid)
+
+    def _mend(self, dice: random.Random) -> None:
+        stuck = [
+            i.uuid
+            for i in self.cloud.instances.values()
+            if not i.deleted
+            and not self._busy(i.uuid)
+            and (i.task_state or i.vm_state in ("deleted", "building") or self._stuck_move(i))
+        ]
+        if stuck:
+            uuid = dice.choice(stuck)
+            self._tell(f"mended {uuid}")
+            mended(self.cloud, uuid)
+
+    def _stuck_move(self, row: Instance) -> bool:
+        return any(m.status != "finished" for m in self.cloud.under_way(row.uuid))
+
+    def _power(self, dice: random.Random) -> None:
+        host = dice.choice(HOSTS)
+        if host in self.cloud.down:
+            self._begin(Running(host, moves.come_back(self.cloud, host)))
+        elif len(self.cloud.down) < 1:
+            self._tell(f"{host} is down")
+            self.cloud.down.add(host)
+
+    def _retire(self, dice: random.Random) -> None:
+        """Service delete, which the API refuses while anything is there, and the host's return."""
+        host = dice.choice(HOSTS)
+        if host in self.cloud.retired:
+            self._tell(f"{host} is enlisted again")
+            self.cloud.enlist(host)
+            return
+        rows = [i for i in self.cloud.instances.values() if i.host == host and not i.deleted]
+        moving = [m for m in self.cloud.migrations.values() if host in (m.source_host, m.dest_host)]
+        if not rows and not any(self.cloud.under_way(m.instance_uuid) for m in moving) and not self.running:
+            self._begin(Running(host, moves.delete_service(self.cloud, host)))
+
+    # Our agents.
+
+    def _restart(self, dice: random.Random) -> None:
+        host = dice.choice(HOSTS)
+        self._tell(f"agent of {host} starts again")
+        self.agents[host].crash()
+
+    def _audit(self, dice: random.Random) -> None:
+        """The cloud goes on between any two reads, and a read may fail; heal acts on what was seen."""
+        agent = self.agents[dice.choice(HOSTS)]
+        haste, broken = dice.choice((0.0, 0.3, 1.0)), dice.random() < 0.15
+        agent.weather.interlude = lambda: self._step(dice) if dice.random() < haste else None
+        agent.weather.fails = lambda: broken and dice.random() < 0.2
+        self._tell(f"audit of {agent.host}")
+        try:
+            result, count = agent.occasion()
+            self._tally.audits += count
+            unread = not all(source.ok for source in result.report.sources)
+            healed = len(agent.heal()) if dice.random() < 0.7 else 0
+        finally:
+            agent.weather.interlude, agent.weather.fails = (lambda: None), (lambda: False)
+        if unread:
+            assert healed == 0, "heal acted on an audit with an unread source"
+        if healed:
+            self._tally.heals += healed
+            self._tell(f"agent of {agent.host} healed {healed}")
+
+    def _quiet(self, dice: random.Random) -> None:
+        """Everything under way ends; two occasions a minute apart must find every leak; then heal, and go on."""
+        while self.running:
+            one = dice.choice(self.running)
+            if dice.random() < 0.01:
+                self._abandon(one)
+            else:
+                self._advance(one)
+        self._tally.quiet += 1
+        thorough = dice.random() < THOROUGH
+        for agent in self.agents.values():
+            if agent.host not in self.cloud.retired:
+                self._look(agent, thorough=thorough)
+        for agent in self.agents.values():
+            self._tally.heals += len(agent.heal())
+
+    def _look(self, agent: HostAgent, *, thorough: bool) -> None:
+        for _ in range(AUDITS_TO_FIND):
+            self._minute(agent)
+        self._tally.leaks += check(self.cloud, agent.host, agent.findings(), thorough=False)
+        if thorough:
+            for _ in range(agent.settings.full_read_every):
+                self._minute(agent)
+            check(self.cloud, agent.host, agent.findings(), thorough=True)
+
+    def _minute(self, agent: HostAgent) -> None:
+        self.cloud.seconds += 60
+        _, count = agent.occasion()
+        self._tally.audits += count

@@ -1,0 +1,330 @@
+"""Our agent on one host of the model cloud: the real run_audit and the real heal, with sources that read the model.
+
+Before every single read, and before every request to Placement, the cloud may go on
+(``Weather``): so what one audit reads was true at different moments, in the order in
+which the product reads it. Every write of heal is held against the truth as it is carried out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from agent.audit import run_audit
+from agent.errors import PlacementUnavailable, SourceUnavailable
+from agent.healing.heal import Healed, prepared, run_heal
+from agent.journal import Change, Result
+from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Identity, Publish
+from agent.model.finding import History, SeenFinding
+from agent.model.heal import HealSettings
+from agent.model.host import Cpu, Domain, DomainState, HostFacts
+from agent.model.nova import FINISHED_MIGRATION_STATUSES, ComputeNode, NovaState, StateKind
+from agent.model.placement import ConsumerRecord
+from agent.model.plan import PutAllocations
+from agent.model.settings import Settings
+from agent.model.snapshot import FILESYSTEM, LIBVIRT, STATE
+from agent.parts import Errand, Parts
+from agent.placement.allocations import AllocationClient
+from agent.placement.client import PlacementClient
+from agent.placement.reader import TreeReader
+from tests.cloud.cloud import Cloud
+from tests.rigs import facts
+
+REPAIRS = frozenset(
+    {"allocation-leaked", "allocation-stale-move", "consumer-on-several-providers", "allocation-missing"}
+)
+REQUEST = AuditRequest(reasons=("model",), publish=Publish.NEVER)
+FILES = facts.filesystem(16)
+CPUS = tuple(Cpu(id=number, online=True) for number in range(8))
+
+
+class WrongRemoval(AssertionError):
+    """Our agent took away what was rightful."""
+
+
+class Weather:
+    """What the cloud does before a read, and whether that read then fails."""
+
+    def __init__(self) -> None:
+        self.interlude: Callable[[], None] = lambda: None
+        self.fails: Callable[[], bool] = lambda: False
+
+    def pass_by(self, error: Exception) -> None:
+        """Let the cloud go on; raise ``error`` where the read is to fail."""
+        self.interlude()
+        if self.fails():
+            raise error
+
+
+class Windy:
+    """A client of Placement, the model's or a real one, whose every GET is in the weather."""
+
+    def __init__(self, inner: PlacementClient, weather: Weather) -> None:
+        self._inner = inner
+        self._weather = weather
+        self.maximum = inner.maximum
+        self.global_request_id = inner.global_request_id
+        self.put = inner.put
+
+    @property
+    def requests(self) -> int:
+        """The inner one's."""
+        return self._inner.requests
+
+    def get(self, path: str, microversion: Any, parse: Callable[[object], Any]) -> Any:
+        """GET."""
+        self._weather.pass_by(PlacementUnavailable(f"GET {path}: no answer"))
+        return self._inner.get(path, microversion, parse)
+
+
+class Watched:
+    """AllocationWriter that holds every write against the truth."""
+
+    def __init__(self, inner: AllocationClient, cloud: Cloud, weather: Weather) -> None:
+        self._inner = inner
+        self._cloud = cloud
+        self._weather = weather
+        self.writes = 0
+
+    def consumer(self, consumer_uuid: str) -> ConsumerRecord:
+        """As the inner one."""
+        return self._inner.consumer(consumer_uuid)
+
+    def put(self, write: PutAllocations) -> None:
+        """As the inner one; what was rightful and is less after it is a WrongRemoval."""
+        self._weather.pass_by(PlacementUnavailable("PUT: no answer"))
+        uuid = write.consumer_uuid
+        before = {host: dict(self._cloud.recorded(uuid, host)) for host in self._cloud.roots}
+        self._inner.put(write)
+        self.writes += 1
+        for host, had in before.items():
+            has, needed = self._cloud.recorded(uuid, host), self._cloud.needs.get((uuid, host), {})
+            for name, amount in needed.items():
+                if has.get(name, 0) < min(amount, had.get(name, 0)):
+                    raise WrongRemoval(f"{name} of {uuid} on {host}: {had.get(name)} became {has.get(name, 0)}")
+
+
+class HostAgent:
+    """One host's agent. Identity is in a file; the findings' history outlives a crash, the rest does not."""
+
+    def __init__(self, cloud: Cloud, host: str, client: PlacementClient, settings: Settings) -> None:
+        self.cloud = cloud
+        self.host = host
+        self.weather = Weather()
+        self.settings = dataclasses.replace(settings, host=host)
+        self.allocations = Watched(AllocationClient(_as_client(client, self.weather)), cloud, self.weather)
+        self._client = client
+        self._history = History()
+        self._memory = AuditMemory()
+        self._parts = self._new_parts()
+        self.audits = 0
+        self.result: AuditResult | None = None
+
+    # Sources. The agent's own parts are this object: each protocol is a method or two.
+
+    def _new_parts(self) -> Parts:
+        return Parts(
+            state=_State(self),
+            host=_Libvirt(self),
+            storage=(_Files(self),),
+            reader=TreeReader(_as_client(self._client, self.weather)),
+            reporter=_NoReporter(),
+            identity_files=_IdentityFile(self.cloud.roots[self.host]),
+            history=_Histories(self),
+            lock=_Lock(),
+            clock=_Clock(self.cloud),
+            allocations=self.allocations,
+            journal=_Journal(),  # type: ignore[arg-type]
+            random=lambda: 0.5,
+            new_id=lambda: "00000000-0000-4000-8000-000000000000",
+        )
+
+    @property
+    def history(self) -> History:
+        """What is on the disk."""
+        return self._history
+
+    def crash(self) -> None:
+        """The process dies and starts again: only what was on the disk is left."""
+        self._memory = AuditMemory()
+        self._parts = self._new_parts()
+        self.result = None
+
+    def audit(self) -> AuditResult:
+        """One audit, remembered as the worker remembers it."""
+        self.audits += 1
+        self.result = run_audit(REQUEST, self.settings, self._parts, self._memory, _never)
+        self._memory = self.result.memory
+        self._history = self._memory.history or History()
+        return self.result
+
+    def occasion(self) -> tuple[AuditResult, int]:
+        """A periodic audit and those that it asks for at once (agent/worker.py); how many they were."""
+        count, result = 1, self.audit()
+        while result.look_again and count < 4:
+            count, result = count + 1, self.audit()
+        return result, count
+
+    def heal(self) -> tuple[Healed, ...]:
+        """A run of heal on the last audit, by the real guard rails."""
+        if self.result is None:
+            return ()
+        errand = Errand(request=REQUEST, settings=self.settings, parts=self._parts, cancelled=_never)
+        plan = prepared(errand, self.result, REPAIRS)
+        return run_heal(errand, plan) if plan is not None else ()
+
+    def findings(self) -> tuple[SeenFinding, ...]:
+        """Those of the last audit."""
+        return self.result.report.findings if self.result else ()
+
+
+def _never() -> bool:
+    return False
+
+
+def _as_client(client: PlacementClient, weather: Weather) -> PlacementClient:
+    return Windy(client, weather)  # type: ignore[return-value]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _State:
+    """StateSource: what agent/sources/nova_sql.py reads in one transaction, so at one moment."""
+
+    agent: HostAgent
+    name: str = STATE
+
+    def read(self, host: str, consumers: frozenset[str], deadline: object, node_uuid: str | None = None) -> NovaState:
+        """Rows of this host, of its migrations, and of the consumers, deleted ones included."""
+        self.agent.weather.pass_by(SourceUnavailable(STATE, "no answer"))
+        cloud = self.agent.cloud
+        live = [m for m in cloud.migrations.values() if not m.deleted]
+        moving = [
+            m for m in live if host in (m.source_host, m.dest_host) and m.status not in FINISHED_MIGRATION_STATUSES
+        ]
+        evacuated = [m for m in live if m.kind == "evacuation" and m.source_host == host and m.status in _EVACUATED]
+        recorded = [m for m in cloud.migrations.values() if m.uuid in consumers and m not in moving]
+        named = consumers | {m.instance_uuid for m in (*moving, *evacuated, *recorded)}
+        rows = [i for i in cloud.instances.values() if i.uuid in named or (i.host == host and not i.deleted)]
+        node = ComputeNode(
+            id=1, uuid=cloud.roots[host], host=host, hypervisor_hostname=cloud.node_of(host), deleted=False
+        )
+        return NovaState(
+            kind=StateKind.SQL,
+            host=host,
+            nodes=() if host in cloud.retired else (node,),
+            instances=tuple(sorted(rows, key=lambda i: i.uuid)),
+            migrations=tuple(sorted((*moving, *recorded), key=lambda m: m.id)),
+            finished_evacuations=tuple(sorted(evacuated, key=lambda m: m.id)),
+            now=cloud.now(),
+        )
+
+
+_EVACUATED = ("done", "completed")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Libvirt:
+    """HostSource."""
+
+    agent: HostAgent
+    name: str = LIBVIRT
+
+    def read(self, deadline: object) -> HostFacts:
+        """Eight CPUs, 2 GiB, and the guests."""
+        self.agent.weather.pass_by(SourceUnavailable(LIBVIRT, "no answer"))
+        cloud, host = self.agent.cloud, self.agent.host
+        domains = tuple(
+            Domain(uuid=u, name=u[:8], state=DomainState.RUNNING, vcpus=f.vcpus, memory_mib=f.memory_mib)
+            for u, f in sorted(cloud.guests[host].items())
+        )
+        return HostFacts(
+            hostname=cloud.node_of(host),
+            driver="QEMU",
+            libvirt_version=9000000,
+            hypervisor_version=7002000,
+            cpus=CPUS,
+            memory_mib=2048,
+            memory_used_mib=100,
+            domains=domains,
+        )
+
+    def forget(self) -> None:
+        """Nothing is kept."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Files:
+    """StorageSource: the file system of the instances."""
+
+    agent: HostAgent
+    name: str = FILESYSTEM
+
+    def read(self, deadline: object) -> Any:
+        """16 GiB."""
+        self.agent.weather.pass_by(SourceUnavailable(FILESYSTEM, "no answer"))
+        return FILES
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _IdentityFile:
+    uuid: str
+
+    def find(self) -> Identity:
+        return Identity(uuid=self.uuid, origin="compute_id")
+
+    def create(self) -> Identity:
+        raise AssertionError("there is a file")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Histories:
+    agent: HostAgent
+
+    def load(self) -> History:
+        return self.agent.history
+
+    def save(self, history: History) -> bool:
+        raise AssertionError("the harness keeps it")
+
+
+class _Lock:
+    @contextlib.contextmanager
+    def hold(self) -> Iterator[None]:
+        yield
+
+
+class _NoReporter:
+    def apply(self, plan: object, cancelled: object) -> Any:
+        raise AssertionError("these audits publish nothing")
+
+
+class _Journal:
+    """Lines that nobody reads."""
+
+    def begin(self, change: Change) -> str:
+        return "entry"
+
+    def end(self, entry_id: str, result: Result, words: str) -> None:
+        """Nothing is kept."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Clock:
+    cloud: Cloud
+
+    def now(self) -> str:
+        return self.cloud.now().isoformat(timespec="milliseconds") + "Z"
+
+    def monotonic(self) -> float:
+        return float(self.cloud.seconds)
+
+    def wait(self, seconds: float) -> None:
+        """Time is the cloud's."""
+
+
+def settings_of(*, min_age_s: float) -> Settings:
+    """Role owner, confirmed after two audits, heal without the limits that would only make it slower."""
+    heal = HealSettings(enabled=True, min_age_s=min_age_s, max_consumers=5, max_percent=100.0)
+    return facts.settings(heal=heal)

@@ -1,0 +1,88 @@
+"""Many episodes one after the other, and a failing one cut down to the events that it needs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from tests.cloud.cloud import Cloud
+from tests.cloud.episode import Episode, Event, Tally, events_of
+from tests.cloud.model_client import ModelClient
+from tests.cloud.placement_model import PlacementModel
+
+LENGTH = 300
+
+
+@dataclass(slots=True)
+class Life:
+    """How far a run has come."""
+
+    number: int = 0
+    tally: Tally = field(default_factory=Tally)
+
+    def words(self, seconds: float) -> str:
+        """One line for people."""
+        tally = dataclasses.asdict(self.tally)
+        rate = self.tally.steps / seconds if seconds else 0.0
+        return f"{self.number + 1} lives, {seconds:.0f} s, {rate:.0f} steps/s: " + ", ".join(
+            f"{name} {count}" for name, count in tally.items()
+        )
+
+
+def play_until(steps: int, seed: int, length: int, tell: Callable[[Life], None]) -> Life:
+    """Episodes of ``length`` events until so many steps were made. Raises AssertionError with a life cut down."""
+    life = Life()
+    while life.tally.steps < steps:
+        events = events_of(hash((seed, life.number)), length)
+        try:
+            new_episode(life.number, life.tally).play(events)
+        except Exception as error:
+            raise AssertionError(explained(life.number, events, error)) from error
+        tell(life)
+        life.number += 1
+    return life
+
+
+def new_episode(number: int, tally: Tally) -> Episode:
+    """On a model of its own; its number decides heal's minimum age and how fast the cloud moves."""
+    model = PlacementModel()
+    client = ModelClient(model)
+    min_age_s, step_s = ((0.0, 1), (0.0, 30), (300.0, 1), (0.0, 5))[number % 4]
+    return Episode(Cloud(model), client, tally, min_age_s=min_age_s, step_s=step_s)  # type: ignore[arg-type]
+
+
+def explained(number: int, events: Sequence[Event], error: Exception) -> str:
+    """The life cut down to what it needs to fail in the same way, and what happens in it."""
+    kind = type(error)
+    least = shrunk(events, lambda some: _fails(number, some) == kind)
+    episode = new_episode(number, Tally())
+    try:
+        episode.play(least)
+    except Exception as again:  # noqa: BLE001 - whatever it was, it is told
+        error = again
+    story = "\n".join(episode.trace)
+    return f"episode {number}, {len(least)} of {len(events)} events\n{story}\n{kind.__name__}: {error}"
+
+
+def _fails(number: int, events: Sequence[Event]) -> type[Exception] | None:
+    try:
+        new_episode(number, Tally()).play(events)
+    except Exception as error:  # noqa: BLE001 - its kind is what is asked for
+        return type(error)
+    return None
+
+
+def shrunk(events: Sequence[Event], fails: Callable[[Sequence[Event]], bool]) -> list[Event]:
+    """As few events as still fail: ever smaller pieces are left out as long as that changes nothing."""
+    least, size = list(events), max(1, len(events) // 2)
+    while size:
+        start = 0
+        while start < len(least):
+            fewer = least[:start] + least[start + size :]
+            if fails(fewer):
+                least = fewer
+            else:
+                start += size
+        size //= 2
+    return least

@@ -1,0 +1,122 @@
+"""What goes wrong beside nova's operations: its known bugs, operators, archivers, other services, failing hosts.
+
+Each changes rows, Placement and the truth in one step, on an instance that no operation is at work on.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Callable
+
+from tests.cloud.cloud import HOSTS, Cloud, amounts_of
+from tests.cloud.operations import destroyed
+from tests.cloud.placement_model import Wanted
+from tests.rigs.facts import FLAVOR_A, FLAVOR_B
+
+Mishap = Callable[[Cloud, random.Random, str], None]
+
+
+def zombie(cloud: Cloud, dice: random.Random, uuid: str) -> None:
+    """Somebody records the instance on a host where it is not (story 3)."""
+    host = dice.choice([h for h in HOSTS if h != cloud.instances[uuid].host])
+    _rewrite(cloud, uuid, host, dict(amounts_of(FLAVOR_A)))
+
+
+def wrong_amount(cloud: Cloud, dice: random.Random, uuid: str) -> None:
+    """heal_allocations --force with another flavor."""
+    row = cloud.instances[uuid]
+    if row.host is not None:
+        _rewrite(cloud, uuid, row.host, dict(amounts_of(FLAVOR_B if row.flavor_id == 1 else FLAVOR_A)))
+
+
+def missing(cloud: Cloud, dice: random.Random, uuid: str) -> None:
+    """Somebody deletes the allocation of an instance that lives."""
+    cloud.release(uuid)
+
+
+def deleted_without_allocation(cloud: Cloud, dice: random.Random, uuid: str) -> None:
+    """A local delete of old (bug 1679750): the row goes, the allocation stays; the guest may stay too."""
+    if dice.random() < 0.7:
+        cloud.undefine(cloud.instances[uuid].host, uuid)
+    destroyed(cloud, uuid)
+
+
+def hidden(cloud: Cloud, dice: random.Random, uuid: str) -> None:
+    """The hidden half of a cross-cell resize: deleted, and still needed."""
+    row = cloud.instances[uuid]
+    if row.host is not None:
+        cloud.undefine(row.host, uuid)
+        cloud.instances[uuid] = dataclasses.replace(row, deleted=True, hidden=True, deleted_at=cloud.now())
+
+
+def stranger(cloud: Cloud, dice: random.Random, uuid: str) -> None:
+    """A consumer of which nobody knows a row."""
+    found = cloud.new_uuid("stranger")
+    _rewrite(cloud, found, dice.choice(HOSTS), dict(amounts_of(FLAVOR_A)))
+    cloud.strangers.add(found)
+
+
+def other_service(cloud: Cloud, dice: random.Random, uuid: str) -> None:
+    """Another service's consumer, with its own type: rightful, and nothing of ours."""
+    found, host = cloud.new_uuid("other"), dice.choice(HOSTS)
+    holdings = {cloud.roots[host]: dict(amounts_of(FLAVOR_A))}
+    if cloud.placement.put(found, Wanted(holdings=holdings, generation=None, kind="BAREMETAL")).ok:
+        cloud.need(found, host, FLAVOR_A)
+
+
+def archived(cloud: Cloud, dice: random.Random, uuid: str) -> None:
+    """Deleted rows are moved to the shadow tables; what Placement still records of them has no row any more."""
+    for row in [r for r in cloud.instances.values() if r.deleted and not r.hidden]:
+        cloud.strangers.add(row.uuid)
+        cloud.strangers |= {m.uuid for m in cloud.migrations.values() if m.instance_uuid == row.uuid and m.uuid}
+        cloud.archive(row.uuid)
+
+
+def reaped(cloud: Cloud, dice: random.Random, uuid: str) -> None:
+    """_cleanup_running_deleted_instances: guests of deleted rows are destroyed."""
+    for host in HOSTS:
+        for guest in [g for g in cloud.guests[host] if g not in cloud.instances or cloud.instances[g].deleted]:
+            cloud.undefine(host, guest)
+
+
+MISHAPS: tuple[Mishap, ...] = (
+    zombie,
+    wrong_amount,
+    missing,
+    deleted_without_allocation,
+    hidden,
+    stranger,
+    other_service,
+    archived,
+    reaped,
+)
+
+
+def _rewrite(cloud: Cloud, uuid: str, host: str, amounts: dict[str, int]) -> None:
+    found = cloud.placement.held(uuid)
+    holdings = {p: dict(held) for p, held in found.holdings.items()} if found else {}
+    holdings[cloud.roots[host]] = amounts
+    cloud.placement.put(uuid, Wanted(holdings=holdings, generation=found.generation if found else None))
+
+
+def mended(cloud: Cloud, uuid: str) -> None:
+    """An operator sets a stuck instance's state and its migrations right; what it then needs is where it lives."""
+    row = cloud.instances[uuid]
+    if row.vm_state == "deleted":
+        cloud.release(uuid)
+        destroyed(cloud, uuid)
+        return
+    for move in cloud.under_way(uuid):
+        cloud.save_migration(move.id, status="error")
+    state = row.vm_state if row.vm_state in ("active", "shelved_offloaded", "soft-delete") else "error"
+    cloud.save(uuid, vm_state=state, task_state=None)
+    moves = [m.uuid for m in cloud.migrations.values() if m.instance_uuid == uuid and m.uuid]
+    # What a migration still holds where the instance lives is all that stands for it there.
+    covered = any(cloud.recorded(m, row.host) for m in moves) if row.host else False
+    stands = bool(row.host and cloud.recorded(uuid, row.host))
+    for migration in moves:
+        cloud.free(migration, *(h for h in HOSTS if h != row.host or stands))
+    cloud.free(uuid)
+    if row.host and row.flavor and (stands or not covered) and state != "shelved_offloaded":
+        cloud.need(uuid, row.host, row.flavor)
