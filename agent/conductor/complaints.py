@@ -19,7 +19,6 @@ _WORDS = 300
 _VERSIONS = re.compile(
     r"Version (?P<asked>\S+) of (?P<name>\S+) is not supported, supported version is (?P<known>[0-9.]*[0-9])"
 )
-_COPY = "[oslo_messaging_rabbit] must say what nova.conf's says"
 # oslo.db's names of what a database does that is away, and SQLAlchemy's own.
 _DATABASE_AWAY = frozenset({"DBConnectionError", "DBError", "OperationalError", "InterfaceError", "TimeoutError"})
 
@@ -62,8 +61,6 @@ class Complaints:
         text = str(error)
         if "ACCESS_REFUSED" in text or "Login was refused" in text:
             why = f"it refuses user {self._user()!r} (see [DEFAULT] transport_url)"
-        elif "PRECONDITION_FAILED" in text:
-            why = f"its queues were declared in another way, so {_COPY}: {self._words(text)}"
         elif "NOT_ALLOWED" in text:
             why = f"user {self._user()!r} may not use its virtual host (see [DEFAULT] transport_url)"
         else:

@@ -114,9 +114,15 @@ class Cell:
         """SQLAlchemy's URL of the cell database, for a state source that reads it directly."""
         return self.database.url(DATABASE)
 
-    def bus(self, *, url: str | None = None, response_timeout_s: float = 20.0) -> BusOptions:
-        """The options of an agent; ``url`` where another one is wanted."""
-        return BusOptions(url=url or self.broker.url, response_timeout_s=response_timeout_s)
+    def bus(
+        self,
+        *,
+        url: str | None = None,
+        response_timeout_s: float = 20.0,
+        rabbit: tuple[tuple[str, object], ...] = (),
+    ) -> BusOptions:
+        """The options of an agent; ``url`` where another one is wanted, ``rabbit`` of [oslo_messaging_rabbit]."""
+        return BusOptions(url=url or self.broker.url, response_timeout_s=response_timeout_s, rabbit=rabbit)
 
     def empty(self) -> None:
         """Remove every row of the tables that tests fill."""

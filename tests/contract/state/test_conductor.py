@@ -26,7 +26,7 @@ QUIET_CALLS = 6
 def filled(conductor_cell):
     conductor_cell.empty()
     world().fill(conductor_cell.engine)
-    # nova fills in a ratio that is NULL when it reads the row, and writes it (reconcile 7): the row would be a newer one.
+    # nova gives a ratio that is NULL its default when it reads the row, and writes it (reconcile 7).
     ratios = {"cpu_allocation_ratio": 16.0, "ram_allocation_ratio": 1.5, "disk_allocation_ratio": 1.0}
     with conductor_cell.engine.begin() as connection:
         cell.set_columns(connection, "compute_nodes", {}, **ratios)

@@ -1,0 +1,212 @@
+"""What is between an agent and its conductor dies, hangs or refuses: a named error in time, then good reads again."""
+
+import contextlib
+import time
+
+import pytest
+
+from agent.bus.transport import Bus
+from agent.conductor import client as client_module
+from agent.conductor.client import ConductorClient
+from agent.conductor.reader import ConductorState
+from agent.errors import SourceError, SourceUnavailable
+from agent.sources.base import Deadline
+from tests.rigs.cell_worlds import HOST, uuid, world
+from tests.rigs.conductor import TOPIC, consumers
+from tests.rigs.conductor_reads import state_of
+from tests.rigs.mariadb import free_port
+from tests.rigs.rabbitmq import PASSWORD, USER
+from tests.rigs.wait import until
+
+pytestmark = pytest.mark.xdist_group("conductor")
+
+DEADLINE_S = 6.0
+# A machine of two cores that does much else.
+SLACK_S = 3.0
+
+
+@pytest.fixture
+def filled(conductor_cell):
+    conductor_cell.empty()
+    world().fill(conductor_cell.engine)
+    return conductor_cell
+
+
+@pytest.fixture
+def source(filled):
+    """A source that has read once, so that its connections are open."""
+    with state_of(filled.bus()) as source:
+        assert read(source, 30).service is not None
+        yield source
+
+
+def read(source, deadline_s=DEADLINE_S):
+    return source.read(HOST, frozenset({uuid(1)}), Deadline.after(deadline_s))
+
+
+def failure(source, deadline_s=DEADLINE_S):
+    """What a read raises; it has to come in time and must not tell the password."""
+    started = time.monotonic()
+    with pytest.raises(SourceError) as raised:
+        read(source, deadline_s)
+    assert time.monotonic() - started < deadline_s + SLACK_S
+    assert PASSWORD not in str(raised.value)
+    return raised.value
+
+
+def taken_up(cell):
+    """Wait until conductor takes calls again."""
+    until(lambda: consumers(cell.broker.url, TOPIC) > 0, 60, "nova-conductor takes calls again")
+
+
+@contextlib.contextmanager
+def without_broker(cell):
+    cell.broker.kill()
+    try:
+        yield
+    finally:
+        cell.broker.start()
+        taken_up(cell)
+
+
+def test_nobody_on_the_topic(filled, source):
+    filled.conductor.stop()
+    try:
+        error = failure(source)
+    finally:
+        filled.conductor.start()
+
+    assert isinstance(error, SourceUnavailable)
+    assert all(part in error.message for part in ("topic conductor", "nova-conductor running", filled.bus().shown))
+    assert read(source, 30).service is not None
+
+
+def test_the_response_time_out_bounds_a_call_that_has_more_time(filled):
+    filled.conductor.stop()
+    try:
+        with state_of(filled.bus(response_timeout_s=2)) as source:
+            started = time.monotonic()
+            error = failure(source, 30)
+            took_s = time.monotonic() - started
+    finally:
+        filled.conductor.start()
+
+    assert "within 2 s" in error.message
+    assert took_s < 2 + SLACK_S
+
+
+def test_a_broker_that_dies(filled, source):
+    with without_broker(filled):
+        errors = [failure(source), failure(source)]
+
+    assert all(f"message broker {filled.bus().shown}" in error.message for error in errors)
+    assert until(lambda: good(source), 20, "the source reads again")
+
+
+def good(source):
+    with contextlib.suppress(SourceUnavailable):
+        return read(source).service is not None
+
+
+def test_the_first_read_of_an_agent_whose_broker_is_away(filled):
+    with state_of(filled.bus()) as source:
+        with without_broker(filled):
+            error = failure(source, 10)
+
+        assert f"message broker {filled.bus().shown}: it cannot be reached" in error.message
+        assert read(source, 30).service is not None
+
+
+def test_a_broker_that_freezes(filled, source):
+    with filled.broker.paused():
+        errors = [failure(source, 3) for _ in range(2)]
+    taken_up(filled)
+
+    assert all(isinstance(error, SourceUnavailable) for error in errors)
+    assert until(lambda: good(source), 60, "the source reads again")
+
+
+def test_the_first_read_of_an_agent_whose_broker_is_frozen(filled):
+    with state_of(filled.bus()) as source:
+        with filled.broker.paused():
+            error = failure(source, 3)
+        taken_up(filled)
+
+        assert "message broker" in error.message
+        assert until(lambda: good(source), 60, "the source reads again")
+
+
+def test_nothing_hangs_at_the_end_of_an_agent_whose_broker_is_frozen(filled):
+    client = ConductorClient(Bus(filled.bus()))
+    with filled.broker.paused():
+        failure(ConductorState(client), 1)
+        started = time.monotonic()
+        client.close()
+        took_s = time.monotonic() - started
+    taken_up(filled)
+
+    assert took_s < SLACK_S
+
+
+def test_a_wrong_password_names_the_user(filled):
+    with state_of(filled.bus(url=filled.broker.url.replace(PASSWORD, "something-else"))) as source:
+        errors = [failure(source), failure(source)]
+
+    for error in errors:
+        assert f"refuses user '{USER}'" in error.message
+        assert "something-else" not in error.message
+    assert errors[0].message == errors[1].message
+
+
+def test_a_virtual_host_that_is_not_there(filled):
+    with state_of(filled.bus(url=f"{filled.broker.url}nowhere")) as source:
+        error = failure(source)
+
+    assert "virtual host" in error.message
+
+
+def test_how_nova_declares_its_queues_is_no_matter_to_who_only_asks(filled):
+    with state_of(filled.bus(rabbit=(("amqp_durable_queues", True),))) as source:
+        assert read(source, 30).service is not None
+
+
+def test_a_broker_that_nova_never_used(filled, monkeypatch):
+    monkeypatch.setattr(client_module, "EXCHANGE", "nobody-s")
+    with state_of(filled.bus()) as source:
+        errors = [failure(source), failure(source)]
+
+    assert all("nobody answered on topic conductor" in error.message for error in errors)
+
+
+def test_nobody_listens_there(filled):
+    with state_of(filled.bus(url=f"rabbit://{USER}:{PASSWORD}@127.0.0.1:{free_port()}/")) as source:
+        error = failure(source, 10)
+
+    assert "cannot be reached" in error.message
+
+
+def test_a_url_that_is_none(filled):
+    with state_of(filled.bus(url=f"no-such-driver://{USER}:{PASSWORD}@127.0.0.1/")) as source:
+        error = failure(source)
+
+    assert "no-such-driver" in error.message
+
+
+def test_the_database_behind_conductor_dies(filled, source):
+    filled.database.kill()
+    try:
+        error = failure(source)
+    finally:
+        filled.database.start()
+
+    assert isinstance(error, SourceUnavailable)
+    assert "nova-conductor" in error.message
+    assert until(lambda: good(source), 60, "conductor has its database again")
+
+
+def test_the_database_behind_conductor_freezes(filled, source):
+    with filled.database.paused():
+        error = failure(source, 3)
+
+    assert "nova-conductor" in error.message
+    assert until(lambda: good(source), 60, "conductor has its database again")
