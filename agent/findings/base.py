@@ -28,7 +28,8 @@ class World:
 
     ``refused`` are writes of this audit that Placement refused for good: nothing before the writes were tried.
     ``unknown_traits`` are standard traits that this Placement was found not to know. ``left`` are providers
-    that stayed when their compute node records were deleted.
+    that stayed when their compute node records were deleted. ``cleared`` are traits of the root that were to be
+    absent when this agent last wrote it; none where it did not.
     """
 
     snapshot: Snapshot
@@ -45,6 +46,7 @@ class World:
     refused: tuple[RefusedWrite, ...] = ()
     unknown_traits: frozenset[str] = frozenset()
     left: tuple[LeftProvider, ...] = ()
+    cleared: frozenset[str] = frozenset()
 
     @property
     def view(self) -> PlacementView | None:

@@ -34,8 +34,6 @@ def _find(world: World) -> Iterable[Finding]:
     host = world.snapshot.host.value
     for odd in host.odd_domains if host else ():
         yield _odd(world, odd)
-    for row in world.state.unreadable if world.state else ():
-        yield _finding(world, row, row, "this consumer is unknown: nothing is concluded about it")
 
 
 def consequence(source: str, world: World) -> str:

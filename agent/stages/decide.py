@@ -107,6 +107,7 @@ def decide(
         doubts=unsure,
         unknown_traits=unknown_traits,
         left=history.left if history else (),
+        cleared=judgement.cleared if judgement else frozenset(),
     )
     findings = _findings(world)
     return Decision(

@@ -92,7 +92,7 @@ def test_an_allocation_deleted_the_way_nova_does_it_is_no_leak(placement, host):
                 report = daemon.audit_now()
                 seen |= {f["code"] for f in report["audit"]["findings"]}
     # The guest still runs, which the agent says; a leak there is none.
-    assert seen == {"guest-unknown"}
+    assert seen == {"guest-running-deleted"}
 
 
 def test_a_real_leak_is_confirmed_by_the_second_audit(placement, host):

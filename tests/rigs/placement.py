@@ -21,8 +21,9 @@ from agent.placement.access import client_from_conf
 from agent.placement.client import PlacementClient
 from agent.sources.base import ViewRequest
 
-PROJECT = "0f3c9d1e-0000-4000-8000-000000000001"
-USER = "0f3c9d1e-0000-4000-8000-000000000002"
+# Those of tests/rigs/facts: an allocation is of the project and user of its instance.
+PROJECT = "p"
+USER = "u"
 
 
 def new_uuid() -> str:

@@ -262,14 +262,14 @@ def test_an_unreadable_row_is_named_by_uuid_and_the_rest_goes_out_until_it_is_me
         cell.set_columns(connection, "instance_extra", {"instance_uuid": uuid("i1")}, flavor="{")
     with host.daemon() as daemon:
         report = daemon.first_audit()
-        (told,) = [f["actual"] for f in report["audit"]["findings"] if f["code"] == "source-unavailable"]
+        (told,) = [f["actual"] for f in report["audit"]["findings"] if f["code"] == "state-row-unreadable"]
         assert uuid("i1") in told
         assert classes(placement, host) == {"VCPU", "MEMORY_MB", "DISK_GB"}
         assert placement.inventories(host.provider_uuid)["VCPU"]["reserved"] == 0
         with rows_of(host) as connection:
             cell.set_columns(connection, "instance_extra", {"instance_uuid": uuid("i1")}, flavor=good)
         report = daemon.audit_now()
-        assert "source-unavailable" not in {f["code"] for f in report["audit"]["findings"]}
+        assert "state-row-unreadable" not in {f["code"] for f in report["audit"]["findings"]}
         assert_ends(daemon)
 
 

@@ -53,7 +53,6 @@ def test_it_says_what_the_guest_holds():
 TOLD = {
     "off, and still defined": snapshot(libvirt=host(dataclasses.replace(STRANGER, state=DomainState.SHUTOFF))),
     "with nova's metadata": snapshot(libvirt=host(dataclasses.replace(STRANGER, managed_by_nova=True))),
-    "its instance is deleted": snapshot(nova=state(instance("stranger", deleted=True)), libvirt=host(STRANGER)),
     "its instance lives elsewhere": snapshot(
         nova=state(instance("stranger", host="cmp2", node="x")), libvirt=host(STRANGER)
     ),
@@ -96,6 +95,9 @@ def test_a_guest_that_placement_counts_is_not_reserved_a_second_time():
 
 
 QUIET = {
+    "its instance is deleted: guest-running-deleted tells it": snapshot(
+        nova=state(instance("stranger", deleted=True)), libvirt=host(STRANGER)
+    ),
     "an instance of this host": snapshot(**settled_world()),
     "soft-deleted": snapshot(**settled_world(nova=state(instance(vm_state="soft-delete")))),
     "moving away": snapshot(

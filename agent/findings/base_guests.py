@@ -1,0 +1,39 @@
+"""What findings on guests share: instances that rest here, each with its domain.
+
+At rest means that nothing of the cloud's is under way which would change the domain
+or the row: no task, no build, no move, and a row that was not written moments ago.
+Without a cloud the domains are the promise themselves, so there is nothing to compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agent.findings.base import World
+from agent.model.claim import Cause
+from agent.model.host import Domain
+from agent.model.nova import NovaState, StateKind
+from agent.model.occupancy import Occupancy
+from agent.stages.just_now import instance_just_changed
+
+
+def resting(world: World) -> Iterator[tuple[Occupancy, Domain]]:
+    """Instances that rest here, sorted by uuid, with their domain."""
+    state, host = world.state, world.snapshot.host.value
+    if state is None or host is None or state.kind is StateKind.NONE:
+        return
+    moving = frozenset(m.instance_uuid for m in state.migrations if m.in_progress)
+    domains = {domain.uuid: domain for domain in host.domains}
+    for taken in world.books.occupied.occupancies:
+        domain = domains.get(taken.instance.uuid)
+        if domain is not None and taken.instance.uuid not in moving and _is_at_rest(taken, state):
+            yield taken, domain
+
+
+def _is_at_rest(taken: Occupancy, state: NovaState) -> bool:
+    instance = taken.instance
+    if taken.moving or taken.cause is not Cause.INSTANCE:
+        return False
+    if instance.task_state is not None or instance.vm_state == "building":
+        return False
+    return not instance_just_changed(instance, state.now)

@@ -1,0 +1,68 @@
+"""companion-leftover: a consumer of our own kind holds room here for which there is no cause any more.
+
+Role companion keeps its consumers right by itself, and role owner takes them back in its
+next audit; until then the room is counted twice, by the allocation and by ``reserved``. What
+stays is what nobody keeps: of another identity of this host, or beside an observer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World, claims_of, recorded_text
+from agent.model.claim import Cause
+from agent.model.finding import Finding, Severity
+from agent.model.own_consumers import OWN_TYPE, own_consumers
+from agent.model.settings import Role
+
+
+def _find(world: World) -> Iterable[Finding]:
+    view = world.view
+    if view is None:
+        return
+    ours = own_consumers(world.root_uuid)
+    for consumer in sorted(view.consumer_uuids & ours.keys()):
+        why = _why(world, ours[consumer])
+        if why:
+            yield _finding(world, consumer, why)
+    for record in view.consumers:
+        if record.consumer_type == OWN_TYPE and record.consumer_uuid not in ours:
+            yield _finding(world, record.consumer_uuid, f"it is none of provider {world.root_uuid}: of an old identity")
+
+
+def _why(world: World, cause: Cause) -> str | None:
+    """Why it should not be there; None where it should, where the agent sees to it, or where that is not known."""
+    if world.settings.role is Role.OWNER:
+        return f"in role owner {cause.value} use is part of reserved"
+    if world.settings.role is Role.COMPANION or not _all_read(world):
+        return None
+    is_used = any(claim.cause is cause for claim in world.books.unmanaged.claims)
+    return None if is_used else f"there is no {cause.value} use here"
+
+
+def _all_read(world: World) -> bool:
+    host, state = world.snapshot.host.value, world.state
+    if host is None or host.odd_domains or state is None or state.unreadable:
+        return False
+    return all(reading.ok for reading in world.snapshot.readings)
+
+
+def _finding(world: World, consumer: str, why: str) -> Finding:
+    rows = tuple(row for row in world.rows if row.key == consumer)
+    return RULE.finding(
+        world,
+        consumer_uuid=consumer,
+        expected=f"no allocation of {OWN_TYPE} {consumer}: {why}",
+        actual=f"Placement records {recorded_text(rows)}",
+        evidence=claims_of(rows),
+        rests_on_recorded=True,
+    )
+
+
+RULE = Rule(
+    code="companion-leftover",
+    severity=Severity.WARNING,
+    remedy="an agent in role owner or companion takes back its own; what stays of an old identity: "
+    "openstack resource provider allocation delete CONSUMER",
+    find=_find,
+)

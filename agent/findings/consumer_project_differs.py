@@ -1,0 +1,57 @@
+"""consumer-project-differs: an instance's allocation is booked on another project or user than the instance's own.
+
+Placement's usages by project, and with them unified quotas, are wrong by it; the room on this
+host is not. Seen in the consumer's own record only, which is read as the economy of
+requests allows. An allocation made before Placement knew projects bears its placeholder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World
+from agent.model.finding import Finding, Severity
+from agent.model.nova import Instance
+from agent.model.placement import ConsumerRecord
+
+
+def _find(world: World) -> Iterable[Finding]:
+    if world.view is None:
+        return
+    here = {taken.consumer_uuid: taken.instance for taken in world.books.occupied.occupancies}
+    for record in world.view.consumers:
+        instance = here.get(record.consumer_uuid)
+        if instance is not None and _differs(record, instance):
+            yield _finding(world, record, instance)
+
+
+def _differs(record: ConsumerRecord, instance: Instance) -> bool:
+    """Only what both sides say is compared."""
+    pairs = ((record.project_id, instance.project_id), (record.user_id, instance.user_id))
+    return any(booked is not None and own is not None and booked != own for booked, own in pairs)
+
+
+def _finding(world: World, record: ConsumerRecord, instance: Instance) -> Finding:
+    return RULE.finding(
+        world,
+        consumer_uuid=record.consumer_uuid,
+        expected=f"instance {instance.uuid} ({instance.name}) is of project {instance.project_id}, "
+        f"user {instance.user_id}",
+        actual=f"Placement books its allocation on project {record.project_id}, user {record.user_id}",
+        facts=(
+            ("instance_project_id", instance.project_id),
+            ("instance_user_id", instance.user_id),
+            ("recorded_project_id", record.project_id),
+            ("recorded_user_id", record.user_id),
+        ),
+        rests_on_recorded=True,
+        remedy=f"{RULE.remedy} --instance {instance.uuid}",
+    )
+
+
+RULE = Rule(
+    code="consumer-project-differs",
+    severity=Severity.WARNING,
+    remedy="the amounts are not touched by nova-manage placement heal_allocations",
+    find=_find,
+)

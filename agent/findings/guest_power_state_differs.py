@@ -1,0 +1,70 @@
+"""guest-power-state-differs: a guest runs, or does not, against what its instance's state says.
+
+Only the pairs to which nova-compute's power sync reacts, or of which it warns (reconcile 12):
+what is building, rescued, resized, suspended or in error may be in any state. Stopping and
+reaping are nova-compute's; this tells, and leaves guests alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World
+from agent.findings.base_guests import resting
+from agent.model.finding import Finding, Severity
+from agent.model.host import Domain, DomainState
+from agent.model.nova import Instance
+
+# nova's word for each of libvirt's states (nova/virt/libvirt/guest.py: blocked is Xen's idle, shutdown is on its way).
+_POWER = {
+    DomainState.NO_STATE: "no state",
+    DomainState.RUNNING: "running",
+    DomainState.BLOCKED: "running",
+    DomainState.PAUSED: "paused",
+    DomainState.SHUTDOWN: "shut down",
+    DomainState.SHUTOFF: "shut down",
+    DomainState.CRASHED: "crashed",
+    DomainState.PMSUSPENDED: "suspended",
+}
+_EVERY = frozenset(_POWER.values())
+_GONE = _EVERY - {"no state", "shut down"}
+# vm_state: the power states that do not fit it (nova/compute/manager.py:_sync_instance_power_state).
+_WRONG = {
+    "active": frozenset({"shut down", "crashed", "suspended", "paused", "no state"}),
+    "stopped": _EVERY - {"no state", "shut down", "crashed"},
+    "paused": frozenset({"shut down", "crashed"}),
+    "soft-delete": _GONE,
+    "deleted": _GONE,
+}
+_NOVA_POWER = {0: "no state", 1: "running", 3: "paused", 4: "shut down", 6: "crashed", 7: "suspended"}
+
+
+def _find(world: World) -> Iterable[Finding]:
+    for taken, domain in resting(world):
+        power = _POWER[domain.state]
+        if power in _WRONG.get(taken.instance.vm_state or "", frozenset()):
+            yield _finding(world, taken.instance, domain, power)
+
+
+def _finding(world: World, instance: Instance, domain: Domain, power: str) -> Finding:
+    known = instance.power_state
+    return RULE.finding(
+        world,
+        consumer_uuid=instance.uuid,
+        expected=f"a guest that fits instance {instance.uuid} ({instance.name}), which is {instance.vm_state}",
+        actual=f"domain {domain.name} is {power}",
+        facts=(
+            ("vm_state", instance.vm_state),
+            ("domain_state", domain.state.value),
+            ("recorded_power_state", None if known is None else _NOVA_POWER.get(known, str(known))),
+        ),
+    )
+
+
+RULE = Rule(
+    code="guest-power-state-differs",
+    severity=Severity.WARNING,
+    remedy="nova-compute's power sync brings the two together where it runs; else openstack server start, stop or "
+    "reboot CONSUMER says which of them is meant",
+    find=_find,
+)

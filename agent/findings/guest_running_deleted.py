@@ -1,0 +1,50 @@
+"""guest-running-deleted: a guest is defined here whose instance the cloud has deleted.
+
+Its allocation is usually gone already, so the scheduler sells room that the guest still
+takes. nova-compute reaps such guests by default; where it does not, nobody says a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World, claims_of, held_text, rows_by_consumer
+from agent.model.compared import Row
+from agent.model.finding import Finding, Severity
+from agent.model.report import Verdict
+
+
+def is_deleted(rows: tuple[Row, ...]) -> bool:
+    """Whether the guest of these rows was an instance of the cloud's that is deleted."""
+    return any(row.instance is not None and row.instance.deleted for row in rows)
+
+
+def _find(world: World) -> Iterable[Finding]:
+    host = world.snapshot.host.value
+    states = {domain.uuid: domain.state.value for domain in (host.domains if host else ())}
+    for consumer, rows in rows_by_consumer(world, Verdict.GUEST_UNKNOWN).items():
+        if is_deleted(rows):
+            yield _finding(world, consumer, rows, states.get(consumer, "in an unknown state"))
+
+
+def _finding(world: World, consumer: str, rows: tuple[Row, ...], power: str) -> Finding:
+    instance = rows[0].instance
+    deleted_at = instance.deleted_at.isoformat() if instance and instance.deleted_at else None
+    return RULE.finding(
+        world,
+        consumer_uuid=consumer,
+        expected=f"no guest: instance {consumer} ({rows[0].consumer_name or 'no name'}) is deleted",
+        actual=f"its domain is still defined and {power}; it holds {held_text(rows)}; "
+        f"[agent] unknown_guests = {world.settings.unknown_guests.value}",
+        evidence=claims_of(rows),
+        facts=(("instance_deleted_at", deleted_at), ("domain_state", power)),
+    )
+
+
+RULE = Rule(
+    code="guest-running-deleted",
+    severity=Severity.ERROR,
+    remedy="make sure that nobody needs it (virsh dominfo CONSUMER), then virsh destroy and virsh undefine it; "
+    "nova-compute does it by itself where running_deleted_instance_action is reap",
+    find=_find,
+)

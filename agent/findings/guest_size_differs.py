@@ -1,0 +1,57 @@
+"""guest-size-differs: a guest was defined with other vCPUs or memory than its instance's flavor has.
+
+What a newcomer would get wrong: the sizes that a domain was defined with are compared, not
+what it has now: a vCPU that is unplugged and memory that a balloon took are the guest's to get
+back. Persistent memory is part of a domain's ``<memory>``, so that of a guest with it proves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World, amount_text
+from agent.findings.base_guests import resting
+from agent.model.finding import Finding, Severity
+from agent.model.host import Domain
+from agent.model.nova import Flavor
+from agent.model.occupancy import Occupancy
+
+
+def _find(world: World) -> Iterable[Finding]:
+    for taken, domain in resting(world):
+        differences = _differences(taken.flavor, domain)
+        if differences:
+            yield _finding(world, taken, domain, differences)
+
+
+def _differences(flavor: Flavor, domain: Domain) -> list[tuple[str, int, int]]:
+    """(class, promised, defined) of each that is not equal."""
+    vcpus = domain.vcpus if domain.maximum_vcpus is None else domain.maximum_vcpus
+    sizes = [("VCPU", flavor.vcpus, vcpus)]
+    if not dict(flavor.extra_specs).get("hw:pmem"):
+        sizes.append(("MEMORY_MB", flavor.memory_mib, domain.memory_mib))
+    return [size for size in sizes if size[1] != size[2]]
+
+
+def _finding(world: World, taken: Occupancy, domain: Domain, differences: list[tuple[str, int, int]]) -> Finding:
+    instance = taken.instance
+    promised = ", ".join(amount_text(name, amount) for name, amount, _ in differences)
+    defined = ", ".join(amount_text(name, amount) for name, _, amount in differences)
+    sizes = {name for name, _, _ in differences}
+    books = (*world.books.promised.claims, *world.books.held.claims)
+    return RULE.finding(
+        world,
+        consumer_uuid=instance.uuid,
+        expected=f"{promised} for instance {instance.uuid} ({instance.name}), as its flavor {taken.flavor.name} says",
+        actual=f"domain {domain.name} was defined with {defined}",
+        evidence=tuple(c for c in books if c.consumer.key == instance.uuid and c.resource_class in sizes),
+    )
+
+
+RULE = Rule(
+    code="guest-size-differs",
+    severity=Severity.WARNING,
+    remedy="openstack server reboot --hard CONSUMER defines the guest anew, in its flavor's size; if it was made "
+    "larger on purpose, resize the instance",
+    find=_find,
+)

@@ -1,0 +1,48 @@
+"""trait-unexpected: a standard trait that this host does not have is on its provider, and stays or comes back.
+
+A scheduler sends guests here for it, which then cannot start. In role owner the agent clears it, so
+that it is news only when it is there again afterwards; in the other roles when it is there at all. What a newcomer
+would get wrong: a CUSTOM trait is the operator's, always; OWNER_NOVA is rival-writer's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World
+from agent.model.finding import Finding, Severity
+from agent.model.settings import Role
+from agent.traits.owner import RIVAL
+
+_CUSTOM = "CUSTOM_"
+
+
+def _find(world: World) -> Iterable[Finding]:
+    if world.root is None or world.tree is None:
+        return
+    against = world.root.traits & world.tree.root.traits_unwanted
+    if world.settings.role is Role.OWNER:
+        against &= world.cleared
+    for trait in sorted(against - {RIVAL}):
+        if not trait.startswith(_CUSTOM):
+            yield _finding(world, trait)
+
+
+def _finding(world: World, trait: str) -> Finding:
+    was_cleared = world.settings.role is Role.OWNER
+    return RULE.finding(
+        world,
+        subject=trait,
+        expected=f"no {trait}: this host does not have it",
+        actual="it is on the provider again after it was cleared" if was_cleared else "it is on the provider",
+        facts=(("trait", trait),),
+    )
+
+
+RULE = Rule(
+    code="trait-unexpected",
+    severity=Severity.WARNING,
+    remedy="find who sets it (a script, a second agent, a nova-compute with other options) and end that; a trait of "
+    "your own wants a name that begins with CUSTOM_",
+    find=_find,
+)

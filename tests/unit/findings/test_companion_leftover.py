@@ -1,0 +1,89 @@
+"""companion-leftover: consumers of our own kind that nobody keeps; told in each role by what that role does."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from agent.model.claim import Cause
+from agent.model.finding import Severity
+from agent.model.own_consumers import own_consumer_uuid
+from agent.model.settings import Role
+from agent.model.snapshot import FILESYSTEM, LIBVIRT, LVM, PLACEMENT, STATE
+from tests.rigs.facts import (
+    ROOT_UUID,
+    allocations,
+    consumer,
+    domain,
+    findings,
+    group,
+    host,
+    lvm_settings,
+    settings,
+    snapshot,
+    uuid,
+    view,
+    volume,
+    without,
+)
+
+CODE = "companion-leftover"
+VOLUMES = own_consumer_uuid(ROOT_UUID, Cause.FOREIGN_VOLUME)
+HELD = view(allocations(VOLUMES, DISK_GB=3))
+OBSERVER, COMPANION = lvm_settings(role=Role.OBSERVER), lvm_settings(role=Role.COMPANION)
+GONE = snapshot(placement=HELD)
+THERE = snapshot(placement=HELD, lvm=group(6, volume("by-hand", 3)))
+
+
+def test_an_owner_takes_it_back_and_says_so_whatever_the_cause():
+    for world in (GONE, THERE):
+        (found,) = findings(world, CODE, lvm_settings())
+        assert (found.provider_uuid, found.consumer_uuid) == (ROOT_UUID, VOLUMES)
+        assert found.expected == (
+            f"no allocation of STOCKTAKE_UNMANAGED {VOLUMES}: in role owner foreign-volume use is part of reserved"
+        )
+        assert found.actual == "Placement records 3 GiB of DISK_GB"
+        assert found.severity is Severity.WARNING
+        assert found.rests_on_recorded
+
+
+def test_an_observer_tells_one_whose_cause_is_gone():
+    (found,) = findings(GONE, CODE, OBSERVER)
+    assert "there is no foreign-volume use here" in found.expected
+
+
+def recorded(name, consumer_type):
+    record = dataclasses.replace(consumer(name, here={"DISK_GB": 3}), consumer_type=consumer_type)
+    return snapshot(placement=view(allocations(uuid(name), DISK_GB=3), consumers=(record,)))
+
+
+@pytest.mark.parametrize("role", Role)
+def test_one_of_an_old_identity_is_told_in_every_role(role):
+    (found,) = findings(recorded("old", "STOCKTAKE_UNMANAGED"), CODE, settings(role=role))
+    assert found.consumer_uuid == uuid("old")
+    assert f"allocation delete {uuid('old')}" in found.remedy
+    assert findings(recorded("old", "STOCKTAKE_UNMANAGED"), "consumer-unknown", settings(role=role)) == ()
+
+
+QUIET = {
+    "an observer beside a companion whose cause is there": (THERE, OBSERVER),
+    "a companion keeps its own right by itself": (GONE, COMPANION),
+    "its cause is there": (THERE, COMPANION),
+    "another service's consumer": (recorded("arq", "CYBORG_ARQ"), OBSERVER),
+    "an instance's": (recorded("i1", None), OBSERVER),
+    "placement not read": (without(GONE, PLACEMENT), lvm_settings()),
+    **{f"{lost} not read": (without(GONE, lost), OBSERVER) for lost in (STATE, LIBVIRT, LVM, FILESYSTEM)},
+    "another cause's guest alone": (
+        snapshot(
+            placement=view(allocations(own_consumer_uuid(ROOT_UUID, Cause.FOREIGN_GUEST), VCPU=1)),
+            libvirt=host(domain("stranger")),
+        ),
+        OBSERVER,
+    ),
+}
+
+
+@pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
+def test_it_is_silent(world, chosen):
+    assert findings(world, CODE, chosen) == ()

@@ -1,0 +1,82 @@
+"""consumer-project-differs: spec/scenarios row 162, as a finding."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from agent.model.finding import Severity
+from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
+from tests.rigs.facts import (
+    ROOT_UUID,
+    allocations,
+    consumer,
+    findings,
+    instance,
+    migration,
+    settled_world,
+    snapshot,
+    state,
+    uuid,
+    view,
+    without,
+)
+
+CODE = "consumer-project-differs"
+I1 = uuid("i1")
+A = {"VCPU": 1, "MEMORY_MB": 128, "DISK_GB": 1}
+
+
+def booked(name="i1", nova=None, **changes):
+    record = dataclasses.replace(consumer(name, here=A), **changes)
+    placement = view(allocations(uuid(name), **A), consumers=(record,))
+    return snapshot(**settled_world(placement=placement, **({"nova": nova} if nova else {})))
+
+
+WORLD = booked(project_id="another")
+
+
+def test_it_names_both_owners():
+    (found,) = findings(WORLD, CODE)
+    assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
+    assert found.expected == f"instance {I1} (i1) is of project p, user u"
+    assert found.actual == "Placement books its allocation on project another, user u"
+    assert dict(found.facts)["recorded_project_id"] == "another"
+    assert found.severity is Severity.WARNING
+    assert found.rests_on_recorded
+    assert f"heal_allocations --instance {I1}" in found.remedy
+
+
+def test_the_user_alone_is_enough():
+    assert len(findings(booked(user_id="another"), CODE)) == 1
+
+
+def test_a_migration_holds_for_its_instance():
+    nova = state(instance(task_state="resize_migrating"), migrations=(migration(),))
+    assert findings(booked("migration-1", nova), CODE) == ()
+    (found,) = findings(booked("migration-1", nova, project_id="another"), CODE)
+    assert found.consumer_uuid == uuid("migration-1")
+    assert f"--instance {I1}" in found.remedy
+
+
+QUIET = {
+    "equal": booked(),
+    "its record was not read": snapshot(**settled_world()),
+    "the instance's row does not say": booked(nova=state(instance(project_id=None)), project_id="another"),
+    "it lives elsewhere": booked(nova=state(instance(host="cmp2", node="x")), project_id="another"),
+    "it is deleted": booked(nova=state(instance(deleted=True)), project_id="another"),
+    "a row that does not parse": booked(nova=state(instance(flavor=None, problem="broken")), project_id="another"),
+    "nobody knows it": booked(nova=state(), project_id="another"),
+    "placement not read": without(WORLD, PLACEMENT),
+    "state not read": without(WORLD, STATE),
+}
+
+
+@pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
+def test_it_is_silent(world):
+    assert findings(world, CODE) == ()
+
+
+def test_it_needs_no_libvirt():
+    assert len(findings(without(WORLD, LIBVIRT), CODE)) == 1

@@ -1,0 +1,95 @@
+"""guest-power-state-differs: reconcile 12's table, each pair of it and no other."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.model.finding import Severity
+from agent.model.host import DomainState
+from agent.model.nova import StateKind
+from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
+from tests.rigs.facts import (
+    ROOT_UUID,
+    domain,
+    findings,
+    host,
+    instance,
+    migration,
+    settled_world,
+    snapshot,
+    state,
+    uuid,
+    without,
+)
+
+CODE = "guest-power-state-differs"
+I1 = uuid("i1")
+S = DomainState
+# reconcile 12, "Power sync": libvirt's states by what nova takes them for.
+RUNNING, DOWN = {S.RUNNING, S.BLOCKED}, {S.SHUTDOWN, S.SHUTOFF}
+TOLD = {
+    "active": DOWN | {S.CRASHED, S.PMSUSPENDED, S.PAUSED, S.NO_STATE},
+    "stopped": RUNNING | {S.PAUSED, S.PMSUSPENDED},
+    "paused": DOWN | {S.CRASHED},
+    "soft-delete": RUNNING | {S.PAUSED, S.PMSUSPENDED, S.CRASHED},
+    "building": set(),
+    "rescued": set(),
+    "resized": set(),
+    "suspended": set(),
+    "error": set(),
+}
+
+
+def world(vm_state, power, **changes):
+    return snapshot(
+        **settled_world(nova=state(instance(vm_state=vm_state, **changes)), libvirt=host(domain(state=power)))
+    )
+
+
+@pytest.mark.parametrize("power", DomainState)
+@pytest.mark.parametrize("vm_state", TOLD)
+def test_the_pairs_of_the_reference(vm_state, power):
+    assert bool(findings(world(vm_state, power), CODE)) == (power in TOLD[vm_state])
+
+
+def test_it_names_both():
+    (found,) = findings(world("active", S.SHUTOFF, power_state=1), CODE)
+    assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
+    assert found.expected == f"a guest that fits instance {I1} (i1), which is active"
+    assert found.actual == "domain i1 is shut down"
+    assert found.facts == (
+        ("vm_state", "active"),
+        ("domain_state", "shutoff"),
+        ("recorded_power_state", "running"),
+    )
+    assert found.severity is Severity.WARNING
+    assert not found.rests_on_recorded
+
+
+OFF = host(domain(state=S.SHUTOFF))
+WORLD = world("active", S.SHUTOFF)
+QUIET = {
+    "a task is set": world("active", S.SHUTOFF, task_state="powering-on"),
+    "on its way to another host": snapshot(
+        **settled_world(
+            nova=state(instance(task_state="migrating"), migrations=(migration(kind="live-migration"),)), libvirt=OFF
+        )
+    ),
+    "a move that is not over, though no task says so": snapshot(
+        **settled_world(nova=state(instance(), migrations=(migration(status="finished"),)), libvirt=OFF)
+    ),
+    "a guest that the cloud does not know": snapshot(nova=state(), libvirt=OFF),
+    "it lives elsewhere": snapshot(nova=state(instance(host="cmp2", node="x")), libvirt=OFF),
+    "without a cloud": snapshot(nova=state(kind=StateKind.NONE), libvirt=OFF),
+    "state not read": without(WORLD, STATE),
+    "libvirt not read": without(WORLD, LIBVIRT),
+}
+
+
+@pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
+def test_it_is_silent(world):
+    assert findings(world, CODE) == ()
+
+
+def test_it_needs_no_placement():
+    assert len(findings(without(WORLD, PLACEMENT), CODE)) == 1

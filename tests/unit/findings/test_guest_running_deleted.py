@@ -1,0 +1,91 @@
+"""guest-running-deleted: the cloud has deleted it, and the guest is still there; told apart from other strangers."""
+
+from __future__ import annotations
+
+import datetime
+
+import pytest
+
+from agent.model.finding import Severity
+from agent.model.host import DomainState
+from agent.model.settings import UnmanagedPolicy
+from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
+from tests.rigs.facts import (
+    NOW,
+    ROOT_UUID,
+    allocations,
+    domain,
+    findings,
+    host,
+    instance,
+    proof,
+    settings,
+    snapshot,
+    state,
+    uuid,
+    view,
+    without,
+)
+
+CODE = "guest-running-deleted"
+I1 = uuid("i1")
+EARLIER = NOW - datetime.timedelta(hours=1)
+
+
+def deleted(**changes):
+    return state(instance(**{"deleted": True, "vm_state": "deleted", "deleted_at": EARLIER, **changes}))
+
+
+WORLD = snapshot(nova=deleted(), libvirt=host(domain()))
+
+
+def test_it_says_whether_it_runs_and_what_it_holds():
+    (found,) = findings(WORLD, CODE)
+    assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
+    assert found.expected == f"no guest: instance {I1} (i1) is deleted"
+    assert found.actual == (
+        "its domain is still defined and running; it holds 128 MiB of MEMORY_MB, 1 VCPU; "
+        "[agent] unknown_guests = reserve"
+    )
+    assert proof(found) == [("libvirt", "MEMORY_MB", 128), ("libvirt", "VCPU", 1)]
+    assert found.facts == (("instance_deleted_at", "2026-11-21T11:00:00"), ("domain_state", "running"))
+    assert found.severity is Severity.ERROR
+    assert f"virsh dominfo {I1}" in found.remedy
+
+
+def test_one_that_is_off_is_told_too():
+    (found,) = findings(snapshot(nova=deleted(), libvirt=host(domain(state=DomainState.SHUTOFF))), CODE)
+    assert "still defined and shutoff" in found.actual
+
+
+@pytest.mark.parametrize("policy", UnmanagedPolicy)
+def test_what_is_done_about_strangers_is_no_matter(policy):
+    assert len(findings(WORLD, CODE, settings(unknown_guests=policy))) == 1
+
+
+def test_its_allocation_does_not_hide_it():
+    world = snapshot(nova=deleted(), libvirt=host(domain()), placement=view(allocations(I1, VCPU=1)))
+    assert len(findings(world, CODE)) == 1
+    assert findings(world, "allocation-leaked") == ()
+
+
+def test_placement_is_not_needed():
+    assert len(findings(without(WORLD, PLACEMENT), CODE)) == 1
+
+
+QUIET = {
+    "it lives": snapshot(nova=state(instance()), libvirt=host(domain())),
+    "soft-deleted by its user": snapshot(nova=state(instance(vm_state="soft-delete")), libvirt=host(domain())),
+    "it lives elsewhere": snapshot(nova=state(instance(host="cmp2", node="x")), libvirt=host(domain())),
+    "nobody knows it": snapshot(nova=state(), libvirt=host(domain())),
+    "deleted and hidden": snapshot(nova=deleted(hidden=True), libvirt=host(domain())),
+    "deleted this moment": snapshot(nova=deleted(deleted_at=NOW), libvirt=host(domain())),
+    "its guest is gone": snapshot(nova=deleted(), libvirt=host()),
+    "state not read": without(WORLD, STATE),
+    "libvirt not read": without(WORLD, LIBVIRT),
+}
+
+
+@pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
+def test_it_is_silent(world):
+    assert findings(world, CODE) == ()

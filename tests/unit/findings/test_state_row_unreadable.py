@@ -1,0 +1,67 @@
+"""state-row-unreadable: each broken row is named, its consumer is unknown, and nobody else is."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.model.finding import Severity
+from agent.model.report import Verdict
+from agent.model.snapshot import STATE
+from tests.rigs.facts import (
+    ROOT_UUID,
+    allocations,
+    consumer,
+    decided,
+    domain,
+    findings,
+    host,
+    instance,
+    settled_world,
+    snapshot,
+    state,
+    uuid,
+    view,
+    without,
+)
+
+CODE = "state-row-unreadable"
+I1 = uuid("i1")
+PROBLEM = f"instance_extra of instance {I1}: flavor is NULL"
+BROKEN = state(instance(flavor=None, problem=PROBLEM), instance("i2"), unreadable=(PROBLEM,))
+BOTH = view(allocations(I1, VCPU=9), allocations(uuid("i2"), VCPU=1, MEMORY_MB=128, DISK_GB=1))
+WORLD = snapshot(nova=BROKEN, libvirt=host(domain("i2")), placement=BOTH)
+
+
+def test_it_names_the_row_and_its_consumer():
+    (found,) = findings(WORLD, CODE)
+    assert (found.provider_uuid, found.consumer_uuid, found.subject) == (ROOT_UUID, I1, PROBLEM)
+    assert found.actual == f"{PROBLEM}; this consumer is unknown: nothing is concluded about it"
+    assert found.severity is Severity.WARNING
+
+
+def test_nothing_is_concluded_about_its_consumer_and_all_about_the_others():
+    verdicts = {(row.key, row.verdict) for row in decided(WORLD).rows}
+    assert verdicts == {(I1, Verdict.UNKNOWN), (uuid("i2"), Verdict.AGREED)}
+
+
+def test_a_migration_whose_row_is_broken_is_no_unknown_consumer():
+    """Its row is there, which is all that can be said."""
+    whose = uuid("migration-1")
+    text = f"migrations id 1 uuid {whose!r}: status is NULL"
+    world = snapshot(
+        nova=state(unreadable=(text,)),
+        placement=view(allocations(whose, VCPU=1), consumers=(consumer("migration-1", here={"VCPU": 1}),)),
+    )
+    assert [row.verdict for row in decided(world).rows] == [Verdict.UNKNOWN]
+    (found,) = findings(world, CODE)
+    assert found.consumer_uuid is None
+
+
+def test_each_row_has_a_finding_of_its_own():
+    found = findings(snapshot(nova=state(unreadable=("services id 1: x", "migrations id 2: y"))), CODE)
+    assert len({f.id for f in found}) == 2
+
+
+@pytest.mark.parametrize("world", [snapshot(**settled_world()), without(WORLD, STATE)], ids=["all read", "not read"])
+def test_it_is_silent(world):
+    assert findings(world, CODE) == ()

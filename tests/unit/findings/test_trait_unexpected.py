@@ -1,0 +1,85 @@
+"""trait-unexpected: a standard trait that stays, or comes back, though the host does not have it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from agent.model.audit import WrittenProvider
+from agent.model.finding import Severity
+from agent.model.settings import Role
+from agent.model.snapshot import PLACEMENT
+from agent.stages.rival import remembered
+from tests.rigs.facts import (
+    ROOT_UUID,
+    decided,
+    root,
+    settings,
+    snapshot,
+    usual_traits,
+    view,
+    wanted_root,
+    without,
+)
+
+CODE = "trait-unexpected"
+
+
+def world(*traits):
+    return snapshot(placement=view(provider=root(traits=usual_traits() | set(traits))))
+
+
+def unwanted():
+    return wanted_root(decided(world())).traits_unwanted
+
+
+def found_in(one, role=Role.OWNER, written=None):
+    return [f for f in decided(one, settings(role=role), written).findings if f.code == CODE]
+
+
+def some_unwanted():
+    return sorted(name for name in unwanted() if not name.startswith("CUSTOM_") and name != "OWNER_NOVA")[0]
+
+
+def cleared(*traits):
+    return WrittenProvider(provider_uuid=ROOT_UUID, inventories=(), cleared=frozenset(traits))
+
+
+def test_an_owner_tells_what_came_back_after_it_was_cleared():
+    trait = some_unwanted()
+    (found,) = found_in(world(trait), written=cleared(trait))
+    assert (found.provider_uuid, found.subject) == (ROOT_UUID, trait)
+    assert found.expected == f"no {trait}: this host does not have it"
+    assert found.actual == "it is on the provider again after it was cleared"
+    assert found.severity is Severity.WARNING
+
+
+def test_what_was_written_remembers_what_was_to_be_absent():
+    wanted = wanted_root(decided(world()))
+    assert remembered(None, wanted).cleared == wanted.traits_unwanted
+
+
+@pytest.mark.parametrize("role", [Role.OBSERVER, Role.COMPANION])
+def test_who_clears_nothing_tells_what_is_there(role):
+    (found,) = found_in(world(some_unwanted()), role)
+    assert found.actual == "it is on the provider"
+
+
+def test_an_owner_is_silent_about_what_it_is_about_to_clear():
+    """A capability that went: the audit that sees it takes the trait away, and that is no news."""
+    trait = some_unwanted()
+    assert found_in(world(trait)) == []
+    assert found_in(world(trait), written=cleared("HW_CPU_X86_SVM" if trait != "HW_CPU_X86_SVM" else "X")) == []
+
+
+@pytest.mark.parametrize("trait", ["CUSTOM_GOLD", "OWNER_NOVA", "HW_NIC_SRIOV"])
+def test_what_is_not_ours_to_decide_is_never_told(trait):
+    for role in Role:
+        assert found_in(world(trait), role, cleared(trait)) == []
+
+
+def test_it_is_silent_where_nothing_is_read():
+    trait = some_unwanted()
+    assert found_in(without(world(trait), PLACEMENT), Role.OBSERVER) == []
+    assert found_in(dataclasses.replace(world()), Role.OBSERVER) == []
