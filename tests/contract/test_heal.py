@@ -1,0 +1,561 @@
+"""heal, journal and undo against a real Placement: what goes, what stays, what is refused, and what a crash leaves."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.audit import run_audit
+from agent.cmd import wiring
+from agent.config.build import load_checked, settings_from
+from agent.demo import cell
+from agent.healing.heal import Healed, Prepared, prepared, run_heal
+from agent.journal import Result
+from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish
+from agent.parts import Errand
+from agent.placement.allocations import AllocationClient
+from agent.repairs import BY_CODE
+from tests.rigs import facts
+from tests.rigs.commands import stocktake
+from tests.rigs.domains import domain_xml, node_xml
+from tests.rigs.facts import FLAVOR_B, uuid
+from tests.rigs.faults import Answer, LoseAnswer, Meanwhile, ScriptedAdapter, on_write
+from tests.rigs.host import AgentHost, Ended, host_on
+from tests.rigs.placement import PROJECT, USER, Rest, client_of
+from tests.rigs.source_tree import ROOT
+
+HELD = {"VCPU": 2, "MEMORY_MB": 256}
+# Waits are measured elsewhere.
+AT_ONCE = {"random": lambda: 0.0}
+
+
+@dataclasses.dataclass(frozen=True)
+class Told:
+    """One command's end and its document."""
+
+    code: int
+    document: Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Host:
+    """A host with instance i1 (flavor B) running, in a Placement of several hosts."""
+
+    agent: AgentHost
+    rest: Rest
+    other: str
+
+    @property
+    def root(self) -> str:
+        return self.agent.provider_uuid
+
+    def run(self, *arguments: str) -> Ended:
+        return stocktake("--config-file", self.agent.config_file, *arguments)
+
+    def told(self, *arguments: str) -> Told:
+        ended = self.run(*arguments, "-f", "json")
+        assert ended.stdout, ended.stderr
+        return Told(ended.code, ended.document)
+
+    def healed(self, *more: str) -> Told:
+        plan = self.told("heal", *more)
+        assert plan.document["actions"], plan.document
+        return self.told("heal", *more, "--plan", plan.document["digest"], "--yes")
+
+    def allocations(self, consumer: str) -> Any:
+        """What GET says at 1.38, but for the generations."""
+        found = self.rest.done("GET", f"/allocations/{consumer}", version="1.38")
+        found.pop("consumer_generation", None)
+        for held in found["allocations"].values():
+            held.pop("generation")
+        return found
+
+    def generation(self, consumer: str) -> int | None:
+        return self.rest.done("GET", f"/allocations/{consumer}", version="1.38").get("consumer_generation")
+
+    def allocate(self, name: str, here: Any = None, there: Any = None, kind: str | None = None) -> str:
+        """What the consumer of that name holds, with a type where ``kind`` says one."""
+        holdings = {p: h for p, h in ((self.root, here), (self.other, there)) if h}
+        if kind is None:
+            return self.rest.allocate(holdings, uuid(name))
+        body = {
+            "allocations": {p: {"resources": h} for p, h in holdings.items()},
+            "project_id": PROJECT,
+            "user_id": USER,
+            "consumer_generation": None,
+            "consumer_type": kind,
+        }
+        self.rest.done("PUT", f"/allocations/{uuid(name)}", body, version="1.38")
+        return uuid(name)
+
+    @contextlib.contextmanager
+    def cell(self, *instances: Any, migrations: Any = ()) -> Iterator[Any]:
+        engine = self.agent.make_cell(*instances)
+        with engine.begin() as connection:
+            for each in migrations:
+                cell.add_migration(connection, each)
+        try:
+            yield engine
+        finally:
+            engine.dispose()
+
+    def gone(self, name: str) -> Any:
+        return self.agent.instance(name, deleted=True, vm_state="deleted", flavor=FLAVOR_B, flavor_id=2)
+
+    def moved(self, name: str, **changes: Any) -> Any:
+        return self.agent.instance(
+            name, **{"host": "cmp2", "node": "cmp2", "flavor": FLAVOR_B, "flavor_id": 2} | changes
+        )
+
+    def resting(self, **changes: Any) -> Any:
+        return self.agent.instance("i1", **{"flavor": FLAVOR_B, "flavor_id": 2} | changes)
+
+
+@pytest.fixture
+def host(tmp_path: Path, placement: Rest) -> Host:
+    guest = domain_xml("i1", domain_uuid=uuid("i1"), vcpus=FLAVOR_B.vcpus, memory_mib=FLAVOR_B.memory_mib)
+    (tmp_path / "node.xml").write_text(node_xml(cpus=8, memory_mib=4096, domains=[guest]))
+    made = host_on(tmp_path, placement.server.url, options={"heal": {"min_age": 0}, "placement": {}})
+    made.configure()
+    other = placement.make_provider()
+    offered = {"VCPU": {"total": 64}, "MEMORY_MB": {"total": 65536}, "DISK_GB": {"total": 1000}}
+    placement.make_provider(made.name, uuid=made.provider_uuid)
+    for provider in (other, made.provider_uuid):
+        placement.set_inventories(provider, offered)
+    for name in ("i1", "gone", "gone2", "away"):
+        placement.release(uuid(name)) if placement.done("GET", f"/allocations/{uuid(name)}")["allocations"] else None
+    return Host(agent=made, rest=placement, other=other)
+
+
+@contextlib.contextmanager
+def in_process(host: Host, adapter: ScriptedAdapter | None = None) -> Iterator[tuple[Errand, Prepared]]:
+    """An errand with a plan made of confirmed findings; ``adapter`` carries what heal itself asks of Placement."""
+    loaded = load_checked([str(host.agent.config_file)])
+    request = AuditRequest(reasons=("test",), publish=Publish.NEVER, depth=Depth.FULL)
+    with wiring.wire(loaded) as wired:
+        parts = dataclasses.replace(wired.parts, **AT_ONCE)
+        errand = Errand(request=request, settings=settings_from(loaded), parts=parts, cancelled=lambda: False)
+        memory = AuditMemory()
+        for _ in range(2):
+            result = run_audit(request, errand.settings, parts, memory, errand.cancelled)
+            memory = result.memory
+        plan = prepared(errand, result, frozenset(BY_CODE))
+        assert plan is not None
+        if adapter is not None:
+            client = client_of(host.agent.folder, host.rest.server.url, adapter)
+            parts = dataclasses.replace(parts, allocations=AllocationClient(client))
+        yield dataclasses.replace(errand, parts=parts), plan
+
+
+def carried_out(host: Host, script: Any) -> tuple[tuple[Healed, ...], ScriptedAdapter]:
+    adapter = ScriptedAdapter(script)
+    with in_process(host, adapter) as (errand, plan):
+        return run_heal(errand, plan), adapter
+
+
+def entries(host: Host) -> list[tuple[str, str]]:
+    found = host.told("journal").document
+    return [(entry["result"], entry["words"]) for entry in found]
+
+
+def test_only_this_trees_part_goes_and_the_type_stays(host):
+    consumer = host.allocate("away", here=HELD, there=HELD, kind="INSTANCE")
+    with host.cell(host.moved("away")):
+        assert host.healed().code == 3  # i1 of this cell is not recorded: a finding that remains
+    assert host.allocations(consumer) == {
+        "allocations": {host.other: {"resources": HELD}},
+        "project_id": PROJECT,
+        "user_id": USER,
+        "consumer_type": "INSTANCE",
+    }
+
+
+def test_nothing_is_ever_deleted_by_delete(host):
+    host.allocate("gone", here=HELD)
+    with host.cell(host.gone("gone")), host.rest.watched() as seen:
+        host.healed()
+    writes = [line for line in seen if not line.startswith("GET")]
+    assert writes == [f"PUT /allocations/{uuid('gone')} 204"]
+
+
+@pytest.mark.parametrize("kind", [None, "INSTANCE", "MIGRATION"])
+@pytest.mark.parametrize("there", [None, HELD], ids=["nothing elsewhere", "a part elsewhere"])
+def test_undo_restores_the_exact_allocation(host, kind, there):
+    consumer = host.allocate("gone", here=HELD, there=there, kind=kind)
+    before = host.allocations(consumer)
+    with host.cell(host.gone("gone")):
+        host.healed()
+        assert host.allocations(consumer) != before
+        (entry,) = host.told("journal").document
+        undone = host.told("undo", entry["id"])
+        assert (undone.code, undone.document["result"]) == (0, "done")
+        assert host.allocations(consumer) == before
+        again = host.told("undo", entry["id"])
+        assert (again.code, again.document["words"]) == (
+            5,
+            f"it was put back already, by {undone.document['entry_id']}",
+        )
+    rows = host.told("journal").document
+    assert [(r["result"], r["undoes"], r["undone_by"]) for r in rows] == [
+        ("done", None, [undone.document["entry_id"]]),
+        ("done", entry["id"], []),
+    ]
+
+
+def test_undo_refuses_what_somebody_changed_since(host):
+    consumer = host.allocate("gone", here=HELD)
+    with host.cell(host.gone("gone")):
+        host.healed()
+        (entry,) = host.told("journal").document
+        host.allocate("gone", there={"VCPU": 1})
+        found = host.told("undo", entry["id"])
+    assert (found.code, found.document["result"]) == (5, "refused")
+    assert "was changed since" in found.document["words"]
+    assert host.allocations(consumer)["allocations"] == {host.other: {"resources": {"VCPU": 1}}}
+
+
+def test_undo_refuses_when_the_instance_is_elsewhere_now(host):
+    host.allocate("away", here=HELD, there=HELD)
+    with host.cell(host.moved("away")) as engine:
+        host.healed()
+        (entry,) = host.told("journal").document
+        with engine.begin() as connection:
+            connection.exec_driver_sql("UPDATE instances SET host = 'cmp3' WHERE uuid = ?", (uuid("away"),))
+        found = host.told("undo", entry["id"])
+    assert (found.code, found.document["words"]) == (
+        5,
+        "the cloud says that its instance is on cmp3; it was on cmp2 when the entry was written",
+    )
+
+
+def test_undo_quotes_placement_where_the_room_is_taken_by_now(host):
+    host.allocate("gone", here=HELD)
+    with host.cell(host.gone("gone")):
+        host.healed()
+        (entry,) = host.told("journal").document
+        host.rest.set_inventories(host.root, {"VCPU": {"total": 1}, "MEMORY_MB": {"total": 65536}})
+        found = host.told("undo", entry["id"])
+    assert (found.code, found.document["result"]) == (5, "refused")
+    assert "Unable to allocate inventory" in found.document["words"]
+    assert host.allocations(uuid("gone")) == {"allocations": {}}
+
+
+def test_undo_of_what_is_not_there_is_bad_arguments(host):
+    with host.cell():
+        assert (host.run("undo", "abc").code, host.run("undo", "abc").stderr) == (
+            127,
+            "stocktake: the journal has no entry abc\n",
+        )
+
+
+def test_a_plan_of_another_world_is_refused(host):
+    consumer = host.allocate("gone", here=HELD)
+    with host.cell(host.gone("gone")):
+        digest = host.told("heal").document["digest"]
+        host.rest.allocate({host.root: {"VCPU": 1}}, consumer)
+        found = host.told("heal", "--plan", digest, "--yes")
+    assert (found.code, found.document["stale"], found.document["results"]) == (5, True, [])
+    assert host.allocations(consumer)["allocations"] == {host.root: {"resources": {"VCPU": 1}}}
+    assert entries(host) == []
+
+
+def test_s56_a_consumer_that_changes_between_plan_and_write_is_decided_again(host):
+    consumer = host.allocate("gone", here=HELD)
+    change = Meanwhile(lambda: host.rest.allocate({host.root: {"VCPU": 1}}, consumer))
+    with host.cell(host.gone("gone")):
+        (healed,), adapter = carried_out(host, on_write(1, change))
+        assert healed.outcome.result is Result.REFUSED
+        assert "the world moved" in healed.outcome.words
+        assert [method for method, _ in adapter.sent if method != "GET"] == ["PUT"], "what was stale is not sent again"
+        assert host.allocations(consumer)["allocations"] == {host.root: {"resources": {"VCPU": 1}}}
+        host.healed()  # the next run decides on what is there now
+    assert host.allocations(consumer) == {"allocations": {}}
+    assert [result for result, _ in entries(host)] == ["refused", "done"]
+
+
+def test_a_consumer_that_changed_before_the_first_read_is_not_even_in_the_journal(host):
+    consumer = host.allocate("gone", here=HELD)
+    with host.cell(host.gone("gone")), in_process(host) as (errand, plan):
+        host.rest.allocate({host.root: {"VCPU": 1}}, consumer)
+        (healed,) = run_heal(errand, plan)
+        assert (healed.outcome.result, healed.outcome.entry_id) == (Result.REFUSED, None)
+    assert entries(host) == []
+
+
+def conflict() -> Answer:
+    body = {"errors": [{"status": 409, "code": "placement.concurrent_update", "detail": "provider changed"}]}
+    return Answer(409, json.dumps(body).encode(), (("content-type", "application/json"),))
+
+
+@pytest.mark.parametrize(("conflicts", "result", "puts"), [(3, Result.DONE, 4), (4, Result.REFUSED, 4)])
+def test_s160_conflicts_of_the_provider_are_decided_again_four_times(host, conflicts, result, puts):
+    consumer = host.allocate("gone", here=HELD)
+    left = iter(range(conflicts))
+
+    def script(request: Any) -> Any:
+        return conflict() if request.method == "PUT" and next(left, None) is not None else None
+
+    with host.cell(host.gone("gone")):
+        (healed,), adapter = carried_out(host, script)
+    assert healed.outcome.result is result
+    assert [method for method, _ in adapter.sent if method != "GET"] == ["PUT"] * puts
+    assert bool(host.allocations(consumer)["allocations"]) == (result is Result.REFUSED)
+    (entry,) = entries(host)
+    assert entry[0] == result.value
+    assert ("nothing was changed" in entry[1]) == (result is Result.REFUSED)
+
+
+def test_a_lost_answer_is_looked_up_and_found_done(host):
+    consumer = host.allocate("gone", here=HELD)
+    with host.cell(host.gone("gone")):
+        (healed,), _ = carried_out(host, on_write(1, LoseAnswer()))
+    assert healed.outcome.result is Result.DONE
+    assert "looked up: it was done" in entries(host)[0][1]
+    assert host.allocations(consumer) == {"allocations": {}}
+
+
+def test_an_answer_of_a_proxy_is_looked_up_and_found_not_done(host):
+    consumer = host.allocate("gone", here=HELD)
+    with host.cell(host.gone("gone")):
+        (healed,), _ = carried_out(host, on_write(1, Answer(503)))
+    assert (healed.outcome.result, healed.outcome.unread) == (Result.REFUSED, True)
+    assert "looked up: it was not done" in entries(host)[0][1]
+    assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
+
+
+def test_a_lost_answer_that_cannot_be_looked_up_is_unknown(host):
+    host.allocate("gone", here=HELD)
+    sent: list[str] = []
+
+    def script(request: Any) -> Any:
+        sent.append(request.method)
+        if "PUT" not in sent:
+            return None
+        return LoseAnswer() if request.method == "PUT" else Answer(500)
+
+    with host.cell(host.gone("gone")):
+        (healed,), _ = carried_out(host, script)
+        assert healed.outcome.result is Result.UNKNOWN
+        (entry,) = host.told("journal").document
+        assert entry["result"] == "unknown"
+        assert host.told("undo", entry["id"]).code == 0, "undo looks at Placement: it was done, so it can be put back"
+
+
+def test_a_journal_that_cannot_be_written_means_no_change(host):
+    consumer = host.allocate("gone", here=HELD)
+    with host.cell(host.gone("gone")), in_process(host) as (errand, plan):
+        (host.agent.folder / "state" / "journal.jsonl").mkdir()
+        (healed,) = run_heal(errand, plan)
+    assert "journal.jsonl cannot be written" in healed.outcome.words
+    assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
+
+
+def test_the_write_lock_of_another_process_means_no_change(host):
+    consumer = host.allocate("gone", here=HELD)
+    with host.cell(host.gone("gone")), in_process(host) as (errand, plan), errand.parts.lock.hold():
+        (healed,) = run_heal(errand, plan)
+    assert "is held by pid" in healed.outcome.words
+    assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
+
+
+CRASHING = """
+import dataclasses, os, signal, sys
+from agent.cmd.daemon import choose_backend
+choose_backend()
+from agent.audit import run_audit
+from agent.cmd import wiring
+from agent.config.build import load_checked, settings_from
+from agent.healing.heal import prepared, run_heal
+from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish
+from agent.parts import Errand
+from agent.repairs import BY_CODE
+
+class Killed:
+    def __init__(self, real, when):
+        self.real, self.when = real, when
+    def consumer(self, consumer_uuid):
+        return self.real.consumer(consumer_uuid)
+    def put(self, write):
+        if self.when == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.real.put(write)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+loaded = load_checked([sys.argv[1]])
+request = AuditRequest(reasons=("crash",), publish=Publish.NEVER, depth=Depth.FULL)
+wired = wiring.wire(loaded)
+parts = dataclasses.replace(wired.parts, allocations=Killed(wired.parts.allocations, sys.argv[2]))
+errand = Errand(request=request, settings=settings_from(loaded), parts=parts, cancelled=lambda: False)
+memory = AuditMemory()
+for _ in range(2):
+    result = run_audit(request, errand.settings, parts, memory, errand.cancelled)
+    memory = result.memory
+run_heal(errand, prepared(errand, result, frozenset(BY_CODE)))
+"""
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_crash_beside_the_write_leaves_a_journal_and_an_undo_that_tell_the_truth(host, when):
+    consumer = host.allocate("gone", here=HELD)
+    before = host.allocations(consumer)
+    with host.cell(host.gone("gone")):
+        done = subprocess.run(
+            [sys.executable, "-c", CRASHING, str(host.agent.config_file), when],
+            cwd=ROOT,
+            env=dict(os.environ),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        assert (host.allocations(consumer) == before) == (when == "before")
+        (entry,) = host.told("journal").document
+        assert (entry["result"], entry["consumer_uuid"]) == ("open", consumer)
+        undone = host.told("undo", entry["id"])
+    assert host.allocations(consumer) == before
+    assert (undone.code, undone.document["result"]) == ((5, "refused") if when == "before" else (0, "done"))
+    assert when == "after" or "there is nothing to put back" in undone.document["words"]
+
+
+def test_s57_an_evacuated_instance_loses_this_hosts_part_and_its_migration_row_stays(host):
+    consumer = host.allocate("away", here=HELD, there=HELD)
+    evacuation = facts.migration(
+        1, "away", kind="evacuation", status="done", source_host=host.agent.name, source_node=host.agent.name
+    )
+    with host.cell(host.moved("away"), migrations=[evacuation]) as engine:
+        host.healed()
+        with engine.begin() as connection:
+            rows = connection.exec_driver_sql("SELECT status, updated_at FROM migrations").fetchall()
+    assert host.allocations(consumer)["allocations"] == {host.other: {"resources": HELD}}
+    assert [status for status, _ in rows] == ["done"]
+
+
+def test_s58_an_evacuated_instance_that_is_deleted_since_is_no_error(host):
+    evacuation = facts.migration(
+        1, "away", kind="evacuation", status="done", source_host=host.agent.name, source_node=host.agent.name
+    )
+    with host.cell(host.moved("away", deleted=True, vm_state="deleted"), migrations=[evacuation]):
+        found = host.told("heal")
+    assert (found.code, found.document["actions"]) == (3, [])  # i1, whose guest is here, has no row
+
+
+def test_s161_an_instance_that_holds_nothing_gets_what_its_flavor_says(host):
+    with host.cell(host.resting(project_id=PROJECT, user_id=USER)), host.rest.watched() as seen:
+        assert host.healed().code == 4
+    assert host.allocations(uuid("i1")) == {
+        "allocations": {host.root: {"resources": {"VCPU": 2, "MEMORY_MB": 256, "DISK_GB": 5}}},
+        "project_id": PROJECT,
+        "user_id": USER,
+        "consumer_type": "unknown",
+    }
+    assert [line for line in seen if line.startswith("PUT")] == [f"PUT /allocations/{uuid('i1')} 204"]
+    (entry,) = host.told("journal").document
+    assert entry["before"]["consumer"]["consumer_generation"] is None
+
+
+@pytest.mark.parametrize("change", [{"task_state": "resize_prep"}, {"vm_state": "building", "task_state": "spawning"}])
+def test_s161_not_while_it_is_built_or_moved(host, change):
+    with host.cell(host.resting(project_id=PROJECT, user_id=USER, **change)):
+        assert host.told("heal").document["actions"] == []
+
+
+def test_s162_the_instances_project_and_user_and_the_same_allocations(host):
+    held = {"VCPU": 2, "MEMORY_MB": 256, "DISK_GB": 5}
+    consumer = host.allocate("i1", here=held, kind="INSTANCE")
+    with host.cell(host.resting(project_id="their-project", user_id="their-user")):
+        assert host.healed().code == 4
+        assert host.allocations(consumer) == {
+            "allocations": {host.root: {"resources": held}},
+            "project_id": "their-project",
+            "user_id": "their-user",
+            "consumer_type": "INSTANCE",
+        }
+        (entry,) = host.told("journal").document
+        assert host.told("undo", entry["id"]).code == 0
+    assert host.allocations(consumer)["project_id"] == PROJECT
+
+
+def test_s163_audit_says_3_and_heal_with_the_digest_4(host):
+    held = {"VCPU": 2, "MEMORY_MB": 256, "DISK_GB": 5}
+    host.allocate("i1", here=held)
+    consumer = host.allocate("gone", here=HELD)
+    with host.cell(host.resting(project_id=PROJECT, user_id=USER), host.gone("gone")):
+        assert host.run("audit").code == 3
+        assert host.healed().code == 4
+        assert host.allocations(consumer) == {"allocations": {}}
+        assert host.run("audit").code == 0
+        assert host.run("heal").code == 0
+
+
+def test_a_finding_that_is_asked_for_and_refused_is_5(host):
+    host.agent.configure({"heal": {"min_age": 300}})
+    host.allocate("gone", here=HELD)
+    with host.cell(host.gone("gone")):
+        (refusal,) = host.told("heal").document["refusals"]
+        assert refusal["guard"] == "minimum-age"
+        found = host.told("heal", "--finding", refusal["finding_id"])
+        assert (found.code, found.document["actions"]) == (5, [])
+        assert host.run("heal", "--finding", uuid("no such")).code == 127
+
+
+def test_what_was_seen_is_remembered_from_run_to_run(host):
+    host.allocate("gone", here=HELD)
+    with host.cell(host.gone("gone")):
+        host.run("heal")
+        seen = json.loads((host.agent.folder / "state" / "findings.json").read_text())["sightings"]
+        first = {s["first_seen_at"] for s in seen if s["code"] == "allocation-leaked"}
+        host.run("heal")
+        seen = json.loads((host.agent.folder / "state" / "findings.json").read_text())["sightings"]
+    assert first == {s["first_seen_at"] for s in seen if s["code"] == "allocation-leaked"} != set()
+
+
+@pytest.mark.parametrize("arguments", [("--yes",), ("--plan", "0" * 64)])
+def test_a_plan_and_yes_go_together(host, arguments):
+    with host.cell():
+        assert host.run("heal", *arguments).code == 127
+
+
+def test_a_code_that_nothing_repairs_is_78_with_those_that_there_are(host):
+    host.agent.configure({"heal": {"codes": "allocation-leaked, volume-foreign"}})
+    ended = host.run("config", "check")
+    assert ended.code == 78
+    assert (
+        "nothing repairs volume-foreign; there are allocation-leaked, allocation-missing" in ended.stdout + ended.stderr
+    )
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_daemon_heals_only_where_it_was_told_to_and_only_those_codes(host, enabled):
+    host.agent.configure({"heal": {"enabled": enabled}})
+    gone = host.allocate("gone", here=HELD)
+    away = host.allocate("away", here=HELD, there=HELD)
+    healed: list[Any] = []
+    with host.cell(host.gone("gone"), host.moved("away")), host.agent.daemon() as daemon:
+        healed += daemon.first_audit()["audit"]["healed"]
+        for _ in range(5):
+            healed += daemon.audit_now()["audit"]["healed"]
+        log = daemon.text()
+    assert [(note["code"], note["result"]) for note in healed] == ([("allocation-leaked", "done")] if enabled else [])
+    assert bool(host.allocations(gone)["allocations"]) is not enabled
+    assert set(host.allocations(away)["allocations"]) == {host.root, host.other}
+    assert ("finding healed" in log) is enabled
+
+
+def test_an_observer_heals_nothing(host):
+    host.agent.configure({"agent": {"role": "observer"}})
+    host.allocate("gone", here=HELD)
+    with host.cell(host.gone("gone")):
+        found = host.told("heal")
+    assert {refusal["guard"] for refusal in found.document["refusals"]} == {"role"}
+    assert not (host.agent.folder / "state" / "findings.json").exists()
