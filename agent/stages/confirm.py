@@ -31,8 +31,10 @@ class Confirmed:
     """Findings to tell (sorted) and the history to keep.
 
     ``recheck_recorded``: something new was held back, so *recorded* is to be read
-    again at once. ``awaits_recorded``: something told waits for the next audit to
-    read it. ``unconfirmed_recorded`` are the consumers of the latter.
+    again at once. ``awaits_recorded``: something told rests on it, so the next audit
+    reads it too: to confirm it, and so as not to tell for ten audits what a DELETE,
+    which raises no generation, has mended. ``unconfirmed_recorded`` are the consumers
+    of what is not confirmed yet.
     """
 
     findings: tuple[SeenFinding, ...]
@@ -67,7 +69,7 @@ def confirm(history: History, findings: Iterable[Finding], look: Look) -> Confir
         findings=tuple(sorted(told, key=_for_people)),
         history=dataclasses.replace(history, sightings=tuple(sorted((*kept.values(), *unseen), key=lambda s: s.id))),
         recheck_recorded=recheck,
-        awaits_recorded=bool(waiting),
+        awaits_recorded=any(seen.finding.rests_on_recorded for seen in told),
         unconfirmed_recorded=tuple(sorted({f.consumer_uuid for f in waiting if f.consumer_uuid})),
     )
 

@@ -127,11 +127,13 @@ def test_while_a_source_is_unread_first_sight_stands_and_the_count_does_not():
     assert look(confirmed_one.history, now=THIRD).history == History()
 
 
-def test_what_waits_for_a_fresh_reading_says_so_with_and_without_a_consumer():
+def test_what_rests_on_recorded_asks_for_a_fresh_reading_with_and_without_a_consumer():
+    """Confirmed or not: what was mended by DELETE must not be told until the next full reading."""
     of_no_consumer = dataclasses.replace(RECORDED, code="over-capacity", consumer_uuid=None)
     told = look(History(), of_no_consumer)
     assert (told.awaits_recorded, told.unconfirmed_recorded) == (True, ())
     told = look(told.history, of_no_consumer)
-    assert told.awaits_recorded is False
+    assert [seen.confirmed for seen in told.findings] == [True]
+    assert told.awaits_recorded is True
     assert look(History(), RECORDED).unconfirmed_recorded == ("c1",)
     assert look(History(), PLAIN).awaits_recorded is False
