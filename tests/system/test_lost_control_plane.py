@@ -1,0 +1,163 @@
+"""Database, broker and conductor killed in turn under a daemon that may heal: it says so, and releases nothing.
+
+The state source is a real nova-conductor. A leak is planted while a part is dead: with
+``[heal] enabled`` and no minimum age it would be removed at once if anything took silence
+for an answer.
+"""
+
+import datetime
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent.demo import cell as cell_rows
+from tests.rigs import conductor
+from tests.rigs.conductor import Cell
+from tests.rigs.domains import domain_xml, node_xml
+from tests.rigs.facts import FLAVOR_A, uuid
+from tests.rigs.host import AgentHost, Daemon, host_on
+from tests.rigs.placement import Rest, new_uuid
+from tests.rigs.wait import until
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(conductor.missing() is not None, reason=str(conductor.missing())),
+    pytest.mark.xdist_group("conductor"),
+]
+
+HELD = {"VCPU": FLAVOR_A.vcpus, "MEMORY_MB": FLAVOR_A.memory_mib, "DISK_GB": FLAVOR_A.root_gib}
+LOST_WAIT_S = 60
+
+
+@pytest.fixture(scope="module")
+def cell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cell]:
+    with conductor.running(tmp_path_factory.mktemp("cell")) as running:
+        yield running
+
+
+@pytest.fixture
+def host(tmp_path: Path, placement: Rest, cell: Cell) -> AgentHost:
+    """A host with the guest of instance i1, which the cell and Placement know; the deleted instance has none."""
+    cell.empty()
+    guest = domain_xml("i1", domain_uuid=uuid("i1"), vcpus=FLAVOR_A.vcpus, memory_mib=FLAVOR_A.memory_mib)
+    (tmp_path / "node.xml").write_text(node_xml(cpus=8, memory_mib=4096, domains=[guest]))
+    made = host_on(tmp_path, placement.server.url)
+    made.configure(
+        {
+            "DEFAULT": {
+                "transport_url": cell.broker.url,
+                "rpc_response_timeout": 10,
+                "update_resources_interval": -1,
+                "use_json": "true",
+            },
+            "agent": {"source_deadline": 15},
+            "state": {"source": "conductor", "connection": None},
+            "heal": {"enabled": "true", "min_age": 0},
+        }
+    )
+    long_ago = datetime.datetime(2026, 1, 1)  # noqa: DTZ001 - the database's times are naive UTC
+    with cell.engine.begin() as connection:
+        cell_rows.add_compute_node(connection, made.node_row())
+        cell_rows.add_instance(connection, made.instance("i1"))
+        cell_rows.add_instance(connection, made.instance("gone", deleted=True, deleted_at=long_ago))
+    return made
+
+
+class Part:
+    """One thing that can be killed and brought back."""
+
+    def __init__(self, cell: Cell, name: str) -> None:
+        self._cell = cell
+        self.name = name
+
+    def kill(self) -> None:
+        match self.name:
+            case "database":
+                self._cell.database.kill()
+            case "broker":
+                self._cell.broker.kill()
+            case "conductor":
+                self._cell.conductor.stop()
+
+    def bring_back(self) -> None:
+        match self.name:
+            case "database":
+                self._cell.database.start()
+            case "broker":
+                self._cell.broker.start()
+                until(self._is_served, LOST_WAIT_S, "nova-conductor is back on its broker")
+            case "conductor":
+                self._cell.conductor.start()
+
+    def _is_served(self) -> bool:
+        return conductor.consumers(self._cell.broker.url, conductor.TOPIC) > 0
+
+
+def state_source(report: dict) -> dict:
+    return next(source for source in report["audit"]["sources"] if source["name"] == "state")
+
+
+def settled(daemon: Daemon) -> dict:
+    """Audits until one is clean: the record is made, everything stands."""
+
+    reports: list[dict] = []
+
+    def clean() -> dict:
+        reports.append(daemon.audit_now())
+        return reports[-1] if reports[-1]["audit"]["outcome"] == "clean" else {}
+
+    try:
+        return until(clean, LOST_WAIT_S, "a clean audit")
+    except AssertionError as error:
+        last = reports[-1]["audit"]
+        raise AssertionError(f"{error}: {last['outcome']} {last['sources']} {last['findings']}") from None
+
+
+@pytest.mark.parametrize("name", ["conductor", "database", "broker"])
+def test_nothing_is_released_while_a_part_of_the_cloud_is_dead(placement, cell, host, name):
+    part, leaked = Part(cell, name), uuid("gone")
+    with host.daemon() as daemon:
+        daemon.first_audit()
+        placement.allocate({host.provider_uuid: HELD}, uuid("i1"))
+        settled(daemon)
+        part.kill()
+        try:
+            placement.allocate({host.provider_uuid: HELD}, leaked)
+            placement.set_traits(host.provider_uuid)
+            for _ in range(2):
+                report = daemon.audit_now(LOST_WAIT_S)
+                assert report["audit"]["outcome"] == "partial"
+                assert not state_source(report)["ok"]
+            # The host's own facts went out all the same, and nobody's allocation was touched.
+            assert "COMPUTE_NODE" in placement.traits(host.provider_uuid)
+            assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
+            assert host.stocktake("audit").code == 2
+            assert holds(placement, leaked) == HELD
+            assert holds(placement, uuid("i1")) == HELD
+        finally:
+            part.bring_back()
+        recovered = daemon.audit_now(LOST_WAIT_S)
+        assert state_source(recovered)["ok"], state_source(recovered)
+        assert recovered["audit"]["outcome"] in {"clean", "findings"}
+        until(lambda: daemon.audit_now() and not holds(placement, leaked), LOST_WAIT_S, "the leak is healed")
+        assert holds(placement, uuid("i1")) == HELD
+
+
+def holds(placement: Rest, consumer: str) -> dict[str, int]:
+    found = placement.done("GET", f"/allocations/{consumer}", version="1.28")["allocations"]
+    return {name: amount for held in found.values() for name, amount in held["resources"].items()}
+
+
+def test_the_exit_code_of_one_audit_is_two_and_nothing_is_written_to_the_cloud(placement, cell, host):
+    """Without a daemon, too: the dead conductor is named, its part is unknown, the rest is told."""
+    assert host.agent("--once").code in {0, 3}
+    stranger = placement.allocate({host.provider_uuid: HELD}, new_uuid())
+    part = Part(cell, "conductor")
+    part.kill()
+    try:
+        ended = host.agent("--once")
+        assert ended.code == 2
+        assert holds(placement, stranger) == HELD
+    finally:
+        part.bring_back()
