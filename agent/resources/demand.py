@@ -1,13 +1,19 @@
 """What a flavor asks of Placement, class by class.
 
-Follows nova/scheduler/utils.py: DISK_GB = root (0 if volume-backed) + ephemeral
-+ swap rounded up; dedicated CPUs are PCPU; persistent memory by its labels;
-``resources:X=N`` overrides, and 0 takes the class away. Zero amounts are no demand.
+Follows nova/scheduler/utils.py:ResourceRequest: DISK_GB = root (0 if volume-backed) +
+ephemeral + swap rounded up; dedicated CPUs are PCPU; persistent memory by its labels; a
+guest with encrypted memory takes a context. What ``resources:X=N`` or a group of its own
+(``resources1:X=N``, ``resources_NAME:X=N``) gives for a class stands in the place of the
+flavor's own number, and 0 takes the class away; all groups are summed. Zero amounts are
+no demand. What an image, a port or a device profile asks is not in a flavor.
 """
 
 from __future__ import annotations
 
+import functools
+import re
 from collections import Counter
+from collections.abc import Mapping
 
 import os_resource_classes
 
@@ -15,19 +21,43 @@ from agent.model.nova import Flavor
 from agent.model.units import mib_to_gib_ceil
 
 PMEM_PREFIX = "CUSTOM_PMEM_NAMESPACE_"
-_OVERRIDE = "resources:"
+CONTEXT = "MEM_ENCRYPTION_CONTEXT"
+_ASKED = re.compile(r"resources(?:[a-zA-Z0-9_-]{1,64})?:(.+)")
+# What oslo.utils' strutils.bool_from_string takes for true.
+_TRUE = frozenset({"1", "t", "true", "on", "y", "yes"})
 
 
-def demand(flavor: Flavor, *, boots_from_volume: bool) -> dict[str, int]:
-    """Amounts by resource class: vCPUs, MiB, GiB."""
+# Every resource asks this of every instance: 1,000 guests have a few flavors.
+@functools.lru_cache(maxsize=512)
+def demand(flavor: Flavor, *, boots_from_volume: bool) -> Mapping[str, int]:
+    """Amounts by resource class: vCPUs, MiB, GiB, devices, contexts."""
     specs = dict(flavor.extra_specs)
+    wanted = _asked(specs)
+    wanted.update(_policy_cpus(flavor.vcpus, specs))
+    if "VCPU" not in wanted and "PCPU" not in wanted:
+        wanted["VCPU"] = flavor.vcpus
     disk = (0 if boots_from_volume else flavor.root_gib) + flavor.ephemeral_gib + mib_to_gib_ceil(flavor.swap_mib)
-    wanted = {"MEMORY_MB": flavor.memory_mib, "DISK_GB": disk, **_cpus(flavor.vcpus, specs), **_pmem(specs)}
-    wanted.update(_overrides(specs))
+    for resource_class, amount in (("MEMORY_MB", flavor.memory_mib), ("DISK_GB", disk)):
+        if resource_class not in wanted:
+            wanted[resource_class] = amount
+    wanted.update(_pmem(specs))
+    if specs.get("hw:mem_encryption", "").strip().lower() in _TRUE:
+        wanted[CONTEXT] += 1
     return {resource_class: amount for resource_class, amount in sorted(wanted.items()) if amount > 0}
 
 
-def _cpus(vcpus: int, specs: dict[str, str]) -> dict[str, int]:
+def _asked(specs: Mapping[str, str]) -> Counter[str]:
+    """What the extra specs name by class, in any group."""
+    found: Counter[str] = Counter()
+    for key, value in specs.items():
+        match = _ASKED.fullmatch(key)
+        if match and value.isdecimal():
+            found[match[1]] += int(value)
+    return found
+
+
+def _policy_cpus(vcpus: int, specs: Mapping[str, str]) -> dict[str, int]:
+    """What ``hw:cpu_policy`` makes of the CPUs; nothing where they all float."""
     policy = specs.get("hw:cpu_policy", "")
     # An isolated emulator thread takes one more dedicated CPU (hw:emulator_threads_policy).
     extra = 1 if specs.get("hw:emulator_threads_policy") == "isolate" else 0
@@ -38,7 +68,7 @@ def _cpus(vcpus: int, specs: dict[str, str]) -> dict[str, int]:
         mask = specs.get("hw:cpu_dedicated_mask") or specs.get("hw:cpu_realtime_mask", "")
         dedicated = _mask_size(mask, vcpus)
         return {"PCPU": dedicated + extra, "VCPU": vcpus - dedicated}
-    return {"VCPU": vcpus}
+    return {}
 
 
 def pmem_class(label: str) -> str:
@@ -46,7 +76,7 @@ def pmem_class(label: str) -> str:
     return str(os_resource_classes.normalize_name(f"PMEM_NAMESPACE_{label}"))
 
 
-def _pmem(specs: dict[str, str]) -> dict[str, int]:
+def _pmem(specs: Mapping[str, str]) -> dict[str, int]:
     """``hw:pmem`` lists a label for each namespace, so one that is there twice asks for two (nova's get_vpmems)."""
     labels = (label.strip() for label in specs.get("hw:pmem", "").split(","))
     return Counter(pmem_class(label) for label in labels if label)
@@ -61,11 +91,3 @@ def _mask_size(mask: str, vcpus: int) -> int:
         return len([cpu for cpu in parse_cpu_list(mask) if cpu < vcpus])
     except ValueError:
         return 0
-
-
-def _overrides(specs: dict[str, str]) -> dict[str, int]:
-    found = {}
-    for key, value in specs.items():
-        if key.startswith(_OVERRIDE) and value.isdecimal():
-            found[key.removeprefix(_OVERRIDE)] = int(value)
-    return found

@@ -35,7 +35,9 @@ CPUS = {
     "overridden": ((("resources:VCPU", "1"),), {"VCPU": 1}),
     "taken away": ((("resources:VCPU", "0"),), {}),
     "a digit that is no number": ((("resources:VCPU", "\u00b2"),), {"VCPU": 4}),
-    "a numbered group is not the root's": ((("resources1:VCPU", "1"),), {"VCPU": 4}),
+    "by a group of its own": ((("resources1:VCPU", "1"),), {"VCPU": 1}),
+    "by several groups": ((("resources:VCPU", "1"), ("resources_a:VCPU", "2")), {"VCPU": 3}),
+    "dedicated by name": ((("resources:PCPU", "4"),), {"PCPU": 4}),
 }
 
 
@@ -65,3 +67,20 @@ def test_disk_in_whole_gib(changes, boots_from_volume, disk):
 def test_a_custom_class_is_asked_for_by_name():
     flavor = dataclasses.replace(FLAVOR_B, extra_specs=(("resources:CUSTOM_GOLD", "3"), ("trait:CUSTOM_T", "required")))
     assert demand(flavor, boots_from_volume=False) == {"CUSTOM_GOLD": 3, "DISK_GB": 5, "MEMORY_MB": 256, "VCPU": 2}
+
+
+@pytest.mark.parametrize(
+    ("specs", "expected"),
+    [
+        ((("resources:VGPU", "1"),), {"VGPU": 1}),
+        ((("resources1:VGPU", "1"), ("resources2:VGPU", "1"), ("group_policy", "isolate")), {"VGPU": 2}),
+        ((("resources_gpu:CUSTOM_NVIDIA_11", "1"),), {"CUSTOM_NVIDIA_11": 1}),
+        ((("hw:mem_encryption", "True"),), {"MEM_ENCRYPTION_CONTEXT": 1}),
+        ((("hw:mem_encryption", "0"),), {}),
+        ((("hw:pmem", "4GB, small,small"),), {"CUSTOM_PMEM_NAMESPACE_4GB": 1, "CUSTOM_PMEM_NAMESPACE_SMALL": 2}),
+        ((("resources!:VGPU", "1"), ("trait1:VGPU", "required"), ("resources:VGPU", "one")), {}),
+    ],
+)
+def test_what_child_providers_and_namespaces_give(specs, expected):
+    wanted = demand(dataclasses.replace(FLAVOR_B, extra_specs=specs), boots_from_volume=False)
+    assert wanted == {**expected, "DISK_GB": 5, "MEMORY_MB": 256, "VCPU": 2}
