@@ -1,4 +1,4 @@
-"""How a run of heal is told: the document, and the lines for people. Pure."""
+"""How a run of heal is told: the document, and the lines for people."""
 
 from __future__ import annotations
 

@@ -12,7 +12,10 @@ from tests.rigs.source_tree import ROOT, agent_modules, functions, imports, pars
 
 MODULES = agent_modules()
 
-PURE_PACKAGES = ("agent.model", "agent.nested", "agent.resources", "agent.findings", "agent.stages", "agent.traits")
+PURE_PACKAGES = (
+    *("agent.model", "agent.nested", "agent.resources", "agent.findings", "agent.stages", "agent.traits"),
+    *("agent.guards", "agent.repairs"),
+)
 PURE_SUFFIXES = ("_xml", "_json", "_rows", ".wire")
 CLAIM = re.compile(r"\bPure[:.]")
 
