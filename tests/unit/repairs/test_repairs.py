@@ -1,0 +1,217 @@
+"""What each repair proposes, and the look-alikes that it declines. Whether that may be done is tests/unit/guards's."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.model.claim import Cause
+from agent.model.finding import Finding, SeenFinding, Severity
+from agent.model.heal import HEALABLE, HealAction, HealPlan
+from agent.model.own_consumers import OWN_TYPE, own_consumer_uuid
+from agent.model.snapshot import Snapshot
+from agent.repairs import BUILTIN, BY_CODE
+from agent.repairs.base import Declined, Scene
+from agent.stages.heal import asked_for, candidates, heal_plan
+from tests.rigs import facts
+from tests.rigs.heal import OTHER, SEEN_AT, leaks, record, scene_of, view_of
+
+
+def plan_of(scene: Scene) -> HealPlan:
+    return heal_plan(scene, asked_for(scene.findings, frozenset(BY_CODE), frozenset()))
+
+
+def written(action: HealAction) -> list[tuple[str, str, int]]:
+    return [(a.provider_uuid, a.resource_class, a.amount) for a in action.write.allocations]
+
+
+def proposed(scene: Scene, code: str, held: Any) -> HealAction | Declined:
+    """What that repair says of a finding of its code, whether or not the audit has one."""
+    finding = Finding(
+        code=code, severity=Severity.ERROR, remedy="", expected="", actual="", consumer_uuid=held.consumer_uuid
+    )
+    seen = SeenFinding(finding=finding, confirmed=True, first_seen_at=SEEN_AT)
+    return BY_CODE[code].propose(scene, seen, held)
+
+
+def declined(scene: Scene, code: str, held: Any) -> str:
+    found = proposed(scene, code, held)
+    assert isinstance(found, Declined), found
+    return found.why
+
+
+def world(*held: Any, instances: Any = (), **parts: Any) -> Snapshot:
+    migrations = parts.pop("migrations", ())
+    state = facts.state(*instances, migrations=migrations)
+    return facts.snapshot(placement=view_of(*(r for r in held if r.allocations)), nova=state, **parts)
+
+
+def test_the_codes_of_the_configuration_are_those_of_the_repairs():
+    assert sorted(repair.code for repair in BUILTIN) == sorted(HEALABLE)
+
+
+def test_a_leak_is_emptied_with_its_generation_and_never_more():
+    snapshot, held = leaks("gone")
+    (action,) = plan_of(scene_of(snapshot, *held)).actions
+    assert (action.before, action.write.allocations) == (held[0], ())
+    assert (action.write.consumer_generation, action.write.project_id, action.write.user_id) == (1, "p", "u")
+    assert action.write.consumer_type is None
+
+
+def test_what_a_leak_holds_elsewhere_stays():
+    held = record("gone", here={"VCPU": 1, "MEMORY_MB": 128}, there={"VCPU": 1})
+    gone = facts.instance("gone", deleted=True, vm_state="deleted")
+    (action,) = plan_of(scene_of(world(held, instances=[gone]), held)).actions
+    assert written(action) == [(OTHER, "VCPU", 1)]
+
+
+def test_a_hidden_deleted_instance_is_no_leak():
+    held = record("gone", here={"VCPU": 1})
+    scene = scene_of(world(held, instances=[facts.instance("gone", deleted=True, hidden=True)]), held)
+    assert plan_of(scene) == HealPlan()
+    assert declined(scene, "allocation-leaked", held) == "no deleted instance stands behind it"
+
+
+def test_a_moved_instance_loses_this_side_once_though_two_findings_ask_for_it():
+    held = record("away", here={"VCPU": 1}, there={"VCPU": 1})
+    away = facts.instance("away", host="cmp2", node="cmp2")
+    scene = scene_of(world(held, instances=[away]), held)
+    assert {"allocation-stale-move", "consumer-on-several-providers"} <= {s.finding.code for s in scene.findings}
+    plan = plan_of(scene)
+    assert ([a.code for a in plan.actions], plan.refusals) == (["allocation-stale-move"], ())
+    assert written(plan.actions[0]) == [(OTHER, "VCPU", 1)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"host": facts.HOST, "node": facts.NODE}, "lives here"),
+        ({"host": "cmp2", "task_state": "migrating"}, "not settled"),
+        ({"host": None}, "not settled"),
+        ({"host": "cmp2", "deleted": True}, "not settled: it is deleted"),
+    ],
+)
+def test_a_zombie_is_only_this_hosts_to_mend_when_this_host_is_wrong(changes, words):
+    held = record("z", here={"VCPU": 1}, there={"VCPU": 1})
+    scene = scene_of(world(held, instances=[facts.instance("z", **changes)]), held)
+    assert words in declined(scene, "consumer-on-several-providers", held)
+
+
+def test_a_zombie_whose_guest_runs_here_is_left_alone():
+    held = record("z", here={"VCPU": 1}, there={"VCPU": 1})
+    away = facts.instance("z", host="cmp2", node="cmp2")
+    scene = scene_of(world(held, instances=[away], libvirt=facts.host(facts.domain("z"))), held)
+    assert "its guest is defined here" in declined(scene, "consumer-on-several-providers", held)
+
+
+def test_a_zombie_without_a_row_is_left_alone():
+    held = record("z", here={"VCPU": 1}, there={"VCPU": 1})
+    assert "not known" in declined(scene_of(world(held), held), "consumer-on-several-providers", held)
+
+
+def missing(**changes: Any) -> Scene:
+    resting = facts.instance("i1", flavor=facts.FLAVOR_B, **changes)
+    guest = facts.host(facts.domain("i1"))
+    return scene_of(world(instances=[resting], libvirt=guest), record("i1"))
+
+
+def test_s161_what_the_flavor_says_with_generation_null():
+    (action,) = plan_of(missing(project_id="pp", user_id="uu")).actions
+    assert written(action) == [
+        (facts.ROOT_UUID, "DISK_GB", 5),
+        (facts.ROOT_UUID, "MEMORY_MB", 256),
+        (facts.ROOT_UUID, "VCPU", 2),
+    ]
+    assert (action.write.consumer_generation, action.write.project_id, action.write.user_id) == (None, "pp", "uu")
+
+
+SPECS = [
+    ("resources:VGPU", "1"),
+    ("accel:device_profile", "x"),
+    ("pci_passthrough:alias", "a:1"),
+    ("resources1:X", "1"),
+]
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec[0])
+def test_s161_not_where_the_flavor_asks_for_more_than_numbers(spec):
+    flavor = dataclasses.replace(facts.FLAVOR_B, extra_specs=(spec,))
+    resting = facts.instance("i1", flavor=flavor)
+    scene = scene_of(world(instances=[resting], libvirt=facts.host(facts.domain("i1"))), record("i1"))
+    assert f"more than numbers ({spec[0]})" in declined(scene, "allocation-missing", record("i1"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"project_id": None}, "whose it is"),
+        ({"task_state": "powering-off"}, "no instance that rests here"),
+        ({"vm_state": "building"}, "no instance that rests here"),
+    ],
+)
+def test_s161_not_without_an_owner_or_at_work(changes, words):
+    assert words in declined(missing(**changes), "allocation-missing", record("i1"))
+
+
+def test_s161_not_where_it_holds_something_elsewhere():
+    held = record("i1", there={"VCPU": 2})
+    assert "it holds 2 VCPU now" in declined(missing(), "allocation-missing", held)
+
+
+def test_s162_the_same_allocations_with_the_instances_project_and_user():
+    held = record("i1", here={"VCPU": 1, "MEMORY_MB": 128, "DISK_GB": 1}, there={"CUSTOM_X": 1})
+    resting = facts.instance("i1", project_id="theirs", user_id="who")
+    scene = scene_of(world(held, instances=[resting], libvirt=facts.host(facts.domain("i1"))), held)
+    action = proposed(scene, "consumer-project-differs", held)
+    assert isinstance(action, HealAction)
+    assert (action.write.allocations, action.write.consumer_generation) == (held.allocations, 1)
+    assert (action.write.project_id, action.write.user_id) == ("theirs", "who")
+
+
+def test_s162_nothing_where_it_is_right_by_now():
+    held = record("i1", here={"VCPU": 1})
+    scene = scene_of(world(held, instances=[facts.instance("i1")]), held)
+    assert "by now" in declined(scene, "consumer-project-differs", held)
+
+
+def own(kind: str | None) -> Any:
+    uuid = own_consumer_uuid(facts.ROOT_UUID, Cause.FOREIGN_VOLUME)
+    held = record("x", here={"DISK_GB": 3})
+    allocations = tuple(dataclasses.replace(a, consumer_uuid=uuid) for a in held.allocations)
+    return dataclasses.replace(held, consumer_uuid=uuid, allocations=allocations, consumer_type=kind)
+
+
+def test_our_own_leftover_is_emptied_with_its_type_named():
+    held = own(OWN_TYPE)
+    action = proposed(scene_of(world(held), held), "companion-leftover", held)
+    assert isinstance(action, HealAction)
+    assert (action.write.allocations, action.write.consumer_type) == ((), OWN_TYPE)
+
+
+def test_a_consumer_of_another_uuid_or_type_is_not_ours():
+    theirs = dataclasses.replace(record("x", here={"DISK_GB": 3}), consumer_type=OWN_TYPE)
+    assert "uuid" in declined(scene_of(world(theirs), theirs), "companion-leftover", theirs)
+    retyped = own("INSTANCE")
+    assert "type" in declined(scene_of(world(retyped), retyped), "companion-leftover", retyped)
+
+
+def test_only_what_may_be_healed_is_read():
+    snapshot, _ = leaks("gone")
+    scene = scene_of(snapshot)
+    asked = asked_for(scene.findings, frozenset(BY_CODE), frozenset())
+    assert candidates(scene, asked) == (facts.uuid("gone"),)
+    young = dataclasses.replace(scene, now=SEEN_AT)
+    assert candidates(young, asked) == ()
+
+
+AMOUNTS = st.dictionaries(st.sampled_from(["VCPU", "MEMORY_MB", "DISK_GB", "CUSTOM_A"]), st.integers(1, 9), max_size=4)
+
+
+@given(here=AMOUNTS.filter(bool), there=AMOUNTS)
+def test_whatever_a_leak_holds_exactly_this_trees_part_goes(here, there):
+    held = record("gone", here=here, there=there)
+    gone = facts.instance("gone", deleted=True, vm_state="deleted")
+    (action,) = plan_of(scene_of(world(held, instances=[gone]), held)).actions
+    assert written(action) == [(OTHER, name, amount) for name, amount in sorted(there.items())]
