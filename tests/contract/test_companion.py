@@ -1,0 +1,403 @@
+"""Role companion against a real Placement: what the scheduler is offered, whatever else writes there.
+
+The installed program runs, once for each audit, so each is a restart too. A gateway
+before Placement arranges moments (somebody writes just before we do) and changes nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import datetime
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy
+
+from agent.audit import run_audit
+from agent.cmd.wiring import wire
+from agent.config.build import settings_from
+from agent.config.load import load
+from agent.demo import cell
+from agent.model.audit import AuditMemory, AuditRequest
+from agent.model.claim import Cause
+from agent.model.own_consumers import OWN_TYPE, own_consumer_uuid
+from agent.model.settings import UnmanagedPolicy
+from agent.model.units import GIB
+from tests.rigs.domains import domain_xml, node_xml
+from tests.rigs.facts import service, uuid
+from tests.rigs.gateway import Answer, Asked, Gateway, gateway
+from tests.rigs.host import AgentHost, host_on
+from tests.rigs.lvm import make_group
+from tests.rigs.placement import Rest
+
+# As a nova-compute of 8 CPUs and 4096 MiB publishes them.
+NOVAS = {
+    "VCPU": {"total": 8, "max_unit": 8, "allocation_ratio": 4.0},
+    "MEMORY_MB": {"total": 4096, "reserved": 512, "max_unit": 4096},
+    "DISK_GB": {"total": 19, "max_unit": 19},
+}
+GUESTS, VOLUMES = Cause.FOREIGN_GUEST, Cause.FOREIGN_VOLUME
+
+
+@pytest.fixture
+def door(placement: Rest) -> Iterator[Gateway]:
+    """What the agent takes for Placement."""
+    with gateway(placement.server.url) as made:
+        yield made
+
+
+@pytest.fixture
+def host(tmp_path: Path, placement: Rest, door: Gateway) -> AgentHost:
+    """A host beside whose living nova-compute the agent is a companion; it has no guests."""
+    made = host_on(tmp_path, door.url, options={"agent": {"role": "companion"}})
+    made.configure()
+    made.make_cell().dispose()
+    nova_compute_is_alive(made)
+    placement.make_provider(made.name, uuid=made.provider_uuid)
+    placement.set_inventories(made.provider_uuid, NOVAS)
+    placement.set_traits(made.provider_uuid, "OWNER_NOVA", "COMPUTE_NODE")
+    guests(made)
+    return made
+
+
+def nova_compute_is_alive(host: AgentHost) -> None:
+    now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+    with _cell(host) as connection:
+        cell.add_service(connection, host.name, service(last_seen_up=now + datetime.timedelta(hours=1)))
+
+
+def nova_compute_is_dead(host: AgentHost) -> None:
+    with _cell(host) as connection:
+        cell.remove_rows(connection, "services", {"host": host.name})
+
+
+@contextlib.contextmanager
+def _cell(host: AgentHost):
+    engine = sqlalchemy.create_engine(f"sqlite:///{host.cell_path}")
+    try:
+        with engine.begin() as connection:
+            yield connection
+    finally:
+        engine.dispose()
+
+
+def guests(host: AgentHost, **sizes: tuple[int, int]) -> None:
+    """From now on these guests are defined: name to (vCPUs, MiB). No row of the cloud's is about them."""
+    domains = [
+        domain_xml(name, domain_uuid=uuid(name), vcpus=vcpus, memory_mib=memory)
+        for name, (vcpus, memory) in sizes.items()
+    ]
+    (host.folder / "node.xml").write_text(node_xml(cpus=8, memory_mib=4096, domains=domains))
+
+
+def own(host: AgentHost, cause: Cause = GUESTS) -> str:
+    return own_consumer_uuid(host.provider_uuid, cause)
+
+
+def held(placement: Rest, host: AgentHost, cause: Cause = GUESTS) -> dict[str, int]:
+    """What our consumer holds on our provider."""
+    record = placement.done("GET", f"/allocations/{own(host, cause)}", version="1.38")
+    return dict(record["allocations"].get(host.provider_uuid, {}).get("resources", {}))
+
+
+def is_offered(placement: Rest, host: AgentHost, resource_class: str, amount: int) -> bool:
+    """Whether the scheduler would be given this host for that much."""
+    path = f"/allocation_candidates?resources={resource_class}:{amount}&in_tree={host.provider_uuid}"
+    return bool(placement.done("GET", path)["allocation_requests"])
+
+
+def offered(placement: Rest, host: AgentHost, resource_class: str) -> int:
+    """The largest request that the scheduler would be given this host for."""
+    low, high = 0, 5000
+    while low < high:
+        middle = (low + high + 1) // 2
+        if is_offered(placement, host, resource_class, middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def told(host: AgentHost, code: str) -> dict[str, dict]:
+    """The last audit's findings of that code, by class."""
+    return {f["resource_class"]: f for f in host.report()["audit"]["findings"] if f["code"] == code}
+
+
+def writes(host: AgentHost, door: Gateway) -> list[str]:
+    """What one audit of the daemon's program writes."""
+    before = len(door.writes)
+    host.agent("--once")
+    return door.writes[before:]
+
+
+def test_unknown_guests_are_taken_from_what_the_scheduler_is_offered(placement, host, door):
+    before = placement.inventories(host.provider_uuid), placement.traits(host.provider_uuid)
+    guests(host, ghost=(2, 512), other=(1, 256))
+    assert host.agent("--once").code == 3
+    assert {f["code"] for f in host.report()["audit"]["findings"]} == {"guest-unknown"}
+    assert held(placement, host) == {"VCPU": 3, "MEMORY_MB": 768}
+    assert offered(placement, host, "MEMORY_MB") == 4096 - 512 - 768
+    record = placement.done("GET", f"/allocations/{own(host)}", version="1.38")
+    assert record["consumer_type"] == OWN_TYPE == "STOCKTAKE_UNMANAGED"
+    assert (placement.inventories(host.provider_uuid), placement.traits(host.provider_uuid)) == before
+    assert door.writes == [f"PUT /allocations/{own(host)}"]
+
+
+def test_it_grows_shrinks_and_goes_with_the_guests_and_is_silent_in_between(placement, host, door):
+    steps = [
+        ({"a": (1, 128)}, {"VCPU": 1, "MEMORY_MB": 128}),
+        ({"a": (1, 128), "b": (4, 1024)}, {"VCPU": 5, "MEMORY_MB": 1152}),
+        ({"b": (4, 1024)}, {"VCPU": 4, "MEMORY_MB": 1024}),
+        ({}, {}),
+        ({"a": (2, 64)}, {"VCPU": 2, "MEMORY_MB": 64}),
+    ]
+    for there, expected in steps:
+        guests(host, **there)
+        assert writes(host, door) == [f"PUT /allocations/{own(host)}"]
+        assert held(placement, host) == expected
+        assert writes(host, door) == []
+    # The consumer came back: it is the same one, of the same type.
+    record = placement.done("GET", f"/allocations/{own(host)}", version="1.38")
+    assert record["consumer_type"] == OWN_TYPE
+
+
+def test_somebody_who_deletes_it_sees_it_again(placement, host, door):
+    guests(host, ghost=(2, 512))
+    host.agent("--once")
+    placement.release(own(host))
+    assert writes(host, door) == [f"PUT /allocations/{own(host)}"]
+    assert held(placement, host) == {"VCPU": 2, "MEMORY_MB": 512}
+
+
+def at_our_first_put(door: Gateway, host: AgentHost, act) -> None:
+    """Let ``act`` happen just before our first write of a consumer reaches Placement."""
+    due = [act]
+
+    def before(asked: Asked) -> None:
+        if asked.method == "PUT" and asked.path == f"/allocations/{own(host)}" and due:
+            due.pop()()
+
+    door.before = before
+
+
+def test_a_scheduler_that_is_faster_takes_the_room_and_we_decide_again(placement, host, door):
+    """8 x 4 = 32 VCPU: 30 go to an instance between our look and our write, 2 of the guest's 3 are left to us."""
+    guests(host, ghost=(3, 512))
+    at_our_first_put(door, host, lambda: _schedule(placement, host, VCPU=6, times=5))
+    host.agent("--once")
+    report = host.report()["audit"]["placement"]
+    assert (report["attempts"], report["conflicts"]) == (2, 1)
+    assert held(placement, host) == {"VCPU": 2, "MEMORY_MB": 512}
+    assert "1 VCPU found no place" in told(host, "unmanaged-use-unplaced")["VCPU"]["actual"]
+
+
+def _schedule(placement: Rest, host: AgentHost, times: int = 1, **amounts: int) -> list[str]:
+    return [placement.allocate({host.provider_uuid: amounts}) for _ in range(times)]
+
+
+def test_a_second_agent_of_ours_that_is_faster_is_a_conflict_and_no_error(placement, host, door):
+    """Its record of our consumer is newer than the one that we read."""
+    guests(host, ghost=(3, 512))
+
+    def faster() -> None:
+        body = {
+            "allocations": {host.provider_uuid: {"resources": {"VCPU": 1}}},
+            "project_id": uuid("p"),
+            "user_id": uuid("u"),
+            "consumer_generation": None,
+            "consumer_type": OWN_TYPE,
+        }
+        placement.done("PUT", f"/allocations/{own(host)}", body, version="1.38")
+
+    at_our_first_put(door, host, faster)
+    assert host.agent("--once").code == 3
+    assert host.report()["audit"]["placement"]["conflicts"] == 1
+    assert held(placement, host) == {"VCPU": 3, "MEMORY_MB": 512}
+
+
+def test_our_consumer_deleted_where_no_generation_says_so_costs_one_conflict(placement, host):
+    """DELETE moves no provider's generation, so the audit rests on an old look: the conflict has allocations read."""
+    guests(host, ghost=(2, 512))
+    loaded = load([str(host.config_file)])
+    chosen, request = settings_from(loaded), AuditRequest(reasons=("test",))
+    with wire(loaded) as wired:
+        memory = AuditMemory()
+        for _ in range(3):
+            memory = run_audit(request, chosen, wired.parts, memory, lambda: False).memory
+        placement.release(own(host))
+        not_wanted = dataclasses.replace(chosen, unknown_guests=UnmanagedPolicy.REPORT)
+        report = run_audit(request, not_wanted, wired.parts, memory, lambda: False).report
+    assert (report.conflicts, report.error) == (1, None)
+    assert held(placement, host) == {}
+
+
+def test_a_full_host_is_told_and_nothing_is_tried(placement, host, door):
+    for _ in range(4):
+        _schedule(placement, host, VCPU=8)
+    guests(host, ghost=(3, 512))
+    host.agent("--once")
+    assert held(placement, host) == {"MEMORY_MB": 512}
+    found = told(host, "unmanaged-use-unplaced")
+    assert found.keys() == {"VCPU"}
+    assert "capacity 32, 32 held by others" in found["VCPU"]["actual"]
+    assert [claim["amount"] for claim in found["VCPU"]["evidence"]] == [3]
+    assert writes(host, door) == []
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        ({"max_unit": 4}, {"VCPU": 4}),
+        ({"step_size": 4}, {"VCPU": 8}),
+        ({"min_unit": 7}, {"VCPU": 7}),
+        ({"min_unit": 6, "step_size": 5}, {"VCPU": 10}),
+        ({"max_unit": 4, "step_size": 3}, {"VCPU": 3}),
+        ({"reserved": 7}, {"VCPU": 4}),
+        ({"max_unit": 3, "step_size": 4}, {}),
+        ({"allocation_ratio": 0.5}, {"VCPU": 4}),
+    ],
+    ids=str,
+)
+def test_what_placement_would_refuse_is_never_sent(placement, host, door, limits, expected):
+    changed = NOVAS["VCPU"] | {"max_unit": 16} | limits
+    placement.set_inventories(host.provider_uuid, NOVAS | {"VCPU": changed})
+    guests(host, ghost=(5, 512))
+    host.agent("--once")
+    assert held(placement, host) == expected | {"MEMORY_MB": 512}
+    assert host.report()["audit"]["placement"]["conflicts"] == 0
+    assert ("VCPU" in told(host, "unmanaged-use-unplaced")) == (expected.get("VCPU", 0) < 5)
+
+
+def test_while_the_cloud_is_unread_it_keeps_what_it_holds(placement, host, door):
+    guests(host, ghost=(2, 512))
+    host.agent("--once")
+    guests(host)
+    host.configure({"state": {"connection": f"sqlite:///{host.folder}/nowhere/cell.sqlite"}})
+    assert writes(host, door) == []
+    assert held(placement, host) == {"VCPU": 2, "MEMORY_MB": 512}
+    host.configure()
+    assert writes(host, door) == [f"PUT /allocations/{own(host)}"]
+    assert held(placement, host) == {}
+
+
+def test_while_libvirt_is_unread_it_keeps_what_it_holds(placement, host, door):
+    guests(host, ghost=(2, 512))
+    host.agent("--once")
+    (host.folder / "node.xml").write_text("<node>")
+    assert writes(host, door) == []
+    assert held(placement, host) == {"VCPU": 2, "MEMORY_MB": 512}
+
+
+def test_an_older_server_is_told_and_left_alone(placement, host, door):
+    root = {"versions": [{"id": "v1.0", "min_version": "1.0", "max_version": "1.37", "status": "CURRENT"}]}
+    door.before = lambda asked: Answer(status=200, body=json.dumps(root).encode()) if asked.path == "/" else None
+    guests(host, ghost=(2, 512))
+    host.agent("--once")
+    assert door.writes == []
+    found = told(host, "unmanaged-use-unplaced")
+    assert found.keys() == {"VCPU", "MEMORY_MB"}
+    assert all("1.38" in f["actual"] for f in found.values())
+
+
+def test_a_provider_that_is_not_there_is_not_made(placement, host, door):
+    placement.delete_provider(host.provider_uuid)
+    guests(host, ghost=(2, 512))
+    host.agent("--once")
+    assert door.writes == []
+    assert "nova-compute has not made" in host.report()["audit"]["plan"]["held_back"][0]["why"]
+
+
+def test_the_report_says_what_was_written_and_the_ledger_whose_it_is(placement, host):
+    guests(host, ghost=(2, 512))
+    host.agent("--once")
+    (write,) = host.report()["audit"]["plan"]["writes"]
+    assert (write["kind"], write["consumer_uuid"], write["consumer_type"]) == ("put-allocations", own(host), OWN_TYPE)
+    rows = host.stocktake("ledger", "-f", "json", "--consumer", own(host)).document
+    assert {(r["consumer_kind"], r["cause"], r["verdict"], r["resource_class"], r["recorded"]) for r in rows} == {
+        ("stocktake", "foreign-guest", "agreed", "VCPU", 2),
+        ("stocktake", "foreign-guest", "agreed", "MEMORY_MB", 512),
+    }
+
+
+# From companion to owner -----------------------------------------------------------------------------------------
+
+
+def _owner(host: AgentHost) -> None:
+    nova_compute_is_dead(host)
+    host.configure({"agent": {"role": "owner", "takeover": True}})
+
+
+def test_a_takeover_never_offers_what_is_used_and_ends_with_one_count(placement, host, door):
+    """The scheduler asks before and after each of our writes."""
+    guests(host, ghost=(4, 512))
+    host.agent("--once")
+    left = offered(placement, host, "MEMORY_MB")
+    assert left == 4096 - 512 - 512
+    _owner(host)
+    seen = []
+
+    def looked(asked: Asked) -> None:
+        if asked.is_write:
+            seen.append((is_offered(placement, host, "MEMORY_MB", left + 1), asked.path.rsplit("/", 1)[1]))
+
+    door.before = door.after = looked
+    host.agent("--once")
+    assert [found for found in seen if found[0]] == []
+    paths = [path for _, path in seen]
+    assert paths.index("inventories") < paths.index(own(host))
+    assert held(placement, host) == {}
+    assert offered(placement, host, "MEMORY_MB") == left
+    assert placement.inventories(host.provider_uuid)["VCPU"]["reserved"] == 1  # ceil(4 / 4.0)
+    door.before = door.after = lambda _asked: None
+    assert writes(host, door) == []
+
+
+@pytest.mark.parametrize("answer", [400, 503])
+def test_an_owner_whose_inventory_is_not_taken_keeps_its_consumers(placement, host, door, answer):
+    guests(host, ghost=(4, 512))
+    host.agent("--once")
+    _owner(host)
+    refusal = Answer(status=answer, body=b'{"errors": [{"status": 400, "title": "x", "detail": "no", "code": "x"}]}')
+    door.before = lambda asked: refusal if asked.method == "PUT" and asked.path.endswith("/inventories") else None
+    host.agent("--once")
+    assert held(placement, host) == {"VCPU": 4, "MEMORY_MB": 512}
+    door.before = lambda _asked: None
+    host.agent("--once")
+    assert held(placement, host) == {}
+
+
+def test_an_owner_that_cannot_read_the_cloud_keeps_its_consumers(placement, host, door):
+    guests(host, ghost=(4, 512))
+    host.agent("--once")
+    _owner(host)
+    host.configure(
+        {"agent": {"role": "owner", "takeover": True}, "state": {"connection": "sqlite:////nowhere/cell.sqlite"}}
+    )
+    assert writes(host, door) == []
+    assert held(placement, host) == {"VCPU": 4, "MEMORY_MB": 512}
+
+
+# Volumes ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.root
+def test_a_volume_made_by_hand_lowers_what_is_offered_until_it_is_gone(placement, host, door, tmp_path):
+    """Story 2 beside a nova-compute, on a real volume group."""
+    rig = make_group(tmp_path, f"vg{host.provider_uuid[:8]}", 6 * GIB)
+    try:
+        options = {"libvirt": {"images_type": "lvm", "images_volume_group": rig.name}}
+        host.environment = dict(rig.environment)
+        host.configure(options)
+        assert writes(host, door) == []
+        rig.add_volume("by-hand", 5 * GIB // 2)
+        assert writes(host, door) == [f"PUT /allocations/{own(host, VOLUMES)}"]
+        assert held(placement, host, VOLUMES) == {"DISK_GB": 3}
+        assert offered(placement, host, "DISK_GB") == 16
+        rig.remove_volume("by-hand")
+        assert writes(host, door) == [f"PUT /allocations/{own(host, VOLUMES)}"]
+        assert (held(placement, host, VOLUMES), offered(placement, host, "DISK_GB")) == ({}, 19)
+    finally:
+        rig.close()
