@@ -13,7 +13,7 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.atomic import write_new_file
+from agent.atomic import replace_file, write_new_file
 from agent.errors import ConfigError
 from agent.model.audit import Identity
 from agent.model.nova import NovaState
@@ -61,6 +61,31 @@ class ComputeIdFiles:
         except OSError as error:
             raise ConfigError(f"{path}: this host's new identity cannot be written: {error.strerror}") from error
         return Identity(uuid=value, origin=f"generated in {path}")
+
+    @property
+    def own_path(self) -> str:
+        """The only one of these files that we ever write."""
+        return str(self.state_dir / FILE_NAME)
+
+    def own_text(self) -> str | None:
+        """What it says, as it stands; None where it is not there. Raises ConfigError."""
+        try:
+            with open_regular(self.state_dir / FILE_NAME) as file:
+                return file.read()
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{self.own_path}: cannot be read: {error}") from error
+
+    def put_own(self, text: str | None) -> None:
+        """Replace it atomically, or remove it (None). Raises ConfigError where that cannot be done."""
+        try:
+            if text is None:
+                (self.state_dir / FILE_NAME).unlink(missing_ok=True)
+            else:
+                replace_file(self.own_path, text, 0o644)
+        except OSError as error:
+            raise ConfigError(f"{self.own_path}: cannot be written: {error.strerror}") from error
 
     def _appeared(self, path: Path) -> Identity:
         identity = self.find()

@@ -20,6 +20,7 @@ from agent.sources.base import (
     HostSource,
     ImageSource,
     PlacementReader,
+    ProviderNames,
     RecordWriter,
     Reporter,
     StateSource,
@@ -48,6 +49,23 @@ class IdentityFiles(Protocol):
 
     def create(self) -> Identity:
         """A new one, on disk before this returns."""
+        ...
+
+
+class OwnIdentityFile(Protocol):
+    """The one ``compute_id`` file that is ours to write, for ``adopt`` and its ``undo``."""
+
+    @property
+    def own_path(self) -> str:
+        """Where it is, or would be."""
+        ...
+
+    def own_text(self) -> str | None:
+        """What it says, None where it is not there. Raises ConfigError."""
+        ...
+
+    def put_own(self, text: str | None) -> None:
+        """Replace it, or remove it (None). Raises ConfigError."""
         ...
 
 
@@ -85,7 +103,7 @@ class Parts:
 
     ``images`` is None where nobody asks for guests' disk files (the demo), ``allocations``
     where no consumer is ever written, ``records`` where the state source cannot write compute node records,
-    ``journal`` where nothing is healed or adopted. ``random``
+    ``journal``, ``names`` and ``own_file`` where nothing is healed or adopted. ``random``
     gives [0, 1) for jitter; ``new_id`` an audit id; ``request_scope`` makes every request
     to Placement inside it bear that id; ``reading`` is entered around each read, which a
     stop may leave behind.
@@ -104,6 +122,8 @@ class Parts:
     allocations: AllocationWriter | None = None
     records: RecordWriter | None = None
     journal: Journal | None = None
+    names: ProviderNames | None = None
+    own_file: OwnIdentityFile | None = None
     random: Callable[[], float] = random.random
     new_id: Callable[[], str] = _new_id
     request_scope: Callable[[str], AbstractContextManager[object]] = contextlib.nullcontext

@@ -36,6 +36,7 @@ from agent.parts import Parts
 from agent.placement.access import client_from_conf
 from agent.placement.allocations import AllocationClient
 from agent.placement.client import PlacementClient
+from agent.placement.names import ProviderNames
 from agent.placement.reader import TreeReader
 from agent.placement.writer import TreeWriter
 from agent.read_mark import ReadMark
@@ -217,6 +218,8 @@ def _parts(
         lock=FileLock(os.path.join(state_dir, LOCK_FILE)),
         clock=SystemClock(),
         journal=journal_of(loaded),
+        names=ProviderNames(client),
+        own_file=_identity_files(loaded),
         request_scope=lambda audit_id: _scope(client, audit_id),
     )
 

@@ -12,8 +12,8 @@ from typing import Protocol
 
 from agent.model.host import HostFacts
 from agent.model.nova import NovaState
-from agent.model.placement import ConsumerRecord, PlacementView
-from agent.model.plan import Applied, Plan, PutAllocations, RecordWrite
+from agent.model.placement import ConsumerRecord, PlacementView, Provider
+from agent.model.plan import Applied, Plan, PutAllocations, RecordWrite, RenameProvider
 from agent.model.storage import GuestFile, StorageFacts
 
 
@@ -91,6 +91,22 @@ class RecordWriter(Protocol):
 
     def apply(self, write: RecordWrite, deadline: Deadline) -> None:
         """Carry one write out. Raises SourceError, RecordRefused where nova says no for good."""
+        ...
+
+
+class ProviderNames(Protocol):
+    """Finds providers by name, and renames them (``adopt`` and its ``undo`` alone)."""
+
+    def holder(self, name: str) -> Provider | None:
+        """Who bears that name, without inventory and traits. Raises PlacementError."""
+        ...
+
+    def name_of(self, uuid: str) -> str | None:
+        """Its name, None where there is no such provider. Raises PlacementError."""
+        ...
+
+    def rename(self, write: RenameProvider) -> None:
+        """Raises PlacementError: DuplicateName where another provider bears the name."""
         ...
 
 

@@ -44,7 +44,7 @@ def rival_of(
     """
     if settings.role is Role.COMPANION:
         return None
-    if state is not None and _is_alive(state, settings):
+    if state is not None and is_alive(state, settings):
         return _living(settings)
     if root is None:
         return None
@@ -88,13 +88,14 @@ def _returned(settings: Settings, refused_for_s: float | None) -> Rival | None:
     return Rival(
         why=f"nova-compute put {RIVAL} back on a provider that is ours: it has started again, whatever its service "
         "row says yet",
-        remedy="stop nova-compute on this host for good, or set [agent] role = companion to stay beside it; when it has "
-        "given no sign of life for "
+        remedy="stop nova-compute on this host for good, or set [agent] role = companion to stay beside it; when it "
+        "has given no sign of life for "
         f"{settings.service_down_time_s} s the provider is ours again",
     )
 
 
-def _is_alive(state: NovaState, settings: Settings) -> bool:
+def is_alive(state: NovaState, settings: Settings) -> bool:
+    """Whether the host's nova-compute gave a sign of life within ``service_down_time``."""
     # forced_down is an operator's word about the API; a process that reports itself still writes.
     service = state.service
     seen = (service.last_seen_up or service.created_at) if service else None

@@ -18,7 +18,10 @@ HELD = Allocation(
 )
 
 
-def world_of(*trees, nodes=(node(), ROW), **changes):
+ROWS = (node(), ROW)
+
+
+def world_of(*trees, nodes=ROWS, **changes):
     state = conductor(nodes=nodes, records=(stored(), OLD), **changes)
     return snapshot(nova=state, libvirt=about(), placement=view(provider=root(), orphans=trees))
 

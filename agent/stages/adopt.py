@@ -1,0 +1,202 @@
+"""Decide how this host's provider gets back to this host: after a rename, a move of the service, a reinstallation.
+
+Two cases. The provider of our uuid bears an old name, or its record an old name or
+host: both get the new ones. Or another uuid's provider bears our node's name, because
+the file with the uuid was lost: that uuid becomes ours again. What a newcomer would
+get wrong: nova finds instances by host and node name, so a rename is refused while rows of
+live instances name the old node: their allocations would look like somebody else's.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+
+from agent.model.adoption import (
+    AdoptFacts,
+    AdoptPlan,
+    AdoptRefusal,
+    AdoptStep,
+    FileStep,
+    IdentityFile,
+    NameStep,
+    RecordStep,
+)
+from agent.model.node_record import NodeRecord
+from agent.model.nova import ComputeNode, NovaState, StateKind
+from agent.model.placement import OrphanTree
+from agent.model.plan import RenameProvider, SaveComputeNode
+from agent.model.settings import Role, Settings
+from agent.stages.rival import is_alive
+from agent.traits.owner import OURS, RIVAL
+
+RESTART = "restart stocktake-agent afterwards: it keeps the identity that it started with"
+
+
+def adoption(facts: AdoptFacts, settings: Settings) -> AdoptPlan:
+    """The plan. Pure: equal facts give an equal digest."""
+    uuid = _wanted(facts)
+    if uuid is None:
+        return AdoptPlan(notes=("nothing to adopt: no provider bears this node's name, and none has its uuid",))
+    steps: tuple[AdoptStep, ...] = (*_file(facts, uuid), *_names(facts, uuid), *_record(facts, settings, uuid))
+    notes = _notes(facts, uuid)
+    if not steps:
+        return AdoptPlan(uuid=uuid, notes=("nothing to adopt: uuid, names and record belong together", *notes))
+    refusals = tuple(_refusals(facts, settings, uuid, steps))
+    if refusals:
+        return AdoptPlan(uuid=uuid, refusals=refusals, notes=notes)
+    return AdoptPlan(uuid=uuid, steps=steps, notes=(*notes, RESTART))
+
+
+def _wanted(facts: AdoptFacts) -> str | None:
+    """The uuid that this host is to have: who bears its name, else the one that it has."""
+    if facts.holder_root is not None:
+        return facts.holder_root.uuid
+    known = facts.our_root is not None or any(row.uuid == facts.identity for row in _live(facts.state))
+    return facts.identity if known else None
+
+
+def _file(facts: AdoptFacts, uuid: str) -> tuple[FileStep, ...]:
+    if uuid == facts.identity:
+        return ()
+    return (FileStep(path=facts.file.path, before=facts.file.text, uuid=uuid),)
+
+
+def _names(facts: AdoptFacts, uuid: str) -> tuple[NameStep, ...]:
+    """The root, and the children that are named after it; those that others made keep their names."""
+    root = facts.our_root
+    if root is None or facts.ours is None or uuid != root.uuid or root.name == facts.node:
+        return ()
+    named = [(root, facts.node)]
+    prefix = f"{root.name}_"
+    named.extend(
+        (child, f"{facts.node}_{child.name.removeprefix(prefix)}")
+        for child in facts.ours.providers
+        if child.uuid != root.uuid and child.name.startswith(prefix) and child.traits & {OURS, RIVAL}
+    )
+    return tuple(NameStep(before=p.name, write=RenameProvider(provider_uuid=p.uuid, name=name)) for p, name in named)
+
+
+def _record(facts: AdoptFacts, settings: Settings, uuid: str) -> tuple[RecordStep, ...]:
+    """Host, name and service of the record, where it can be written."""
+    stored = _stored(facts, uuid)
+    if stored is None:
+        return ()
+    service = facts.state.service if facts.state else None
+    record = dataclasses.replace(
+        stored,
+        host=settings.host,
+        hypervisor_hostname=facts.node,
+        service_id=service.id if service and stored.host != settings.host else stored.service_id,
+    )
+    changed = record.changes(stored)
+    return (RecordStep(stored=stored, write=SaveComputeNode(record=record, changed=changed)),) if changed else ()
+
+
+def _stored(facts: AdoptFacts, uuid: str) -> NodeRecord | None:
+    states = (*((facts.state,) if facts.state else ()), *facts.others)
+    return next((record for state in states for record in state.records if record.uuid == uuid), None)
+
+
+def _notes(facts: AdoptFacts, uuid: str) -> tuple[str, ...]:
+    """A row that says something else and that nobody here can write."""
+    state = facts.state
+    row = next((row for row in _live(state) if row.uuid == uuid), None)
+    if row is None or state is None or _stored(facts, uuid) is not None:
+        return ()
+    if (row.host, row.hypervisor_hostname) == (facts.host, facts.node):
+        return ()
+    return (
+        f"compute node row {row.id} says host {row.host}, node {row.hypervisor_hostname}: [state] source = "
+        f"{state.kind.value} cannot write it, so identity-changed stays until somebody does",
+    )
+
+
+# Guard rails ----------------------------------------------------------------------------------------------------------
+
+
+def _refusals(facts: AdoptFacts, settings: Settings, uuid: str, steps: tuple[AdoptStep, ...]) -> Iterable[AdoptRefusal]:
+    if settings.role is not Role.OWNER:
+        yield AdoptRefusal(guard="role", why=f"role {settings.role.value} does not own this host's provider")
+    if facts.state is None:
+        yield AdoptRefusal(guard="state", why=f"who else has this identity is not known: {facts.state_error}")
+    yield from _alive(facts, settings)
+    if any(isinstance(step, FileStep) for step in steps):
+        yield from _of_another_uuid(facts, uuid)
+    yield from _left_behind(facts, uuid)
+    if any(isinstance(step, NameStep | RecordStep) for step in steps):
+        yield from _instances(facts, uuid)
+
+
+def _alive(facts: AdoptFacts, settings: Settings) -> Iterable[AdoptRefusal]:
+    for state in (*((facts.state,) if facts.state else ()), *facts.others):
+        if state.kind is not StateKind.NONE and is_alive(state, settings):
+            yield AdoptRefusal(guard="alive", why=f"nova-compute of host {state.host} is alive")
+    asked = {facts.host, *(state.host for state in facts.others)}
+    for row in _live(facts.state):
+        if row.host not in asked:
+            yield AdoptRefusal(
+                guard="alive", why=f"whether host {row.host}, which row {row.id} names, lives is not known"
+            )
+
+
+def _of_another_uuid(facts: AdoptFacts, uuid: str) -> Iterable[AdoptRefusal]:
+    """What must be so for another uuid to become ours."""
+    if facts.origin and not _is_own(facts.origin, facts.file):
+        yield AdoptRefusal(
+            guard="file",
+            why=f"this host's identity comes from {facts.origin}, which is not ours to write: put {uuid} there by hand",
+        )
+    if facts.ours is not None and facts.ours.allocations:
+        both = "both providers hold" if facts.holder and facts.holder.allocations else "the provider in use holds"
+        yield AdoptRefusal(guard="allocations", why=f"{both} allocations: those of {facts.identity} would be lost")
+    root = facts.holder_root
+    if root is not None and not root.traits & {OURS, RIVAL}:
+        yield AdoptRefusal(
+            guard="owner", why=f"nothing says that provider {root.uuid} is a compute node's (no {RIVAL}, no {OURS})"
+        )
+
+
+def _is_own(origin: str, file: IdentityFile) -> bool:
+    """A row, or our own file: neither forbids us to write that file."""
+    return origin == file.path or origin.startswith("compute_nodes id")
+
+
+def _left_behind(facts: AdoptFacts, uuid: str) -> Iterable[AdoptRefusal]:
+    """Another live row of our host and node under another uuid would clash with the record."""
+    for row in _live(facts.state):
+        if row.uuid != uuid and (row.host, row.hypervisor_hostname) == (facts.host, facts.node):
+            yield AdoptRefusal(
+                guard="row", why=f"compute node row {row.id} has this host and node, and uuid {row.uuid}"
+            )
+
+
+def _instances(facts: AdoptFacts, uuid: str) -> Iterable[AdoptRefusal]:
+    row = next((row for row in _live(facts.state) if row.uuid == uuid), None)
+    old = {row.hypervisor_hostname if row else None, facts.our_root.name if facts.our_root else None}
+    states = (*((facts.state,) if facts.state else ()), *facts.others)
+    hosts = {facts.host, row.host if row else facts.host}
+    named = {
+        instance.uuid
+        for state in states
+        for instance in state.instances
+        if not instance.deleted
+        and instance.host in hosts
+        and instance.node in old
+        and (instance.host, instance.node) != (facts.host, facts.node)
+    }
+    if named:
+        yield AdoptRefusal(
+            guard="instances",
+            why=f"{len(named)} instances name the old host or node, and nova finds them by it: give the host its old "
+            f"name back, or have their rows changed first ({', '.join(sorted(named)[:3])})",
+        )
+
+
+def _live(state: NovaState | None) -> tuple[ComputeNode, ...]:
+    return tuple(row for row in (state.nodes if state else ()) if not row.deleted)
+
+
+def tree_of(trees: Iterable[OrphanTree], uuid: str | None) -> OrphanTree | None:
+    """The tree of that uuid, None where it has no provider."""
+    return next((tree for tree in trees if tree.uuid == uuid and tree.root is not None), None)
