@@ -1,0 +1,140 @@
+"""The client against an answering service in this process: versions that nobody released yet, and odd answers."""
+
+import contextlib
+import datetime
+import itertools
+
+import oslo_messaging
+import pytest
+
+from agent.bus.options import BusOptions
+from agent.bus.transport import Bus
+from agent.conductor import client as client_module
+from agent.conductor.client import ConductorClient, context
+from agent.conductor.complaints import RemoteFailure
+from agent.conductor.manifest import MANIFEST
+from agent.errors import SourceInconsistent
+from agent.sources.base import Deadline
+from tests.rigs.conductor_primitives import INSTANCE, listed
+
+_numbers = itertools.count()
+
+
+class Conductor:
+    """Answers every class action with ``answer``, and takes it back to ``older`` when asked."""
+
+    target = oslo_messaging.Target(version="3.0")
+
+    def __init__(self, answer=None, older=None):
+        self.answer = answer
+        self.older = older
+        self.asked = []
+
+    def object_class_action_versions(self, ctxt, objname, objmethod, object_versions, args, kwargs):
+        self.asked.append((ctxt, objname, objmethod, object_versions, args, kwargs))
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+    def object_backport_versions(self, ctxt, objinst, object_versions):
+        self.asked.append(("backport", objinst, object_versions))
+        return self.older
+
+    def object_action(self, ctxt, objinst, objmethod, args, kwargs):
+        return self.answer
+
+
+class BaseApi:
+    """What every service of nova's answers to."""
+
+    target = oslo_messaging.Target(namespace="baseapi", version="1.0")
+
+    def ping(self, ctxt, arg):
+        return {"service": "conductor", "arg": arg}
+
+
+@contextlib.contextmanager
+def serving(endpoint, monkeypatch):
+    """A client of that endpoint, over a transport inside this process that makes JSON of everything."""
+    exchange = f"nova{next(_numbers)}"
+    monkeypatch.setattr(client_module, "EXCHANGE", exchange)
+    options = BusOptions(url="kombu+memory://", response_timeout_s=20)
+    served, asking = Bus(options), Bus(options)
+    target = oslo_messaging.Target(exchange=exchange, topic="conductor", server="here")
+    server = oslo_messaging.get_rpc_server(served.rpc, target, [endpoint, BaseApi()])
+    client = ConductorClient(asking)
+    server.start()
+    try:
+        yield client
+    finally:
+        client.close()
+        server.stop()
+        server.wait()
+        served.close()
+
+
+def ask(client, **how):
+    return client.class_action("InstanceList", "get_by_host", ["cmp1"], {"x": 1}, Deadline.after(20), **how)
+
+
+def of_version(version):
+    return listed("InstanceList", "2.6", {**INSTANCE, "nova_object.version": version})
+
+
+def test_what_is_asked_is_what_nova_compute_would_ask(monkeypatch):
+    endpoint = Conductor(of_version("2.8"))
+    with serving(endpoint, monkeypatch) as client:
+        assert ask(client, deleted="only") == of_version("2.8")
+
+    [(ctxt, objname, method, versions, args, kwargs)] = endpoint.asked
+    assert (objname, method, args, kwargs) == ("InstanceList", "get_by_host", ["cmp1"], {"x": 1})
+    assert versions == dict(MANIFEST)
+    assert (ctxt["read_deleted"], ctxt["is_admin"], ctxt["roles"]) == ("only", True, [])
+
+
+def test_a_newer_major_version_is_taken_back(monkeypatch):
+    endpoint = Conductor(of_version("3.0"), of_version("2.8"))
+    with serving(endpoint, monkeypatch) as client:
+        assert ask(client) == of_version("2.8")
+
+    assert endpoint.asked[1] == ("backport", of_version("3.0"), dict(MANIFEST))
+
+
+def test_a_version_that_stays_another_is_inconsistent_with_both_names(monkeypatch):
+    with (
+        serving(Conductor(of_version("3.0"), of_version("3.1")), monkeypatch) as client,
+        pytest.raises(SourceInconsistent, match=r"Instance 3\.1, and 2\.8"),
+    ):
+        ask(client)
+
+
+@pytest.mark.parametrize(
+    ("raised", "kind"), [(ValueError("no good"), "ValueError"), (KeyError("cur"), "KeyError"), (OSError(5), "OSError")]
+)
+def test_an_exception_of_python_s_own_over_there_is_not_one_here(monkeypatch, raised, kind):
+    with serving(Conductor(raised), monkeypatch) as client, pytest.raises(RemoteFailure) as caught:
+        ask(client)
+
+    assert caught.value.kind == kind
+    assert str(raised) in caught.value.words
+    assert "Traceback" not in str(caught.value)
+
+
+@pytest.mark.parametrize("answer", [None, [], [{}], [None, None], {"a": 1}, [{}, {}, {}]])
+def test_an_action_that_answers_with_no_pair_is_inconsistent(monkeypatch, answer):
+    with serving(Conductor(answer), monkeypatch) as client, pytest.raises(SourceInconsistent, match="no pair"):
+        client.object_action({}, "save", [], Deadline.after(20))
+
+
+def test_an_action_gives_updates_and_result(monkeypatch):
+    with serving(Conductor([{"updated_at": None}, 7]), monkeypatch) as client:
+        assert client.object_action({}, "save", [], Deadline.after(20)) == ({"updated_at": None}, 7)
+
+
+def test_a_context_says_when_without_a_zone():
+    moment = datetime.datetime(2026, 11, 21, 10, 58, 5, tzinfo=datetime.UTC)
+    first, second = context("no", lambda: moment), context("no", lambda: moment)
+
+    assert first["timestamp"] == "2026-11-21T10:58:05.000000"
+    assert first["request_id"] != second["request_id"]
+    assert first["request_id"].startswith("req-")

@@ -1,0 +1,38 @@
+"""What of an answer can be read: the minor version is no matter, the major version is."""
+
+import pytest
+
+from agent.conductor.manifest import MANIFEST, other_major
+
+
+def envelope(name, version, **fields):
+    return {"nova_object.name": name, "nova_object.version": version, "nova_object.data": fields}
+
+
+def instances(*versions, **fields):
+    return envelope("InstanceList", "2.6", objects=[envelope("Instance", version, **fields) for version in versions])
+
+
+@pytest.mark.parametrize("version", ["2.0", "2.8", "2.9", "2.99", "2.8.1"])
+def test_any_minor_version_is_read(version):
+    assert other_major(instances("2.8", version), MANIFEST) is None
+
+
+@pytest.mark.parametrize("version", ["3.0", "1.24", "20.8", ""])
+def test_another_major_version_is_named(version):
+    assert other_major(instances("2.8", version), MANIFEST) == f"Instance {version}"
+
+
+def test_children_of_children_are_looked_at():
+    flavor = envelope("Flavor", "2.0", id=1)
+
+    assert other_major(instances("2.8", flavor=flavor), MANIFEST) == "Flavor 2.0"
+
+
+def test_what_is_not_read_may_have_any_version():
+    assert other_major(instances("2.8", novelty=envelope("SomethingNew", "7.0")), MANIFEST) is None
+
+
+@pytest.mark.parametrize("answer", [None, 7, "text", [], {}, {"nova_object.name": None}, [{"nova_object.name": "Tag"}]])
+def test_plain_values_have_no_version(answer):
+    assert other_major(answer, MANIFEST) in {None, "Tag "}

@@ -1,0 +1,123 @@
+"""Objects over RPC become rows: the specification's examples, and nothing but SourceInconsistent on garbage."""
+
+import contextlib
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.conductor import wire
+from agent.errors import SourceInconsistent
+from agent.model.nova import Flavor, InstanceCell
+from agent.sources.nova_columns import COLUMNS
+from agent.sources.nova_rows import CellRows, guests_from_rows, instance_from_row, migration_from_row
+from tests.rigs.conductor_primitives import FLAVOR, INSTANCE, MIGRATION, NUMA, envelope, listed
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
+values = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+ROWS = {
+    "Service": wire.service_row,
+    "ComputeNode": wire.node_row,
+    "Migration": wire.migration_row,
+    "BlockDeviceMapping": wire.boot_disk_row,
+    "PciDevice": wire.pci_row,
+    "Instance": wire.instance_row,
+}
+names = st.sampled_from(sorted({column for columns in COLUMNS.values() for column in columns} | {"old_flavor"}))
+
+
+def test_the_example_s_instance_is_read_as_the_database_s_would_be():
+    [row] = wire.rows(listed("InstanceList", "2.6", INSTANCE), "InstanceList", wire.instance_row)
+    instance = instance_from_row(row, ())
+
+    assert instance.problem is None
+    assert instance.flavor == Flavor(
+        id=1,
+        name="m1.small",
+        vcpus=1,
+        memory_mib=2048,
+        root_gib=20,
+        ephemeral_gib=0,
+        swap_mib=512,
+        extra_specs=(("hw:cpu_policy", "dedicated"),),
+    )
+    assert instance.numa == (
+        InstanceCell(id=0, memory_mib=2048, pcpuset=(0,), pinning=((0, 4),), cpu_policy="dedicated"),
+    )
+    assert (instance.host, instance.node, instance.compute_id) == ("cmp1", "cmp1.example.org", 1)
+    assert (instance.deleted, instance.hidden, instance.power_state, instance.os_type) == (False, False, 1, "linux")
+    assert instance.created_at.isoformat() == "2026-11-21T10:58:05"
+
+
+def test_the_example_s_migration_is_read():
+    [row] = wire.rows(listed("MigrationList", "1.5", MIGRATION), "MigrationList", wire.migration_row)
+    migration = migration_from_row(row)
+
+    assert (migration.kind, migration.status, migration.in_progress) == ("resize", "finished", True)
+    assert (migration.source_host, migration.dest_host) == ("cmp1", "cmp2")
+
+
+def test_the_documents_of_an_instance_are_the_text_that_the_database_has():
+    row = wire.instance_row(INSTANCE["nova_object.data"])
+
+    assert json.loads(row["flavor"]) == {"cur": FLAVOR, "old": None, "new": None}
+    assert json.loads(row["numa_topology"]) == NUMA
+    assert row["migration_context"] is None
+
+
+def test_an_instance_without_flavor_has_no_extra_row():
+    fields = {name: value for name, value in INSTANCE["nova_object.data"].items() if name != "flavor"}
+
+    assert "no flavor" in instance_from_row(wire.instance_row(fields), ()).problem
+
+
+def test_what_conductor_could_not_read_is_unknown_with_its_words():
+    instance = instance_from_row(wire.unread_instance_row(INSTANCE["nova_object.data"], "ValueError: cut off"), ())
+
+    assert instance.flavor is None
+    assert "ValueError" in instance.problem
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (None, "a MigrationList is not an object but None"),
+        (envelope("InstanceList", "2.6", {"objects": []}), "no MigrationList"),
+        (envelope("MigrationList", "1.5", {}), "is no list but None"),
+        (envelope("MigrationList", "1.5", {"objects": [7]}), "a Migration is not an object but 7"),
+        (listed("MigrationList", "1.5", INSTANCE), "no Migration"),
+    ],
+)
+def test_another_object_than_was_asked_for_is_named(answer, words):
+    with pytest.raises(SourceInconsistent, match=words):
+        wire.rows(answer, "MigrationList", wire.migration_row)
+
+
+@given(st.sampled_from(sorted(ROWS)), values)
+def test_an_arbitrary_answer_raises_nothing_else(name, answer):
+    for asked in (name, f"{name}List"):
+        with contextlib.suppress(SourceInconsistent):
+            wire.rows(answer, asked, ROWS[name])
+
+
+@given(st.sampled_from(sorted(ROWS)), st.lists(st.dictionaries(names, values, max_size=8), max_size=4))
+def test_arbitrary_fields_raise_nothing_else_and_make_whole_rows(name, objects):
+    answer = listed(f"{name}List", "1.0", *(envelope(name, "1.0", fields) for fields in objects))
+    with contextlib.suppress(SourceInconsistent):
+        rows = wire.rows(answer, f"{name}List", ROWS[name])
+        assert len({frozenset(row) for row in rows}) <= 1
+        # nova_rows is the parser of what these rows say: it complains, and never falls.
+        guests_from_rows(CellRows(now=None, instances=rows, migrations=rows, boot_disks=rows, pci_devices=rows))
+
+
+def test_a_document_too_deep_is_named():
+    deep: list = []
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(SourceInconsistent, match="no JSON"):
+        wire.instance_row({"flavor": deep})

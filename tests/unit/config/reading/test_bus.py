@@ -1,0 +1,84 @@
+"""How the broker is reached: its URL, and what a file sets of [oslo_messaging_rabbit], ours before nova's."""
+
+import pytest
+
+from agent.bus.options import BusOptions
+from agent.config.load import load
+from agent.config.reading.bus import bus_options_from
+from agent.config.reload import needs_restart, reload
+from agent.errors import ConfigError
+from tests.rigs.configs import ALONE, load_beside_nova, load_ours, write
+
+ASKED = "[state]\nsource = none\n"
+BROKER = "[DEFAULT]\ntransport_url = rabbit://u:secret-7@192.0.2.9:5672/\n"
+NOVA = BROKER + "[oslo_messaging_rabbit]\nrabbit_quorum_queue = true\nheartbeat_rate = 5\n"
+
+
+def test_without_a_broker_there_are_no_options_and_no_group(tmp_path):
+    loaded = load_beside_nova(tmp_path, ASKED, "[DEFAULT]\nhost = compute-17\n")
+
+    assert bus_options_from(loaded) is None
+    assert "oslo_messaging_rabbit" not in {group for group, _ in loaded.options}
+
+
+def test_set_in_neither_file_leaves_everything_to_the_library(tmp_path):
+    loaded = load_beside_nova(tmp_path, ASKED, BROKER)
+
+    assert bus_options_from(loaded) == BusOptions(url="rabbit://u:secret-7@192.0.2.9:5672/", response_timeout_s=60.0)
+
+
+def test_set_only_in_nova_s_file_is_taken(tmp_path):
+    options = bus_options_from(load_beside_nova(tmp_path, ASKED, NOVA))
+
+    assert dict(options.rabbit) == {"rabbit_quorum_queue": True, "heartbeat_rate": 5}
+
+
+def test_set_only_in_ours(tmp_path):
+    ours = ASKED + BROKER + "rpc_response_timeout = 7\n[oslo_messaging_rabbit]\namqp_durable_queues = true\n"
+    options = bus_options_from(load_beside_nova(tmp_path, ours, "[DEFAULT]\nhost = compute-17\n"))
+
+    assert dict(options.rabbit) == {"amqp_durable_queues": True}
+    assert options.response_timeout_s == 7.0
+
+
+def test_ours_wins_option_by_option(tmp_path):
+    ours = ASKED + "[oslo_messaging_rabbit]\nheartbeat_rate = 2\nssl = true\n"
+    loaded = load_beside_nova(tmp_path, ours, NOVA)
+
+    assert dict(bus_options_from(loaded).rabbit) == {"rabbit_quorum_queue": True, "heartbeat_rate": 2, "ssl": True}
+    assert loaded.origin("oslo_messaging_rabbit", "heartbeat_rate") == str(tmp_path / "stocktake.conf")
+    assert loaded.origin("oslo_messaging_rabbit", "rabbit_quorum_queue") == str(tmp_path / "nova.conf")
+
+
+def test_the_group_in_ours_without_a_broker_is_no_unknown_group(tmp_path):
+    loaded = load_ours(tmp_path, "[oslo_messaging_rabbit]\nheartbeat_rate = 2\n")
+
+    assert bus_options_from(loaded) is None
+    assert loaded.value("oslo_messaging_rabbit", "heartbeat_rate") == 2
+
+
+def test_a_misspelt_option_of_the_group_is_named_with_the_nearest(tmp_path):
+    text = ALONE + "[oslo_messaging_rabbit]\nrabbit_quorum_queu = true\n"
+    with pytest.raises(ConfigError, match="rabbit_quorum_queu: the nearest is rabbit_quorum_queue"):
+        load([write(tmp_path, "stocktake.conf", text)])
+
+
+def test_a_value_that_is_none_is_named(tmp_path):
+    with pytest.raises(ConfigError, match="heartbeat_rate"):
+        load_beside_nova(tmp_path, ASKED, NOVA.replace("heartbeat_rate = 5", "heartbeat_rate = often"))
+
+
+def test_the_broker_s_options_need_a_restart(tmp_path):
+    loaded = load_ours(tmp_path, ALONE + NOVA)
+    write(tmp_path, "stocktake.conf", ALONE + NOVA.replace("heartbeat_rate = 5", "heartbeat_rate = 6"))
+    reloaded = reload(loaded)
+
+    assert "[oslo_messaging_rabbit] heartbeat_rate" in needs_restart(loaded, reloaded)
+    assert dict(bus_options_from(reloaded).rabbit)["heartbeat_rate"] == 5
+
+
+def test_the_password_is_in_no_representation(tmp_path):
+    options = bus_options_from(load_beside_nova(tmp_path, ASKED, NOVA))
+
+    assert options.shown == "rabbit://192.0.2.9:5672/"
+    assert "secret-7" not in repr(options)
