@@ -99,12 +99,21 @@ def _row(known: Known, key: _Key, books: _Claims) -> Row:
         recorded=recorded,
         verdict=verdict(known, case),
         cause=case.cause,
-        claims=claims,
+        claims=(*claims, *_stood_for(known, consumer, resource_class)),
         instance=instance,
         migration=migration,
         consumer_kind=_kind(claims[0], instance, migration),
         consumer_name=claims[0].consumer.name or (instance.name if instance else ""),
     )
+
+
+def _stood_for(known: Known, consumer: str, resource_class: str) -> tuple[Claim, ...]:
+    """What the host holds that a consumer of ours stands for: its evidence, counted in rows of its own."""
+    cause = known.ours.get(consumer)
+    if cause is None:
+        return ()
+    unmanaged = known.written.unmanaged.claims
+    return tuple(claim for claim in unmanaged if claim.cause is cause and claim.resource_class == resource_class)
 
 
 def _sum(claims: list[Claim] | None) -> int | None:

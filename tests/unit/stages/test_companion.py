@@ -219,6 +219,9 @@ def test_the_ledger_says_what_our_consumer_is():
         ("foreign-volume", "DISK_GB", 3, Verdict.AGREED),
     ]
     assert {r.consumer_name for r in rows} == {"unmanaged foreign-guest", "unmanaged foreign-volume"}
+    (of_volumes,) = [r for r in rows if r.cause == "foreign-volume"]
+    assert of_volumes.source.endswith("lvm vg0/by-hand"), "it says what it stands for"
+    assert (of_volumes.held, of_volumes.size_bytes) == (None, 5 * GIB // 2)
 
 
 def test_a_stranger_of_the_same_amount_is_none_of_ours():
