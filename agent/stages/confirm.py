@@ -63,13 +63,15 @@ def confirm(history: History, findings: Iterable[Finding], look: Look) -> Confir
         kept[sighting.id] = sighting
         confirmed = sighting.times >= look.confirm_audits
         told.append(SeenFinding(finding=finding, confirmed=confirmed, first_seen_at=sighting.first_seen_at))
-    unseen = () if look.all_read else (dataclasses.replace(s, times=0) for s in known.values() if s.id not in kept)
+    lost = () if look.all_read else (s for s in known.values() if s.id not in kept)
+    unseen = tuple(dataclasses.replace(sighting, times=0) for sighting in lost)
     waiting = [seen.finding for seen in told if not seen.confirmed and seen.finding.rests_on_recorded]
     return Confirmed(
         findings=tuple(sorted(told, key=_for_people)),
         history=dataclasses.replace(history, sightings=tuple(sorted((*kept.values(), *unseen), key=lambda s: s.id))),
         recheck_recorded=recheck,
-        awaits_recorded=any(seen.finding.rests_on_recorded for seen in told),
+        # What is counted anew from the next audit on must not wait for the one after it to be counted at all.
+        awaits_recorded=bool(unseen) or any(seen.finding.rests_on_recorded for seen in told),
         unconfirmed_recorded=tuple(sorted({f.consumer_uuid for f in waiting if f.consumer_uuid})),
     )
 

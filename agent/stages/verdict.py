@@ -238,9 +238,20 @@ def _of_no_instance(known: Known, case: Case) -> Verdict:
     return Verdict.UNMANAGED if record.consumer_type == OWN_TYPE else Verdict.OTHER_SERVICE
 
 
+def _stands_for(known: Known, instance: Instance) -> bool:
+    """Whether a finished migration's allocation is all that counts an instance which lives here.
+
+    So a rollback or revert leaves it that was cut short before the allocation was given back. Taken away, a running
+    guest's room would be free; allocation-missing tells it, and once that is mended this is a stale move.
+    """
+    return _is_of_this_host(known, instance) and instance.uuid not in known.holders
+
+
 def _of_living_instance(known: Known, instance: Instance, migration: Migration | None) -> Verdict:
-    if migration is not None or instance.vm_state in _GONE_STATES:
+    if instance.vm_state in _GONE_STATES:
         return Verdict.ALLOCATION_STALE_MOVE
+    if migration is not None:
+        return Verdict.UNKNOWN if _stands_for(known, instance) else Verdict.ALLOCATION_STALE_MOVE
     if instance.host is None:
         # A build that failed for good is on no host and stays so; any other is scheduled, and not yet started.
         return Verdict.ALLOCATION_STALE_MOVE if instance.vm_state == "error" else Verdict.SETTLING

@@ -124,6 +124,7 @@ def test_while_a_source_is_unread_first_sight_stands_and_the_count_does_not():
     assert blind.findings == ()
     (again,) = look(blind.history, PLAIN, now="2026-11-21T12:03:00Z").findings
     assert (again.first_seen_at, again.confirmed) == (FIRST, False)
+    assert blind.awaits_recorded is True
     assert look(confirmed_one.history, now=THIRD).history == History()
 
 
