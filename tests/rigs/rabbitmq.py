@@ -50,6 +50,11 @@ class RabbitMq:
         return self._process.pid
 
     @property
+    def is_running(self) -> bool:
+        """Whether it was started and neither stopped nor killed by us."""
+        return self._process is not None
+
+    @property
     def log(self) -> str:
         """What it wrote so far, for a failed test to show."""
         return (self.folder / "broker.log").read_text(errors="replace")[-4000:]
@@ -64,7 +69,7 @@ class RabbitMq:
         if self._epmd is None:
             self._epmd = self._spawn(["epmd", "-address", "127.0.0.1", "-port", str(self._epmd_port)])
             until(lambda: _listens(self._epmd_port), 20, "epmd listens")
-        self._process = self._spawn([PROGRAM], **self._environment())
+        self._process = self._spawn([PROGRAM], **self.environment())
         until(self._answers, START_TIMEOUT_S, f"RabbitMQ in {self.folder} listens")
 
     def stop(self) -> None:
@@ -104,7 +109,8 @@ class RabbitMq:
         )
         (self.folder / "enabled_plugins").write_text("[].\n")
 
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
+        """What makes RabbitMQ's own programs mean this broker."""
         at = self.folder
         return {
             "HOME": str(at),

@@ -1,0 +1,242 @@
+"""What is told and answered, over a real RabbitMQ: heard by real listeners, lost and found again with the broker."""
+
+import gc
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+
+from agent.bus.library import oslo_messaging
+from agent.bus.options import BusOptions
+from agent.bus.telling import checked_bus
+from agent.errors import ConfigError
+from agent.model.finding import SeenFinding, Severity
+from agent.model.report import Outcome
+from agent.telemetry import events
+from agent.telemetry.documents import report_document
+from agent.telemetry.finding_changes import Change, FindingChange
+from agent.telemetry.host_state import Sending, host_state
+from tests.rigs import rabbitmq
+from tests.rigs.bus import NOW, agent, bus, caller, heard, listener, notified, queues
+from tests.rigs.placement import new_uuid
+from tests.rigs.reports import FINDING, REPORT
+from tests.rigs.wait import until
+
+pytestmark = [
+    pytest.mark.skipif(not rabbitmq.available(), reason="no rabbitmq-server here"),
+    # amqp leaves the socket of a broken connection to the garbage collector.
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+]
+
+TOPIC = "stocktake_notifications"
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory):
+    with rabbitmq.running(tmp_path_factory.mktemp("broker")) as started:
+        yield started
+    # What a frozen broker held up ends with it; the garbage is collected while the mark above counts.
+    until(lambda: not [one for one in threading.enumerate() if one.name.startswith("bus-")], 30, "the bus's threads")
+    gc.collect()
+
+
+@pytest.fixture
+def host():
+    return f"cmp-{new_uuid()}"
+
+
+def changed(change: Change, severity: Severity) -> FindingChange:
+    finding = replace(FINDING.finding, severity=severity)
+    return FindingChange(change=change, seen=SeenFinding(finding=finding, confirmed=True, first_seen_at=NOW))
+
+
+def answered(client, method, **arguments):
+    """The answer of a call, once the agent has come up."""
+
+    def call():
+        try:
+            return (client.call({}, method, **arguments),)
+        except (oslo_messaging.MessagingTimeout, oslo_messaging.MessageDeliveryFailure):
+            return ()
+
+    return until(call, 30, f"an answer to {method}")[0]
+
+
+def test_notifications_reach_a_real_listener_each_with_its_priority_and_in_order(broker, host):
+    with notified(broker.url, TOPIC) as listening, agent(broker.url, host, topics=(TOPIC,)) as told:
+        told.audited(REPORT, (changed(Change.APPEARED, Severity.ERROR), changed(Change.GONE, Severity.ERROR)))
+        found = [listening.found.get(timeout=10) for _ in range(3)]
+    assert {publisher for _, publisher, _, _ in found} == {f"stocktake.{host}"}
+    assert sorted((priority, event_type) for priority, _, event_type, _ in found) == [
+        ("error", "stocktake.finding.appeared"),
+        ("info", "stocktake.audit.end"),
+        ("info", "stocktake.finding.gone"),
+    ]
+    assert {payload["audit_id"] for _, _, _, payload in found} == {REPORT.audit_id}
+
+
+def test_two_watchers_hear_the_same_state(broker, host):
+    with listener(broker.url) as one, listener(broker.url) as other, agent(broker.url, host) as told:
+        told.audited(REPORT)
+        states = heard(one), heard(other)
+    sending = Sending(at=NOW, interval_s=3600.0, agent_version="1.2.3")
+    assert states == (host_state(REPORT, sending),) * 2
+
+
+def test_a_change_is_told_at_once_and_an_equal_audit_is_not(broker, host):
+    with listener(broker.url) as watcher, agent(broker.url, host) as told:
+        told.audited(REPORT)
+        heard(watcher)
+        told.audited(replace(REPORT, audit_id="equal"))
+        told.audited(replace(REPORT, audit_id="other", outcome=Outcome.CLEAN))
+        assert heard(watcher)["audit_id"] == "other"
+
+
+def test_a_watcher_that_asks_need_not_wait_for_the_interval(broker, host):
+    with agent(broker.url, host) as told, bus(broker.url) as opened:
+        told.audited(REPORT)
+        answered(caller(opened, host), "ping")
+        with listener(broker.url) as late:
+            assert late.take(0.5) is None
+            late.ask()
+            assert heard(late, 5)["host"] == REPORT.host
+
+
+def test_watchers_come_and_go_and_the_next_one_hears(broker, host):
+    with agent(broker.url, host, interval_s=1.0) as told:
+        told.audited(REPORT)
+        for _ in range(3):
+            with listener(broker.url) as watcher:
+                assert heard(watcher)["host"] == REPORT.host
+
+
+def test_the_endpoint_answers(broker, host):
+    with agent(broker.url, host) as told, bus(broker.url) as opened:
+        client = caller(opened, host)
+        assert answered(client, "ping") == {"host": host, "agent_version": "1.2.3"}
+        assert client.call({}, "last_report") is None
+        told.audited(REPORT)
+        assert client.call({}, "last_report") == report_document(REPORT)
+        assert client.call({}, "audit_now") == {"accepted": True, "waiting": ["rpc: audit_now"]}
+        assert client.call({}, "publish_now") == {"accepted": True}
+        assert told.reasons == ["rpc: audit_now"]
+
+
+def test_a_host_that_publishes_nothing_says_so(broker, host):
+    with agent(broker.url, host, interval_s=None) as told, bus(broker.url) as opened:
+        told.audited(REPORT)
+        assert answered(caller(opened, host), "publish_now") == {"accepted": False}
+
+
+@pytest.mark.parametrize(
+    ("target", "method", "arguments", "named"),
+    [
+        ({}, "audit_now", {"reasons": ["mine"]}, "BadCall"),
+        ({}, "last_report", {"path": "/etc/shadow"}, "BadCall"),
+        ({}, "ping", {"_context": 1}, "BadCall"),
+        ({}, "publish_now", {"context": {}}, "BadCall"),
+        ({}, "no_such_method", {}, "NoSuchMethod"),
+        ({}, "_refuse", {}, "NoSuchMethod"),
+        ({"version": "2.0"}, "ping", {}, "UnsupportedVersion"),
+        ({"namespace": "other"}, "ping", {}, "UnsupportedVersion"),
+    ],
+)
+def test_a_bad_call_is_an_error_with_a_name_and_the_agent_answers_on(
+    broker, host, caplog, target, method, arguments, named
+):
+    with agent(broker.url, host) as told, bus(broker.url) as opened:
+        answered(caller(opened, host), "ping")
+        with pytest.raises(oslo_messaging.RemoteError) as error:
+            caller(opened, host, **target).call({}, method, **arguments)
+        assert error.value.exc_type == named
+        assert answered(caller(opened, host), "ping")["host"] == host
+        assert told.reasons == []
+
+
+def test_no_queue_grows_that_nobody_reads(broker, host):
+    with agent(broker.url, host, interval_s=1.0) as told, bus(broker.url) as opened:
+        client = caller(opened, host)
+        answered(client, "ping")
+        for number in range(3):
+            told.audited(replace(REPORT, audit_id=str(number), duration_ms=float(number), published=number % 2 == 0))
+            assert client.call({}, "publish_now") == {"accepted": True}
+        with listener(broker.url) as watcher:
+            heard(watcher)
+    found = queues(broker)
+    waiting = {name: count for name, count in found.items() if count and not name.startswith(TOPIC)}
+    assert waiting == {}
+    assert [name for name in found if name.startswith("stocktake_fleet_fanout")] == []
+    assert [name for name in found if name.startswith("stocktake_fleet")] != []
+
+
+def test_a_killed_broker_is_told_once_and_everything_is_found_again_without_a_restart(broker, host, caplog):
+    caplog.set_level("INFO", logger="agent")
+    with (
+        listener(broker.url) as watcher,
+        agent(broker.url, host, topics=(TOPIC,), interval_s=1.0) as told,
+        bus(broker.url) as opened,
+    ):
+        told.audited(REPORT)
+        heard(watcher)
+        answered(caller(opened, host), "ping")
+        broker.kill()
+        until(lambda: [r for r in caplog.records if r.msg == events.BROKER_LOST], 30, "the loss in the log")
+        told.audited(replace(REPORT, audit_id="while it was away"))
+        broker.start()
+        until(lambda: [r for r in caplog.records if r.msg == events.BROKER_BACK], 60, "the return in the log")
+        until(lambda: heard(watcher)["audit_id"] == "while it was away", 30, "the newest state")
+        assert answered(caller(opened, host), "ping")["host"] == host
+        with notified(broker.url, TOPIC) as listening:
+            until(
+                lambda: listening.found.get(timeout=10)[3]["audit_id"] == "while it was away", 30, "what was kept back"
+            )
+    assert len([r for r in caplog.records if r.msg == events.BROKER_LOST]) == 1
+    assert len([r for r in caplog.records if r.msg == events.BROKER_BACK]) == 1
+
+
+def test_a_frozen_broker_delays_neither_who_tells_nor_the_stop(broker, host):
+    with agent(broker.url, host, topics=(TOPIC,), interval_s=1.0) as told, bus(broker.url) as opened:
+        told.audited(REPORT)
+        answered(caller(opened, host), "ping")
+        with broker.paused():
+            began = time.monotonic()
+            for number in range(2000):
+                told.audited(replace(REPORT, audit_id=str(number)))
+            told_s = time.monotonic() - began
+            began = time.monotonic()
+            told.telling.deafen()
+            told.telling.stop()
+            stopped_s = time.monotonic() - began
+    assert told_s < 2.0
+    assert stopped_s < 4.0
+
+
+def test_what_a_frozen_broker_held_up_goes_out_when_it_moves_again(broker, host):
+    with listener(broker.url) as watcher, agent(broker.url, host) as told:
+        told.audited(REPORT)
+        heard(watcher)
+        with broker.paused():
+            told.audited(replace(REPORT, audit_id="held up", outcome=Outcome.CLEAN))
+            assert watcher.take(1.5) is None
+        until(lambda: heard(watcher)["audit_id"] == "held up", 90, "the state that was held up")
+
+
+def test_an_agent_that_starts_before_its_broker_comes_up_with_it(broker, host):
+    broker.stop_broker()
+    try:
+        with agent(broker.url, host, interval_s=1.0) as told:
+            told.audited(REPORT)
+            broker.start()
+            with bus(broker.url) as opened, listener(broker.url) as watcher:
+                assert answered(caller(opened, host), "ping")["host"] == host
+                assert heard(watcher)["host"] == REPORT.host
+    finally:
+        if not broker.is_running:
+            broker.start()
+
+
+@pytest.mark.parametrize("url", ["rabbit", "nonsense://somewhere/", "rabbit://h:port/"])
+def test_a_url_that_cannot_be_read_is_a_configuration_error(url):
+    with pytest.raises(ConfigError, match="transport_url"):
+        checked_bus(BusOptions(url=url))

@@ -1,0 +1,136 @@
+"""The two ends of the bus around a private broker: what an agent tells and answers, and those who hear and ask."""
+
+import contextlib
+import os
+import queue
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+from agent.bus.library import oslo_messaging
+from agent.bus.listener import FleetListener
+from agent.bus.names import AGENT_TOPIC, EXCHANGE, VERSION
+from agent.bus.options import BusOptions
+from agent.bus.telling import Telling, Told, checked_bus
+from agent.bus.transport import Bus, PlainSerializer
+from agent.inside import Inside
+from agent.model.report import AuditReport
+from tests.rigs.rabbitmq import RabbitMq
+from tests.rigs.wait import until
+
+CONTROL = "/usr/lib/rabbitmq/bin/rabbitmqctl"
+NOW = "2026-11-21T10:00:05.000Z"
+
+
+class Agent:
+    """What is inside of one: the reasons that came over the bus, and its last report."""
+
+    def __init__(self, telling: Telling, reasons: list[str], last: list[AuditReport]) -> None:
+        self.telling = telling
+        self.reasons = reasons
+        self._last = last
+
+    def audited(self, report: AuditReport, changed: Any = ()) -> None:
+        """As the worker does after an audit."""
+        self._last[:] = [report]
+        self.telling.tell(report, changed)
+
+
+@contextlib.contextmanager
+def agent(url: str, host: str, **changes: Any) -> Iterator[Agent]:
+    """An agent's end of the bus."""
+    reasons: list[str] = []
+    last: list[AuditReport] = []
+    told = Told(host=host, agent_version="1.2.3", topics=(), interval_s=3600.0, answers=True, now=lambda: NOW)
+    told = Told(**{**{name: getattr(told, name) for name in Told.__slots__}, **changes})
+
+    def request_now(reason: str) -> bool:
+        reasons.append(reason)
+        return True
+
+    inside = Inside(
+        request_now=request_now, waiting=lambda: tuple(reasons), last_report=lambda: last[0] if last else None
+    )
+    telling = Telling(checked_bus(BusOptions(url=url)), told, inside)
+    telling.start()
+    telling.listen()
+    try:
+        yield Agent(telling, reasons, last)
+    finally:
+        telling.deafen()
+        telling.stop()
+
+
+@contextlib.contextmanager
+def bus(url: str) -> Iterator[Bus]:
+    """A connection of somebody else."""
+    opened = Bus(BusOptions(url=url, response_timeout_s=10))
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+@contextlib.contextmanager
+def listener(url: str) -> Iterator[FleetListener]:
+    """A watcher that listens."""
+    with FleetListener(Bus(BusOptions(url=url))) as made:
+        made.listen()
+        yield made
+
+
+def heard(watcher: FleetListener, timeout_s: float = 10) -> Any:
+    """The next document."""
+    return until(lambda: watcher.take(0.1), timeout_s, "a host's state")[1]
+
+
+def caller(opened: Bus, host: str, **target: Any) -> Any:
+    """A client that calls one agent; it comes up with the broker, so the first call is tried until it is there."""
+    where = oslo_messaging.Target(
+        **{"exchange": EXCHANGE, "topic": AGENT_TOPIC, "server": host, "version": VERSION, **target}
+    )
+    return oslo_messaging.get_rpc_client(opened.rpc, where, serializer=PlainSerializer(), timeout=5, retry=1)
+
+
+class Notified:
+    """A notification endpoint, as a telemetry service has one."""
+
+    def __init__(self) -> None:
+        self.found: queue.Queue[tuple[str, str, str, Any]] = queue.Queue()
+
+    def info(self, _context: Any, publisher: str, event_type: str, payload: Any, _metadata: Any) -> None:
+        """Priority info."""
+        self.found.put(("info", publisher, event_type, payload))
+
+    def warn(self, _context: Any, publisher: str, event_type: str, payload: Any, _metadata: Any) -> None:
+        """Priority warn."""
+        self.found.put(("warn", publisher, event_type, payload))
+
+    def error(self, _context: Any, publisher: str, event_type: str, payload: Any, _metadata: Any) -> None:
+        """Priority error."""
+        self.found.put(("error", publisher, event_type, payload))
+
+
+@contextlib.contextmanager
+def notified(url: str, topic: str) -> Iterator[Notified]:
+    """A real notification listener."""
+    endpoint = Notified()
+    with bus(url) as opened:
+        server = oslo_messaging.get_notification_listener(
+            opened.notification, [oslo_messaging.Target(topic=topic)], [endpoint]
+        )
+        server.start()
+        try:
+            yield endpoint
+        finally:
+            server.stop()
+            server.wait()
+
+
+def queues(broker: RabbitMq) -> dict[str, int]:
+    """Every queue of the broker and how many messages wait in it."""
+    done = subprocess.run(
+        [CONTROL, "-q", "list_queues", "name", "messages", "--no-table-headers"],
+        env={**os.environ, **broker.environment()}, capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    return {name: int(count) for name, count in (line.split("\t") for line in done.stdout.splitlines() if line)}
