@@ -46,6 +46,10 @@ class NestedFamily(Protocol):
         """Whether the family says anything at all; if not, what is there is left alone."""
         ...
 
+    def flavor_classes(self, settings: Settings) -> frozenset[str]:
+        """Classes of its children that flavors ask for by name: these are compared with what was promised."""
+        ...
+
     def needs(self, settings: Settings) -> frozenset[str]:
         """Sources that it rests on: one that is not fresh leaves its children as they stand."""
         ...

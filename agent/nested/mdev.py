@@ -50,6 +50,10 @@ class MediatedDevices:
         """Whether a type is enabled; without one, providers of an earlier configuration stay as they are."""
         return bool(settings.mdev_types)
 
+    def flavor_classes(self, settings: Settings) -> frozenset[str]:
+        """Those of the types that are enabled, VGPU if none is named."""
+        return frozenset(choice.resource_class for choice in settings.mdev_types)
+
     def needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
         """Libvirt's devices."""
         return frozenset({LIBVIRT})

@@ -32,6 +32,10 @@ class MemoryEncryption:
         """Always: the hardware and the kernel say which kinds there are."""
         return True
 
+    def flavor_classes(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
+        """A context. An image can ask for it too, which no flavor says: then nothing is known of it."""
+        return frozenset({CONTEXT})
+
     def needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
         """Libvirt and what the kernel says, which are read together."""
         return frozenset({LIBVIRT})

@@ -44,6 +44,10 @@ class PciDevices:
         """``[pci] report_in_placement``; what was made before it was turned off stays, and is told as a finding."""
         return settings.pci.report_in_placement
 
+    def flavor_classes(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
+        """None: a flavor names an alias; who has which device is in rows (findings/pci_allocation_missing.py)."""
+        return frozenset()
+
     def needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
         """Libvirt's devices."""
         return frozenset({LIBVIRT})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+from collections.abc import Iterable
 
 from agent.model.books import Books
 from agent.model.claim import UNMANAGED_CAUSES, Cause, Claim, Consumer, Ledger, Origin
@@ -17,8 +18,11 @@ from agent.model.own_consumers import OWN_KIND, own_consumers
 from agent.model.placement import ROOT, PlacementView, ProviderKey
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
+from agent.nested import BUILTIN as NESTED_FAMILIES
 from agent.resources import BUILTIN
+from agent.resources.base import promised_of
 from agent.resources.guests import guests_of
+from agent.stages.compare import CHILD
 from agent.stages.occupancy import instances_of_domains, occupied
 
 NOTHING = Occupied(occupancies=())
@@ -29,7 +33,7 @@ def books(snapshot: Snapshot, settings: Settings, node: str | None) -> Books:
     state = promise_of(snapshot, node)
     view = snapshot.placement.value
     taken = occupied(state, node, view.consumer_uuids if view else frozenset()) if state and node else NOTHING
-    promised = Ledger.of(c for r in BUILTIN for c in r.promised(taken.occupancies, settings))
+    promised = Ledger.of(_promised(taken, settings, view))
     held = _held(snapshot, settings)
     recorded = _recorded(view)
     return Books(
@@ -41,6 +45,25 @@ def books(snapshot: Snapshot, settings: Settings, node: str | None) -> Books:
         state_known=state is not None and node is not None,
         host_known=snapshot.host.ok,
         recorded_known=snapshot.placement.ok,
+    )
+
+
+def _promised(taken: Occupied, settings: Settings, view: PlacementView | None) -> Iterable[Claim]:
+    """Of a child's class without saying which child, since the scheduler chose; of the root's to who has it there."""
+    for resource in BUILTIN:
+        yield from resource.promised(taken.occupancies, settings)
+    names = {name for family in NESTED_FAMILIES for name in family.flavor_classes(settings)}
+    for name in sorted(names):
+        on_root = _holders_on_root(view, name)
+        for claim in promised_of(name, taken.occupancies):
+            yield claim if claim.consumer.key in on_root else dataclasses.replace(claim, provider_key=CHILD)
+
+
+def _holders_on_root(view: PlacementView | None, name: str) -> frozenset[str]:
+    """Consumers that an older nova-compute gave a child's class on the root, and that nobody has moved yet."""
+    held = view.allocations if view else ()
+    return frozenset(
+        a.consumer_uuid for a in held if a.resource_class == name and view and a.provider_uuid == view.root_uuid
     )
 
 

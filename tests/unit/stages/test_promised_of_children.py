@@ -1,0 +1,111 @@
+"""What flavors ask of child providers, compared with what Placement records of them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from agent.model.report import Verdict
+from agent.stages.compare import CHILD
+from tests.rigs.facts import (
+    FLAVOR_A,
+    INCOMING,
+    allocations,
+    decided,
+    domain,
+    instance,
+    inventory,
+    migration,
+    settings,
+    snapshot,
+    state,
+    uuid,
+)
+from tests.rigs.nested import AT_06, CARDS, GPU_06, GPU_07, child, mdev_type, on, standing
+
+ENABLED = settings(mdev_types=(mdev_type("nvidia-11", AT_06), mdev_type("nvidia-12", resource_class="CUSTOM_BIG")))
+CHILDREN = (child(GPU_06, inventory("VGPU", 16)), child(GPU_07, inventory("CUSTOM_BIG", 10)))
+USUAL = allocations(uuid("i1"), VCPU=1, MEMORY_MB=128, DISK_GB=1)
+IN_06, IN_07 = (found.uuid for found in CHILDREN)
+
+
+def asking(**specs):
+    pairs = tuple(sorted((key.replace("__", ":"), value) for key, value in specs.items()))
+    return instance(flavor=dataclasses.replace(FLAVOR_A, extra_specs=pairs))
+
+
+def rows(who, *held, chosen=ENABLED, root_has=(), **changes):
+    world = snapshot(
+        libvirt=dataclasses.replace(CARDS, domains=(domain(),)),
+        nova=state(who, **changes),
+        placement=standing(*CHILDREN, held=(*USUAL, *held), inventories=tuple(root_has)),
+    )
+    usual = {"VCPU", "MEMORY_MB", "DISK_GB"}
+    ours = (r for r in decided(world, chosen).rows if r.key == uuid("i1"))
+    return {r.resource_class: r for r in ours if r.resource_class not in usual}
+
+
+@pytest.mark.parametrize(
+    ("held", "recorded", "verdict"),
+    [
+        ((on(IN_06, "i1", "VGPU", 1), on(IN_07, "i1", "VGPU", 1)), 2, Verdict.AGREED),
+        ((on(IN_06, "i1", "VGPU", 2),), 2, Verdict.AGREED),
+        ((on(IN_06, "i1", "VGPU", 1),), 1, Verdict.ALLOCATION_DIFFERS),
+        ((), None, Verdict.ALLOCATION_DIFFERS),
+    ],
+    ids=["one on each card", "both on one", "one is missing", "both are"],
+)
+def test_what_groups_ask_is_compared_with_all_that_the_children_give(held, recorded, verdict):
+    found = rows(asking(resources1__VGPU="1", resources2__VGPU="1"), *held)["VGPU"]
+    assert (found.promised, found.recorded, found.verdict) == (2, recorded, verdict)
+
+
+def test_a_class_of_the_operator_s_own_name_is_promised_too():
+    found = rows(asking(resources__CUSTOM_BIG="1"), on(IN_07, "i1", "CUSTOM_BIG", 1))
+    assert {name: (row.promised, row.verdict) for name, row in found.items()} == {"CUSTOM_BIG": (1, Verdict.AGREED)}
+
+
+def test_a_guest_with_encrypted_memory_takes_a_context():
+    sev = child("amd_sev", inventory("MEM_ENCRYPTION_CONTEXT", 16))
+    world = snapshot(
+        nova=state(asking(hw__mem_encryption="true")),
+        placement=standing(sev, held=(*USUAL, on(sev.uuid, "i1", "MEM_ENCRYPTION_CONTEXT", 1))),
+    )
+    (found,) = (r for r in decided(world).rows if r.resource_class == "MEM_ENCRYPTION_CONTEXT")
+    assert (found.promised, found.recorded) == (1, 1)
+
+
+def test_what_an_image_asked_is_no_difference():
+    found = rows(instance(), on(IN_06, "i1", "VGPU", 1))["VGPU"]
+    assert (found.promised, found.verdict) == (None, Verdict.UNKNOWN)
+
+
+def test_a_class_that_no_family_here_gives_is_not_compared():
+    assert rows(asking(resources__CUSTOM_GOLD="1")) == {}
+    assert rows(asking(resources__VGPU="1"), chosen=settings()) == {}
+
+
+def test_s106_what_the_root_still_has_is_promised_of_the_root():
+    found = rows(asking(resources__VGPU="1"), *allocations(uuid("i1"), VGPU=1), root_has=[inventory("VGPU", 8)])["VGPU"]
+    assert (found.promised, found.recorded, found.verdict) == (1, 1, Verdict.AGREED)
+
+
+def test_who_has_it_on_the_root_changes_nothing_for_others():
+    held = (*allocations(uuid("gone"), VGPU=1), on(IN_06, "i1", "VGPU", 1))
+    found = rows(asking(resources__VGPU="1"), *held, root_has=[inventory("VGPU", 8)])
+    assert (found["VGPU"].promised, found["VGPU"].verdict) == (1, Verdict.AGREED)
+
+
+def test_an_arriving_instance_is_promised_its_devices():
+    there = dataclasses.replace(
+        asking(resources__VGPU="1"), host="cmp2", node="cmp2.example.org", task_state="migrating"
+    )
+    coming = migration(kind="live-migration", **INCOMING)
+    found = rows(there, on(IN_06, "i1", "VGPU", 1), migrations=(coming,))["VGPU"]
+    assert (found.promised, found.recorded, found.verdict) == (1, 1, Verdict.SETTLING)
+
+
+def test_a_promise_names_no_child():
+    claims = decided(snapshot(nova=state(asking(resources__VGPU="1"))), ENABLED).books.promised.claims
+    assert {claim.resource_class for claim in claims if claim.provider_key == CHILD} == {"VGPU"}
