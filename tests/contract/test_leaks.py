@@ -1,0 +1,112 @@
+"""Twenty planted leaks are found, and twenty look-alikes are not, against a real Placement and a real MariaDB.
+
+Each case on a host of its own, and all forty on one. A leak must be told within two audits
+by exactly its findings, a look-alike must never be told in three; precision and recall
+of the forty are 1.0 and stand in a table.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy
+
+from agent.demo import cell
+from agent.model.report import AuditReport
+from tests.rigs import mariadb as mariadb_rig
+from tests.rigs.leak_cases import LEAKS, LOOK_ALIKES, Case
+from tests.rigs.leak_cloud import leak_cloud
+from tests.rigs.placement import Rest
+
+Told = dict[str, set[str]]
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlalchemy.Engine]:
+    """One cell for all hosts of the module, as a cloud has it."""
+    if not mariadb_rig.available():
+        pytest.skip("MariaDB is not installed (mariadb-server-core)")
+    with mariadb_rig.running(tmp_path_factory.mktemp("mariadb")) as server:
+        made = sqlalchemy.create_engine(server.create_database("cell"))
+        cell.create_tables(made)
+        yield made
+        made.dispose()
+
+
+def codes_by_consumer(reports: list[AuditReport]) -> Told:
+    """Every code that was told of a consumer in any of these audits."""
+    told: Told = defaultdict(set)
+    for report in reports:
+        for seen in report.findings:
+            told[seen.finding.consumer_uuid or ""].add(seen.finding.code)
+    return told
+
+
+def about(told: Told, consumers: set[str]) -> set[str]:
+    return set().union(*(told.get(consumer, set()) for consumer in consumers))
+
+
+def all_read(report: AuditReport) -> bool:
+    return all(source.ok for source in report.sources) and report.error is None
+
+
+@pytest.mark.parametrize("case", LEAKS, ids=lambda case: case.name)
+def test_a_leak_is_told_within_two_audits_by_exactly_its_findings(tmp_path: Path, placement: Rest, engine, case: Case):
+    with leak_cloud(tmp_path, placement, engine, case.guests) as cloud:
+        consumers = case.plant(cloud, case.name)
+        reports = [cloud.audit(), cloud.audit()]
+        assert all(map(all_read, reports))
+        assert about(codes_by_consumer(reports), consumers) == case.codes
+        last = [seen for seen in cloud.audit().findings if seen.finding.consumer_uuid in consumers]
+    assert {seen.finding.code for seen in last} == case.codes
+    assert all(seen.confirmed for seen in last)
+
+
+@pytest.mark.parametrize("case", LOOK_ALIKES, ids=lambda case: case.name)
+def test_a_look_alike_is_never_told(tmp_path: Path, placement: Rest, engine, case: Case):
+    with leak_cloud(tmp_path, placement, engine, case.guests) as cloud:
+        consumers = case.plant(cloud, case.name)
+        reports = [cloud.audit() for _ in range(3)]
+        assert not cloud.racing.meanwhile, "what was to happen between two reads did not"
+    assert all(map(all_read, reports))
+    assert consumers
+    assert about(codes_by_consumer(reports), consumers) == set()
+
+
+def test_all_forty_on_one_host(tmp_path: Path, placement: Rest, engine):
+    cases = (*LEAKS, *LOOK_ALIKES)
+    with leak_cloud(tmp_path, placement, engine, tuple(guest for case in cases for guest in case.guests)) as cloud:
+        planted = {case.name: case.plant(cloud, case.name) for case in cases}
+        reports = [cloud.audit() for _ in range(3)]
+    assert all(map(all_read, reports))
+    within_two, in_three = codes_by_consumer(reports[:2]), codes_by_consumer(reports)
+    found = {case.name: about(within_two, planted[case.name]) for case in LEAKS}
+    found |= {case.name: about(in_three, planted[case.name]) for case in LOOK_ALIKES}
+    table, precision, recall = score(found)
+    (tmp_path / "leaks.txt").write_text(table)
+    print(table)  # for the note: pytest -s
+    assert found == {case.name: case.codes for case in cases}, table
+    assert (precision, recall) == (1.0, 1.0)
+    # Whatever else was told is about no consumer of anybody's.
+    strangers = set(in_three) - set().union(*planted.values()) - {""}
+    assert {consumer: in_three[consumer] for consumer in strangers} == {}
+
+
+def score(found: dict[str, set[str]]) -> tuple[str, float, float]:
+    """The table, and precision and recall of the findings: a leak's wrong code counts against both."""
+    right = wrong = missed = 0
+    lines = []
+    for case in (*LEAKS, *LOOK_ALIKES):
+        told = found[case.name]
+        right, wrong, missed = (
+            right + len(told & case.codes),
+            wrong + len(told - case.codes),
+            missed + len(case.codes - told),
+        )
+        kind = "leak" if case.codes else "look-alike"
+        lines.append(f"{kind:10} {case.name:27} {', '.join(sorted(told)) or '-'}")
+    precision, recall = right / (right + wrong), right / (right + missed)
+    return "\n".join([*lines, f"precision {precision:.3f} recall {recall:.3f}"]), precision, recall
