@@ -39,6 +39,7 @@ class Entry:
 
 
 COMMANDS = (
+    Entry("adopt", "adopt:Adopt", "move this host's provider to a new identity: the plan; --plan DIGEST --yes: do it"),
     Entry("audit", "audit:Audit", "one audit, one row a finding; --publish also writes the inventory"),
     Entry("config check", "config_check:ConfigCheck", "say whether the configuration is right, and what is wrong"),
     Entry("config show", "config_show:ConfigShow", "every value in force, and the file that it came from"),

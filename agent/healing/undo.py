@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from agent.errors import LockHeld
+from agent.healing.identity_lines import FILE_KIND, NAME_KIND, RECORD_KIND
 from agent.healing.undo_allocations import undo_allocations
+from agent.healing.undo_identity import undo_file, undo_name, undo_record
 from agent.healing.write import Outcome
 from agent.journal import Entry, Journal, Result
 from agent.model.settings import Role
@@ -21,6 +23,9 @@ Handler = Callable[[Errand, Journal, Entry], Outcome]
 
 HANDLERS: Mapping[str, Handler] = {
     "allocations": undo_allocations,
+    FILE_KIND: undo_file,
+    NAME_KIND: undo_name,
+    RECORD_KIND: undo_record,
 }
 
 

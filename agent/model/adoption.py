@@ -55,11 +55,11 @@ class AdoptFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileStep:
-    """Write ``uuid`` to our own ``compute_id`` file, in the place of ``before``."""
+    """Put ``after`` in our own ``compute_id`` file, where ``before`` stands; None: there is no such file."""
 
     path: str
     before: str | None
-    uuid: str
+    after: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,7 +41,7 @@ def adoption(facts: AdoptFacts, settings: Settings) -> AdoptPlan:
     steps: tuple[AdoptStep, ...] = (*_file(facts, uuid), *_names(facts, uuid), *_record(facts, settings, uuid))
     notes = _notes(facts, uuid)
     if not steps:
-        return AdoptPlan(uuid=uuid, notes=("nothing to adopt: uuid, names and record belong together", *notes))
+        return AdoptPlan(uuid=uuid, notes=notes or ("nothing to adopt: uuid, names and record belong together",))
     refusals = tuple(_refusals(facts, settings, uuid, steps))
     if refusals:
         return AdoptPlan(uuid=uuid, refusals=refusals, notes=notes)
@@ -59,7 +59,7 @@ def _wanted(facts: AdoptFacts) -> str | None:
 def _file(facts: AdoptFacts, uuid: str) -> tuple[FileStep, ...]:
     if uuid == facts.identity:
         return ()
-    return (FileStep(path=facts.file.path, before=facts.file.text, uuid=uuid),)
+    return (FileStep(path=facts.file.path, before=facts.file.text, after=f"{uuid}\n"),)
 
 
 def _names(facts: AdoptFacts, uuid: str) -> tuple[NameStep, ...]:
@@ -106,9 +106,10 @@ def _notes(facts: AdoptFacts, uuid: str) -> tuple[str, ...]:
         return ()
     if (row.host, row.hypervisor_hostname) == (facts.host, facts.node):
         return ()
+    why = "its record was not read" if state.kind is StateKind.CONDUCTOR else "which only reads"
     return (
-        f"compute node row {row.id} says host {row.host}, node {row.hypervisor_hostname}: [state] source = "
-        f"{state.kind.value} cannot write it, so identity-changed stays until somebody does",
+        f"compute node row {row.id} says host {row.host}, node {row.hypervisor_hostname}; [state] source = "
+        f"{state.kind.value}: {why}; identity-changed stays until somebody changes it",
     )
 
 

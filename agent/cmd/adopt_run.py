@@ -1,0 +1,128 @@
+"""adopt in a command's own process: a look, a plan, and with its digest exactly that plan. No audit is made.
+
+Nothing that the look found is remembered, and files, provider and record are looked at
+again by each run: a plan that was shown an hour ago is carried out only if it is still the plan.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from agent.cmd import wiring
+from agent.cmd.audited import loaded_for
+from agent.cmd.ending import say
+from agent.config.build import settings_from
+from agent.errors import LockHeld, PlacementError, SourceError
+from agent.exit_codes import CLEAN, FINDINGS, PARTIAL, REFUSED, REPAIRED
+from agent.healing.adopt import Adopted, looked, run_adopt
+from agent.healing.identity_lines import words_of
+from agent.journal import Result
+from agent.model.adoption import AdoptFacts, AdoptPlan
+from agent.model.audit import AuditRequest, Depth, Publish
+from agent.parts import Errand
+from agent.stages.adopt import adoption
+from agent.telemetry.documents import SCHEMA_VERSION
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdoptRun:
+    """What was looked at, the plan, what became of it; ``stale``: the digest given is that of another plan."""
+
+    facts: AdoptFacts
+    plan: AdoptPlan
+    done: tuple[Adopted, ...] = ()
+    stale: bool = False
+
+
+def adopted(options: argparse.Namespace, digest: str | None) -> AdoptRun | None:
+    """One run; None where libvirt or Placement could not be looked at. Raises ConfigError."""
+    loaded = loaded_for(options)
+    if digest is not None:
+        wiring.prepare_state_dir(loaded, Publish.BY_ROLE)
+    request = AuditRequest(reasons=("command: adopt",), depth=Depth.FULL)
+    with wiring.wire(loaded) as wired, wired.parts.request_scope(wired.parts.new_id()):
+        errand = Errand(request=request, settings=settings_from(loaded), parts=wired.parts, cancelled=lambda: False)
+        try:
+            return _run(errand, digest)
+        except (SourceError, PlacementError, LockHeld) as error:
+            say(str(error))
+            return None
+
+
+def _run(errand: Errand, digest: str | None) -> AdoptRun:
+    parts = errand.parts
+    if parts.names is None or parts.own_file is None or parts.journal is None:
+        raise AssertionError("adopt was wired without names, file or journal")
+    if digest is None:
+        facts = looked(errand, parts.names, parts.own_file)
+        return AdoptRun(facts=facts, plan=adoption(facts, errand.settings))
+    # Under the lock from the look on: no audit of the daemon's comes between it and the change.
+    with parts.lock.hold():
+        facts = looked(errand, parts.names, parts.own_file)
+        plan = adoption(facts, errand.settings)
+        if plan.digest != digest or plan.refusals:
+            return AdoptRun(facts=facts, plan=plan, stale=not plan.refusals)
+        return AdoptRun(facts=facts, plan=plan, done=run_adopt(errand, parts.journal, plan))
+
+
+def code_of(run: AdoptRun | None) -> int:
+    """0 nothing to adopt; 3 a plan that was shown; 4 carried out; 5 refused; 2 when something was out of reach."""
+    if run is None:
+        return PARTIAL
+    outcomes = [each.outcome for each in run.done]
+    if run.plan.refusals or run.stale or any(o.result is Result.REFUSED and not o.unread for o in outcomes):
+        return REFUSED
+    if any(outcome.result is not Result.DONE for outcome in outcomes):
+        return PARTIAL
+    if not run.plan.steps:
+        return CLEAN
+    return REPAIRED if outcomes else FINDINGS
+
+
+def adopt_document(run: AdoptRun) -> Document:
+    """``steps`` in execution order, ``refusals`` with the guard that refuses, ``results`` of what was carried out."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "host": run.facts.host,
+        "node": run.facts.node,
+        "provider_uuid": run.facts.identity,
+        "identity_origin": run.facts.origin,
+        "adopts": run.plan.uuid,
+        "digest": run.plan.digest,
+        "stale": run.stale,
+        "steps": [words_of(step) for step in run.plan.steps],
+        "refusals": [{"guard": refusal.guard, "why": refusal.why} for refusal in run.plan.refusals],
+        "notes": list(run.plan.notes),
+        "results": [
+            {
+                "step": words_of(each.step),
+                "result": each.outcome.result.value,
+                "words": each.outcome.words,
+                "entry_id": each.outcome.entry_id,
+            }
+            for each in run.done
+        ],
+    }
+
+
+def adopt_lines(document: Document) -> Iterator[str]:
+    """The plan, what refuses it, and what was done or how to do it."""
+    identity = document["provider_uuid"] or "no identity"
+    origin = document["identity_origin"] or "none found"
+    yield f"host {document['host']}, node {document['node']}: {identity} ({origin})"
+    yield from (f"  {step}" for step in document["steps"])
+    for refusal in document["refusals"]:
+        yield f"refused ({refusal['guard']}): {refusal['why']}"
+    for result in document["results"]:
+        entry = f" [entry {result['entry_id']}]" if result["entry_id"] else ""
+        yield f"{result['result']}: {result['step']}: {result['words']}{entry}"
+    yield from (f"note: {note}" for note in document["notes"])
+    if document["stale"]:
+        yield f"nothing was done: the plan is another one now, {document['digest']}"
+    elif document["steps"] and not document["results"]:
+        yield f"to do it: stocktake adopt --plan {document['digest']} --yes"

@@ -1,0 +1,154 @@
+"""Look at this host's identities, and carry out exactly the plan that was shown: journal first, then the change.
+
+A step that fails ends the run; what was done before it is in the journal, and a second
+run begins where the first one stopped, because each begins with a fresh look.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from oslo_log import log as logging
+
+from agent.auditing.read import deadline_of
+from agent.errors import AgentError, PlacementError, SourceError, SourceUnavailable
+from agent.healing.identity_lines import change_of
+from agent.healing.write import Outcome
+from agent.journal import Change, Journal, Result
+from agent.model.adoption import AdoptFacts, AdoptPlan, AdoptStep, FileStep, IdentityFile, NameStep, RecordStep
+from agent.model.audit import Identity
+from agent.model.nova import NovaState, StateKind
+from agent.model.placement import OrphanTree, PlacementView
+from agent.parts import Errand, OwnIdentityFile
+from agent.sources.base import ProviderNames
+from agent.stages.adopt import tree_of
+from agent.telemetry import events
+
+LOG = logging.getLogger(__name__)
+NOBODY: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adopted:
+    """One step, and what became of it."""
+
+    step: AdoptStep
+    outcome: Outcome
+
+
+def looked(errand: Errand, names: ProviderNames, own_file: OwnIdentityFile) -> AdoptFacts:
+    """Everything that the decision rests on, read now.
+
+    Raises ConfigError on files that are garbage or differ, SourceError while libvirt cannot be read,
+    PlacementError while Placement cannot. A state source that cannot be read is in the facts.
+    """
+    parts, deadline = errand.parts, deadline_of(errand.settings)
+    found = parts.identity_files.find()
+    file = IdentityFile(path=own_file.own_path, text=own_file.own_text())
+    node = parts.host.read(deadline).hostname
+    holder = names.holder(node)
+    state, problem = _state(errand, found, holder.uuid if holder else None)
+    identity = found or _of_row(state, node)
+    uuid = identity.uuid if identity else None
+    trees = _trees(errand, frozenset(filter(None, (uuid, holder.uuid if holder else None))))
+    return AdoptFacts(
+        host=errand.settings.host,
+        node=node,
+        identity=uuid,
+        origin=identity.origin if identity else "",
+        file=file,
+        ours=tree_of(trees, uuid),
+        holder=tree_of(trees, holder.uuid) if holder and holder.uuid != uuid else None,
+        state=state,
+        others=_others(errand, state),
+        state_error=problem,
+    )
+
+
+def _state(errand: Errand, found: Identity | None, holder: str | None) -> tuple[NovaState | None, str]:
+    """State of this host with the rows of both uuids; None and why where the source cannot be read."""
+    host, source = errand.settings.host, errand.parts.state
+    try:
+        state = source.read(host, NOBODY, deadline_of(errand.settings), found.uuid if found else None)
+        if holder is None or state.kind is StateKind.NONE or holder in {node.uuid for node in state.nodes}:
+            return state, ""
+        asked = source.read(host, NOBODY, deadline_of(errand.settings), holder)
+    except SourceError as error:
+        return None, str(error)
+    nodes = {node.id: node for node in (*asked.nodes, *state.nodes)}
+    return replace(state, nodes=tuple(nodes[number] for number in sorted(nodes))), ""
+
+
+def _of_row(state: NovaState | None, node: str) -> Identity | None:
+    """A host without a file has the uuid of its row (design 2.3)."""
+    rows = [row for row in (state.nodes if state else ()) if not row.deleted and state and row.host == state.host]
+    row = next((row for row in rows if row.hypervisor_hostname == node), None)
+    return Identity(uuid=row.uuid, origin=f"compute_nodes id {row.id}") if row else None
+
+
+def _others(errand: Errand, state: NovaState | None) -> tuple[NovaState, ...]:
+    """What the cloud says of other hosts that the rows name; one that cannot be asked is left out, and refuses."""
+    hosts = {row.host for row in (state.nodes if state else ()) if not row.deleted} - {errand.settings.host}
+    found = []
+    for host in sorted(hosts):
+        try:
+            found.append(errand.parts.state.read(host, NOBODY, deadline_of(errand.settings)))
+        except SourceError as error:
+            LOG.warning(events.SOURCE_LOST, extra={"source": error.source, "error": str(error)})
+    return tuple(found)
+
+
+def _trees(errand: Errand, uuids: frozenset[str]) -> tuple[OrphanTree, ...]:
+    nothing = PlacementView(root_uuid="", providers=(), allocations=(), allocations_fresh=True)
+    return errand.parts.reader.orphans(nothing, uuids).orphans
+
+
+def run_adopt(errand: Errand, journal: Journal, plan: AdoptPlan) -> tuple[Adopted, ...]:
+    """Carry the steps out in order, up to the first that fails; the caller holds the write lock."""
+    done: list[Adopted] = []
+    for step in plan.steps:
+        outcome = journalled(errand, journal, step, change_of(step, plan_digest=plan.digest))
+        done.append(Adopted(step=step, outcome=outcome))
+        if outcome.result is not Result.DONE:
+            break
+    return tuple(done)
+
+
+def journalled(errand: Errand, journal: Journal, step: AdoptStep, change: Change) -> Outcome:
+    """One step with the journal's line before it and its outcome after it; never raises an AgentError."""
+    try:
+        entry_id = journal.begin(change)
+    except SourceUnavailable as error:
+        return Outcome(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
+    outcome = replace(_tried(errand, step), entry_id=entry_id)
+    try:
+        journal.end(entry_id, outcome.result, outcome.words)
+    except SourceUnavailable as error:
+        LOG.warning(events.JOURNAL_UNWRITTEN, extra={"entry_id": entry_id, "error": str(error)})
+    return outcome
+
+
+def _tried(errand: Errand, step: AdoptStep) -> Outcome:
+    try:
+        _carry_out(errand, step)
+    except (PlacementError, SourceError) as error:
+        # An answer that was lost may have been a success: the next look tells.
+        is_lost = isinstance(error, SourceError) or error.status is None
+        result = Result.UNKNOWN if is_lost else Result.REFUSED
+        return Outcome(result=result, words=str(error), unread=is_lost)
+    except AgentError as error:
+        return Outcome(result=Result.REFUSED, words=str(error))
+    return Outcome(result=Result.DONE, words="changed as planned")
+
+
+def _carry_out(errand: Errand, step: AdoptStep) -> None:
+    parts = errand.parts
+    match step:
+        case FileStep() if parts.own_file is not None:
+            parts.own_file.put_own(step.after)
+        case NameStep() if parts.names is not None:
+            parts.names.rename(step.write)
+        case RecordStep() if parts.records is not None:
+            parts.records.apply(step.write, deadline_of(errand.settings))
+        case _:
+            raise SourceUnavailable("adopt", "this run has no access to what is to be changed")

@@ -1,0 +1,93 @@
+"""Steps of ``adopt`` as lines of the journal, and from a line back to the step that puts it back."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from agent.journal import Change, Entry
+from agent.model.adoption import AdoptStep, FileStep, NameStep, RecordStep
+from agent.model.node_record import NodeRecord
+from agent.model.plan import RenameProvider
+
+FILE_KIND = "compute-id-file"
+NAME_KIND = "provider-name"
+RECORD_KIND = "record"
+
+Document = dict[str, Any]
+
+
+def change_of(step: AdoptStep, *, plan_digest: str | None = None, undoes: str | None = None) -> Change:
+    """The journal's line of one step: what stands before it, and what after it."""
+    kind, before, after, uuid = _parts(step)
+    why = words_of(step) if undoes is None else f"put back what entry {undoes} changed ({words_of(step)})"
+    return Change(
+        kind=kind, why=why, before=before, after=after, provider_uuid=uuid, plan_digest=plan_digest, undoes=undoes
+    )
+
+
+def _parts(step: AdoptStep) -> tuple[str, Document, Document, str | None]:
+    match step:
+        case FileStep():
+            before, after = {"path": step.path, "text": step.before}, {"path": step.path, "text": step.after}
+            return FILE_KIND, before, after, step.after.strip() if step.after else None
+        case NameStep():
+            uuid = step.write.provider_uuid
+            return NAME_KIND, {"name": step.before}, {"name": step.write.name}, uuid
+        case RecordStep():
+            before, after = fields_of(step.stored, step.write.changed), fields_of(step.write.record, step.write.changed)
+            return RECORD_KIND, before, after, step.stored.uuid
+
+
+def words_of(step: AdoptStep) -> str:
+    """One step in words, for the plan and the journal."""
+    match step:
+        case FileStep():
+            there = "nothing" if step.before is None else step.before.strip()
+            if step.after is None:
+                return f"remove {step.path}, which says {there}"
+            return f"write {step.after.strip()} to {step.path}, in the place of {there}"
+        case NameStep():
+            return f"rename provider {step.write.provider_uuid} from {step.before} to {step.write.name}"
+        case RecordStep():
+            stored, record = step.stored, step.write.record
+            changes = ", ".join(
+                f"{name} {getattr(stored, name)} -> {getattr(record, name)}" for name in step.write.changed
+            )
+            return f"save compute node record {stored.id} ({stored.uuid}): {changes}"
+
+
+def fields_of(record: NodeRecord, names: tuple[str, ...]) -> Document:
+    """Those fields of a record: adopt changes plain texts and numbers alone."""
+    return {name: getattr(record, name) for name in names}
+
+
+def file_back(entry: Entry) -> FileStep | None:
+    """The write that puts an entry's file back; None where the entry does not say it."""
+    path = _text(entry.change.before, "path")
+    after = _text(entry.change.after, "text")
+    if path is None or not isinstance(entry.change.before, dict) or "text" not in entry.change.before:
+        return None
+    return FileStep(path=path, before=after, after=_text(entry.change.before, "text"))
+
+
+def name_back(entry: Entry) -> NameStep | None:
+    """The rename that puts an entry's name back; None where the entry does not say it."""
+    before, after = _text(entry.change.before, "name"), _text(entry.change.after, "name")
+    if before is None or after is None or entry.change.provider_uuid is None:
+        return None
+    return NameStep(before=after, write=RenameProvider(provider_uuid=entry.change.provider_uuid, name=before))
+
+
+def record_back(entry: Entry) -> tuple[Document, Document] | None:
+    """(what the record must say still, what it is to say again); None where the entry does not say it."""
+    before, after = entry.change.before, entry.change.after
+    known = {field.name for field in dataclasses.fields(NodeRecord)}
+    if not isinstance(before, dict) or not isinstance(after, dict) or before.keys() != after.keys():
+        return None
+    return (after, before) if before and before.keys() <= known - {"id", "uuid"} else None
+
+
+def _text(document: object, name: str) -> str | None:
+    value = document.get(name) if isinstance(document, dict) else None
+    return value if isinstance(value, str) else None

@@ -1,0 +1,87 @@
+"""Put back what ``adopt`` changed: the file, a provider's name, fields of the record; each only while it stands so.
+
+What somebody changed since is not put back: their change would be lost with it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from agent.auditing.read import deadline_of
+from agent.errors import ConfigError, PlacementError, SourceError
+from agent.healing.adopt import NOBODY, journalled
+from agent.healing.identity_lines import change_of, fields_of, file_back, name_back, record_back
+from agent.healing.write import Outcome
+from agent.journal import Entry, Journal, Result
+from agent.model.adoption import AdoptStep, RecordStep
+from agent.model.node_record import NodeRecord
+from agent.model.plan import SaveComputeNode
+from agent.parts import Errand
+
+UNTOLD = "the entry does not say what stood before"
+
+
+def undo_file(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
+    """The handler of kind ``compute-id-file``: the old text again, or no file where there was none."""
+    step, file = file_back(entry), errand.parts.own_file
+    if step is None or file is None:
+        return _refused(UNTOLD)
+    if step.path != file.own_path:
+        return _refused(f"it is about {step.path}, and our file is {file.own_path} now")
+    try:
+        now = file.own_text()
+    except ConfigError as error:
+        return _refused(f"nothing was changed: {error}")
+    if now != step.before:
+        return _refused(f"{step.path} was changed since")
+    return _back(errand, journal, entry, step)
+
+
+def undo_name(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
+    """The handler of kind ``provider-name``."""
+    step, names = name_back(entry), errand.parts.names
+    if step is None or names is None:
+        return _refused(UNTOLD)
+    try:
+        now = names.name_of(step.write.provider_uuid)
+    except PlacementError as error:
+        return Outcome(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
+    if now != step.before:
+        return _refused(f"provider {step.write.provider_uuid} is named {now} now, not {step.before}")
+    return _back(errand, journal, entry, step)
+
+
+def undo_record(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
+    """The handler of kind ``record``: the fields that were changed, and no other."""
+    fields = record_back(entry)
+    if fields is None:
+        return _refused(UNTOLD)
+    after, before = fields
+    try:
+        stored = _stored(errand, entry.change.provider_uuid, str(after.get("host") or errand.settings.host))
+    except SourceError as error:
+        return Outcome(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
+    if stored is None:
+        return _refused(f"the compute node record {entry.change.provider_uuid} is not there, or cannot be written")
+    if fields_of(stored, tuple(after)) != after:
+        return _refused(f"the compute node record {stored.uuid} was changed since")
+    record = dataclasses.replace(stored, **before)
+    return _back(
+        errand,
+        journal,
+        entry,
+        RecordStep(stored=stored, write=SaveComputeNode(record=record, changed=record.changes(stored))),
+    )
+
+
+def _stored(errand: Errand, uuid: str | None, host: str) -> NodeRecord | None:
+    state = errand.parts.state.read(host, NOBODY, deadline_of(errand.settings), uuid)
+    return next((record for record in state.records if record.uuid == uuid), None)
+
+
+def _back(errand: Errand, journal: Journal, entry: Entry, step: AdoptStep) -> Outcome:
+    return journalled(errand, journal, step, change_of(step, undoes=entry.id))
+
+
+def _refused(words: str) -> Outcome:
+    return Outcome(result=Result.REFUSED, words=words)

@@ -1,0 +1,204 @@
+"""What adopt would do, and each guard rail that alone refuses it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from agent.model.adoption import AdoptFacts, FileStep, IdentityFile, NameStep, RecordStep
+from agent.model.nova import NovaState, StateKind
+from agent.model.placement import Allocation, OrphanTree, Provider
+from agent.model.plan import RenameProvider
+from agent.model.settings import Role
+from agent.stages.adopt import adoption
+from tests.rigs.facts import HOST, NODE, NOW, ROOT_UUID, instance, node, service, settings, state, uuid
+from tests.rigs.records import conductor, stored, with_record
+
+FILE = IdentityFile(path="/state/compute_id", text=f"{ROOT_UUID}\n")
+OWNED = frozenset({"COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE"})
+NEW = uuid("made after the reinstallation")
+
+
+def provider(uuid_: str = ROOT_UUID, name: str = NODE, **changes) -> Provider:
+    plain = Provider(uuid=uuid_, name=name, parent_uuid=None, generation=1, traits=OWNED)
+    return dataclasses.replace(plain, **changes)
+
+
+def tree(root: Provider, *children: Provider, held: bool = False) -> OrphanTree:
+    allocation = Allocation(
+        consumer_uuid=uuid("i1"), consumer_generation=1, provider_uuid=root.uuid, resource_class="VCPU", amount=1
+    )
+    return OrphanTree(uuid=root.uuid, providers=(root, *children), allocations=(allocation,) if held else ())
+
+
+def facts(**changes) -> AdoptFacts:
+    """A host whose uuid, names and record belong together."""
+    plain = AdoptFacts(
+        host=HOST,
+        node=NODE,
+        identity=ROOT_UUID,
+        origin=FILE.path,
+        file=FILE,
+        ours=tree(provider(), held=True),
+        holder=None,
+        state=with_record(stored()),
+    )
+    return dataclasses.replace(plain, **changes)
+
+
+def renamed(**changes) -> AdoptFacts:
+    """Provider and record bear the old name."""
+    old = provider(name="old-name")
+    kept = {"ours": tree(old, held=True), "state": with_record(stored(hypervisor_hostname="old-name"))}
+    return facts(**{**kept, **changes})
+
+
+def reinstalled(**changes) -> AdoptFacts:
+    """A new uuid was made; the old provider, record and allocations are there."""
+    kept = {"identity": NEW, "file": IdentityFile(path=FILE.path, text=f"{NEW}\n"), "ours": None}
+    return facts(**{**kept, "holder": tree(provider(), held=True), **changes})
+
+
+def alive(found: NovaState) -> NovaState:
+    return dataclasses.replace(found, service=service(last_seen_up=NOW))
+
+
+def guards(given: AdoptFacts, chosen=None) -> list[str]:
+    plan = adoption(given, chosen or settings())
+    assert not (plan.steps and plan.refusals)
+    return sorted({refusal.guard for refusal in plan.refusals})
+
+
+def test_nothing_is_adopted_where_all_belongs_together():
+    plan = adoption(facts(), settings())
+    assert (plan.steps, plan.refusals) == ((), ())
+    assert "belong together" in plan.notes[0]
+
+
+def test_nothing_is_adopted_by_a_host_that_nobody_knows():
+    plan = adoption(facts(identity=None, origin="", ours=None, state=conductor()), settings())
+    assert (plan.steps, plan.refusals) == ((), ())
+
+
+def test_a_renamed_host_s_provider_and_record_get_the_new_name():
+    plan = adoption(renamed(), settings())
+    name, record = plan.steps
+    assert name == NameStep(before="old-name", write=RenameProvider(provider_uuid=ROOT_UUID, name=NODE))
+    assert isinstance(record, RecordStep)
+    assert (record.write.changed, record.write.record.hypervisor_hostname) == (("hypervisor_hostname",), NODE)
+    assert plan.uuid == ROOT_UUID
+
+
+def test_children_follow_their_root_s_name_and_others_children_do_not():
+    ours = provider(uuid("sev"), "old-name_amd_sev", parent_uuid=ROOT_UUID)
+    theirs = provider(uuid("nic"), "old-name:NIC", parent_uuid=ROOT_UUID, traits=frozenset())
+    unowned = provider(uuid("x"), "old-name_x", parent_uuid=ROOT_UUID, traits=frozenset())
+    plan = adoption(renamed(ours=tree(provider(name="old-name"), ours, theirs, unowned)), settings())
+    names = {s.write.provider_uuid: s.write.name for s in plan.steps if isinstance(s, NameStep)}
+    assert names == {ROOT_UUID: NODE, uuid("sev"): f"{NODE}_amd_sev"}
+
+
+def test_a_record_that_cannot_be_written_is_left_and_told():
+    row = node(5, hypervisor_hostname="old-name")
+    plan = adoption(renamed(state=state(nodes=(row,))), settings())
+    assert [type(step) for step in plan.steps] == [NameStep]
+    assert any("row 5 says host cmp1, node old-name" in note for note in plan.notes)
+
+
+def test_without_a_cloud_the_provider_alone_is_renamed():
+    plan = adoption(renamed(state=NovaState(kind=StateKind.NONE, host=HOST)), settings())
+    assert [type(step) for step in plan.steps] == [NameStep]
+
+
+def test_s61_a_record_of_a_host_that_is_gone_becomes_ours():
+    there = with_record(stored(host="cmp0", service_id=9), service=None)
+    gone = dataclasses.replace(there, host="cmp0", service=service(id=9))
+    here = conductor(nodes=there.nodes)
+    (step,) = adoption(facts(state=here, others=(gone,)), settings()).steps
+    assert isinstance(step, RecordStep)
+    assert (step.write.record.host, step.write.record.service_id) == (HOST, 3)
+    assert set(step.write.changed) == {"host", "service_id"}
+
+
+def test_a_reinstalled_host_gets_its_uuid_back():
+    plan = adoption(reinstalled(), settings())
+    assert plan.steps == (FileStep(path=FILE.path, before=f"{NEW}\n", after=f"{ROOT_UUID}\n"),)
+    assert plan.uuid == ROOT_UUID
+    assert any("restart" in note for note in plan.notes)
+
+
+def test_a_host_without_any_identity_gets_its_uuid_back():
+    given = reinstalled(identity=None, origin="", file=IdentityFile(path=FILE.path, text=None), state=conductor())
+    assert adoption(given, settings()).steps == (FileStep(path=FILE.path, before=None, after=f"{ROOT_UUID}\n"),)
+
+
+def test_equal_facts_have_one_digest_and_others_another():
+    assert adoption(renamed(), settings()).digest == adoption(renamed(), settings()).digest
+    assert adoption(renamed(), settings()).digest != adoption(reinstalled(), settings()).digest
+
+
+# Each of these plans would be carried out but for the one guard rail -----------------------------------------------
+
+
+@pytest.mark.parametrize("given", [renamed(), reinstalled()], ids=["rename", "reinstall"])
+@pytest.mark.parametrize("role", [Role.OBSERVER, Role.COMPANION])
+def test_guard_role(given, role):
+    assert guards(given) == []
+    assert guards(given, settings(role=role)) == ["role"]
+
+
+@pytest.mark.parametrize("given", [renamed(), reinstalled()], ids=["rename", "reinstall"])
+def test_guard_state(given):
+    assert guards(dataclasses.replace(given, state=None, state_error="down")) == ["state"]
+
+
+@pytest.mark.parametrize("given", [renamed(), reinstalled()], ids=["rename", "reinstall"])
+def test_guard_alive_on_this_host(given):
+    assert guards(dataclasses.replace(given, state=alive(given.state))) == ["alive"]
+
+
+def test_guard_alive_elsewhere_a_clone_or_a_second_host_of_our_name():
+    theirs = dataclasses.replace(stored(), host="cmp2")
+    row = node(1, host="cmp2")
+    other = dataclasses.replace(with_record(theirs), host="cmp2")
+    for given in (facts(), reinstalled()):
+        cloned = dataclasses.replace(given, state=conductor(nodes=(row,)), others=(other,))
+        assert guards(cloned) == []
+        assert guards(dataclasses.replace(cloned, others=(alive(other),))) == ["alive"]
+    assert guards(dataclasses.replace(cloned, others=())) == ["alive"]
+
+
+def test_a_row_of_another_host_that_cannot_be_asked_is_told_and_nothing_is_done():
+    plan = adoption(facts(state=conductor(nodes=(node(7, host="cmp2"),))), settings())
+    assert plan.steps == ()
+    assert plan.notes[0].startswith(f"compute node row 7 says host cmp2, node {NODE}")
+
+
+def test_guard_file_nova_s_own_is_not_ours_to_write():
+    assert guards(reinstalled(origin="/var/lib/nova/compute_id")) == ["file"]
+    assert guards(reinstalled(origin="compute_nodes id 4")) == []
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_guard_allocations_of_the_uuid_in_use_are_not_lost(held):
+    mine = tree(provider(NEW, "another-name"), held=True)
+    assert guards(reinstalled(ours=mine, holder=tree(provider(), held=held))) == ["allocations"]
+    assert guards(reinstalled(ours=tree(provider(NEW, "another-name")))) == []
+
+
+def test_guard_owner_a_provider_that_merely_bears_the_name():
+    stranger = tree(provider(traits=frozenset({"MISC_SHARES_VIA_AGGREGATE"})))
+    assert guards(reinstalled(holder=stranger)) == ["owner"]
+
+
+def test_guard_row_another_record_of_this_host_and_node():
+    given = reinstalled(state=conductor(nodes=(node(4, uuid=NEW),)))
+    assert guards(given) == ["row"]
+
+
+def test_guard_instances_that_nova_finds_by_the_old_name():
+    old = stored(hypervisor_hostname="old-name")
+    assert guards(renamed(state=with_record(old, instance(node="old-name")))) == ["instances"]
+    assert guards(renamed(state=with_record(old, instance(node=NODE)))) == []
+    assert guards(renamed(state=with_record(old, instance(node="old-name", deleted=True)))) == []
