@@ -216,7 +216,7 @@ def totals(report: AuditReport, resource_class: str, owned: Owned) -> tuple[Book
     not_counted = uncounted(report, resource_class, owned)
     return tuple(
         Book(name=name, amount=None, parts=(), not_counted=not_counted)
-        if not_counted and name in _KEPT_BY_OWNER
+        if not_counted and name in _KEPT_BY_OWNER and all(getattr(row, name) is None for row in rows)
         else _book(name, report, rows, resource_class, not_counted)
         for name in BOOKS
     )

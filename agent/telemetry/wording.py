@@ -22,7 +22,9 @@ FEW = 5
 NAMED = 3
 NOT_COUNTED = "not counted"
 NOT_COMPARED = "not compared"
-ON_CHILDREN = "on child providers only what Placement records is counted, not yet what is promised and held"
+ON_CHILDREN = (
+    "of child providers what Placement records is counted and what flavors ask for by name, not what guests hold"
+)
 UNDECIDED = "nobody here decides this class: only what Placement records is counted, not what is promised and held"
 
 MEANINGS = {

@@ -352,7 +352,9 @@ ON_CARD = row(
     provider_uuid="uuid-card", source=f"placement allocations {GUESTS[0]}",
 )  # fmt: skip
 WITH_CARD = report(ledger=(ON_CARD,), inventory=(child("card", CARD, used=2),))
-CHILDREN_SENTENCE = "on child providers only what Placement records is counted, not yet what is promised and held"
+CHILDREN_SENTENCE = (
+    "of child providers what Placement records is counted and what flavors ask for by name, not what guests hold"
+)
 
 
 def test_of_a_class_on_children_what_is_promised_and_held_is_not_counted_and_not_zero():
@@ -369,6 +371,16 @@ def test_of_a_class_on_children_what_is_promised_and_held_is_not_counted_and_not
     assert {name: (book["amount"], book["not_counted"]) for name, book in books.items()} == {
         "recorded": (2, None),
         "promised": (None, CHILDREN_SENTENCE),
+        "held": (None, CHILDREN_SENTENCE),
+    }
+
+
+def test_what_flavors_ask_of_children_by_name_is_promised():
+    asked = dataclasses.replace(ON_CARD, promised=2, verdict=Verdict.AGREED)
+    books = document(explain_class(dataclasses.replace(WITH_CARD, ledger=(asked,)), "VGPU"))["books"]
+    assert {name: (book["amount"], book["not_counted"]) for name, book in books.items()} == {
+        "recorded": (2, None),
+        "promised": (2, None),
         "held": (None, CHILDREN_SENTENCE),
     }
 
