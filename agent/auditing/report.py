@@ -8,10 +8,13 @@ from agent.auditing.act import Acted
 from agent.errors import PlacementDenied
 from agent.model.audit import AuditMemory
 from agent.model.report import AuditReport, Outcome, SourceStatus
+from agent.model.resource_view import ResourceView
 from agent.model.settings import Role
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
+from agent.model.usage import CellUsage
 from agent.parts import Errand
 from agent.stages.confirm import Confirmed
+from agent.stages.numa_usage import cell_usages
 from agent.stages.record import record_note
 from agent.stages.resource_view import resource_view
 from agent.stages.rows import evacuation_notes, inventory_rows, trait_rows
@@ -63,8 +66,15 @@ def report(run: Run, errand: Errand, memory: AuditMemory, acted: Acted, told: Co
         summary=summary(seen, usage(decision.books.occupied, seen, settings)) if seen else None,
         simulated=host.simulated if host else (),
         resource_view=seen,
+        cell_usages=_cell_usages(seen, acted),
         record_note=record_note(settings, snapshot.nova.value),
     )
+
+
+def _cell_usages(seen: ResourceView | None, acted: Acted) -> tuple[CellUsage, ...] | None:
+    if seen is None or seen.cells is None or not acted.snapshot.nova.ok:
+        return None
+    return cell_usages(seen.cells, acted.decision.books.occupied.occupancies)
 
 
 def _outcome(role: Role, acted: Acted, told: Confirmed) -> Outcome:

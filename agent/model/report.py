@@ -10,6 +10,7 @@ from agent.model.heal import HealNote
 from agent.model.placement import Inventory
 from agent.model.plan import EMPTY_PLAN, Plan
 from agent.model.resource_view import ResourceView
+from agent.model.usage import CellUsage
 
 
 class Outcome(enum.Enum):
@@ -165,6 +166,7 @@ class HostSummary:
 class AuditReport:
     """Everything that one audit found and did. ``started_at`` is ISO 8601 UTC.
 
+    ``cell_usages`` are of the cells of ``resource_view``, None where they or what guests use are not known;
     ``record_note`` is one sentence on who writes this host's compute node record.
     """
 
@@ -194,5 +196,6 @@ class AuditReport:
     summary: HostSummary | None = None
     simulated: tuple[str, ...] = ()
     resource_view: ResourceView | None = None
+    cell_usages: tuple[CellUsage, ...] | None = None
     record_note: str = ""
     healed: tuple[HealNote, ...] = ()

@@ -15,8 +15,9 @@ from typing import Any
 
 from agent.model.last_answer import for_equal_arguments
 from agent.model.report import AuditReport, InventoryRow, LedgerRow, TraitRow
-from agent.model.resource_view import ResourceView, ViewCell
+from agent.model.resource_view import CellPages, ResourceView, ViewCell
 from agent.model.snapshot import LIBVIRT
+from agent.model.usage import CellUsage
 from agent.telemetry.finding_changes import SAYS_NOTHING_OF_FINDINGS
 
 SCHEMA_VERSION = 1
@@ -65,7 +66,7 @@ def state_of(report: AuditReport) -> Document:
         "guests": None if is_silent or not _was_read(report, LIBVIRT) else _guests(report.ledger),
         "findings": None if is_silent else _findings(report),
         "traits_digest": None if is_silent else _traits_digest(report.traits),
-        "numa": _numa(report.resource_view),
+        "numa": _numa(report.resource_view, report.cell_usages),
     }
 
 
@@ -129,20 +130,32 @@ def _traits_digest(traits: tuple[TraitRow, ...]) -> str:
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-def _numa(view: ResourceView | None) -> list[Document] | None:
+def _numa(view: ResourceView | None, usages: tuple[CellUsage, ...] | None) -> list[Document] | None:
     if view is None or view.cells is None:
         return None
-    return [_cell(cell) for cell in view.cells]
+    by_cell = {usage.id: usage for usage in usages or ()}
+    return [_cell(cell, by_cell.get(cell.id)) for cell in view.cells]
 
 
-def _cell(cell: ViewCell) -> Document:
-    """What of the cell guests may have: what the host keeps for itself is taken off."""
+def _cell(cell: ViewCell, usage: CellUsage | None) -> Document:
+    """What of the cell guests may have, without what the host keeps, and what guests with cells of their own have."""
+    used_pages = dict(usage.pages) if usage else {}
     return {
         "id": cell.id,
         "vcpus": len(cell.cpuset),
+        "vcpus_used": usage.cpus if usage else None,
         "pcpus": len(cell.pcpuset),
+        "pcpus_free": len(set(cell.pcpuset) - set(usage.pinned)) if usage else None,
         "memory_mib": cell.memory_mib,
-        "pages": [
-            {"size_kib": pages.size_kib, "total": pages.total, "reserved": pages.reserved} for pages in cell.pages
-        ],
+        "memory_mib_free": cell.memory_mib - usage.memory_mib if usage else None,
+        "pages": [_pages(pages, used_pages.get(pages.size_kib)) for pages in cell.pages],
+    }
+
+
+def _pages(pages: CellPages, used: int | None) -> Document:
+    return {
+        "size_kib": pages.size_kib,
+        "total": pages.total,
+        "reserved": pages.reserved,
+        "free": None if used is None else pages.total - pages.reserved - used,
     }

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from agent.model.report import AuditReport, LedgerRow, Outcome, SourceStatus, Verdict
+from agent.model.usage import CellUsage
 from agent.telemetry.host_state import Sending, host_state, state_of
 from tests.rigs.reports import PROVIDER, REPORT
 
@@ -111,13 +112,20 @@ def test_the_digest_changes_with_the_traits_and_not_with_their_order():
     assert len({digest(trait), digest(other), digest(trait, other), digest()}) == 4
 
 
-def test_numa_cells_say_what_guests_may_have():
-    assert host_state(REPORT, SENDING)["numa"] == [
+def test_numa_cells_say_what_guests_may_have_and_what_is_free():
+    usage = CellUsage(id=0, cpus=3, memory_mib=2048, pinned=(2,), pages=((2048, 100),))
+    assert host_state(replace(REPORT, cell_usages=(usage,)), SENDING)["numa"] == [
         {
-            "id": 0, "vcpus": 2, "pcpus": 1, "memory_mib": 131_072,
-            "pages": [{"size_kib": 2048, "total": 256, "reserved": 64}],
+            "id": 0, "vcpus": 2, "vcpus_used": 3, "pcpus": 1, "pcpus_free": 0, "memory_mib": 131_072,
+            "memory_mib_free": 129_024,
+            "pages": [{"size_kib": 2048, "total": 256, "reserved": 64, "free": 92}],
         }
     ]  # fmt: skip
+
+
+def test_what_is_free_of_a_cell_is_null_where_the_cloud_could_not_be_asked():
+    (cell,) = host_state(REPORT, SENDING)["numa"]
+    assert (cell["vcpus_used"], cell["pcpus_free"], cell["memory_mib_free"], cell["pages"][0]["free"]) == (None,) * 4
 
 
 def test_an_audit_of_the_same_host_is_no_change_and_a_further_guest_is():
