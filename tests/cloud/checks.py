@@ -83,6 +83,12 @@ def _is_wrong(cloud: Cloud, consumer: str, host: str) -> bool:
     return dict(cloud.recorded(consumer, host)) != dict(cloud.needs.get((consumer, host), {}))
 
 
+def _is_broken(cloud: Cloud, uuid: str, host: str) -> bool:
+    """A failed move left the instance's room there in its migration's name: rightful, and yet for a human to mend."""
+    moves = [m.uuid for m in cloud.migrations.values() if m.instance_uuid == uuid]
+    return (uuid, host) not in cloud.needs and any((move, host) in cloud.needs for move in moves)
+
+
 def check(cloud: Cloud, host: str, findings: tuple[SeenFinding, ...], *, thorough: bool) -> int:
     """Raise where a leak is not found or a rightful consumer accused; how many leaks were there.
 
@@ -98,7 +104,9 @@ def check(cloud: Cloud, host: str, findings: tuple[SeenFinding, ...], *, thoroug
         consumer = finding.consumer_uuid
         if not seen.confirmed or finding.code not in ACCUSING or consumer is None:
             continue
-        wrong = [other for other in cloud.roots if _is_wrong(cloud, consumer, other)]
+        wrong = [
+            other for other in cloud.roots if _is_wrong(cloud, consumer, other) or _is_broken(cloud, consumer, other)
+        ]
         elsewhere = finding.code == "consumer-on-several-providers"
         if not (wrong if elsewhere else host in wrong):
             raise FalseAccusation(f"{finding.code}: {finding.actual}: " + _words(cloud, consumer, host, findings))

@@ -96,7 +96,6 @@ class Cloud:
 
     def enlist(self, host: str) -> None:
         """The host's provider and inventory, as its agent makes them."""
-        self.retired.discard(host)
         self.placement.create_provider(self.roots[host], self.node_of(host))
         stocks = {
             "VCPU": Stock(total=8, max_unit=8, allocation_ratio=4.0),
@@ -234,6 +233,17 @@ class Cloud:
         self.free(source)
         self.free(target)
         self.needs.update({(target, host): held for (_, host), held in moved.items()})
+
+    def stands_by_itself(self, uuid: str) -> None:
+        """Where an instance at rest holds its room in its own name again, nothing needs to stand for it."""
+        row = self.instances.get(uuid)
+        if row is None or row.host is None or row.flavor is None or row.deleted or self.under_way(uuid):
+            return
+        moves = [m.uuid for m in self.migrations.values() if m.instance_uuid == uuid and m.uuid]
+        if self.recorded(uuid, row.host) and any((move, row.host) in self.needs for move in moves):
+            for move in moves:
+                self.free(move, row.host)
+            self.need(uuid, row.host, row.flavor)
 
     def under_way(self, uuid: str) -> tuple[Migration, ...]:
         """Live migrations of the instance that are neither over nor failed."""

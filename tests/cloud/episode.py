@@ -255,8 +255,8 @@ class Episode:
         """Service delete, which the API refuses while anything is there, and the host's return."""
         host = dice.choice(HOSTS)
         if host in self.cloud.retired:
-            self._tell(f"{host} is enlisted again")
-            self.cloud.enlist(host)
+            self._tell(f"{host} has a service again")
+            self.cloud.retired.discard(host)
             return
         rows = [i for i in self.cloud.instances.values() if i.host == host and not i.deleted]
         moving = [m for m in self.cloud.migrations.values() if host in (m.source_host, m.dest_host)]
@@ -277,17 +277,18 @@ class Episode:
         agent.weather.interlude = lambda: self._step(dice) if dice.random() < haste else None
         agent.weather.fails = lambda: broken and dice.random() < 0.2
         self._tell(f"audit of {agent.host}")
+        before = agent.allocations.writes
         try:
-            result, count = agent.occasion()
+            _, count = agent.occasion(heals=dice.random() < 0.7)
             self._tally.audits += count
-            unread = not all(source.ok for source in result.report.sources)
-            healed = len(agent.heal()) if dice.random() < 0.7 else 0
         finally:
             agent.weather.interlude, agent.weather.fails = (lambda: None), (lambda: False)
-        if unread:
-            assert healed == 0, "heal acted on an audit with an unread source"
+        self._count_healed(agent, before)
+
+    def _count_healed(self, agent: HostAgent, before: int) -> None:
+        healed = agent.allocations.writes - before
+        self._tally.heals += healed
         if healed:
-            self._tally.heals += healed
             self._tell(f"agent of {agent.host} healed {healed}")
 
     def _quiet(self, dice: random.Random) -> None:
@@ -304,7 +305,9 @@ class Episode:
             if agent.host not in self.cloud.retired:
                 self._look(agent, thorough=thorough)
         for agent in self.agents.values():
-            self._tally.heals += len(agent.heal())
+            before = agent.allocations.writes
+            agent.occasion()
+            self._count_healed(agent, before)
 
     def _look(self, agent: HostAgent, *, thorough: bool) -> None:
         for _ in range(AUDITS_TO_FIND):
@@ -317,5 +320,5 @@ class Episode:
 
     def _minute(self, agent: HostAgent) -> None:
         self.cloud.seconds += 60
-        _, count = agent.occasion()
+        _, count = agent.occasion(heals=False)
         self._tally.audits += count

@@ -98,6 +98,7 @@ def _rewrite(cloud: Cloud, uuid: str, host: str, amounts: dict[str, int]) -> Non
     holdings = {p: dict(held) for p, held in found.holdings.items()} if found else {}
     holdings[cloud.roots[host]] = amounts
     cloud.placement.put(uuid, Wanted(holdings=holdings, generation=found.generation if found else None))
+    cloud.stands_by_itself(uuid)
 
 
 def mended(cloud: Cloud, uuid: str) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
 
 from agent.placement.answers import Reply, refusal
 from agent.placement.wire import Microversion
-from tests.cloud.placement_model import PlacementModel, Wanted
+from tests.cloud.placement_model import NOT_FOUND, Answer, PlacementModel, Stock, Wanted
+from tests.rigs import facts
 
 
 class ModelClient:
@@ -34,24 +36,40 @@ class ModelClient:
         return parse(self._body(path))
 
     def put(
+        self, path: str, microversion: Microversion, body: Mapping[str, Any] | None, parse: Callable[[object], Any]
+    ) -> Any:
+        """PUT of allocations, inventories, traits, and of names, which are all known here."""
+        self.requests += 1
+        if path.startswith("/allocations/") and body is not None:
+            answer = self._model.put(path.removeprefix("/allocations/"), _wanted(body))
+        elif path.startswith("/resource_providers/") and body is not None:
+            answer = self._put_part(*path.removeprefix("/resource_providers/").split("/"), body)
+        else:
+            answer = Answer(204)
+        if not answer.ok:
+            raise _refused(f"PUT {path}", answer)
+        return parse(None if answer.status == 204 else self._body(path))
+
+    def post(
         self, path: str, microversion: Microversion, body: Mapping[str, Any], parse: Callable[[object], Any]
     ) -> Any:
-        """PUT /allocations/{c}; nothing else is ever put here."""
+        """POST /resource_providers."""
         self.requests += 1
-        consumer = path.removeprefix("/allocations/")
-        wanted = Wanted(
-            holdings={p: held["resources"] for p, held in body["allocations"].items()},
-            generation=body["consumer_generation"],
-            project=body["project_id"],
-            user=body["user_id"],
-            kind=body.get("consumer_type"),
-        )
-        answer = self._model.put(consumer, wanted)
+        answer = self._model.create_provider(body["uuid"], body["name"], body.get("parent_provider_uuid"))
         if not answer.ok:
-            raise _refused(f"PUT {path}", answer.status, answer.code)
-        return parse(None)
+            raise _refused(f"POST {path}", answer)
+        return parse(self._listed(lambda uuid: uuid == body["uuid"])["resource_providers"][0])
+
+    def _put_part(self, uuid: str, part: str, body: Mapping[str, Any]) -> Answer:
+        if part == "inventories":
+            stocks = {name: Stock(**record) for name, record in body["inventories"].items()}
+            return self._model.put_inventories(uuid, body["resource_provider_generation"], stocks)
+        assert part == "traits", part
+        return self._model.put_traits(uuid, body["resource_provider_generation"], frozenset(body["traits"]))
 
     def _body(self, path: str) -> Any:
+        if path == "/traits":
+            return {"traits": sorted(facts.usual_traits())}
         if path.startswith("/allocations/"):
             return self._consumer(path.removeprefix("/allocations/"))
         if path.startswith("/resource_providers?in_tree="):
@@ -60,7 +78,7 @@ class ModelClient:
             return self._listed(lambda uuid: self._model.providers[uuid].name == unquote(path.partition("=")[2]))
         uuid, part = path.removeprefix("/resource_providers/").split("/")
         if uuid not in self._model.providers:
-            raise _refused(f"GET {path}", 404, "placement.undefined_code")
+            raise _refused(f"GET {path}", NOT_FOUND)
         return {"resource_provider_generation": self._model.providers[uuid].generation} | self._part(uuid, part)
 
     def _part(self, uuid: str, part: str) -> dict[str, Any]:
@@ -100,6 +118,17 @@ class ModelClient:
         }
 
 
-def _refused(request: str, status: int, code: str) -> Exception:
-    text = f'{{"errors": [{{"status": {status}, "code": "{code}", "detail": "as the model says"}}]}}'
-    return refusal(Reply(request=request, status=status, text=text, request_id=None))
+def _wanted(body: Mapping[str, Any]) -> Wanted:
+    return Wanted(
+        holdings={provider: held["resources"] for provider, held in body["allocations"].items()},
+        generation=body["consumer_generation"],
+        project=body["project_id"],
+        user=body["user_id"],
+        kind=body.get("consumer_type"),
+    )
+
+
+def _refused(request: str, answer: Answer) -> Exception:
+    error = {"status": answer.status, "code": answer.code, "detail": "as the model says"}
+    text = json.dumps({"errors": [error]})
+    return refusal(Reply(request=request, status=answer.status, text=text, request_id=None))

@@ -29,12 +29,12 @@ def resize(cloud: Cloud, uuid: str, host: str, flavor: Flavor) -> Steps:
     try:
         yield from _prepared(cloud, uuid, number, host, flavor)
     except FAILURES:
-        yield from _taken_back(cloud, uuid, number, row, "error")
+        yield from _taken_back(cloud, uuid, number, row, host)
         return
     try:
         yield from _left(cloud, uuid, number, host)
     except FAILURES:
-        yield from _failed_on_source(cloud, uuid, number, row)
+        yield from _failed_on_source(cloud, uuid, number, row, host)
         return
     try:
         yield from _arrived(cloud, uuid, number, host, flavor)
@@ -101,16 +101,16 @@ def _prepared(cloud: Cloud, uuid: str, number: int, host: str, flavor: Flavor) -
     yield "resize: context"
 
 
-def _taken_back(cloud: Cloud, uuid: str, number: int, row: Instance, status: str) -> Steps:
+def _taken_back(cloud: Cloud, uuid: str, number: int, row: Instance, host: str) -> Steps:
     """_do_prep_resize: the allocation first, then the rows."""
-    host = cloud.migrations[number].dest_host if number in cloud.migrations else None
+    if host != row.host:
+        cloud.free(uuid, host)
     try:
         _take_back(cloud, uuid, number)
     except Interrupted:
         return
-    cloud.free(uuid, *([host] if host not in (None, row.host) else []), "nobody")
     yield "move: source given back"
-    yield from _migration_ends(cloud, number, status)
+    yield from _migration_ends(cloud, number, "error")
     yield from _at_rest(cloud, uuid, row.vm_state)
 
 
@@ -124,11 +124,12 @@ def _left(cloud: Cloud, uuid: str, number: int, host: str) -> Steps:
     old = cloud.instances[uuid].flavor
     changes = {"host": host, "node": cloud.node_of(host), "old_flavor": old, "task_state": "resize_migrated"}
     cloud.save(uuid, "resize_migrating", **changes)
-    yield "resize: instance on the destination"
 
 
-def _failed_on_source(cloud: Cloud, uuid: str, number: int, row: Instance) -> Steps:
+def _failed_on_source(cloud: Cloud, uuid: str, number: int, row: Instance, host: str) -> Steps:
     """_resize_instance: the migration, the instance, and only then the allocation."""
+    if host != row.host:
+        cloud.free(uuid, host)
     yield from _migration_ends(cloud, number, "error")
     yield from _at_rest(cloud, uuid, "error")
     if _alive(cloud, uuid) and number in cloud.migrations:
@@ -137,6 +138,7 @@ def _failed_on_source(cloud: Cloud, uuid: str, number: int, row: Instance) -> St
 
 
 def _arrived(cloud: Cloud, uuid: str, number: int, host: str, flavor: Flavor) -> Steps:
+    yield "resize: instance on the destination"
     cloud.save(uuid, "resize_migrated", flavor=flavor, flavor_id=flavor.id, task_state="resize_finish")
     yield "resize: finishing"
     cloud.define(host, uuid, flavor)
@@ -270,12 +272,12 @@ def _flavor(cloud: Cloud, uuid: str) -> Flavor:
 
 def _rolled_back(cloud: Cloud, uuid: str, number: int, host: str, *, leak: bool) -> Steps:
     """_rollback_live_migration: allocation, guest, instance, migration."""
+    cloud.free(uuid, host)
     if not leak:
         try:
             _take_back(cloud, uuid, number)
         except Interrupted:
             return
-    cloud.free(uuid, host)
     yield "live: source given back"
     cloud.undefine(host, uuid)
     yield "live: destination's guest gone"
@@ -311,12 +313,14 @@ def evacuate(cloud: Cloud, uuid: str, host: str) -> Steps:
     try:
         yield from _rebuilt_there(cloud, uuid, number, host)
     except FAILURES:
-        yield from _migration_ends(cloud, number, "failed")
         cloud.free(uuid, host)
+        yield from _migration_ends(cloud, number, "failed")
         cloud.drop_host(uuid, host)
         yield "evacuate: destination given up"
         cloud.undefine(host, uuid)
         yield from _at_rest(cloud, uuid, row.vm_state)
+        return
+    yield from _evacuated(cloud, uuid, number, host)
 
 
 def _rebuilt_there(cloud: Cloud, uuid: str, number: int, host: str) -> Steps:
@@ -332,12 +336,16 @@ def _rebuilt_there(cloud: Cloud, uuid: str, number: int, host: str) -> Steps:
     yield "evacuate: guest"
     cloud.save(uuid, "rebuild_spawning", vm_state="active", task_state=None)
     yield "evacuate: active"
+
+
+def _evacuated(cloud: Cloud, uuid: str, number: int, host: str) -> Steps:
+    """finish_evacuation, which nothing rolls back."""
     cloud.save(uuid, None, host=host, node=cloud.node_of(host))
+    cloud.free(uuid, cloud.migrations[number].source_host)
     yield "evacuate: instance on the destination"
     cloud.save(uuid, migration_context_id=None)
     yield "evacuate: no context"
     cloud.save_migration(number, status="done")
-    cloud.free(uuid, cloud.migrations[number].source_host)
     yield "evacuate: done"
 
 

@@ -127,7 +127,6 @@ def _confirm_first(cloud: Cloud, uuid: str) -> Steps:
 def _local_delete(cloud: Cloud, uuid: str) -> Steps:
     """compute/api.py _local_delete: the host is down or there is none."""
     cloud.release(uuid)
-    cloud.free(uuid)
     yield f"local delete {uuid}: allocation"
     destroyed(cloud, uuid)
     yield "local delete: row"

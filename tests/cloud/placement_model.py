@@ -77,7 +77,7 @@ class Stock:
 
 @dataclass(slots=True)
 class Provider:
-    """One provider as it stands; ``traits`` and ``aggregates`` are set by hand."""
+    """One provider as it stands; nobody sets ``aggregates``."""
 
     name: str
     parent: str | None = None
@@ -159,6 +159,18 @@ class PlacementModel:
             return CLASS_IN_USE
         provider.stocks = dict(stocks)
         provider.generation += 1
+        return Answer(200)
+
+    def put_traits(self, uuid: str, generation: int, traits: frozenset[str]) -> Answer:
+        """PUT …/traits: the same set again moves nothing."""
+        provider = self.providers.get(uuid)
+        if provider is None:
+            return NOT_FOUND
+        if provider.generation != generation:
+            return CONFLICT
+        if provider.traits != traits:
+            provider.traits = traits
+            provider.generation += 1
         return Answer(200)
 
     def used(self, provider: str, resource_class: str) -> int:
