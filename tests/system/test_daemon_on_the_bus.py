@@ -1,0 +1,325 @@
+"""The whole daemon with a real broker: it tells and answers, and a broker that dies or freezes never stops an audit."""
+
+import gc
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from agent.telemetry import events
+from tests.rigs import rabbitmq
+from tests.rigs.bus import bus, caller, heard, listener, notified, queues
+from tests.rigs.domains import node_xml
+from tests.rigs.host import AgentHost, Daemon, host_on
+from tests.rigs.placement import Rest
+from tests.rigs.placement import running as placement_running
+from tests.rigs.wait import until
+
+pytestmark = [
+    pytest.mark.skipif(not rabbitmq.available(), reason="no rabbitmq-server here"),
+    # amqp leaves the socket of a broken connection to the garbage collector.
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+]
+
+ROOT = Path(__file__).parents[2]
+#: Runs the daemon to its end and then names what it has loaded.
+LOADED = """
+import queue, sys
+from agent.cmd import daemon
+from agent.inbox import install_handlers
+inbox = queue.SimpleQueue()
+install_handlers(inbox)
+code = daemon.run(sys.argv[1:], inbox)
+print(*sys.modules)
+daemon.leave(code)
+"""
+#: A stop ends within five seconds, the broker being alive or not.
+STOP_S = 5.0
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory):
+    with rabbitmq.running(tmp_path_factory.mktemp("broker")) as started:
+        yield started
+    until(lambda: not [one for one in threading.enumerate() if one.name.startswith("bus-")], 30, "the bus's threads")
+    gc.collect()
+
+
+@pytest.fixture(scope="module")
+def placement(tmp_path_factory):
+    with placement_running(tmp_path_factory.mktemp("placement")) as rest:
+        yield rest
+
+
+@pytest.fixture
+def host(tmp_path, placement, broker):
+    made = host_on(tmp_path, placement.server.url)
+    (tmp_path / "node.xml").write_text(node_xml(cpus=8, memory_mib=8192))
+    made.options = {
+        "DEFAULT": {"transport_url": broker.url, "use_json": True, "update_resources_interval": -1},
+        "notifications": {"enabled": True, "publish_interval": 2},
+    }
+    made.configure()
+    made.make_cell().dispose()
+    yield made
+    if not broker.is_running:
+        broker.start()
+    placement.request("DELETE", f"/resource_providers/{made.provider_uuid}")  # where the test has published it
+
+
+def reserve(host: AgentHost, daemon: Daemon, memory_mib: int) -> None:
+    """Have the daemon decide otherwise, so that there is something to publish."""
+    host.configure({"DEFAULT": {"reserved_host_memory_mb": memory_mib}})
+    daemon.send(signal.SIGHUP)
+
+
+def reserved(placement: Rest, host: AgentHost) -> int:
+    return placement.inventories(host.provider_uuid).get("MEMORY_MB", {}).get("reserved", -1)
+
+
+def logged(daemon: Daemon, event: str) -> list[dict]:
+    return [record for record in daemon.records() if record["message"] == event]
+
+
+def test_a_host_without_a_broker_never_loads_the_library(host):
+    host.configure({"DEFAULT": {"transport_url": None}})
+    command = [sys.executable, "-c", LOADED, "--config-file", str(host.config_file)]
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=host.environ(), text=True
+    )
+    try:
+        until(host.report, 30, "a report")
+        process.send_signal(signal.SIGTERM)
+        loaded = process.communicate(timeout=10)[0].split()
+    finally:
+        process.kill()
+    assert process.returncode == 0
+    assert "agent.cmd.telling" in loaded
+    assert [name for name in loaded if name.split(".")[0] in ("oslo_messaging", "kombu", "amqp")] == []
+
+
+def test_the_daemon_tells_what_it_has_written_and_answers(host, broker, placement):
+    with listener(broker.url) as watcher, host.daemon() as daemon, bus(broker.url) as opened:
+        daemon.first_audit()
+        until(lambda: logged(daemon, events.ENDPOINT_UP), 20, "the endpoint")
+        state = until(lambda: (told := heard(watcher))["resources"] is not None and told, 20, "a whole state")
+        client = caller(opened, host.name)
+        assert client.call({}, "audit_now")["accepted"] is True
+        until(lambda: "rpc: audit_now" in host.report()["audit"]["reasons"], 20, "an audit for that reason")
+        later = host.report()
+        assert client.call({}, "last_report") == later
+        daemon.send(signal.SIGTERM)
+        assert daemon.ended() == 0
+    totals = {one["resource_class"]: one["total"] for one in state["resources"]}
+    assert totals == {name: one["total"] for name, one in placement.inventories(host.provider_uuid).items()}
+    assert (state["host"], state["guests"], state["interval_s"]) == (host.name, 0, 2.0)
+    with notified(broker.url, "stocktake_notifications") as listening:
+        found = until(lambda: _notices_of(listening, host), 20, "the notification of the last audit")
+    assert found["outcome"] == later["audit"]["outcome"]
+
+
+def _notices_of(listening, host):
+    _, _, event_type, payload = listening.found.get(timeout=10)
+    return payload if event_type == "stocktake.audit.end" and payload["host"] == host.name else None
+
+
+def test_an_observer_tells_too(host, broker):
+    host.configure({"agent": {"role": "observer"}})
+    with listener(broker.url) as watcher, host.daemon() as daemon:
+        daemon.first_audit()
+        assert heard(watcher)["role"] == "observer"
+
+
+def test_a_killed_broker_stops_no_audit_and_is_found_again_without_a_restart(host, broker, placement):
+    with host.daemon() as daemon:
+        daemon.first_audit()
+        until(lambda: logged(daemon, events.ENDPOINT_UP), 20, "the endpoint")
+        broker.kill()
+        reserve(host, daemon, 1024)
+        until(lambda: reserved(placement, host) == 1024, 20, "the new reserve in Placement")
+        until(lambda: logged(daemon, events.BROKER_LOST), 30, "the loss in the log")
+        broker.start()
+        with listener(broker.url) as watcher:
+            until(lambda: _memory(heard(watcher, 60))["reserved"] == 1024, 60, "the new reserve on the bus")
+        until(lambda: logged(daemon, events.BROKER_BACK), 30, "the return in the log")
+        with bus(broker.url) as opened:
+            until(lambda: _pings(opened, host), 60, "an answer")
+        daemon.send(signal.SIGTERM)
+        assert daemon.ended() == 0
+    assert len(logged(daemon, events.BROKER_LOST)) == 1
+    assert len(logged(daemon, events.BROKER_BACK)) == 1
+    # One line says it; the library would say it at every try.
+    assert "AMQP server" not in "".join(record["message"] for record in daemon.records())
+    assert "Traceback" not in daemon.text()
+    assert rabbitmq.PASSWORD not in daemon.text()
+
+
+def _memory(state: dict) -> dict:
+    return next(one for one in state["resources"] if one["resource_class"] == "MEMORY_MB")
+
+
+def _pings(opened, host) -> bool:
+    from agent.bus.library import oslo_messaging
+
+    try:
+        return bool(caller(opened, host.name).call({}, "ping"))
+    except (oslo_messaging.MessagingTimeout, oslo_messaging.MessageDeliveryFailure):
+        return False
+
+
+def test_a_frozen_broker_delays_neither_the_audits_nor_the_stop(host, broker, placement):
+    with host.daemon() as daemon:
+        daemon.first_audit()
+        until(lambda: logged(daemon, events.ENDPOINT_UP), 20, "the endpoint")
+        with broker.paused():
+            for number in range(5):
+                reserve(host, daemon, 1000 + number)
+                until(lambda n=number: reserved(placement, host) == 1000 + n, 10, "the new reserve in Placement")
+            began = time.monotonic()
+            daemon.send(signal.SIGTERM)
+            code = daemon.ended()
+            stopped_s = time.monotonic() - began
+    assert code == 0
+    assert stopped_s < STOP_S
+
+
+def test_a_daemon_that_starts_without_its_broker_publishes_and_comes_up_with_it(host, broker, placement):
+    broker.stop_broker()
+    with host.daemon() as daemon:
+        daemon.first_audit()
+        until(lambda: reserved(placement, host) == 512, 20, "the inventory in Placement")
+        began = time.monotonic()
+        broker.start()
+        until(lambda: logged(daemon, events.ENDPOINT_UP), 60, "the endpoint")
+        with bus(broker.url) as opened:
+            until(lambda: _pings(opened, host), 60, "an answer")
+        assert time.monotonic() - began < 90
+        daemon.send(signal.SIGTERM)
+        assert daemon.ended() == 0
+
+
+def test_a_daemon_whose_broker_is_away_stops_in_time(host, broker):
+    broker.stop_broker()
+    with host.daemon() as daemon:
+        daemon.first_audit()
+        began = time.monotonic()
+        daemon.send(signal.SIGTERM)
+        assert daemon.ended() == 0
+        assert time.monotonic() - began < STOP_S
+
+
+def test_a_daemon_that_was_killed_leaves_no_queue_that_grows(host, broker):
+    host.configure({"notifications": {"enabled": False, "publish_interval": 1}})
+    with listener(broker.url) as watcher, host.daemon() as daemon:
+        daemon.first_audit()
+        heard(watcher)
+        until(lambda: logged(daemon, events.ENDPOINT_UP), 20, "the endpoint")
+        os.kill(daemon.process.pid, signal.SIGKILL)
+        daemon.process.wait(10)
+        for _ in range(3):
+            watcher.ask()
+    left = {name: count for name, count in queues(broker).items() if host.name in name or name == "stocktake"}
+    assert left == {f"stocktake.{host.name}": 0, "stocktake": 0}
+
+
+def test_watch_once_prints_the_round_and_ends(host, broker):
+    with host.daemon() as daemon:
+        daemon.first_audit()
+        until(lambda: logged(daemon, events.ENDPOINT_UP), 20, "the endpoint")
+        done = host.stocktake("watch", "--once")
+        lines = host.stocktake("watch", "--once", "-f", "json")
+    assert (done.code, lines.code) == (0, 0), done.stderr + lines.stderr
+    head, row = [line for line in done.stdout.splitlines() if line.startswith(("HOST", host.name))]
+    assert head.split()[:3] == ["HOST", "AGE", "OUTCOME"]
+    # 8 CPUs at nova's initial ratio of 4.0, and none recorded as used.
+    assert row.split()[2:6] == ["s", "clean", "0", "0/32"]
+    documents = [json.loads(line) for line in lines.stdout.splitlines()]
+    assert host.name in {document["host"] for document in documents}
+
+
+def test_watch_once_ends_with_2_where_nobody_answers(host):
+    began = time.monotonic()
+    done = host.stocktake("watch", "--once", "--timeout", "1")
+    assert (done.code, done.stdout) == (2, "")
+    assert "no agent has answered within 1 s" in done.stderr
+    assert time.monotonic() - began < 20
+
+
+def test_watch_without_a_transport_url_is_a_configuration_error(host):
+    host.configure({"DEFAULT": {"transport_url": None}})
+    done = host.stocktake("watch", "--once")
+    assert (done.code, done.stdout) == (78, "")
+    assert "transport_url is not set" in done.stderr
+
+
+@pytest.mark.parametrize("wrong", ["0", "-1", "nan", "x", "1e9"])
+def test_watch_refuses_a_time_that_is_none(host, wrong):
+    assert host.stocktake("watch", "--once", "--timeout", wrong).code == 127
+
+
+def test_watch_says_why_the_broker_cannot_be_reached(host, broker):
+    broker.stop_broker()
+    done = host.stocktake("watch", "--once")
+    assert (done.code, done.stdout) == (75, "")
+    assert "Connection refused" in done.stderr or "ECONNREFUSED" in done.stderr
+    assert rabbitmq.PASSWORD not in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_watch_ends_though_the_broker_is_frozen(host, broker):
+    with broker.paused():
+        done = host.stocktake("watch", "--once")
+    assert (done.code, done.stdout) == (75, "")
+    assert "does not answer" in done.stderr
+
+
+def test_watch_with_a_wrong_password_says_so(host, broker):
+    host.configure({"DEFAULT": {"transport_url": broker.url.replace(rabbitmq.PASSWORD, "wrong-one")}})
+    done = host.stocktake("watch", "--once")
+    assert (done.code, done.stdout) == (75, "")
+    assert "wrong-one" not in done.stderr
+
+
+def test_watch_in_a_pipe_appends_a_line_a_message_and_ends_with_130(host):
+    with host.daemon() as daemon:
+        daemon.first_audit()
+        process = subprocess.Popen(
+            host.command("stocktake", "watch"), stdout=subprocess.PIPE, env=host.environ(), text=True
+        )
+        try:
+            told = [process.stdout.readline() for _ in range(2)]
+            process.send_signal(signal.SIGINT)
+            assert process.wait(10) == 130
+        finally:
+            process.kill()
+            process.communicate()
+    assert all(line.split()[0] == host.name and " vcpu=" in line for line in told)
+
+
+def test_watch_on_a_terminal_is_drawn_anew(host):
+    with host.daemon() as daemon:
+        daemon.first_audit()
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen(
+            host.command("stocktake", "watch"), stdout=theirs, stdin=theirs, env={**host.environ(), "COLUMNS": "200"}
+        )
+        os.close(theirs)
+        try:
+            shown = ""
+            while shown.count("\x1b[H") < 3 or host.name not in shown:
+                shown += os.read(ours, 65536).decode()
+            process.send_signal(signal.SIGINT)
+            assert process.wait(10) == 130
+        finally:
+            process.kill()
+            process.wait()
+            os.close(ours)
+    screen = shown.rpartition("\x1b[H\x1b[J")[2]
+    assert "hosts, 0 silent (Ctrl-C ends)" in screen
