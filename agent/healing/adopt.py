@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from oslo_log import log as logging
 
 from agent.auditing.read import deadline_of
-from agent.errors import AgentError, PlacementError, SourceError, SourceUnavailable
+from agent.errors import AgentError, PlacementUnavailable, SourceError, SourceUnavailable
 from agent.healing.identity_lines import change_of
 from agent.healing.write import Outcome
 from agent.journal import Change, Journal, Result
@@ -131,11 +131,9 @@ def journalled(errand: Errand, journal: Journal, step: AdoptStep, change: Change
 def _tried(errand: Errand, step: AdoptStep) -> Outcome:
     try:
         _carry_out(errand, step)
-    except (PlacementError, SourceError) as error:
+    except (PlacementUnavailable, SourceError) as error:
         # An answer that was lost may have been a success: the next look tells.
-        is_lost = isinstance(error, SourceError) or error.status is None
-        result = Result.UNKNOWN if is_lost else Result.REFUSED
-        return Outcome(result=result, words=str(error), unread=is_lost)
+        return Outcome(result=Result.UNKNOWN, words=str(error), unread=True)
     except AgentError as error:
         return Outcome(result=Result.REFUSED, words=str(error))
     return Outcome(result=Result.DONE, words="changed as planned")

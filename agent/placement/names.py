@@ -29,4 +29,4 @@ class ProviderNames:
     def rename(self, write: RenameProvider) -> None:
         """Raises PlacementError: DuplicateName where another provider bears the name."""
         path = f"/resource_providers/{quote(write.provider_uuid, safe='')}"
-        self._client.put(path, MINIMUM, {"name": write.name}, wire.nothing)
+        self._client.put(path, MINIMUM, {"name": write.name}, wire.parse_provider)

@@ -1,0 +1,191 @@
+"""adopt against a real Placement: a provider comes back to its host with its allocations, and undo puts it back."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy
+
+from agent.demo import cell
+from agent.model.nova import ComputeNode
+from tests.rigs.commands import stocktake
+from tests.rigs.domains import node_xml
+from tests.rigs.host import AgentHost, host_on
+from tests.rigs.placement import Rest, new_uuid
+
+HELD = {"VCPU": 2, "MEMORY_MB": 256}
+
+
+@dataclasses.dataclass(frozen=True)
+class Host:
+    """A host without Nova (source none), so that nothing but Placement says what it is."""
+
+    agent: AgentHost
+    rest: Rest
+
+    def told(self, *arguments: str) -> tuple[int, Any]:
+        ended = stocktake("--config-file", self.agent.config_file, *arguments, "-f", "json")
+        assert ended.stdout, ended.stderr
+        return ended.code, ended.document
+
+    def adopted(self) -> tuple[int, Any]:
+        code, plan = self.told("adopt")
+        assert (code, len(plan["steps"]) > 0) == (3, True), plan
+        return self.told("adopt", "--plan", plan["digest"], "--yes")
+
+    def undone(self) -> list[int]:
+        """Every entry put back, the last one first."""
+        entries = [e for e in self.told("journal")[1] if not e.get("undoes")]
+        return [self.told("undo", entry["id"])[0] for entry in reversed(entries)]
+
+    def name(self, uuid: str) -> str:
+        return str(self.rest.done("GET", f"/resource_providers/{uuid}")["name"])
+
+    def held(self, uuid: str) -> Any:
+        return self.rest.done("GET", f"/resource_providers/{uuid}/allocations")["allocations"]
+
+    @property
+    def own_file(self) -> Path:
+        return self.agent.folder / "state" / "compute_id"
+
+
+@pytest.fixture
+def host(tmp_path: Path, placement: Rest) -> Host:
+    (tmp_path / "node.xml").write_text(node_xml(cpus=8, memory_mib=4096))
+    made = host_on(tmp_path, placement.server.url)
+    made.options = {"state": {"source": "none", "connection": None}}
+    made.configure()
+    return Host(made, placement)
+
+
+def provider(host: Host, name: str, uuid: str, *children: str) -> str:
+    """A provider of ours with one consumer's allocation, and these children."""
+    host.rest.make_provider(name, uuid=uuid)
+    host.rest.set_inventories(uuid, {"VCPU": {"total": 8}, "MEMORY_MB": {"total": 4096}})
+    host.rest.set_traits(uuid, "COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE")
+    for child in children:
+        host.rest.set_traits(host.rest.make_provider(child, parent=uuid), "CUSTOM_OWNER_STOCKTAKE")
+    return host.rest.allocate({uuid: HELD})
+
+
+def names_below(host: Host, root: str) -> set[str]:
+    tree = host.rest.done("GET", f"/resource_providers?in_tree={root}")["resource_providers"]
+    return {p["name"] for p in tree if p["uuid"] != root}
+
+
+def test_a_renamed_host_gets_its_provider_with_all_that_is_allocated_and_undo_puts_it_back(host):
+    root, node = host.agent.provider_uuid, host.agent.name
+    old = f"old-{node}"
+    consumer = provider(host, old, root, f"{old}_amd_sev", f"{old}:NIC")
+    before = host.held(root)
+
+    code, done = host.adopted()
+    assert (code, [r["result"] for r in done["results"]]) == (4, ["done", "done"])
+    assert (host.name(root), names_below(host, root)) == (node, {f"{node}_amd_sev", f"{old}:NIC"})
+    assert host.held(root) == before
+    assert before[consumer]["resources"] == HELD
+    assert host.told("adopt")[0] == 0
+
+    assert host.undone() == [0, 0]
+    assert (host.name(root), names_below(host, root)) == (old, {f"{old}_amd_sev", f"{old}:NIC"})
+    assert host.held(root) == before
+
+
+def test_a_reinstalled_host_gets_its_uuid_back_and_the_next_audit_publishes_to_it(host):
+    root, node = host.agent.provider_uuid, host.agent.name
+    provider(host, node, root)
+    (host.agent.folder / "compute_id").unlink()
+    host.own_file.write_text(f"{new_uuid()}\n")
+    text = host.own_file.read_text()
+    before = host.held(root)
+    assert host.agent.agent("--once").code == 3
+    assert host.rest.inventories(root)["VCPU"]["max_unit"] > 8
+
+    code, done = host.adopted()
+    assert (code, host.own_file.read_text().strip()) == (4, root)
+    assert done["results"][0]["entry_id"]
+    assert host.agent.agent("--once").code in (0, 3)
+    assert host.rest.inventories(root)["VCPU"]["max_unit"] == 8
+    assert host.held(root) == before
+
+    assert host.undone() == [0]
+    assert host.own_file.read_text() == text
+
+
+def test_a_file_that_was_not_there_is_gone_again_after_undo(host):
+    provider(host, host.agent.name, host.agent.provider_uuid)
+    (host.agent.folder / "compute_id").unlink()
+    assert host.adopted()[0] == 4
+    assert host.own_file.exists()
+    assert host.undone() == [0]
+    assert not host.own_file.exists()
+
+
+def test_a_plan_that_is_not_the_one_that_was_shown_is_refused_and_changes_nothing(host):
+    root, old = host.agent.provider_uuid, f"old-{host.agent.name}"
+    provider(host, old, root)
+    code, told = host.told("adopt", "--plan", "0" * 64, "--yes")
+    assert (code, told["stale"], told["results"]) == (5, True, [])
+    assert host.name(root) == old
+    assert host.told("journal")[1] == []
+
+
+def test_undo_refuses_what_somebody_changed_since(host):
+    root = host.agent.provider_uuid
+    provider(host, f"old-{host.agent.name}", root)
+    assert host.adopted()[0] == 4
+    host.rest.done("PUT", f"/resource_providers/{root}", {"name": f"third-{root}"})
+    assert host.undone() == [5]
+    assert host.name(root) == f"third-{root}"
+
+
+@pytest.mark.parametrize("guard", ["file", "allocations", "owner", "role"])
+def test_what_a_guard_rail_refuses_is_not_done_whatever_digest_is_given(host, guard):
+    root, mine = host.agent.provider_uuid, new_uuid()
+    provider(host, host.agent.name, root)
+    (host.agent.folder / "compute_id").unlink()
+    place = host.agent.folder / "compute_id" if guard == "file" else host.own_file
+    place.write_text(f"{mine}\n")
+    if guard == "allocations":
+        provider(host, f"mine-{mine}", mine)
+    if guard == "owner":
+        host.rest.set_traits(root, "MISC_SHARES_VIA_AGGREGATE")
+    if guard == "role":
+        host.agent.configure({"agent": {"role": "observer"}})
+        (host.agent.folder / "compute_id").unlink(missing_ok=True)
+    code, told = host.told("adopt")
+    assert (code, [r["guard"] for r in told["refusals"]], told["steps"]) == (5, [guard], [])
+    assert host.told("adopt", "--plan", told["digest"], "--yes")[0] == 5
+    assert place.read_text().strip() == mine
+
+
+def test_an_unreadable_state_source_refuses(host):
+    provider(host, f"old-{host.agent.name}", host.agent.provider_uuid)
+    host.agent.configure({"state": {"source": "sql", "connection": f"sqlite:///{host.agent.folder}/absent/cell.db"}})
+    code, told = host.told("adopt")
+    assert (code, [r["guard"] for r in told["refusals"]]) == (5, ["state"])
+
+
+def test_a_record_under_the_old_name_is_told_where_sql_only_reads(host):
+    root, old = host.agent.provider_uuid, f"old-{host.agent.name}"
+    provider(host, old, root)
+    engine = sqlalchemy.create_engine(f"sqlite:///{host.agent.cell_path}")
+    with engine.begin() as connection:
+        cell.create_tables(connection)
+        row = ComputeNode(id=5, uuid=root, host=host.agent.name, hypervisor_hostname=old, deleted=False)
+        cell.add_compute_node(connection, row)
+    engine.dispose()
+    host.agent.configure({"state": {"source": "sql", "connection": f"sqlite:///{host.agent.cell_path}"}})
+    code, told = host.told("adopt")
+    assert code == 3
+    assert any(f"row 5 says host {host.agent.name}, node {old}" in note for note in told["notes"])
+
+
+def test_a_host_where_all_belongs_together_has_nothing_to_adopt(host):
+    provider(host, host.agent.name, host.agent.provider_uuid)
+    code, told = host.told("adopt")
+    assert (code, told["steps"], told["refusals"]) == (0, [], [])
+    assert "nothing to adopt" in stocktake("--config-file", host.agent.config_file, "adopt").stdout
