@@ -1,0 +1,44 @@
+"""Which state source a configuration gives, and that only conductor's can write records; nothing is opened by it."""
+
+import pytest
+
+from agent.cmd.wiring import wire
+from agent.conductor.reader import ConductorState
+from agent.conductor.records import ConductorRecords
+from agent.sources.base import Deadline
+from agent.sources.nova_none import NoState
+from agent.sources.nova_sql import NovaSql
+from tests.rigs.configs import ALONE, load_ours
+from tests.rigs.mariadb import free_port
+
+BROKER = "[DEFAULT]\ntransport_url = rabbit://u:p@127.0.0.1:{port}/\n"
+
+
+def wired_from(tmp_path, state, extra=""):
+    text = ALONE.replace("[state]\nsource = none\n", f"[state]\n{state}\n")
+    return wire(load_ours(tmp_path, f"{text}[libvirt]\nconnection_uri = test:///default\n{extra}"))
+
+
+@pytest.mark.parametrize(
+    ("state", "extra", "source", "writer"),
+    [
+        ("source = none", BROKER, NoState, type(None)),
+        ("connection = sqlite:////nowhere/cell.db", BROKER, NovaSql, type(None)),
+        ("source = conductor", BROKER, ConductorState, ConductorRecords),
+        ("", BROKER, ConductorState, ConductorRecords),
+    ],
+    ids=["none", "sql before a broker", "conductor", "a broker alone"],
+)
+def test_the_state_source_and_who_writes_records(tmp_path, state, extra, source, writer):
+    # Nobody listens there: an open connection would fail.
+    with wired_from(tmp_path, state, extra.format(port=free_port())) as wired:
+        assert type(wired.parts.state) is source
+        assert type(wired.parts.records) is writer
+
+
+def test_the_connections_end_with_the_parts(tmp_path):
+    with wired_from(tmp_path, "source = conductor", BROKER.format(port=free_port())) as wired:
+        state = wired.parts.state
+
+    with pytest.raises(Exception, match="its reader has been stopped"):
+        state.read("h", frozenset(), Deadline.after(5))
