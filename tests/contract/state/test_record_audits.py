@@ -1,0 +1,247 @@
+"""Whole audits with the released nova-conductor and a real Placement: the record is made, kept, and orphans go."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy
+
+from agent.demo import cell
+from agent.model.nova import ComputeNode, Service
+from tests.rigs import facts
+from tests.rigs.commands import stocktake
+from tests.rigs.conductor import Cell
+from tests.rigs.domains import node_xml
+from tests.rigs.facts import FLAVOR_A
+from tests.rigs.host import AgentHost, Ended, host_on
+from tests.rigs.placement import Rest, new_uuid
+
+pytestmark = pytest.mark.xdist_group("conductor")
+
+LONG_AGO = datetime.datetime(2020, 1, 1)  # noqa: DTZ001 - nova's columns have no zone
+SERVICE = Service(
+    id=3, version=74, disabled=False, forced_down=False, last_seen_up=LONG_AGO, created_at=LONG_AGO
+)  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class World:
+    """One host whose state comes over conductor; ``cloud`` is the cell behind it."""
+
+    agent: AgentHost
+    rest: Rest
+    cloud: Cell
+
+    @property
+    def root(self) -> str:
+        return self.agent.provider_uuid
+
+    def once(self) -> dict[str, Any]:
+        """One audit that publishes; its report."""
+        ended = self.agent.agent("--once")
+        assert ended.code in (0, 2, 3), ended.stderr
+        return self.agent.report()["audit"]
+
+    def told(self, *arguments: str) -> Ended:
+        return stocktake("--config-file", self.agent.config_file, *arguments)
+
+    def add(self, *rows: ComputeNode) -> None:
+        with self.cloud.engine.begin() as connection:
+            for row in rows:
+                cell.add_compute_node(connection, row)
+
+    def change(self, uuid: str, **columns: object) -> None:
+        with self.cloud.engine.begin() as connection:
+            cell.set_columns(connection, "compute_nodes", {"uuid": uuid}, **columns)
+
+    def row(self, uuid: str | None = None) -> dict[str, Any]:
+        table = cell.tables().tables["compute_nodes"]
+        with self.cloud.engine.connect() as connection:
+            found = connection.execute(sqlalchemy.select(table).where(table.c.uuid == (uuid or self.root)))
+            return dict(found.mappings().one())
+
+    def node(self, number: int, name: str, uuid: str | None = None, **changes: Any) -> ComputeNode:
+        plain = {"host": self.agent.name, "hypervisor_hostname": name, "deleted": False, "service_id": 3}
+        return ComputeNode(id=number, uuid=uuid or new_uuid(), **{**plain, **changes})
+
+    def orphan_provider(self, row: ComputeNode, *held: dict[str, int]) -> str:
+        """The provider that nova-compute made for that row, a child below it."""
+        self.rest.make_provider(row.hypervisor_hostname, uuid=row.uuid)
+        self.rest.set_inventories(row.uuid, {"VCPU": {"total": 8}})
+        self.rest.set_traits(row.uuid, "COMPUTE_NODE", "OWNER_NOVA")
+        child = self.rest.make_provider(f"{row.hypervisor_hostname}_amd_sev", parent=row.uuid)
+        self.rest.set_traits(child, "OWNER_NOVA")
+        for each in held:
+            self.rest.allocate({row.uuid: each})
+        return child
+
+    def exists(self, uuid: str) -> bool:
+        return bool(self.rest.done("GET", f"/resource_providers?uuid={uuid}")["resource_providers"])
+
+
+@pytest.fixture
+def world(tmp_path: Path, placement: Rest, conductor_cell: Cell) -> World:
+    conductor_cell.empty()
+    (tmp_path / "node.xml").write_text(node_xml(cpus=8, memory_mib=4096))
+    agent = host_on(tmp_path, placement.server.url)
+    agent.options = {
+        "DEFAULT": {"transport_url": conductor_cell.broker.url},
+        "state": {"source": "conductor", "connection": None},
+    }
+    agent.configure()
+    made = World(agent, placement, conductor_cell)
+    with conductor_cell.engine.begin() as connection:
+        cell.add_service(connection, agent.name, SERVICE)
+    return made
+
+
+def kinds(audit: dict[str, Any]) -> list[str]:
+    return [write["kind"] for write in audit["plan"]["writes"] if "compute-node" in write["kind"]]
+
+
+def codes(audit: dict[str, Any]) -> set[str]:
+    return {finding["code"] for finding in audit["findings"]}
+
+
+def test_s59_s65_the_record_is_made_and_a_second_audit_writes_nothing(world):
+    first = world.once()
+    assert kinds(first) == ["create-compute-node"]
+    row = world.row()
+    assert (row["host"], row["hypervisor_hostname"]) == (world.agent.name, world.agent.name)
+    assert (row["service_id"], row["vcpus"], row["memory_mb"], row["deleted"]) == (3, 8, 4096, 0)
+    assert (row["cpu_allocation_ratio"], row["ram_allocation_ratio"], row["disk_allocation_ratio"]) == (4.0, 1.0, 1.0)
+    assert json.loads(row["stats"])["failed_builds"] == "0"
+
+    second = world.once()
+    assert (second["plan"]["writes"], second["outcome"]) == ([], "clean")
+    assert world.row() == row
+    assert "written through nova-conductor" in world.told("status").stdout
+
+
+def test_a_change_writes_exactly_the_columns_that_changed(world):
+    world.once()
+    world.change(world.root, running_vms=5, cpu_info="theirs", metrics="[]", vcpus=1)
+    before = world.row()
+    with world.cloud.engine.begin() as connection:
+        instance = facts.instance("i1", host=world.agent.name, node=world.agent.name, flavor=FLAVOR_A)
+        cell.add_instance(connection, instance)
+    # What is wrong now, without a second writer in between.
+    audit = world.once()
+    (write,) = [w for w in audit["plan"]["writes"] if w["kind"] == "save-compute-node"]
+    after = world.row()
+    changed = {name for name in after if after[name] != before[name]} - {"updated_at"}
+    assert changed == {
+        *("vcpus", "cpu_info", "running_vms", "stats"),
+        *("vcpus_used", "memory_mb_used", "local_gb_used", "free_ram_mb", "free_disk_gb"),
+    }
+    assert len(write["changed"]) == len(changed)
+    assert (after["running_vms"], after["memory_mb_used"]) == (1, 128 + before["memory_mb_used"])
+
+
+def test_s60_a_soft_deleted_row_of_our_uuid_comes_back(world):
+    world.once()
+    world.change(world.root, deleted=7, deleted_at=LONG_AGO)
+    assert kinds(world.once()) == ["create-compute-node"]
+    assert world.row()["deleted"] == 0
+
+
+def test_what_could_not_be_written_is_written_by_the_audit_after_conductor_is_back(world):
+    world.once()
+    world.change(world.root, memory_mb=1, service_id=None)
+    world.cloud.conductor.stop()
+    assert world.once()["outcome"] == "partial"
+    world.cloud.conductor.start()
+    assert kinds(world.once()) == ["save-compute-node"]
+    row = world.row()
+    assert (row["memory_mb"], row["service_id"]) == (4096, 3)
+
+
+def test_s68_an_orphan_goes_with_its_empty_provider_once_it_is_confirmed(world):
+    old = world.node(20, f"old-{world.agent.name}")
+    world.add(old)
+    child = world.orphan_provider(old)
+    first = world.once()
+    assert "compute-node-orphaned" in codes(first)
+    assert "delete-compute-node" not in kinds(first)
+    assert (world.row(old.uuid)["deleted"], world.exists(old.uuid)) == (0, True)
+
+    second = world.once()
+    assert "delete-compute-node" in kinds(second)
+    assert world.row(old.uuid)["deleted"] == 20
+    assert not world.exists(old.uuid)
+    assert not world.exists(child)
+
+    third = world.once()
+    assert (third["plan"]["writes"], third["outcome"]) == ([], "clean")
+
+
+def test_s158_a_provider_with_allocations_stays_until_they_are_gone(world):
+    old = world.node(20, f"old-{world.agent.name}")
+    world.add(old)
+    world.orphan_provider(old, {"VCPU": 2})
+    consumers = list(world.rest.done("GET", f"/resource_providers/{old.uuid}/allocations")["allocations"])
+    assert "provider-orphaned" in codes(world.once())
+    world.once()
+    assert world.row(old.uuid)["deleted"] == 20
+    assert world.exists(old.uuid)
+    still = world.once()
+    assert codes(still) == {"provider-orphaned"}
+    assert world.rest.done("GET", f"/resource_providers/{old.uuid}/allocations")["allocations"].keys() == set(consumers)
+
+    for consumer in consumers:
+        world.rest.release(consumer)
+    world.once()
+    world.once()
+    assert not world.exists(old.uuid)
+    assert world.once()["outcome"] == "clean"
+
+
+def test_s69_a_row_that_became_another_host_s_keeps_its_provider(world):
+    old = world.node(20, f"old-{world.agent.name}")
+    world.add(old)
+    world.orphan_provider(old)
+    world.once()
+    world.change(old.uuid, host="cmp-other")
+    audit = world.once()
+    assert codes(audit) == set()
+    assert (world.row(old.uuid)["deleted"], world.exists(old.uuid)) == (0, True)
+
+
+def test_s61_a_row_of_our_uuid_of_another_host_stops_every_write(world):
+    world.add(world.node(9, world.agent.name, world.root, host="cmp-other"))
+    audit = world.once()
+    assert (audit["plan"]["writes"], codes(audit)) == ([], {"identity-changed"})
+    assert world.row()["host"] == "cmp-other"
+
+
+def test_two_hosts_of_one_node_name_are_told(world):
+    theirs = world.node(9, world.agent.name, host="cmp-other")
+    world.add(theirs)
+    world.rest.make_provider(world.agent.name, uuid=theirs.uuid)
+    audit = world.once()
+    assert codes(audit) == {"hostname-duplicated", "provider-name-conflict"}
+    assert audit["plan"]["writes"] == []
+
+
+def test_adopt_moves_record_and_provider_to_the_new_name_and_undo_puts_both_back(world):
+    old = f"old-{world.agent.name}"
+    world.once()
+    world.rest.done("PUT", f"/resource_providers/{world.root}", {"name": old})
+    world.change(world.root, hypervisor_hostname=old)
+    assert world.once()["plan"]["writes"] == []
+    plan = world.told("adopt", "-f", "json")
+    assert plan.code == 3, plan.stderr
+    done = world.told("adopt", "--plan", plan.document["digest"], "--yes", "-f", "json")
+    assert (done.code, [r["result"] for r in done.document["results"]]) == (4, ["done", "done"])
+    assert world.row()["hypervisor_hostname"] == world.agent.name
+    assert world.once()["outcome"] == "clean"
+
+    for result in reversed(done.document["results"]):
+        assert world.told("undo", result["entry_id"]).code == 0
+    assert world.row()["hypervisor_hostname"] == old
+    assert world.rest.done("GET", f"/resource_providers/{world.root}")["name"] == old
