@@ -93,11 +93,12 @@ def check(cloud: Cloud, host: str, findings: tuple[SeenFinding, ...], *, thoroug
     """Raise where a leak is not found or a rightful consumer accused; how many leaks were there.
 
     ``thorough``: Placement was read in full. What somebody took away by DELETE no generation tells (design principle
-    6), so what is missing is found by then, and not before.
+    6), so what is missing is found by then, and not before. What a migration holds may be told of its instance.
     """
     there = leaks(cloud, host)
     for consumer in (*there, *(missing(cloud, host) if thorough else ())):
-        if not is_found(findings, consumer):
+        stood_for = {m.instance_uuid for m in cloud.migrations.values() if m.uuid == consumer}
+        if not any(is_found(findings, one) for one in {consumer} | stood_for):
             raise MissedLeak(_words(cloud, consumer, host, findings))
     for seen in findings:
         finding = seen.finding

@@ -21,8 +21,8 @@ from tests.cloud.mishaps import MISHAPS, mended
 from tests.cloud.operations import Fault, Steps
 
 # Verb and weight: mostly steps of what is under way, so that many operations live side by side.
-VERBS = {
-    "step": 62,
+VERBS: dict[str, float] = {
+    "step": 85,
     "start": 13,
     "audit": 9,
     "fail": 3,
@@ -32,7 +32,7 @@ VERBS = {
     "power": 2,
     "retire": 1,
     "restart": 1,
-    "quiet": 1,
+    "quiet": 0.5,
 }
 MOST_INSTANCES = 6
 AUDITS_TO_FIND = 2

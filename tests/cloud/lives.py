@@ -11,7 +11,7 @@ from tests.cloud.episode import Episode, Event, Tally, events_of
 from tests.cloud.model_client import ModelClient
 from tests.cloud.placement_model import PlacementModel
 
-LENGTH = 300
+LENGTH = 500
 
 
 @dataclass(slots=True)

@@ -110,7 +110,8 @@ def mended(cloud: Cloud, uuid: str) -> None:
         return
     for move in cloud.under_way(uuid):
         cloud.save_migration(move.id, status="error")
-    state = row.vm_state if row.vm_state in ("active", "shelved_offloaded", "soft-delete") else "error"
+    kept = {"active", "soft-delete"} | ({"shelved_offloaded"} if row.host is None else set())
+    state = row.vm_state if row.vm_state in kept else "error"
     cloud.save(uuid, vm_state=state, task_state=None)
     moves = [m.uuid for m in cloud.migrations.values() if m.instance_uuid == uuid and m.uuid]
     # What a migration still holds where the instance lives is all that stands for it there.

@@ -1,0 +1,29 @@
+"""Lives of the model cloud on a real Placement: the same operations and the same agents, its own answers."""
+
+import os
+
+from tests.cloud.cloud import Cloud
+from tests.cloud.episode import Episode, Tally, events_of
+from tests.cloud.real_placement import RealPlacement
+from tests.rigs.placement import client_of, new_uuid
+
+# 5,000 by hand (STOCKTAKE_CLOUD_STEPS=5000).
+STEPS = int(os.environ.get("STOCKTAKE_CLOUD_STEPS", "500"))
+SEED = int(os.environ.get("STOCKTAKE_CLOUD_SEED", "1"))
+LENGTH = 250
+
+
+def test_a_real_placement_loses_nothing_rightful_and_keeps_no_leak_unfound(placement, tmp_path):
+    client = client_of(tmp_path, placement.server.url)
+    tally, number = Tally(), 0
+    while tally.steps < STEPS:
+        number += 1
+        cloud = Cloud(RealPlacement(placement), new_uuid())
+        episode = Episode(cloud, client, tally, min_age_s=0.0, step_s=1)
+        try:
+            episode.play(events_of(hash((SEED, number)), LENGTH))
+        except AssertionError as error:
+            story = "\n".join(episode.trace[-80:])
+            raise AssertionError(f"seed {SEED}, life {number}:\n{story}\n{error}") from error
+    assert tally.audits > STEPS / 10
+    assert min(tally.operations, tally.leaks, tally.heals) > 0
