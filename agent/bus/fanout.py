@@ -14,6 +14,10 @@ from agent.bus.notify import BROKER
 from agent.bus.transport import TRIES, Bus, PlainSerializer
 from agent.errors import SourceUnavailable
 
+#: The exchange goes with its last listener, and the library remembers that it has declared it: it tells of that once,
+#: and declares it anew the next time.
+GONE = "NOT_FOUND - no exchange"
+
 
 class Fanout:
     """Casts to one topic's listeners."""
@@ -25,6 +29,14 @@ class Fanout:
 
     def cast(self, method: str, **arguments: Any) -> None:  # noqa: ANN401 - JSON values
         """Raises SourceUnavailable where the broker did not take it, TypeError or ValueError on what is not JSON."""
+        try:
+            self._try(method, arguments)
+        except SourceUnavailable as error:
+            if GONE not in error.message:
+                raise
+            self._try(method, arguments)
+
+    def _try(self, method: str, arguments: Mapping[str, Any]) -> None:
         client = self._client = self._client or self._made()
         try:
             client.cast({}, method, **arguments)
