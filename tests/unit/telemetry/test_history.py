@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent.model.finding import History, Sighting
+from agent.model.placement import LeftProvider
 from agent.model.provider_config import Added, Addition
 from agent.telemetry.history import FindingsFile
 
@@ -110,4 +111,16 @@ def test_any_history_comes_back_by_id(tmp_path, sightings):
 
 def test_a_file_of_before_there_were_additions_is_read(tmp_path):
     (tmp_path / "findings.json").write_text('{"schema_version": 1, "sightings": []}')
+    assert FindingsFile(str(tmp_path)).load() == History()
+
+
+def test_what_was_left_of_orphaned_nodes_outlives_a_restart(tmp_path):
+    left = (LeftProvider("uuid-1", "old-name"), LeftProvider("uuid-2", "older-name"))
+    FindingsFile(str(tmp_path)).save(History(left=left))
+    assert FindingsFile(str(tmp_path)).load().left == left
+
+
+@pytest.mark.parametrize("left", ['"x"', "[1]", '[["uuid"]]', '[["uuid", 1]]', '[["a", "b", "c"]]'])
+def test_garbage_in_what_was_left_is_no_history(tmp_path, left):
+    (tmp_path / "findings.json").write_text(f'{{"schema_version": 1, "sightings": [], "left": {left}}}')
     assert FindingsFile(str(tmp_path)).load() == History()

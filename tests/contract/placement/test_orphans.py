@@ -1,0 +1,85 @@
+"""Trees of orphaned nodes: what is read, what it costs, and what a rename of a provider does."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.errors import DuplicateName
+from agent.model.placement import PlacementView
+from agent.model.plan import RenameProvider
+from agent.placement.names import ProviderNames
+from agent.placement.reader import TreeReader
+from tests.rigs.placement import client_of, new_uuid
+
+NOTHING = PlacementView(root_uuid="", providers=(), allocations=(), allocations_fresh=True)
+
+
+@pytest.fixture
+def reader(tmp_path, placement):
+    return TreeReader(client_of(tmp_path, placement.server.url))
+
+
+@pytest.fixture
+def orphan(placement):
+    """A provider of nova's with a child and one allocation."""
+    root = placement.make_provider()
+    placement.set_inventories(root, {"VCPU": {"total": 8}})
+    placement.set_traits(root, "OWNER_NOVA")
+    child = placement.make_provider(parent=root)
+    return root, child, placement.allocate({root: {"VCPU": 2}})
+
+
+def test_the_whole_tree_is_read_parents_first_with_traits_and_allocations(reader, orphan):
+    root, child, consumer = orphan
+    seen = reader.orphans(NOTHING, frozenset({root}))
+    (tree,) = seen.orphans
+    assert [p.uuid for p in tree.providers] == [root, child]
+    assert tree.root is not None
+    assert "OWNER_NOVA" in tree.root.traits
+    assert [(a.consumer_uuid, a.amount) for a in tree.allocations] == [(consumer, 2)]
+    assert (seen.providers, seen.requests > 0) == ((), True)
+
+
+def test_one_that_has_no_provider_is_an_empty_tree(reader):
+    uuid = new_uuid()
+    (tree,) = reader.orphans(NOTHING, frozenset({uuid})).orphans
+    assert (tree.uuid, tree.providers, tree.root) == (uuid, (), None)
+
+
+def test_nothing_is_asked_where_there_is_no_orphan(reader, placement):
+    with placement.watched() as seen:
+        assert reader.orphans(NOTHING, frozenset()) is NOTHING
+    assert seen == []
+
+
+def test_a_quiet_orphan_costs_one_request_and_one_more_while_somebody_holds_it(reader, placement, orphan):
+    root, _, consumer = orphan
+    reader.orphans(NOTHING, frozenset({root}))
+    assert reader.orphans(NOTHING, frozenset({root})).requests == 2
+    placement.release(consumer)  # the generation stays: allocations are asked for all the same
+    (tree,) = reader.orphans(NOTHING, frozenset({root})).orphans
+    assert tree.allocations == ()
+    assert reader.orphans(NOTHING, frozenset({root})).requests == 1
+
+
+def test_a_rename_keeps_generation_parent_and_allocations(reader, placement, tmp_path, orphan):
+    root, child, _ = orphan
+    names = ProviderNames(client_of(tmp_path, placement.server.url))
+    before = placement.generation(root)
+    held = placement.done("GET", f"/resource_providers/{root}/allocations")
+    for uuid in (root, child):
+        names.rename(RenameProvider(provider_uuid=uuid, name=f"new-{uuid}"))
+        assert names.name_of(uuid) == f"new-{uuid}"
+    assert placement.done("GET", f"/resource_providers/{root}/allocations") == held
+    assert placement.generation(root) == before
+    assert placement.done("GET", f"/resource_providers/{child}")["parent_provider_uuid"] == root
+    assert names.holder(f"new-{root}").uuid == root
+
+
+def test_a_name_that_is_taken_is_refused(placement, tmp_path, orphan):
+    root, child, _ = orphan
+    names = ProviderNames(client_of(tmp_path, placement.server.url))
+    taken = names.name_of(child)
+    with pytest.raises(DuplicateName):
+        names.rename(RenameProvider(provider_uuid=root, name=taken))
+    assert (names.name_of(new_uuid()), names.holder(f"nobody-{new_uuid()}")) == (None, None)

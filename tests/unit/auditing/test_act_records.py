@@ -1,0 +1,134 @@
+"""In which order an audit writes tree, records and removals, and what a failure keeps back (scenarios 63, 66, 69)."""
+
+from __future__ import annotations
+
+import contextlib
+from types import SimpleNamespace
+
+import pytest
+
+from agent.auditing.act import decide_and_act
+from agent.errors import PlacementUnavailable, ProviderInUse, RecordRefused, SourceUnavailable
+from agent.model.audit import AuditMemory, AuditRequest, Identity, Publish
+from agent.model.plan import (
+    Applied,
+    CreateComputeNode,
+    DeleteComputeNode,
+    DeleteProvider,
+    RefusedWrite,
+    SaveComputeNode,
+)
+from agent.model.settings import Role
+from agent.parts import Errand, Parts
+from tests.rigs.facts import NODE, ROOT_UUID, node, root, settings, snapshot, view
+from tests.rigs.records import about, conductor, history_after, orphan, stored, tree, with_record
+
+OLD = orphan()
+ORPHANED = snapshot(
+    nova=conductor(
+        nodes=(node(service_id=3), node(2, uuid=OLD.uuid, hypervisor_hostname="old-name")),
+        records=(stored(memory_mib=1), OLD),
+    ),
+    libvirt=about(),
+    placement=view(provider=root(), orphans=(tree(OLD),)),
+)
+
+
+class Outside:
+    """Writes down what is asked of it, in order; ``trouble`` are errors by the type of write, each raised once."""
+
+    def __init__(self, **trouble):
+        self.asked = []
+        self.trouble = trouble
+
+    def apply(self, asked, _more):
+        writes = getattr(asked, "writes", (asked,))
+        refused = []
+        for write in writes:
+            name = type(write).__name__
+            error = self.trouble.pop(name, None)
+            if isinstance(error, ProviderInUse):
+                refused.append(RefusedWrite(write=write, error=error))
+                continue
+            if error is not None:
+                raise error
+            self.asked.append(name)
+        return Applied(done=tuple(writes), requests=len(writes), refused=tuple(refused))
+
+
+def errand(outside, **changes):
+    nothing = SimpleNamespace()
+    parts = Parts(
+        state=nothing,
+        host=nothing,
+        storage=(),
+        reader=nothing,
+        reporter=outside,
+        identity_files=nothing,
+        history=nothing,
+        lock=SimpleNamespace(hold=contextlib.nullcontext),
+        clock=SimpleNamespace(now=lambda: "2026-11-21T12:00:00.000Z", monotonic=lambda: 1.0, wait=lambda _s: None),
+        records=outside,
+    )
+    request = AuditRequest(reasons=("test",), publish=changes.get("publish", Publish.BY_ROLE))
+    return Errand(request=request, settings=changes.get("settings", settings()), parts=parts, cancelled=lambda: False)
+
+
+def memory(world, audits=1):
+    identity = Identity(uuid=ROOT_UUID, origin="file")
+    return AuditMemory(identity=identity, node_name=NODE, history=history_after(audits, world))
+
+
+def test_the_tree_first_then_our_record_then_the_orphan_s_then_its_provider():
+    outside = Outside()
+    acted = decide_and_act(errand(outside), memory(ORPHANED), ORPHANED)
+    assert outside.asked == ["PutInventories", "PutTraits", "SaveComputeNode", "DeleteComputeNode", "DeleteProvider"]
+    assert [type(write) for write in acted.done][-3:] == [SaveComputeNode, DeleteComputeNode, DeleteProvider]
+    assert (acted.error, acted.published) == (None, True)
+
+
+def test_s69_a_row_that_nova_does_not_delete_keeps_its_provider():
+    outside = Outside(DeleteComputeNode=RecordRefused("nova refuses: ConstraintNotMet"))
+    acted = decide_and_act(errand(outside), memory(ORPHANED), ORPHANED)
+    assert "DeleteProvider" not in outside.asked
+    assert isinstance(acted.error, RecordRefused)
+    assert not acted.published
+
+
+@pytest.mark.parametrize("trouble", [RecordRefused("no"), SourceUnavailable("state", "no answer")])
+@pytest.mark.parametrize(
+    ("state", "kind"),
+    [(conductor(), CreateComputeNode), (with_record(stored(memory_mib=1)), SaveComputeNode)],
+    ids=["s63", "s66"],
+)
+def test_s63_s66_a_record_that_fails_once_is_written_by_the_next_audit(state, kind, trouble):
+    world = snapshot(nova=state, libvirt=about())
+    outside = Outside(**{kind.__name__: trouble})
+    first = decide_and_act(errand(outside), memory(world), world)
+    assert first.error is trouble
+    assert kind.__name__ not in outside.asked
+    second = decide_and_act(errand(outside), memory(world), world)
+    assert (second.error, outside.asked.count(kind.__name__)) == (None, 1)
+
+
+def test_no_record_says_what_placement_was_not_told():
+    outside = Outside(PutInventories=PlacementUnavailable("no answer"))
+    acted = decide_and_act(errand(outside), memory(ORPHANED), ORPHANED)
+    assert outside.asked == []
+    assert isinstance(acted.error, PlacementUnavailable)
+
+
+def test_a_provider_that_came_into_use_meanwhile_is_told_and_stays():
+    outside = Outside(DeleteProvider=ProviderInUse("has allocations", status=409))
+    acted = decide_and_act(errand(outside), memory(ORPHANED), ORPHANED)
+    assert [refused.write for refused in acted.refused] == [DeleteProvider(provider_uuid=OLD.uuid)]
+    assert "write-refused" in {finding.code for finding in acted.decision.findings}
+
+
+@pytest.mark.parametrize(
+    "how", [{"publish": Publish.NEVER}, {"settings": settings(role=Role.OBSERVER)}], ids=["dry run", "observer"]
+)
+def test_who_may_not_publish_writes_nothing(how):
+    outside = Outside()
+    assert decide_and_act(errand(outside, **how), memory(ORPHANED), ORPHANED).done == ()
+    assert outside.asked == []

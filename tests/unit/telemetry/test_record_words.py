@@ -1,0 +1,55 @@
+"""Writes of compute node records as they are told."""
+
+from __future__ import annotations
+
+import json
+
+from agent.model.plan import CreateComputeNode, DeleteComputeNode, DeleteProvider, Plan, SaveComputeNode
+from agent.telemetry.audit_text import plan_lines
+from agent.telemetry.documents import plan_document
+from agent.telemetry.record_words import RECORD_KINDS, record_document, record_text
+from tests.rigs.records import created, orphan, stored
+
+SAVE = SaveComputeNode(record=stored(service_id=3, vcpus=9), changed=("service_id", "vcpus"))
+PLAN = Plan(records=(SAVE, DeleteComputeNode(record=orphan())), removals=(DeleteProvider(provider_uuid=orphan().uuid),))
+
+
+def test_every_kind_of_record_write_is_named():
+    assert {kind.__name__ for kind in RECORD_KINDS} == {"CreateComputeNode", "SaveComputeNode", "DeleteComputeNode"}
+
+
+def test_a_save_has_its_fields_and_their_values():
+    assert record_document(SAVE) == {
+        "kind": "save-compute-node",
+        "provider_uuid": SAVE.record.uuid,
+        "node": SAVE.record.hypervisor_hostname,
+        "changed": ["service_id", "vcpus"],
+        "values": {"service_id": 3, "vcpus": 9},
+    }
+
+
+def test_a_new_record_has_all_of_them_and_is_plain_json():
+    document = record_document(CreateComputeNode(record=created()))
+    assert document["values"]["memory_mib"] == 512
+    assert "id" not in document["changed"]
+    assert json.loads(json.dumps(document)) == document
+
+
+def test_records_and_removals_stand_in_the_plan_in_their_order():
+    document = plan_document(PLAN)
+    assert [w["kind"] for w in document["writes"]] == ["save-compute-node", "delete-compute-node", "delete-provider"]
+    assert document["digest"] == PLAN.digest
+    lines = "\n".join(plan_lines(document, 200))
+    assert f"save-compute-node {SAVE.record.uuid}: cmp1.example.org: service_id, vcpus" in lines
+    assert f"delete-compute-node {orphan().uuid}: old-name" in lines
+
+
+def test_the_digest_is_of_records_and_removals_too():
+    assert Plan().is_empty
+    assert not Plan(removals=PLAN.removals).is_empty
+    assert len({Plan().digest, Plan(records=PLAN.records).digest, Plan(removals=PLAN.removals).digest}) == 3
+
+
+def test_a_log_line_names_the_record_and_what_changed():
+    assert record_text(SAVE) == f"record {SAVE.record.uuid}: save cmp1.example.org: service_id, vcpus"
+    assert record_text(CreateComputeNode(record=created())).endswith(": create cmp1.example.org")
