@@ -1,0 +1,77 @@
+"""Rows 70, 71 and 73 of the scenarios: files that differ, a lost file, and what the service row says."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.errors import ConfigError
+from agent.identity import ComputeIdFiles, identity_from_state
+from agent.model.nova import StateKind
+from tests.rigs.facts import NODE, ROOT_UUID, node, root, service, snapshot, state, view, without
+from tests.rigs.records import decision, seen_long_ago
+
+OTHER = "22222222-2222-4222-8222-222222222222"
+DISABLED = "COMPUTE_STATUS_DISABLED"
+
+
+@pytest.mark.parametrize(("first", "second"), [(ROOT_UUID, OTHER), (ROOT_UUID, "garbage")])
+def test_s70_files_that_differ_or_are_garbage_are_a_configuration_error(tmp_path, first, second):
+    for name, text in (("one", first), ("two", second)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "compute_id").write_text(text)
+    with pytest.raises(ConfigError, match="two/compute_id"):
+        ComputeIdFiles((tmp_path / "one", tmp_path / "two"), None, tmp_path / "state").find()
+
+
+def test_s71_a_known_service_without_file_takes_the_row_of_this_host_and_node():
+    known = state(kind=StateKind.CONDUCTOR, service=service(version=74), nodes=(node(),))
+    identity = identity_from_state(known, NODE)
+    assert identity is not None
+    assert identity.uuid == ROOT_UUID
+
+
+@pytest.mark.parametrize("rows", [(), (node(hypervisor_hostname="old-name"),), (node(host="cmp2"),)])
+def test_s71_without_such_a_row_the_identity_is_lost(rows):
+    with pytest.raises(ConfigError, match="compute_id"):
+        identity_from_state(state(service=service(version=74), nodes=rows), NODE)
+
+
+def traits_after(observed: frozenset[str], **changes) -> frozenset[str]:
+    """What the root carries once the plan for that service is carried out."""
+    held = root().traits - {DISABLED} | observed
+    plan = decision(snapshot(nova=state(**changes), placement=view(provider=root(traits=held)))).plan
+    return next((frozenset(w.traits) for w in plan.writes if hasattr(w, "traits")), held)
+
+
+@pytest.mark.parametrize("observed", [frozenset(), frozenset({DISABLED})])
+def test_s73_the_trait_follows_the_service_row_and_stays_where_there_is_none(observed):
+    assert DISABLED in traits_after(observed, service=seen_long_ago(disabled=True))
+    assert DISABLED not in traits_after(observed, service=seen_long_ago(disabled=False))
+    assert (DISABLED in traits_after(observed, service=None)) == bool(observed)
+
+
+def test_s73_nothing_is_concluded_while_the_state_is_unread():
+    held = root(traits=root().traits | {DISABLED})
+    world = without(snapshot(placement=view(provider=held)), "state")
+    assert not [w for w in decision(world).plan.writes if hasattr(w, "traits") and DISABLED not in w.traits]
+
+
+def test_our_own_file_is_replaced_as_a_whole_and_can_be_gone_again(tmp_path):
+    files = ComputeIdFiles((), None, tmp_path)
+    assert (files.own_text(), files.own_path) == (None, str(tmp_path / "compute_id"))
+    files.put_own(f"{ROOT_UUID}\n")
+    assert files.own_text() == f"{ROOT_UUID}\n"
+    found = files.find()
+    assert found is not None
+    assert (found.uuid, found.origin) == (ROOT_UUID, files.own_path)
+    files.put_own(None)
+    files.put_own(None)
+    assert files.find() is None
+
+
+def test_our_own_file_that_cannot_be_read_or_written_is_named(tmp_path):
+    files = ComputeIdFiles((), None, tmp_path)
+    (tmp_path / "compute_id").mkdir()
+    for ask in (files.own_text, lambda: files.put_own("x"), lambda: files.put_own(None)):
+        with pytest.raises(ConfigError, match="compute_id"):
+            ask()
