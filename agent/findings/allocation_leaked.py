@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.findings.base import Rule, World, claims_of, named, rows_by_consumer
-from agent.findings.base_places import place_of, recorded_where
+from agent.findings.base_places import HEAL, heal_first, place_of, recorded_where
 from agent.model.compared import Row
 from agent.model.finding import Finding, Severity
 from agent.model.report import Verdict
@@ -24,6 +24,7 @@ def _find(world: World) -> Iterable[Finding]:
             evidence=claims_of(rows),
             facts=(("instance_deleted_at", deleted_at),),
             rests_on_recorded=True,
+            remedy=heal_first(world, rows, _BY_HAND),
         )
 
 
@@ -31,10 +32,14 @@ def _whose(row: Row) -> str:
     return "the instance of " if row.migration is not None else ""
 
 
+_BY_HAND = (
+    "check that the instance is gone everywhere, then remove this consumer's allocation: "
+    "openstack resource provider allocation delete CONSUMER"
+)
+
 RULE = Rule(
     code="allocation-leaked",
     severity=Severity.ERROR,
-    remedy="check that the instance is gone everywhere, then remove this consumer's allocation: "
-    "openstack resource provider allocation delete CONSUMER",
+    remedy=f"{HEAL}; by hand: {_BY_HAND}",
     find=_find,
 )

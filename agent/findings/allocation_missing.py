@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.findings.base import Rule, World, claims_of, named, promised_text, rows_by_consumer
+from agent.findings.base_places import HEAL
 from agent.model.finding import Finding, Severity
 from agent.model.nova import StateKind
 from agent.model.report import Verdict
@@ -31,6 +32,7 @@ _WITHOUT_NOVA = (
 RULE = Rule(
     code="allocation-missing",
     severity=Severity.ERROR,
-    remedy="the scheduler believes that this room is free: nova-manage placement heal_allocations --instance CONSUMER",
+    remedy=f"the scheduler believes that this room is free: {HEAL}; where it declines: "
+    "nova-manage placement heal_allocations --instance CONSUMER",
     find=_find,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.findings.base import Rule, World, claims_of, named, rows_by_consumer
-from agent.findings.base_places import place_of, recorded_where, unset_everywhere
+from agent.findings.base_places import HEAL, heal_first, place_of, recorded_where, unset_everywhere
 from agent.model.compared import Row
 from agent.model.finding import Finding, Severity
 from agent.model.report import Verdict
@@ -22,7 +22,7 @@ def _find(world: World) -> Iterable[Finding]:
             evidence=claims_of(rows),
             facts=(("instance_host", rows[0].instance.host if rows[0].instance else None),),
             rests_on_recorded=True,
-            remedy=f"{RULE.remedy}: {unset_everywhere(world, rows)}",
+            remedy=heal_first(world, rows, f"{_BY_HAND}: {unset_everywhere(world, rows)}"),
         )
 
 
@@ -35,9 +35,11 @@ def _where(row: Row) -> str:
     return f"lives on {instance.host} with no migration in progress"
 
 
+_BY_HAND = "remove this host's part of the consumer's allocation, never the whole consumer"
+
 RULE = Rule(
     code="allocation-stale-move",
     severity=Severity.ERROR,
-    remedy="remove this host's part of the consumer's allocation, never the whole consumer",
+    remedy=f"{HEAL}; by hand: {_BY_HAND}",
     find=_find,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -85,10 +86,10 @@ class Rule:
     ) -> Finding:
         """A finding of this code, on our root where no ``provider_uuid`` is given, with the rule's remedy or another.
 
-        CONSUMER and PROVIDER in the remedy become the uuids, so that a command in it can be copied.
+        CONSUMER, PROVIDER and FINDING in the remedy become the uuids, so that a command in it can be copied.
         """
         provider = provider_uuid or world.root_uuid
-        return Finding(
+        found = Finding(
             code=self.code,
             severity=self.severity,
             remedy=_filled(remedy or self.remedy, consumer_uuid, provider),
@@ -102,6 +103,8 @@ class Rule:
             facts=facts,
             rests_on_recorded=rests_on_recorded,
         )
+        # Its id follows from what it is about, never from the remedy.
+        return dataclasses.replace(found, remedy=found.remedy.replace("FINDING", found.id))
 
 
 def _filled(remedy: str, consumer: str | None, provider: str | None) -> str:

@@ -1,4 +1,7 @@
-"""What findings on allocations share: on which providers the rows are, and how that is said and undone."""
+"""What findings on allocations share: on which providers the rows are, and how that is said and undone.
+
+heal takes from this host's own tree alone: what lies on a sharing provider goes by hand.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from agent.findings.base import World, recorded_text
 from agent.model.compared import Row
 from agent.model.placement import ROOT
 
+HEAL = "stocktake heal --finding FINDING"
 _UNSET = "openstack resource provider allocation unset --provider"
 
 
@@ -27,6 +31,12 @@ def recorded_where(world: World, rows: tuple[Row, ...]) -> str:
 def unset_everywhere(world: World, rows: tuple[Row, ...]) -> str:
     """Commands that take these rows, and nothing else, from the consumer."""
     return "; ".join(f"{_UNSET} {place} CONSUMER" for place in _places(world, rows))
+
+
+def heal_first(world: World, rows: tuple[Row, ...], by_hand: str) -> str:
+    """The remedy: heal where it can do anything about these rows, then what to do by hand."""
+    tree = {provider.uuid for provider in world.view.providers} if world.view else set()
+    return f"{HEAL}; by hand: {by_hand}" if tree & set(_places(world, rows)) else by_hand
 
 
 def _places(world: World, rows: tuple[Row, ...]) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.findings.base import Rule, World, claims_of, recorded_text
+from agent.findings.base_places import HEAL
 from agent.model.claim import Cause
 from agent.model.finding import Finding, Severity
 from agent.model.own_consumers import OWN_TYPE, own_consumers
@@ -27,7 +28,8 @@ def _find(world: World) -> Iterable[Finding]:
             yield _finding(world, consumer, why)
     for record in view.consumers:
         if record.consumer_type == OWN_TYPE and record.consumer_uuid not in ours:
-            yield _finding(world, record.consumer_uuid, f"it is none of provider {world.root_uuid}: of an old identity")
+            why = f"it is none of provider {world.root_uuid}: of an old identity"
+            yield _finding(world, record.consumer_uuid, why, _OF_AN_OLD_IDENTITY)
 
 
 def _why(world: World, cause: Cause) -> str | None:
@@ -47,7 +49,7 @@ def _all_read(world: World) -> bool:
     return all(reading.ok for reading in world.snapshot.readings)
 
 
-def _finding(world: World, consumer: str, why: str) -> Finding:
+def _finding(world: World, consumer: str, why: str, remedy: str | None = None) -> Finding:
     rows = tuple(row for row in world.rows if row.key == consumer)
     return RULE.finding(
         world,
@@ -56,13 +58,18 @@ def _finding(world: World, consumer: str, why: str) -> Finding:
         actual=f"Placement records {recorded_text(rows)}",
         evidence=claims_of(rows),
         rests_on_recorded=True,
+        remedy=remedy,
     )
 
+
+_OF_AN_OLD_IDENTITY = (
+    "no agent takes it back: when its identity is not in use any more, "
+    "openstack resource provider allocation delete CONSUMER"
+)
 
 RULE = Rule(
     code="companion-leftover",
     severity=Severity.WARNING,
-    remedy="an agent in role owner or companion takes back its own; what stays of an old identity: "
-    "openstack resource provider allocation delete CONSUMER",
+    remedy=f"{HEAL}; an agent in role owner or companion takes it back by itself in its next audit",
     find=_find,
 )

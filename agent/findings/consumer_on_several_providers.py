@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.findings.base import Rule, World, amount_text
+from agent.findings.base_places import HEAL
 from agent.model.claim import Cause, Claim, Consumer, Origin
 from agent.model.finding import Finding, Severity
 from agent.model.last_answer import for_equal_arguments
@@ -66,7 +67,8 @@ def _remedy(world: World, consumer: str, others: list[str]) -> str:
     if instance is None or instance.host is None or instance.deleted:
         return RULE.remedy
     if instance.host != world.settings.host:
-        return f"the instance lives on {instance.host}: take away this host's side: {_UNSET} PROVIDER CONSUMER"
+        lives = f"the instance lives on {instance.host}"
+        return f"{lives}: take away this host's side: {HEAL}; by hand: {_UNSET} PROVIDER CONSUMER"
     commands = "; ".join(f"{_UNSET} {other} CONSUMER" for other in others)
     return f"the instance lives here: look why it holds anything elsewhere, then take that away: {commands}"
 
@@ -90,7 +92,7 @@ def _claim(world: World, allocation: Allocation) -> Claim:
 RULE = Rule(
     code="consumer-on-several-providers",
     severity=Severity.ERROR,
-    remedy="find where the instance really is (openstack server show CONSUMER), then take away the other side with "
-    "openstack resource provider allocation unset",
+    remedy="find where the instance really is (openstack server show CONSUMER), then take away the other side: "
+    "stocktake heal on the host where it is not, or openstack resource provider allocation unset",
     find=_find,
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.findings.base import Rule, World
+from agent.findings.base_places import HEAL
 from agent.model.finding import Finding, Severity
 from agent.model.nova import Instance
 from agent.model.placement import ConsumerRecord
@@ -52,6 +53,6 @@ def _finding(world: World, record: ConsumerRecord, instance: Instance) -> Findin
 RULE = Rule(
     code="consumer-project-differs",
     severity=Severity.WARNING,
-    remedy="the amounts are not touched by nova-manage placement heal_allocations",
+    remedy=f"{HEAL}, which leaves the amounts as they are, as does nova-manage placement heal_allocations",
     find=_find,
 )

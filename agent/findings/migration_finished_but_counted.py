@@ -53,6 +53,6 @@ def _finding(world: World, migration: Migration, rows: tuple[Row, ...]) -> Findi
 RULE = Rule(
     code="migration-finished-but-counted",
     severity=Severity.ERROR,
-    remedy="remove this host's part of the instance's allocation",
+    remedy="heal its allocation-stale-move (stocktake heal), or remove this host's part of the instance's allocation",
     find=_find,
 )

@@ -62,6 +62,7 @@ def test_it_names_the_consumer_and_all_that_it_holds(world):
     assert found.facts == (("instance_deleted_at", "2026-11-21T11:00:00"),)
     assert found.severity is Severity.ERROR
     assert found.rests_on_recorded
+    assert found.remedy.startswith(f"stocktake heal --finding {found.id}; by hand: ")
     assert f"allocation delete {found.consumer_uuid}" in found.remedy
 
 
@@ -125,6 +126,7 @@ def test_what_it_holds_on_a_sharing_provider_alone_is_found_there():
         uuid("nfs"),
         f"Placement records 5 GiB of DISK_GB on provider {uuid('nfs')}",
     )
+    assert "stocktake heal" not in found.remedy
 
 
 SHARED_QUIET = {

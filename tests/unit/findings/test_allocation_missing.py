@@ -42,7 +42,8 @@ def test_it_says_what_should_be_recorded():
     ]
     assert found.severity is Severity.ERROR
     assert found.rests_on_recorded
-    assert f"heal_allocations --instance {found.consumer_uuid}" in found.remedy
+    heal = found.remedy.index(f"stocktake heal --finding {found.id}; ")
+    assert heal < found.remedy.index(f"heal_allocations --instance {found.consumer_uuid}")
 
 
 def test_another_consumer_s_allocation_does_not_hide_it():

@@ -62,6 +62,7 @@ def test_it_says_where_the_instance_is(world, where, lives_on):
     assert proof(found) == [("placement", "VCPU", 8)]
     assert found.severity is Severity.ERROR
     assert found.rests_on_recorded
+    assert found.remedy.startswith(f"stocktake heal --finding {found.id}; by hand: ")
     assert f"allocation unset --provider {found.provider_uuid} {found.consumer_uuid}" in found.remedy
 
 

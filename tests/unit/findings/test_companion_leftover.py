@@ -44,6 +44,7 @@ def test_an_owner_takes_it_back_and_says_so_whatever_the_cause():
             f"no allocation of STOCKTAKE_UNMANAGED {VOLUMES}: in role owner foreign-volume use is part of reserved"
         )
         assert found.actual == "Placement records 3 GiB of DISK_GB"
+        assert found.remedy.startswith(f"stocktake heal --finding {found.id}; ")
         assert found.severity is Severity.WARNING
         assert found.rests_on_recorded
 
@@ -63,6 +64,7 @@ def test_one_of_an_old_identity_is_told_in_every_role(role):
     (found,) = findings(recorded("old", "STOCKTAKE_UNMANAGED"), CODE, settings(role=role))
     assert found.consumer_uuid == uuid("old")
     assert f"allocation delete {uuid('old')}" in found.remedy
+    assert "stocktake heal" not in found.remedy
     assert findings(recorded("old", "STOCKTAKE_UNMANAGED"), "consumer-unknown", settings(role=role)) == ()
 
 

@@ -81,6 +81,7 @@ def test_the_remedy_never_takes_away_the_side_where_the_instance_is(nova, there,
     (found,) = findings(recorded(ZOMBIE, nova=nova), CODE)
     assert there in found.remedy
     assert never not in found.remedy
+    assert (f"stocktake heal --finding {found.id}; " in found.remedy) == (there is THIS_SIDE)
 
 
 def test_every_other_provider_is_named():

@@ -45,6 +45,7 @@ def test_it_names_both_owners():
     assert dict(found.facts)["recorded_project_id"] == "another"
     assert found.severity is Severity.WARNING
     assert found.rests_on_recorded
+    assert found.remedy.startswith(f"stocktake heal --finding {found.id}, ")
     assert f"heal_allocations --instance {I1}" in found.remedy
 
 
