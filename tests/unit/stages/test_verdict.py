@@ -1,0 +1,297 @@
+"""Allocation clean-up, spec/scenarios rows 43 to 58: what becomes of each consumer of the root, by its number.
+
+The reference keeps or removes; an audit of ours keeps always, and tells or does not. Rows 46, 55,
+57 and 58 are told and left to heal, row 56 is heal's: the audit has nothing there that could conflict.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+
+import pytest
+
+from agent.model.claim import Ledger
+from agent.model.placement import ConsumerRecord, ProviderKey, SharingProvider
+from agent.model.report import Verdict
+from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
+from agent.stages.compare import CHILD, SHARED, compare
+from agent.stages.ledger import books, promise_of
+from tests.rigs.facts import (
+    FLAVOR_B,
+    INCOMING,
+    NODE,
+    NOW,
+    ROOT_UUID,
+    allocations,
+    consumer,
+    decided,
+    domain,
+    host,
+    instance,
+    migration,
+    root,
+    settings,
+    snapshot,
+    state,
+    uuid,
+    view,
+    without,
+)
+
+I1 = uuid("i1")
+A = {"VCPU": 1, "MEMORY_MB": 128, "DISK_GB": 1}
+HELD = view(allocations(I1, **A), consumers=(consumer("i1", here=A),))
+ABOUT_ALLOCATIONS = ("allocation-", "consumer-", "migration-finished-")
+AWAY = {"host": "cmp2", "node": "cmp2.example.org"}
+
+
+def rows_of(world):
+    kept = books(world, settings(), NODE)
+    return compare(world, kept, promise_of(world, NODE), NODE)
+
+
+def verdict_of(world):
+    """The one that all rows share."""
+    (found,) = {row.verdict for row in rows_of(world)}
+    return found
+
+
+def told(world):
+    """Codes about allocations that follow from the world; whatever they are, no audit plans a write of them."""
+    decision = decided(world)
+    assert decision.plan.allocations == ()
+    return sorted({f.code for f in decision.findings if f.code.startswith(ABOUT_ALLOCATIONS)})
+
+
+def recorded(*instances, libvirt=None, **changes):
+    return snapshot(nova=state(*instances, **changes), placement=HELD, libvirt=libvirt)
+
+
+def test_s43_a_root_that_is_not_there_yet_has_no_consumer_to_judge():
+    world = snapshot(placement=view(providers=()))
+    assert (rows_of(world), told(world)) == ((), [])
+
+
+def test_s44_a_tracked_instance_is_kept():
+    world = recorded(instance(), libvirt=host(domain()))
+    assert (verdict_of(world), told(world)) == (Verdict.AGREED, [])
+
+
+@pytest.mark.parametrize("status", ["accepted", "migrating", "post-migrating", "finished", "reverting", "error"])
+def test_s45_the_consumer_of_a_migration_in_progress_or_error_is_kept(status):
+    placement = view(allocations(uuid("migration-1"), **A))
+    world = snapshot(nova=state(instance(**AWAY), migrations=(migration(status=status),)), placement=placement)
+    assert (verdict_of(world), told(world)) == (Verdict.SETTLING, [])
+
+
+def test_s46_a_deleted_instance_is_told_as_leaked_and_nothing_is_removed():
+    world = recorded(instance(deleted=True, vm_state="deleted"))
+    assert (verdict_of(world), told(world)) == (Verdict.ALLOCATION_LEAKED, ["allocation-leaked"])
+
+
+def test_s47_deleted_and_hidden_is_kept():
+    world = recorded(instance(deleted=True, hidden=True))
+    assert (verdict_of(world), told(world)) == (Verdict.SETTLING, [])
+
+
+def test_s48_an_unknown_instance_is_kept_and_told():
+    assert (verdict_of(recorded()), told(recorded())) == (Verdict.CONSUMER_UNKNOWN, ["consumer-unknown"])
+
+
+@pytest.mark.parametrize("changes", [{"vm_state": "building", "task_state": "scheduling"}, {"vm_state": "building"}])
+def test_s49_an_instance_without_a_host_is_kept(changes):
+    world = recorded(instance(host=None, node=None, **changes))
+    assert (verdict_of(world), told(world)) == (Verdict.SETTLING, [])
+
+
+def test_s49_but_one_whose_build_has_failed_is_told():
+    """No scheduler will ever come back to it, and nothing in the reference removes what it holds."""
+    failed = recorded(instance(host=None, node=None, vm_state="error"))
+    assert (verdict_of(failed), told(failed)) == (Verdict.ALLOCATION_STALE_MOVE, ["allocation-stale-move"])
+    again = recorded(instance(host=None, node=None, vm_state="error", task_state="scheduling"))
+    assert (verdict_of(again), told(again)) == (Verdict.SETTLING, [])
+
+
+def test_s50_ours_in_a_task_and_not_counted_is_kept():
+    world = recorded(instance(vm_state="shelved_offloaded", task_state="unshelving"))
+    assert (verdict_of(world), told(world)) == (Verdict.SETTLING, [])
+
+
+@pytest.mark.parametrize("changes", [{"node": "old-name"}, {"vm_state": "deleted"}])
+def test_s51_ours_without_a_task_and_not_counted_is_kept_and_nobody_knows_what_it_is(changes):
+    world = recorded(instance(**changes))
+    assert (verdict_of(world), told(world)) == (Verdict.UNKNOWN, [])
+
+
+def test_s52_one_that_lives_elsewhere_is_kept_and_told():
+    world = recorded(instance(**AWAY))
+    assert (verdict_of(world), told(world)) == (Verdict.ALLOCATION_STALE_MOVE, ["allocation-stale-move"])
+
+
+def test_s53_allocations_that_cannot_be_read_accuse_nobody_and_the_audit_goes_on():
+    world = without(recorded(instance(deleted=True)), PLACEMENT)
+    assert told(world) == []
+    assert [f.code for f in decided(world).findings] == ["source-unavailable"]
+
+
+def test_s54_no_allocations_are_nothing():
+    world = snapshot(nova=state(instance(deleted=True)))
+    assert (rows_of(world), told(world)) == ((), [])
+
+
+def test_s55_deleted_while_the_host_was_down_is_told_by_the_first_audit():
+    """A local delete: the row's host is still ours, and its guest may be gone with the host's restart."""
+    deleted_at = NOW - datetime.timedelta(days=1)
+    world = recorded(instance(deleted=True, vm_state="deleted", deleted_at=deleted_at))
+    assert told(world) == ["allocation-leaked"]
+
+
+def test_s56_an_audit_has_no_consumer_generation_to_conflict_with():
+    """Heal re-reads and decides again (its own tests); here nothing of a consumer's is written at all."""
+    world = recorded(instance(deleted=True))
+    moved = tuple(dataclasses.replace(a, consumer_generation=9) for a in allocations(I1, **A))
+    assert told(world) == told(dataclasses.replace(world, placement=snapshot(placement=view(moved)).placement))
+    assert decided(world).plan.allocations == ()
+
+
+def test_s57_evacuated_and_left_behind_is_told_with_its_evacuation():
+    gone = migration(kind="evacuation", status="done")
+    world = recorded(instance(**AWAY), finished_evacuations=(gone,))
+    assert told(world) == ["allocation-stale-move", "migration-finished-but-counted"]
+
+
+def test_s58_evacuated_and_deleted_since_is_a_leak():
+    gone = migration(kind="evacuation", status="done")
+    world = recorded(instance(**AWAY, deleted=True), finished_evacuations=(gone,))
+    assert told(world) == ["allocation-leaked"]
+
+
+YOUNG = NOW - datetime.timedelta(seconds=2)
+RACES = {
+    "deleted": recorded(instance(deleted=True, deleted_at=YOUNG)),
+    "moved": recorded(instance(**AWAY, updated_at=YOUNG)),
+    "shelved": recorded(instance(host=None, node=None, vm_state="shelved_offloaded", updated_at=YOUNG)),
+    "confirmed": snapshot(
+        nova=state(instance(**AWAY), migrations=(migration(status="confirmed", updated_at=YOUNG),)),
+        placement=view(allocations(uuid("migration-1"), **A)),
+    ),
+    "come to rest here, its allocation not yet": snapshot(
+        nova=state(instance(updated_at=YOUNG)), libvirt=host(domain())
+    ),
+    "come to rest here, its guest not yet seen": recorded(instance(updated_at=YOUNG)),
+    "the guest of one that has left": snapshot(nova=state(instance(**AWAY, updated_at=YOUNG)), libvirt=host(domain())),
+}
+
+
+@pytest.mark.parametrize("world", RACES.values(), ids=RACES.keys())
+def test_what_changed_while_this_audit_was_reading_is_settling(world):
+    assert verdict_of(world) is Verdict.SETTLING
+    later = dataclasses.replace(world.nova.value, now=NOW + datetime.timedelta(minutes=1))
+    world = dataclasses.replace(world, nova=dataclasses.replace(world.nova, value=later))
+    assert verdict_of(world) not in (Verdict.SETTLING, Verdict.AGREED)
+
+
+def test_what_is_right_stays_agreed_however_young():
+    assert verdict_of(recorded(instance(updated_at=YOUNG), libvirt=host(domain()))) is Verdict.AGREED
+
+
+def on(provider, **amounts):
+    return tuple(dataclasses.replace(a, provider_uuid=uuid(provider)) for a in allocations(I1, **amounts))
+
+
+def child(name):
+    return root(uuid=uuid(name), name=name, parent_uuid=ROOT_UUID, traits=frozenset())
+
+
+def with_vgpu(*held):
+    """The row of a class of which two are promised on some child; c1 and c2 hold these of it."""
+    placement = view(allocations(I1, **A), *held, providers=(root(), child("c1"), child("c2")))
+    world = snapshot(nova=state(instance()), libvirt=host(domain()), placement=placement)
+    kept = books(world, settings(), NODE)
+    (vcpu,) = [claim for claim in kept.promised.claims if claim.resource_class == "VCPU"]
+    asked = dataclasses.replace(vcpu, resource_class="VGPU", amount=2, provider_key=CHILD)
+    kept = dataclasses.replace(kept, promised=kept.promised.merge(Ledger.of([asked])))
+    (row,) = [r for r in compare(world, kept, promise_of(world, NODE), NODE) if r.resource_class == "VGPU"]
+    return row
+
+
+@pytest.mark.parametrize(
+    ("held", "expected", "place"),
+    [
+        ((on("c1", VGPU=2),), Verdict.AGREED, ProviderKey("provider", uuid("c1"))),
+        ((on("c1", VGPU=1), on("c2", VGPU=1)), Verdict.AGREED, CHILD),
+        ((on("c1", VGPU=1),), Verdict.ALLOCATION_DIFFERS, ProviderKey("provider", uuid("c1"))),
+        ((), Verdict.ALLOCATION_DIFFERS, CHILD),
+    ],
+    ids=["on one child", "on two children", "less than promised", "on no child"],
+)
+def test_a_class_of_children_is_compared_with_the_sum_over_them(held, expected, place):
+    row = with_vgpu(*held)
+    assert (row.promised, row.verdict, row.provider_key) == (2, expected, place)
+
+
+def sharing(*held):
+    nfs = SharingProvider(provider=root(uuid=uuid("nfs"), name="nfs"), allocations=on("nfs", DISK_GB=1))
+    return view(*held, shared=(nfs,), shared_is_read=True)
+
+
+def test_what_a_deleted_guest_left_on_a_sharing_provider_is_a_row_of_its_own():
+    world = snapshot(nova=state(instance(deleted=True)), placement=sharing(allocations(I1, VCPU=1)))
+    assert {(r.provider_key, r.recorded, r.verdict) for r in rows_of(world)} == {
+        (ProviderKey("root", ""), 1, Verdict.ALLOCATION_LEAKED),
+        (ProviderKey(SHARED, uuid("nfs")), 1, Verdict.ALLOCATION_LEAKED),
+    }
+
+
+@pytest.mark.parametrize("lost", [STATE, LIBVIRT])
+def test_what_is_on_a_sharing_provider_accuses_nobody_while_a_source_is_unread(lost):
+    world = without(snapshot(nova=state(instance(deleted=True)), placement=sharing()), lost)
+    assert {row.verdict for row in rows_of(world)} <= {Verdict.UNKNOWN}
+
+
+def test_the_source_s_half_of_a_move_that_is_over_is_found_there_too():
+    """A confirmed resize whose migration kept the disk."""
+    moved = migration(uuid=I1, name="i2", status="confirmed")
+    world = snapshot(nova=state(instance("i2", **AWAY), migrations=(moved,)), placement=sharing())
+    assert verdict_of(world) is Verdict.ALLOCATION_STALE_MOVE
+    incoming = migration(uuid=I1, name="i2", status="confirmed", **INCOMING)
+    assert rows_of(snapshot(nova=state(instance("i2", **AWAY), migrations=(incoming,)), placement=sharing())) == ()
+
+
+def test_vcpus_held_as_dedicated_ones_name_each_other():
+    held = view(allocations(I1, PCPU=2, MEMORY_MB=256, DISK_GB=5))
+    guest = host(domain(vcpus=2, memory_mib=256), cpus=8)
+    world = snapshot(nova=state(instance(flavor=FLAVOR_B, flavor_id=2)), libvirt=guest, placement=held)
+    chosen = settings(cpu_shared_set=(0, 1, 2, 3), cpu_dedicated_set=(4, 5, 6, 7))
+    said = {f.resource_class: (f.expected, f.actual) for f in decided(world, chosen).findings if "differs" in f.code}
+    assert said == {
+        "VCPU": (f"2 VCPU for instance {I1}", "Placement records nothing, and 2 PCPU instead"),
+        "PCPU": (f"no PCPU for instance {I1}, which is promised 2 VCPU", "Placement records 2 PCPU"),
+    }
+
+
+def test_dedicated_cpus_held_as_shared_ones_name_each_other():
+    dedicated = dataclasses.replace(FLAVOR_B, extra_specs=(("hw:cpu_policy", "dedicated"),))
+    held = view(allocations(I1, VCPU=2, MEMORY_MB=256, DISK_GB=5))
+    guest = host(domain(vcpus=2, memory_mib=256, pinned_cpus=(4, 5)), cpus=8)
+    world = snapshot(nova=state(instance(flavor=dedicated)), libvirt=guest, placement=held)
+    chosen = settings(cpu_shared_set=(0, 1, 2, 3), cpu_dedicated_set=(4, 5, 6, 7))
+    said = {f.resource_class: f.actual for f in decided(world, chosen).findings if f.code == "allocation-differs"}
+    assert said == {"PCPU": "Placement records nothing, and 2 VCPU instead", "VCPU": "Placement records 2 VCPU"}
+
+
+def test_a_record_with_another_type_is_no_instance_s_whatever_else_is_unknown():
+    record = ConsumerRecord(
+        consumer_uuid=I1,
+        generation=1,
+        project_id="p",
+        user_id="u",
+        allocations=allocations(I1, VCPU=1),
+        consumer_type="CYBORG_ARQ",
+    )
+    world = snapshot(placement=view(allocations(I1, VCPU=1), consumers=(record,)))
+    assert (verdict_of(world), told(world)) == (Verdict.OTHER_SERVICE, [])
+    # But a row of an instance says whose it is.
+    known = snapshot(nova=state(instance(deleted=True)), placement=view(allocations(I1, VCPU=1), consumers=(record,)))
+    assert told(known) == ["allocation-leaked"]
