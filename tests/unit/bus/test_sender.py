@@ -1,6 +1,7 @@
 """The sender's thread with channels of plain lists: what goes out when, and what one that fails or hangs costs."""
 
 import contextlib
+import itertools
 import threading
 import time
 from dataclasses import replace
@@ -25,6 +26,7 @@ class Channel:
 
     def __init__(self):
         self.sent = []
+        self.sent_at = []
         self.error: Exception | None = None
         self.gate = threading.Event()
         self.gate.set()
@@ -36,6 +38,7 @@ class Channel:
         if self.error is not None:
             raise self.error
         self.sent.append(message)
+        self.sent_at.append(time.monotonic())
 
 
 @contextlib.contextmanager
@@ -93,11 +96,13 @@ def test_a_state_goes_out_when_somebody_asks_but_not_more_often_than_the_gap():
     fleet = Channel()
     with sending(fleet, None) as sender:
         sender.tell(REPORT, ())
-        until(lambda: fleet.sent, 5, "the first state")
-        began = time.monotonic()
-        while len(fleet.sent) < 4:
+
+        def asked_until_told() -> bool:
             sender.ask()
-        assert time.monotonic() - began >= 3 * 0.05
+            return len(fleet.sent) >= 4
+
+        until(asked_until_told, 10, "four states")
+    assert min(later - earlier for earlier, later in itertools.pairwise(fleet.sent_at)) >= module.SMALLEST_GAP_S
 
 
 def test_nothing_is_asked_for_before_the_first_report():
