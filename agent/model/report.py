@@ -45,7 +45,10 @@ class Verdict(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerRow:
-    """One consumer, one class, one provider, in the three books. None means: that book does not mention it."""
+    """One consumer, one class, one provider, in the three books. None means: that book does not mention it.
+
+    ``outside_tree``: on a provider that shares with our root, and so no part of this host's sums.
+    """
 
     consumer_uuid: str | None
     consumer_key: str
@@ -61,6 +64,7 @@ class LedgerRow:
     verdict: Verdict
     source: str
     size_bytes: int | None = None
+    outside_tree: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

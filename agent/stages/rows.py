@@ -10,7 +10,7 @@ from agent.model.compared import Row, Subject
 from agent.model.nova import NovaState
 from agent.model.placement import ROOT, Inventory, PlacementView, Provider, ProviderKey
 from agent.model.report import EvacuationNote, InventoryRow, LedgerRow, TraitRow, Verdict
-from agent.stages.compare import CHILD
+from agent.stages.compare import CHILD, SHARED
 
 
 def reserve_rows(wanted: DesiredTree | None, subject: Subject) -> tuple[LedgerRow, ...]:
@@ -65,6 +65,7 @@ def _ledger_row(row: Row, provider_uuid: str, provider_name: str) -> LedgerRow:
         verdict=row.verdict,
         source=", ".join(dict.fromkeys(str(c.source) for c in row.claims)),
         size_bytes=sum(sizes) if sizes else None,
+        outside_tree=row.provider_key.kind == SHARED,
     )
 
 

@@ -212,7 +212,8 @@ def canonical(consumer: str) -> str:
 
 def totals(report: AuditReport, resource_class: str, owned: Owned) -> tuple[Book, ...]:
     """The three books of one class over the report's rows: what stands at the foot of ``ledger``."""
-    rows = tuple(row for row in report.ledger if row.resource_class == resource_class)
+    # What is left on a provider that shares with us has a row, and is no part of this host's books.
+    rows = tuple(row for row in report.ledger if row.resource_class == resource_class and not row.outside_tree)
     not_counted = uncounted(report, resource_class, owned)
     return tuple(
         Book(name=name, amount=None, parts=(), not_counted=not_counted)

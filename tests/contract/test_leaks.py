@@ -17,11 +17,13 @@ import sqlalchemy
 from agent.demo import cell
 from agent.model.report import AuditReport
 from tests.rigs import mariadb as mariadb_rig
-from tests.rigs.leak_cases import LEAKS, LOOK_ALIKES, Case
-from tests.rigs.leak_cloud import leak_cloud
+from tests.rigs.leak_cases import DELETED, LEAKS, LOOK_ALIKES, Case
+from tests.rigs.leak_cloud import EARLIER, Guest, leak_cloud
 from tests.rigs.placement import Rest
 
 Told = dict[str, set[str]]
+# [placement] full_read_every as it comes.
+FULL_READ_EVERY = 10
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +95,33 @@ def test_all_forty_on_one_host(tmp_path: Path, placement: Rest, engine):
     # Whatever else was told is about no consumer of anybody's.
     strangers = set(in_three) - set().union(*planted.values()) - {""}
     assert {consumer: in_three[consumer] for consumer in strangers} == {}
+
+
+def test_a_guest_whose_instance_is_deleted_is_known_by_the_first_audit(tmp_path: Path, placement: Rest, engine):
+    """Its allocation went with its row, so that nothing but the domain itself names it to the database."""
+    with leak_cloud(tmp_path, placement, engine, (Guest(name="left"),)) as cloud:
+        cloud.instance("left", **DELETED)
+        told = codes_by_consumer([cloud.audit()])
+        assert told[cloud.consumer("left")] == {"guest-running-deleted"}
+
+
+def test_a_sharing_provider_is_read_with_full_reads_and_while_something_is_left_there(
+    tmp_path: Path, placement: Rest, engine
+):
+    with leak_cloud(tmp_path, placement, engine, ()) as cloud:
+        alive = cloud.allocate(cloud.instance("shared"), {cloud.nfs: {"DISK_GB": 1}})
+        assert "allocation-leaked" not in codes_by_consumer([cloud.audit(), cloud.audit()])[alive]
+        assert cloud.memory.shared_due_in == FULL_READ_EVERY - 2
+        cloud.delete("shared", EARLIER)
+        audits = 0
+        while "allocation-leaked" not in codes_by_consumer([cloud.audit()])[alive]:
+            audits += 1
+            assert audits < FULL_READ_EVERY, "a full read has come and gone"
+        (leak,) = [seen for seen in cloud.audit().findings if seen.finding.code == "allocation-leaked"]
+        assert (leak.confirmed, leak.finding.provider_uuid) == (True, cloud.nfs)
+        placement.release(alive)
+        assert codes_by_consumer([cloud.audit()])[alive] == set()
+        assert cloud.memory.shared_due_in == FULL_READ_EVERY - 1
 
 
 def score(found: dict[str, set[str]]) -> tuple[str, float, float]:

@@ -555,3 +555,13 @@ def test_law_order_of_rows_changes_no_sum_line(found, random):
     shuffled = list(found)
     random.shuffle(shuffled)
     assert totals(report(ledger=tuple(found)), "VCPU") == totals(report(ledger=tuple(shuffled)), "VCPU")
+
+
+def test_what_is_left_on_a_sharing_provider_is_told_of_its_consumer_and_is_in_no_sum():
+    on_nfs = {"provider": "nfs", "provider_uuid": "uuid-nfs", "outside_tree": True}
+    cause = "recorded-only"
+    left = row(GUESTS[0], (None, None, 5), Verdict.ALLOCATION_LEAKED, cause, "DISK_GB", **on_nfs)
+    told = report(ledger=(left, row(GUESTS[1], (1, None, 1), resource_class="DISK_GB")))
+    recorded, promised, _held = explain.totals(told, "DISK_GB", owned)
+    assert (recorded.amount, promised.amount) == (1, 1)
+    assert explain_consumer(told, GUESTS[0]).scope.ledger == (left,)
