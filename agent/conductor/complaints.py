@@ -20,7 +20,9 @@ _VERSIONS = re.compile(
     r"Version (?P<asked>\S+) of (?P<name>\S+) is not supported, supported version is (?P<known>[0-9.]*[0-9])"
 )
 # oslo.db's names of what a database does that is away, and SQLAlchemy's own.
-_DATABASE_AWAY = frozenset({"DBConnectionError", "DBError", "OperationalError", "InterfaceError", "TimeoutError"})
+_DATABASE_AWAY = frozenset(
+    {"DBConnectionError", "DBError", "CantStartEngineError", "OperationalError", "InterfaceError", "TimeoutError"}
+)
 
 
 class RemoteFailure(SourceUnavailable):

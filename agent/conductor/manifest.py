@@ -55,8 +55,8 @@ MANIFEST: Mapping[str, str] = {
     "VirtCPUTopology": "1.0",
 }
 
-# An answer is a list of objects of objects; nothing that is read lies deeper.
-_DEPTH = 6
+
+_NESTED = frozenset({dict, list})
 
 
 def other_major(primitive: object, manifest: Mapping[str, str]) -> str | None:
@@ -64,7 +64,7 @@ def other_major(primitive: object, manifest: Mapping[str, str]) -> str | None:
 
     Objects that the manifest does not name are not read, so their version is no matter.
     """
-    for name, version in _versions(primitive, _DEPTH):
+    for name, version in _versions(primitive):
         known = manifest.get(name)
         if known is not None and _major(version) != _major(known):
             return f"{name} {version}"
@@ -75,17 +75,18 @@ def _major(version: str) -> str:
     return version.partition(".")[0]
 
 
-def _versions(value: object, depth: int) -> Iterator[tuple[str, str]]:
-    if isinstance(value, list) and depth:
-        for each in value:
-            if isinstance(each, dict):
-                yield from _versions(each, depth - 1)
-    elif isinstance(value, dict) and "nova_object.name" in value:
-        name, version = value["nova_object.name"], value.get("nova_object.version")
-        if isinstance(name, str):
-            yield name, version if isinstance(version, str) else ""
-        fields = value.get("nova_object.data")
-        if isinstance(fields, dict) and depth:
-            for field in fields.values():
-                if isinstance(field, (dict, list)):
-                    yield from _versions(field, depth - 1)
+def _versions(primitive: object) -> Iterator[tuple[str, str]]:
+    """(name, version) of every object in a primitive, in no order. Without recursion: an answer may be of any depth."""
+    waiting = [primitive]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            if "nova_object.name" not in value:
+                continue
+            name, version, fields = (value.get(f"nova_object.{part}") for part in ("name", "version", "data"))
+            if isinstance(name, str):
+                yield name, version if isinstance(version, str) else ""
+            value = list(fields.values()) if isinstance(fields, dict) else []
+        if isinstance(value, list):
+            # Seven thousand cells for a hundred instances, nearly all of them plain: the type is the cheapest question.
+            waiting += [each for each in value if type(each) in _NESTED]
