@@ -141,7 +141,7 @@ SHARED_QUIET = {
 
 @pytest.mark.parametrize("nova", SHARED_QUIET.values(), ids=SHARED_QUIET.keys())
 def test_other_consumers_of_a_sharing_provider_are_none_of_our_business(nova):
-    world = snapshot(nova=nova, placement=sharing(*allocations(I1, DISK_GB=5)), libvirt=host(domain()))
+    world = snapshot(nova=nova, placement=sharing(*allocations(I1, DISK_GB=5)), libvirt=host())
     about_it = [
         f for f in decided(world).findings if f.consumer_uuid == I1 and f.code.startswith(("alloc", "consumer"))
     ]

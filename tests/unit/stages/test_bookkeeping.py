@@ -119,3 +119,18 @@ def test_what_was_seen_before_changes_no_decision(one, other):
         assert decide(world.facts, world.chosen, SUBJECT, world.written, before) == decide(
             world.facts, world.chosen, SUBJECT, world.written
         )
+
+
+def test_what_is_young_is_judged_again_as_time_goes_by():
+    """The clock is no fact as long as no row is young; while one is, a kept comparison would excuse it for ever."""
+    young = instance(deleted=True, vm_state="deleted", deleted_at=NOW)
+
+    def at(moment):
+        return snapshot(nova=state(young, now=moment), placement=view(HELD))
+
+    first = compared(at(NOW), lvm_settings(), SUBJECT, None)
+    second = compared(at(LATER), lvm_settings(), SUBJECT, first)
+    third = compared(at(LATER + datetime.timedelta(minutes=1)), lvm_settings(), SUBJECT, second)
+    assert [row.verdict.value for row in first.rows] == ["settling"]
+    assert [row.verdict.value for row in second.rows] == ["allocation-leaked"]
+    assert third.rows is second.rows
