@@ -15,6 +15,7 @@ from agent.model.claim import Cause, Claim, Consumer, Origin
 from agent.model.finding import Finding, Severity
 from agent.model.last_answer import for_equal_arguments
 from agent.model.placement import ROOT, Allocation, ConsumerRecord, ProviderKey
+from agent.stages.just_now import instance_just_changed
 
 _UNSET = "openstack resource provider allocation unset --provider"
 
@@ -24,7 +25,8 @@ def _find(world: World) -> Iterable[Finding]:
     if view is None or state is None:
         return
     moving = {m.instance_uuid for m in state.migrations if m.under_way}
-    busy = {i.uuid for i in state.instances if i.task_state is not None}
+    # The record is read before the row: a move that ended in between still shows both sides.
+    busy = {i.uuid for i in state.instances if i.task_state is not None or instance_just_changed(i, state.now)}
     for record, here, elsewhere in _spread(view.consumers, frozenset(p.uuid for p in view.providers)):
         if record.consumer_uuid not in moving and record.consumer_uuid not in busy:
             yield _finding(world, record, here, elsewhere)

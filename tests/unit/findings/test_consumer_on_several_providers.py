@@ -9,6 +9,7 @@ import pytest
 from agent.model.finding import Severity
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 from tests.rigs.facts import (
+    NOW,
     ROOT_UUID,
     allocations,
     consumer,
@@ -108,6 +109,7 @@ QUIET = {
         ZOMBIE, nova=state(instance(vm_state="resized", host="cmp2"), migrations=(migration(status="finished"),))
     ),
     "an evacuation to here is under way": recorded(ZOMBIE, nova=state(instance(task_state="rebuilding"))),
+    "its move ended while this audit was reading": recorded(ZOMBIE, nova=state(instance(updated_at=NOW))),
     "its record was not read": recorded(),
     "placement not read": without(WORLD, PLACEMENT),
     "state not read": without(WORLD, STATE),
