@@ -10,7 +10,7 @@ import sqlalchemy
 
 from agent.demo import cell
 from agent.model.nova import ComputeNode, Service
-from tests.rigs.domains import node_xml
+from tests.rigs.domains import domain_xml, node_xml, nova_metadata
 from tests.rigs.gateway import gateway
 from tests.rigs.host import AgentHost
 from tests.rigs.placement import Rest, new_uuid
@@ -171,3 +171,24 @@ def test_while_libvirt_is_down_no_identity_is_made(placement, host):
         assert host.agent("--once").code == 2
     assert seen == []
     assert not own_file(host).exists()
+
+
+@pytest.mark.parametrize("known", ["file", "no file"])
+def test_a_cloud_that_knows_nothing_of_a_host_with_guests_of_nova_s_gets_nothing_written(placement, host, known):
+    """An empty or restored database (reconcile 2): nova-compute does not start, ours tells and waits."""
+    guest = domain_xml("instance-1", metadata=nova_metadata(1, 64, 0))
+    (host.folder / "node.xml").write_text(node_xml(cpus=4, memory_mib=4096, domains=[guest]))
+    uuid = new_uuid()
+    if known == "file":
+        own_file(host).write_text(uuid)
+    with placement.watched() as seen:
+        assert host.agent("--once").code == (3 if known == "file" else 2)
+    assert {line.split()[0] for line in seen} <= {"GET"}
+    assert own_file(host).exists() == (known == "file")
+    report = host.report()["audit"]
+    (found,) = [f for f in report["findings"] if f["code"] == "identity-changed"]
+    assert "another cloud's database, or one restored from before" in found["actual"]
+
+    fill(host, row_of(host, uuid))
+    assert host.agent("--once").code in (0, 3)
+    assert_root_is(placement, host, uuid)

@@ -6,6 +6,8 @@ import dataclasses
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent.model.nova import StateKind
 from agent.model.plan import CreateComputeNode, SaveComputeNode
@@ -176,6 +178,29 @@ def test_s72_an_instance_whose_compute_id_is_wrong_is_nobody_s_finding_and_is_no
         decided = decision(world)
         assert not [w for w in decided.plan.records if not isinstance(w, SaveComputeNode)]
         assert not [f for f in decided.findings if "compute_id" in f.actual or "compute_id" in f.expected]
+
+
+GUESTS = st.lists(
+    st.builds(
+        lambda number, flavor, vm_state, task: instance(number, flavor=flavor, vm_state=vm_state, task_state=task),
+        st.integers(0, 20),
+        st.sampled_from([FLAVOR_A, FLAVOR_B, None]),
+        st.sampled_from(["active", "building", "stopped", "shelved_offloaded", "error"]),
+        st.sampled_from([None, "spawning", "rebuilding", "resize_migrating"]),
+    ),
+    max_size=5,
+    unique_by=lambda each: each.uuid,
+)
+
+
+@given(GUESTS, GUESTS)
+def test_law_what_was_saved_is_what_the_next_audit_wants(before, after):
+    record = stored(memory_mib=1)
+    for guests in (before, after, after):
+        found = saved(world_of(record, *guests))
+        record = found[1] if found else record
+    assert saved(world_of(record, *after)) is None
+    assert saved(world_of(record, *reversed(after))) is None
 
 
 # What is not known ----------------------------------------------------------------------------------------------------
