@@ -63,7 +63,7 @@ def leaks(cloud: Cloud, host: str) -> tuple[str, ...]:
 
 
 def _has_more(cloud: Cloud, consumer: str, host: str) -> bool:
-    needed = cloud.needs.get((consumer, host), {})
+    needed = cloud.needed(consumer, host)
     return any(amount > needed.get(name, 0) for name, amount in cloud.recorded(consumer, host).items())
 
 
@@ -80,13 +80,7 @@ def consumers(cloud: Cloud) -> tuple[str, ...]:
 
 
 def _is_wrong(cloud: Cloud, consumer: str, host: str) -> bool:
-    return dict(cloud.recorded(consumer, host)) != dict(cloud.needs.get((consumer, host), {}))
-
-
-def _is_broken(cloud: Cloud, uuid: str, host: str) -> bool:
-    """A failed move left the instance's room there in its migration's name: rightful, and yet for a human to mend."""
-    moves = [m.uuid for m in cloud.migrations.values() if m.instance_uuid == uuid]
-    return (uuid, host) not in cloud.needs and any((move, host) in cloud.needs for move in moves)
+    return dict(cloud.recorded(consumer, host)) != dict(cloud.needed(consumer, host))
 
 
 def check(cloud: Cloud, host: str, findings: tuple[SeenFinding, ...], *, thorough: bool) -> int:
@@ -105,9 +99,7 @@ def check(cloud: Cloud, host: str, findings: tuple[SeenFinding, ...], *, thoroug
         consumer = finding.consumer_uuid
         if not seen.confirmed or finding.code not in ACCUSING or consumer is None:
             continue
-        wrong = [
-            other for other in cloud.roots if _is_wrong(cloud, consumer, other) or _is_broken(cloud, consumer, other)
-        ]
+        wrong = [other for other in cloud.roots if _is_wrong(cloud, consumer, other)]
         elsewhere = finding.code == "consumer-on-several-providers"
         if not (wrong if elsewhere else host in wrong):
             raise FalseAccusation(f"{finding.code}: {finding.actual}: " + _words(cloud, consumer, host, findings))
@@ -122,6 +114,6 @@ def _words(cloud: Cloud, consumer: str, host: str, findings: tuple[SeenFinding, 
     told = sorted({(s.finding.code, s.confirmed) for s in findings if s.finding.consumer_uuid == consumer})
     return (
         f"{consumer} on {host}: recorded {dict(cloud.recorded(consumer, host))}, "
-        f"needed {dict(cloud.needs.get((consumer, host), {}))}, row {shown}, migrations {states}, "
+        f"needed {dict(cloud.needed(consumer, host))}, row {shown}, migrations {states}, "
         f"guest {consumer in cloud.guests[host]}, told {told}"
     )

@@ -234,22 +234,35 @@ class Cloud:
         self.free(target)
         self.needs.update({(target, host): held for (_, host), held in moved.items()})
 
-    def stands_by_itself(self, uuid: str) -> None:
-        """Where an instance at rest holds its room in its own name again, nothing needs to stand for it."""
-        row = self.instances.get(uuid)
-        if row is None or row.host is None or row.flavor is None or row.deleted or self.under_way(uuid):
-            return
-        moves = [m.uuid for m in self.migrations.values() if m.instance_uuid == uuid and m.uuid]
-        if self.recorded(uuid, row.host) and any((move, row.host) in self.needs for move in moves):
-            for move in moves:
-                self.free(move, row.host)
-            self.need(uuid, row.host, row.flavor)
+    def needed(self, consumer: str, host: str) -> Amounts:
+        """What a removal there would take from whom: of what rests, where it lives; of what is under way, as told.
+
+        A migration that is over stands for an instance which lives there and holds nothing in its own name: so a
+        rollback or revert leaves it that was cut short.
+        """
+        move = next((m for m in self.migrations.values() if m.uuid == consumer), None)
+        if move is not None and self._is_under_way(move):
+            return self.needs.get((consumer, host), {})
+        row = self.instances.get(move.instance_uuid if move else consumer)
+        if row is None or row.deleted or not self._rests(row):
+            return self.needs.get((consumer, host), {})
+        if row.host != host or row.flavor is None or row.vm_state == "shelved_offloaded":
+            return {}
+        if move is None:
+            return amounts_of(row.flavor)
+        return {} if self.recorded(row.uuid, host) else dict(self.recorded(consumer, host))
+
+    def _rests(self, row: Instance) -> bool:
+        return row.task_state is None and row.vm_state not in ("building", "deleted") and not self.under_way(row.uuid)
+
+    @staticmethod
+    def _is_under_way(move: Migration) -> bool:
+        return not move.deleted and move.status not in FINISHED_MIGRATION_STATUSES | {"error"}
 
     def under_way(self, uuid: str) -> tuple[Migration, ...]:
         """Live migrations of the instance that are neither over nor failed."""
-        over = FINISHED_MIGRATION_STATUSES | {"error"}
-        mine = (m for m in self.migrations.values() if m.instance_uuid == uuid and not m.deleted)
-        return tuple(m for m in mine if m.status not in over)
+        mine = (m for m in self.migrations.values() if m.instance_uuid == uuid)
+        return tuple(m for m in mine if self._is_under_way(m))
 
 
 def _wanted(holdings: Mapping[str, Amounts], found: Consumer | None) -> Wanted:

@@ -103,14 +103,14 @@ class Watched:
         self._weather.pass_by(PlacementUnavailable("PUT: no answer"))
         uuid = write.consumer_uuid
         before = {host: dict(self._cloud.recorded(uuid, host)) for host in self._cloud.roots}
+        needed = {host: dict(self._cloud.needed(uuid, host)) for host in self._cloud.roots}
         self._inner.put(write)
         self.writes += 1
         for host, had in before.items():
-            has, needed = self._cloud.recorded(uuid, host), self._cloud.needs.get((uuid, host), {})
-            for name, amount in needed.items():
+            has = self._cloud.recorded(uuid, host)
+            for name, amount in needed[host].items():
                 if has.get(name, 0) < min(amount, had.get(name, 0)):
                     raise WrongRemoval(f"{name} of {uuid} on {host}: {had.get(name)} became {has.get(name, 0)}")
-        self._cloud.stands_by_itself(uuid)
 
 
 class HostAgent:

@@ -98,11 +98,10 @@ def _rewrite(cloud: Cloud, uuid: str, host: str, amounts: dict[str, int]) -> Non
     holdings = {p: dict(held) for p, held in found.holdings.items()} if found else {}
     holdings[cloud.roots[host]] = amounts
     cloud.placement.put(uuid, Wanted(holdings=holdings, generation=found.generation if found else None))
-    cloud.stands_by_itself(uuid)
 
 
 def mended(cloud: Cloud, uuid: str) -> None:
-    """An operator sets a stuck instance's state and its migrations right; what it then needs is where it lives."""
+    """An operator sets a stuck instance's state and its migrations right; from then on it rests where it is."""
     row = cloud.instances[uuid]
     if row.vm_state == "deleted":
         cloud.release(uuid)
@@ -113,12 +112,3 @@ def mended(cloud: Cloud, uuid: str) -> None:
     kept = {"active", "soft-delete"} | ({"shelved_offloaded"} if row.host is None else set())
     state = row.vm_state if row.vm_state in kept else "error"
     cloud.save(uuid, vm_state=state, task_state=None)
-    moves = [m.uuid for m in cloud.migrations.values() if m.instance_uuid == uuid and m.uuid]
-    # What a migration still holds where the instance lives is all that stands for it there.
-    covered = any(cloud.recorded(m, row.host) for m in moves) if row.host else False
-    stands = bool(row.host and cloud.recorded(uuid, row.host))
-    for migration in moves:
-        cloud.free(migration, *(h for h in HOSTS if h != row.host or stands))
-    cloud.free(uuid)
-    if row.host and row.flavor and (stands or not covered) and state != "shelved_offloaded":
-        cloud.need(uuid, row.host, row.flavor)

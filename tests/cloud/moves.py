@@ -39,7 +39,7 @@ def resize(cloud: Cloud, uuid: str, host: str, flavor: Flavor) -> Steps:
     try:
         yield from _arrived(cloud, uuid, number, host, flavor)
     except FAILURES:
-        yield from _failed_on_destination(cloud, uuid, number)
+        yield from _failed_on_destination(cloud, uuid, number, host)
 
 
 def _alive(cloud: Cloud, uuid: str) -> bool:
@@ -123,7 +123,10 @@ def _left(cloud: Cloud, uuid: str, number: int, host: str) -> Steps:
     yield "resize: post-migrating"
     old = cloud.instances[uuid].flavor
     changes = {"host": host, "node": cloud.node_of(host), "old_flavor": old, "task_state": "resize_migrated"}
+    source = cloud.instances[uuid].host
     cloud.save(uuid, "resize_migrating", **changes)
+    if source != host:
+        cloud.free(uuid, source)
 
 
 def _failed_on_source(cloud: Cloud, uuid: str, number: int, row: Instance, host: str) -> Steps:
@@ -149,11 +152,14 @@ def _arrived(cloud: Cloud, uuid: str, number: int, host: str, flavor: Flavor) ->
     yield "resize: resized"
 
 
-def _failed_on_destination(cloud: Cloud, uuid: str, number: int) -> Steps:
+def _failed_on_destination(cloud: Cloud, uuid: str, number: int, host: str) -> Steps:
     """finish_resize: the instance stays on the destination, the source's allocation goes."""
     yield from _at_rest(cloud, uuid, "error")
     if number not in cloud.migrations:
         return
+    if _alive(cloud, uuid):
+        # Whichever flavor the row has got by now, and whatever was claimed.
+        cloud.need(uuid, host, _flavor(cloud, uuid))
     migration = _migration_uuid(cloud, number)
     cloud.free(migration)
     cloud.release_gently(migration)
@@ -223,6 +229,7 @@ def _back_on_source(cloud: Cloud, uuid: str, number: int) -> Steps:
     cloud.save(uuid, "resize_reverting", **changes)
     yield "revert: instance on the source"
     _take_back(cloud, uuid, number)
+    cloud.need(uuid, move.source_host, old)
     yield "revert: allocation given back"
     cloud.define(move.source_host, uuid, old)
     cloud.save(uuid, "resize_reverting", migration_context_id=None)
@@ -290,6 +297,7 @@ def _switched(cloud: Cloud, uuid: str, number: int, host: str) -> Steps:
     cloud.undefine(source, uuid)
     yield "live: source's guest gone"
     cloud.save(uuid, "migrating", host=host, node=cloud.node_of(host), task_state=None)
+    cloud.free(uuid, source)
     yield "live: instance on the destination"
     cloud.save_migration(number, status="completed")
     cloud.free(_migration_uuid(cloud, number))

@@ -218,7 +218,6 @@ def unshelve(cloud: Cloud, uuid: str, host: str) -> Steps:
         cloud.define(host, uuid, flavor)
         yield "unshelve: guest"
         cloud.save(uuid, "spawning", vm_state="active", task_state=None)
-        yield "unshelve: active"
     except FAILURES:
         yield from _unshelve_failed(cloud, uuid, host)
 
