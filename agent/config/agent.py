@@ -35,7 +35,7 @@ OPTS = [
     cfg.StrOpt(
         "state_dir",
         default="/var/lib/stocktake",
-        help="Folder for what must survive a reboot: compute_id and findings.json. Needs a restart.",
+        help="Folder for what must survive a reboot: compute_id, findings.json and journal.jsonl. Needs a restart.",
     ),
     cfg.StrOpt(
         "run_dir",
@@ -73,8 +73,8 @@ OPTS = [
         default="reserve",
         choices=["reserve", "report", "ignore"],
         mutable=True,
-        help="What to do with the use of guests that the cloud does not know: raise reserved, report it only, or "
-        "neither. SIGHUP applies it.",
+        help="What to do with the use of guests that the cloud does not know: raise reserved (role companion: hold it "
+        "by allocations of our own), report it only, or neither. SIGHUP applies it.",
     ),
     cfg.IntOpt(
         "summary_interval",
@@ -89,7 +89,7 @@ OPTS = [
         default=30.0,
         min=0.1,
         mutable=True,
-        help="Seconds that one read of libvirt, of a file system or of the database may take; a miss freezes what "
+        help="Seconds that one read of libvirt, of a file system or of the cloud's state may take; a miss freezes what "
         "rests on it. SIGHUP applies it.",
     ),
 ]

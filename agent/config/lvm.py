@@ -26,7 +26,7 @@ OPTS = [
         default="reserve",
         choices=["reserve", "report", "ignore"],
         mutable=True,
-        help="What to do with volumes that are nobody's in the group of the guests' disks: raise DISK_GB's reserved, "
-        "report them only, or neither. SIGHUP applies it.",
+        help="What to do with volumes that are nobody's in the group of the guests' disks: raise DISK_GB's reserved "
+        "(role companion: hold it by allocations of our own), report them only, or neither. SIGHUP applies it.",
     ),
 ]
