@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.findings.base import Rule, World, claims_of, recorded_text
-from agent.findings.base_places import HEAL
 from agent.model.claim import Cause
 from agent.model.finding import Finding, Severity
 from agent.model.own_consumers import OWN_TYPE, own_consumers
@@ -70,6 +69,7 @@ _OF_AN_OLD_IDENTITY = (
 RULE = Rule(
     code="companion-leftover",
     severity=Severity.WARNING,
-    remedy=f"{HEAL}; an agent in role owner or companion takes it back by itself in its next audit",
+    remedy="nothing by hand: an agent in role owner or companion takes it back by itself, once all is read that tells "
+    "whether the use is there; in role observer none does",
     find=_find,
 )

@@ -14,7 +14,6 @@ HEALABLE = (
     "allocation-leaked",
     "allocation-missing",
     "allocation-stale-move",
-    "companion-leftover",
     "consumer-on-several-providers",
     "consumer-project-differs",
 )

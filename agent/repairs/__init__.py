@@ -10,7 +10,6 @@ from agent.repairs import (
     allocation_leaked,
     allocation_missing,
     allocation_stale_move,
-    companion_leftover,
     consumer_on_several_providers,
     consumer_project_differs,
 )
@@ -22,7 +21,6 @@ BUILTIN: tuple[Repair, ...] = (
     consumer_on_several_providers.REPAIR,
     allocation_missing.REPAIR,
     consumer_project_differs.REPAIR,
-    companion_leftover.REPAIR,
 )
 
 BY_CODE = {repair.code: repair for repair in BUILTIN}

@@ -16,7 +16,7 @@ from agent.model.nova import Instance, StateKind
 from agent.model.placement import ROOT, Allocation, ConsumerRecord
 from agent.model.plan import PutAllocations
 from agent.model.report import Verdict
-from agent.repairs.base import THREE_BOOKS, Declined, Repair, Scene, Whose, amounts_text
+from agent.repairs.base import THREE_BOOKS, Declined, Repair, Scene, amounts_text
 
 # What asks for more than the flavor's own numbers (nova/scheduler/utils.py:ResourceRequest).
 _BEYOND_NUMBERS = re.compile(
@@ -93,4 +93,4 @@ def _promised(scene: Scene, rows: tuple[Row, ...]) -> tuple[Allocation, ...]:
     )
 
 
-REPAIR = Repair(code="allocation-missing", whose=Whose.CLOUD, needs=THREE_BOOKS, propose=_propose)
+REPAIR = Repair(code="allocation-missing", needs=THREE_BOOKS, propose=_propose)

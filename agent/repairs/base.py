@@ -7,7 +7,6 @@ that sources were read, and does not ask who else writes.
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -24,13 +23,6 @@ from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, Snapshot
 
 #: What a verdict on an instance's consumer rests on (stages/compare.py).
 THREE_BOOKS = frozenset({PLACEMENT, STATE, LIBVIRT})
-
-
-class Whose(enum.Enum):
-    """Who made the consumer: the cloud, or role companion."""
-
-    CLOUD = "cloud"
-    OURS = "ours"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +74,6 @@ class Repair:
     """How findings of one code are repaired. ``needs`` are the sources that the verdict rests on."""
 
     code: str
-    whose: Whose
     needs: frozenset[str]
     propose: Callable[[Scene, SeenFinding, ConsumerRecord], HealAction | Declined]
 

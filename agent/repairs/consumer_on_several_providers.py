@@ -15,7 +15,6 @@ from agent.repairs.base import (
     Declined,
     Repair,
     Scene,
-    Whose,
     here_and_elsewhere,
     without_our_part,
 )
@@ -56,4 +55,4 @@ def _situation(instance: Instance) -> str:
     return f"host {instance.host or 'none'}, vm_state {instance.vm_state}, task {instance.task_state or 'none'}"
 
 
-REPAIR = Repair(code="consumer-on-several-providers", whose=Whose.CLOUD, needs=THREE_BOOKS, propose=_propose)
+REPAIR = Repair(code="consumer-on-several-providers", needs=THREE_BOOKS, propose=_propose)

@@ -8,7 +8,7 @@ from agent.model.finding import SeenFinding
 from agent.model.heal import HealAction
 from agent.model.nova import Instance
 from agent.model.placement import ConsumerRecord
-from agent.repairs.base import THREE_BOOKS, Declined, Repair, Scene, Whose, rewritten
+from agent.repairs.base import THREE_BOOKS, Declined, Repair, Scene, rewritten
 
 
 def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAction | Declined:
@@ -41,4 +41,4 @@ def _instance(scene: Scene, consumer_uuid: str) -> Instance | None:
     return next((i for i in state.instances if i.uuid == wanted), None)
 
 
-REPAIR = Repair(code="consumer-project-differs", whose=Whose.CLOUD, needs=THREE_BOOKS, propose=_propose)
+REPAIR = Repair(code="consumer-project-differs", needs=THREE_BOOKS, propose=_propose)

@@ -44,7 +44,7 @@ def test_an_owner_takes_it_back_and_says_so_whatever_the_cause():
             f"no allocation of STOCKTAKE_UNMANAGED {VOLUMES}: in role owner foreign-volume use is part of reserved"
         )
         assert found.actual == "Placement records 3 GiB of DISK_GB"
-        assert found.remedy.startswith(f"stocktake heal --finding {found.id}; ")
+        assert "stocktake heal" not in found.remedy
         assert found.severity is Severity.WARNING
         assert found.rests_on_recorded
 

@@ -11,7 +11,7 @@ from agent.model.claim import Cause
 from agent.model.finding import Finding, SeenFinding, Severity
 from agent.model.heal import HEALABLE, HealAction, HealPlan
 from agent.model.own_consumers import OWN_TYPE, own_consumer_uuid
-from agent.model.snapshot import Snapshot
+from agent.model.snapshot import LVM, Snapshot
 from agent.repairs import BUILTIN, BY_CODE
 from agent.repairs.base import Declined, Scene
 from agent.stages.heal import asked_for, candidates, heal_plan
@@ -176,25 +176,16 @@ def test_s162_nothing_where_it_is_right_by_now():
     assert "by now" in declined(scene, "consumer-project-differs", held)
 
 
-def own(kind: str | None) -> Any:
-    uuid = own_consumer_uuid(facts.ROOT_UUID, Cause.FOREIGN_VOLUME)
-    held = record("x", here={"DISK_GB": 3})
-    allocations = tuple(dataclasses.replace(a, consumer_uuid=uuid) for a in held.allocations)
-    return dataclasses.replace(held, consumer_uuid=uuid, allocations=allocations, consumer_type=kind)
-
-
-def test_our_own_leftover_is_emptied_with_its_type_named():
-    held = own(OWN_TYPE)
-    action = proposed(scene_of(world(held), held), "companion-leftover", held)
-    assert isinstance(action, HealAction)
-    assert (action.write.allocations, action.write.consumer_type) == ((), OWN_TYPE)
-
-
-def test_a_consumer_of_another_uuid_or_type_is_not_ours():
-    theirs = dataclasses.replace(record("x", here={"DISK_GB": 3}), consumer_type=OWN_TYPE)
-    assert "uuid" in declined(scene_of(world(theirs), theirs), "companion-leftover", theirs)
-    retyped = own("INSTANCE")
-    assert "type" in declined(scene_of(world(retyped), retyped), "companion-leftover", retyped)
+def test_our_own_consumers_are_nothing_that_heal_changes():
+    """Taken away while ``reserved`` cannot count the same use, its room would be offered: released() sees to it."""
+    own = own_consumer_uuid(facts.ROOT_UUID, Cause.FOREIGN_VOLUME)
+    held = dataclasses.replace(record("x", here={"DISK_GB": 3}), consumer_uuid=own, consumer_type=OWN_TYPE)
+    held = dataclasses.replace(held, allocations=facts.allocations(own, DISK_GB=3))
+    scene = scene_of(facts.without(world(held), LVM), held)
+    assert "companion-leftover" in {seen.finding.code for seen in scene.findings}
+    everything = asked_for(scene.findings, frozenset({"companion-leftover"}), frozenset())
+    plan = heal_plan(scene, everything)
+    assert (plan.actions, [refusal.guard for refusal in plan.refusals]) == ((), ["repairable"])
 
 
 def test_only_what_may_be_healed_is_read():
