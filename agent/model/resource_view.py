@@ -45,7 +45,7 @@ class ResourceView:
     ``cells`` is None where the host has no NUMA topology in nova's sense.
     ``disk_available_least_gib`` may be negative. ``pci_devices`` is how many PCI functions
     libvirt lists, ``pci_pools`` are the ones to hand out that no
-    guest has, as far as libvirt's definitions tell. ``supported_instances`` are
+    guest has, by the cloud's rows as far as they were read, and by libvirt's definitions. ``supported_instances`` are
     (architecture, hypervisor, mode) in nova's spelling.
     """
 

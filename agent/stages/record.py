@@ -120,7 +120,6 @@ def _host_columns(view: ResourceView) -> _Columns:
         "hypervisor_version": view.hypervisor_version,
         "host_ip": view.host_ip,
         "cpu_info": None if view.cpu is None else _text(cpu_info(view)),
-        "pci_pools": None if view.pci_pools is None else _text(pci_stats(view.pci_pools)),
         # A driver that has told its capabilities tells its version too.
         "supported_instances": None if view.hypervisor_version is None else view.supported_instances,
     }
@@ -154,7 +153,8 @@ def _use_columns(
         "current_workload": figures.current_workload,
         "stats": figures.stats,
     }
-    return {**columns, **_disk_columns(settings, view, figures), **_numa_column(view, taken)}
+    pools = {} if view.pci_pools is None else {"pci_pools": _text(pci_stats(view.pci_pools))}
+    return {**columns, **pools, **_disk_columns(settings, view, figures), **_numa_column(view, taken)}
 
 
 def _disk_columns(settings: Settings, view: ResourceView, figures: Usage) -> _Columns:

@@ -18,7 +18,7 @@ from agent.resources import cpus
 from agent.resources.counted_store import counted_store
 from agent.stages.numa import numa_cells
 from agent.stages.overcommit import LeastDisk, disk_available_least
-from agent.stages.pci_usage import free_pools
+from agent.stages.pci_usage import free_pools, owned_addresses
 
 OFF = frozenset({DomainState.SHUTOFF, DomainState.CRASHED, DomainState.NO_STATE})
 _ARCHES = {"i386": "i686", "i486": "i686", "i586": "i686", "x86_32": "i686", "x86_32p": "i686", "amd64": "x86_64"}
@@ -51,6 +51,9 @@ def resource_view(
     disk, least = counted_store(snapshot, settings), disk_available_least(snapshot, settings)
     capabilities = host.capabilities
     obstacle = cpus.obstacle(host, settings)
+    state = snapshot.nova.value
+    # A row has its owner before the guest is defined, and keeps it while a suspended one is without its devices.
+    owned = owned_addresses(state, node) if state else frozenset()
     return ResourceView(
         hypervisor_type=host.driver,
         hypervisor_version=host.hypervisor_version if capabilities else None,
@@ -66,7 +69,7 @@ def resource_view(
         cpu=capabilities.host_cpu if capabilities else None,
         cells=numa_cells(host, settings) if obstacle is None else None,
         pci_devices=len(host.devices.pci) if host.devices else None,
-        pci_pools=free_pools(host, settings, tree),
+        pci_pools=free_pools(host, settings, tree, owned),
         supported_instances=supported_instances(capabilities.guests if capabilities else ()),
         uptime_s=host.uptime_s,
         load=host.load,

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.model.nova import StateKind
+from agent.model.devices import Devices
+from agent.model.nova import PciRow, StateKind
 from agent.model.plan import CreateComputeNode, SaveComputeNode
 from agent.model.settings import RatioPolicy, Role
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, PLACEMENT, STATE
@@ -32,6 +33,7 @@ from tests.rigs.facts import (
     view,
     without,
 )
+from tests.rigs.pci import device, pci_settings
 from tests.rigs.records import about, conductor, created, decision, seen_long_ago, stored, with_record
 
 
@@ -201,6 +203,40 @@ def test_law_what_was_saved_is_what_the_next_audit_wants(before, after):
         record = found[1] if found else record
     assert saved(world_of(record, *after)) is None
     assert saved(world_of(record, *reversed(after))) is None
+
+
+def pci_world(*rows, unreadable=()):
+    """Two devices to hand out; the cloud's rows of them."""
+    devices = Devices(pci=(device("0000:81:00.0"), device("0000:81:00.1")))
+    state = with_record(stored(memory_mib=1), instance(), pci_devices=rows, unreadable=unreadable)
+    return snapshot(nova=state, libvirt=about(devices=devices))
+
+
+def pci_row(owner):
+    return PciRow(
+        id=1,
+        compute_node_id=1,
+        address="0000:81:00.0",
+        vendor_id="10de",
+        product_id="1eb8",
+        kind="type-PCI",
+        status="claimed",
+        instance_uuid=owner,
+    )
+
+
+@pytest.mark.parametrize(("owner", "free"), [(uuid("i1"), 1), (uuid("gone"), 2), (None, 2)])
+def test_a_device_that_a_row_gives_to_an_instance_here_is_in_no_pool(owner, free):
+    """No guest's definition has it yet: libvirt alone would hand it out twice."""
+    _changed, record = saved(pci_world(pci_row(owner)), pci_settings({"vendor_id": "10de"}))
+    pools = json.loads(record.pci_pools)["nova_object.data"]["objects"]
+    assert sum(pool["nova_object.data"]["count"] for pool in pools) == free
+
+
+def test_pools_keep_what_is_stored_while_some_row_cannot_be_read():
+    changed, record = saved(pci_world(unreadable=("pci_devices id 7",)), pci_settings({"vendor_id": "10de"}))
+    assert "pci_pools" not in changed
+    assert record.pci_pools == stored().pci_pools
 
 
 # What is not known ----------------------------------------------------------------------------------------------------
