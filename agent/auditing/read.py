@@ -114,6 +114,7 @@ def read_placement(errand: Errand, memory: AuditMemory) -> Reading[PlacementView
         fresh_allocations=full or due or memory.recheck_recorded,
         consumer_reads=EVERY_CONSUMER if full else settings.consumer_reads,
         suspects=memory.suspects,
+        told=memory.told,
         shared_reads=EVERY_CONSUMER if full else SHARED_READS if memory.shared_due_in == 0 else 0,
     )
     return _reading(errand.parts, PLACEMENT, lambda: errand.parts.reader.view(wanted))

@@ -59,6 +59,7 @@ def remember(errand: Errand, memory: AuditMemory, acted: Acted) -> tuple[Confirm
             recheck_recorded=look_again or told.awaits_recorded or view is None,
             audits_since_full_read=0 if fresh else memory.audits_since_full_read + 1,
             suspects=_suspects(acted, told),
+            told=_told(told),
             consumers=view.consumer_uuids if view else memory.consumers,
             written=_written(memory, acted),
             unknown_traits=acted.unknown_traits,
@@ -123,6 +124,12 @@ def _shared_due_in(errand: Errand, memory: AuditMemory, acted: Acted) -> int:
         return max(0, memory.shared_due_in - 1)
     suspicious = any(row.provider_key.kind == SHARED and row.verdict in _SUSPICIOUS for row in acted.decision.rows)
     return 0 if suspicious else max(0, errand.settings.full_read_every - 1)
+
+
+def _told(told: Confirmed) -> tuple[str, ...]:
+    """Consumers of findings that rest on *recorded*: what they hold elsewhere is asked again while they are told."""
+    consumers = {s.finding.consumer_uuid for s in told.findings if s.finding.rests_on_recorded}
+    return tuple(sorted(uuid for uuid in consumers if uuid is not None))
 
 
 def _suspects(acted: Acted, told: Confirmed) -> tuple[str, ...]:

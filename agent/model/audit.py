@@ -65,7 +65,8 @@ class AuditMemory:
     """All that one audit leaves for the next. A daemon starts with an empty one; every field can be lost safely.
 
     ``book_digest`` is of the promised and held sets as last seen;
-    ``recheck_recorded`` says that the next audit must read allocations again.
+    ``recheck_recorded`` says that the next audit must read allocations again, ``told`` of whom findings were told that
+    rest on them: their whole records are read again too.
     ``unknown_traits`` are standard traits that this Placement refused as unknown to it.
     ``last_good`` are (source, monotonic seconds) of the last good reads.
     ``compared`` is the last comparison, kept for as long as its facts stay equal.
@@ -80,6 +81,7 @@ class AuditMemory:
     recheck_recorded: bool = True
     audits_since_full_read: int = 0
     suspects: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
     consumers: frozenset[str] = frozenset()
     written: WrittenProvider | None = None
     unknown_traits: frozenset[str] = frozenset()

@@ -296,7 +296,11 @@ def _consumer_generations(providers: Iterable[_Known]) -> dict[str, int]:
 def _consumers(
     client: PlacementClient, last: tuple[_KnownConsumer, ...], generations: dict[str, int], request: ViewRequest
 ) -> tuple[_KnownConsumer, ...]:
-    """Records of the tree's consumers, sorted by uuid: those still current, and as many new ones as may be read."""
+    """Records of the tree's consumers, sorted by uuid: those still current, and as many others as may be read.
+
+    The generation alone does not make one current for ever: a consumer that lost its last allocation and got
+    another has a generation that was seen before. Where a finding is told, it is looked at again.
+    """
     current = {
         known.record.consumer_uuid: known
         for known in last
@@ -304,8 +308,9 @@ def _consumers(
     }
     first = [uuid for uuid in dict.fromkeys(request.suspects) if uuid in generations]
     wanted = dict.fromkeys([*first, *sorted(generations)])
-    due = [uuid for uuid in wanted if uuid not in current][: request.consumer_reads]
-    for uuid in due:
+    new = [uuid for uuid in wanted if uuid not in current]
+    again = [uuid for uuid in dict.fromkeys(request.told) if uuid in current]
+    for uuid in (*new, *again)[: request.consumer_reads]:
         current[uuid] = _KnownConsumer(listed_generation=generations[uuid], record=_consumer(client, uuid))
     return tuple(current[uuid] for uuid in sorted(current))
 

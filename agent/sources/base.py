@@ -131,7 +131,9 @@ class ViewRequest:
     wanted first; the reader reads at most ``consumer_reads`` records whose
     consumer generation is new to it, suspects before others. ``shared_reads``: of how
     many consumers the allocations on providers that share with our root are wanted,
-    suspects before others; 0: those providers are not looked for.
+    suspects before others; 0: those providers are not looked for. ``told`` are those of
+    findings: their records are read again, as far as ``consumer_reads`` leaves room, since a
+    consumer that went and came back (every move makes one) counts its generation from the start.
     """
 
     root_uuid: str
@@ -140,6 +142,7 @@ class ViewRequest:
     consumer_reads: int
     suspects: tuple[str, ...] = ()
     shared_reads: int = 0
+    told: tuple[str, ...] = ()
 
 
 class PlacementReader(Protocol):

@@ -252,6 +252,15 @@ class Cloud:
             return amounts_of(row.flavor)
         return {} if self.recorded(row.uuid, host) else dict(self.recorded(consumer, host))
 
+    def settle(self, uuid: str) -> None:
+        """What it needs while it rests is where the next operation on it begins from."""
+        moves = [m.uuid for m in self.migrations.values() if m.instance_uuid == uuid and m.uuid]
+        needs = {(c, host): self.needed(c, host) for c in (uuid, *moves) for host in HOSTS}
+        for key, amounts in needs.items():
+            self.needs.pop(key, None)
+            if amounts:
+                self.needs[key] = amounts
+
     def _rests(self, row: Instance) -> bool:
         return row.task_state is None and row.vm_state not in ("building", "deleted") and not self.under_way(row.uuid)
 

@@ -172,6 +172,7 @@ class Episode:
         return any(one.uuid == uuid for one in self.running)
 
     def _begin_on(self, dice: random.Random, row: Instance) -> None:
+        self.cloud.settle(row.uuid)
         steps = self._choose(dice, row)
         if steps is not None:
             self._begin(Running(row.uuid, steps))

@@ -46,6 +46,7 @@ def hidden(cloud: Cloud, dice: random.Random, uuid: str) -> None:
     """The hidden half of a cross-cell resize: deleted, and still needed."""
     row = cloud.instances[uuid]
     if row.host is not None:
+        cloud.settle(uuid)
         cloud.undefine(row.host, uuid)
         cloud.instances[uuid] = dataclasses.replace(row, deleted=True, hidden=True, deleted_at=cloud.now())
 

@@ -1,0 +1,42 @@
+"""A consumer that lost its last allocation and got another counts its generation from the start (as the real one does)."""
+
+from agent.placement.reader import TreeReader
+from agent.sources.base import ViewRequest
+from tests.cloud.model_client import ModelClient
+from tests.cloud.placement_model import PlacementModel, Stock, Wanted
+
+HERE, ELSEWHERE, CONSUMER = "here", "elsewhere", "consumer"
+BOTH = {HERE: {"VCPU": 1}, ELSEWHERE: {"VCPU": 1}}
+REQUEST = {"root_uuid": HERE, "root_name": HERE, "fresh_allocations": True, "consumer_reads": 20}
+
+
+def world() -> PlacementModel:
+    model = PlacementModel()
+    for name in (HERE, ELSEWHERE):
+        model.create_provider(name, name)
+        model.put_inventories(name, 0, {"VCPU": Stock(total=8)})
+    assert model.put(CONSUMER, Wanted(holdings=BOTH, generation=None)).ok
+    return model
+
+
+def elsewhere(view) -> set[str]:
+    (record,) = view.consumers
+    return {allocation.provider_uuid for allocation in record.allocations} - {HERE}
+
+
+def test_the_record_of_a_consumer_that_a_finding_tells_is_read_again():
+    model = world()
+    reader = TreeReader(ModelClient(model))
+    assert elsewhere(reader.view(ViewRequest(**REQUEST))) == {ELSEWHERE}
+    assert model.delete(CONSUMER).ok
+    assert model.put(CONSUMER, Wanted(holdings={HERE: {"VCPU": 1}}, generation=None)).ok
+    assert elsewhere(reader.view(ViewRequest(**REQUEST, told=(CONSUMER,)))) == set()
+
+
+def test_new_consumers_are_read_before_those_that_are_told():
+    model = world()
+    reader = TreeReader(ModelClient(model))
+    reader.view(ViewRequest(**REQUEST))
+    assert model.put("another", Wanted(holdings={HERE: {"VCPU": 1}}, generation=None)).ok
+    view = reader.view(ViewRequest(**REQUEST | {"consumer_reads": 1}, told=(CONSUMER,)))
+    assert {record.consumer_uuid for record in view.consumers} == {CONSUMER, "another"}
