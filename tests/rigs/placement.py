@@ -20,6 +20,7 @@ from agent.demo.placement import TOKEN, PlacementServer, start_placement
 from agent.placement.access import client_from_conf
 from agent.placement.client import PlacementClient
 from agent.sources.base import ViewRequest
+from tests.rigs.wait import until
 
 # Those of tests/rigs/facts: an allocation is of the project and user of its instance.
 PROJECT = "p"
@@ -125,6 +126,10 @@ class Rest:
         seen: list[str] = []
         before = len(self.log())
         yield seen
+        # A line is written after its answer was sent: one request of our own, last, says that the others are in.
+        marker = f"/resource_providers?name={new_uuid()}"
+        self.done("GET", marker)
+        until(lambda: any(marker in line for line in self.log()[before:]), 10, "the server's log is written")
         lines = [line.split() for line in self.log()[before:]]
         seen.extend(" ".join(words[:3]) for words in lines if words[4] != "-")
 
