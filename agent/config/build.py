@@ -16,6 +16,7 @@ from typing import Any
 from agent.config.host_checks import host_notices, host_problems
 from agent.config.load import Loaded, survey
 from agent.config.reading import mdev_types as mdevs
+from agent.config.reading.bus import bus_options_from
 from agent.config.reading.cpu_sets import cpu_sets
 from agent.config.reading.disks import excluded_image_types, images_type, resolved_images_type
 from agent.config.reading.guest_cpu import guest_cpu, machine_types
@@ -324,6 +325,7 @@ BUILDERS: tuple[Callable[[Loaded], object], ...] = (
     image_options_from,
     ceph_options_from,
     state_options_from,
+    bus_options_from,
     identity_paths_from,
     _check_host,
 )

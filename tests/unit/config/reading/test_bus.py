@@ -3,6 +3,8 @@
 import pytest
 
 from agent.bus.options import BusOptions
+from agent.bus.telling import checked_bus
+from agent.config.build import check
 from agent.config.load import load
 from agent.config.reading.bus import bus_options_from
 from agent.config.reload import needs_restart, reload
@@ -82,3 +84,54 @@ def test_the_password_is_in_no_representation(tmp_path):
 
     assert options.shown == "rabbit://192.0.2.9:5672/"
     assert "secret-7" not in repr(options)
+
+
+# One host's password has a slash that is not escaped: what follows it is no host any more.
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("broker:5672", "must begin with rabbit://"),
+        ("u:secret-7@broker:5672/", "must begin with rabbit://"),
+        ("fake://", "must begin with rabbit://"),
+        ("amqp://u:secret-7@broker/", "must begin with rabbit://"),
+        ("rabbit://u:secret-7@broker:port/", "the port of host 1 is no number of 1 to 65535"),
+        ("rabbit://u:secret-7@broker:/", "the port of host 1 is no number"),
+        ("rabbit://u:p@one:5672,u:secret-7@two:99999/", "the port of host 2 is no number"),
+        ("rabbit://u:p@[::1]:99999/", "the port of host 1 is no number"),
+        ("rabbit://u:secret-7/p@broker:5672/", "must be percent-encoded"),
+        ("rabbit://u:[secret-7@broker:5672/", "cannot be read as a URL"),
+    ],
+)
+def test_a_url_that_the_library_could_not_use_is_a_problem_with_file_and_option(tmp_path, url, said):
+    loaded = load_ours(tmp_path, f"{ALONE}[DEFAULT]\ntransport_url = {url}\n")
+
+    with pytest.raises(ConfigError) as caught:
+        bus_options_from(loaded)
+    assert str(caught.value).startswith(f"{tmp_path}/stocktake.conf: [DEFAULT] transport_url = ***: ")
+    assert said in str(caught.value)
+    assert "secret-7" not in str(caught.value)
+    assert str(caught.value) in check(loaded)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "rabbit://",
+        "rabbit://broker",
+        "rabbit://u:p%2F%40@broker:5672/vhost?ssl=1",
+        "rabbit://u:p@one:5672,u:p@two:5673/",
+        "rabbit://u:p@[2001:db8::1]:5672/",
+        "rabbit://[2001:db8::1]/",
+        "rabbit://u:p@2001:db8::1/",
+        "rabbit://u:p@@broker/",
+        "kombu+memory://",
+        "RABBIT://broker/",
+    ],
+)
+def test_a_url_that_the_library_takes_is_taken(tmp_path, url):
+    loaded = load_ours(tmp_path, f"{ALONE}[DEFAULT]\ntransport_url = {url}\n")
+
+    taken = bus_options_from(loaded)
+    checked_bus(taken).close()
+    assert taken.url == url
+    assert not [problem for problem in check(loaded) if "transport_url" in problem]
