@@ -16,7 +16,8 @@ from agent.cmd.audited import loaded_for
 from agent.cmd.ending import say
 from agent.cmd.usage import UsageError
 from agent.config.build import settings_from
-from agent.errors import LockHeld
+from agent.config.load import Loaded
+from agent.errors import ConfigError, LockHeld
 from agent.exit_codes import CLEAN, FINDINGS, PARTIAL, REFUSED, REPAIRED, exit_code
 from agent.healing.heal import Healed, Prepared, prepared, run_heal
 from agent.journal import Result
@@ -50,8 +51,7 @@ class HealRun:
 def healed(options: argparse.Namespace, ordered: Ordered) -> HealRun:
     """One run. Raises ConfigError, UsageError for a finding that there is not."""
     loaded = loaded_for(options)
-    if ordered.digest is not None:
-        wiring.prepare_state_dir(loaded, Publish.BY_ROLE)
+    _prepare(loaded, ordered)
     request = AuditRequest(reasons=("command: heal",), publish=Publish.NEVER, depth=Depth.FULL)
     with wiring.wire(loaded) as wired:
         errand = Errand(request=request, settings=settings_from(loaded), parts=wired.parts, cancelled=lambda: False)
@@ -80,6 +80,16 @@ def code_of(run: HealRun) -> int:
     if not run.healed:
         return audit
     return FINDINGS if _left(run) else REPAIRED
+
+
+def _prepare(loaded: Loaded, ordered: Ordered) -> None:
+    """Make the state directory: a change needs it, and a plan alone is remembered there where that can be."""
+    try:
+        wiring.prepare_state_dir(loaded, Publish.BY_ROLE)
+    except ConfigError as error:
+        if ordered.digest is not None:
+            raise
+        say(f"what is seen will not be remembered: {error}")
 
 
 def _audited(errand: Errand, ordered: Ordered) -> AuditResult:

@@ -20,12 +20,14 @@ from agent.guards import (
     repairable,
     role,
     sources_fresh,
+    undone,
 )
 from agent.guards.base import Guard
 
 BEFORE: tuple[Guard, ...] = (
     repairable.GUARD,
     role.GUARD,
+    undone.GUARD,
     sources_fresh.GUARD,
     identity.GUARD,
     no_rival.GUARD,

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from oslo_log import log as logging
 
 from agent.audit import run_audit
+from agent.errors import SourceUnavailable
 from agent.guards.confirmed import GUARD as CONFIRMED
 from agent.guards.minimum_age import GUARD as MINIMUM_AGE
 from agent.guards.recorded_fresh import NAME as RECORDED_FRESH
@@ -54,8 +55,12 @@ class AuditThenHeal:
         errand = Errand(request=request, settings=settings, parts=parts, cancelled=cancelled)
         if not settings.heal.enabled or not errand.may_publish():
             return result
+        codes = frozenset(settings.heal.codes)
+        if not any(seen.confirmed and seen.finding.code in codes for seen in result.report.findings):
+            self._refused = frozenset()
+            return result
         with parts.request_scope(result.report.audit_id):
-            wanted = prepared(errand, result, frozenset(settings.heal.codes))
+            wanted = prepared(errand, result, codes, undone=_undone(parts))
             if wanted is None:
                 return result
             healed = run_heal(errand, wanted)
@@ -71,6 +76,15 @@ class AuditThenHeal:
             if _key(refusal) not in self._refused:
                 LOG.info(events.HEAL_REFUSED, extra=dataclasses.asdict(refusal))
         self._refused = frozenset(map(_key, refused))
+
+
+def _undone(parts: Parts) -> frozenset[str]:
+    """Findings whose repair was put back. A journal that cannot be read lets no change be begun either."""
+    try:
+        entries = parts.journal.read().entries if parts.journal is not None else ()
+    except SourceUnavailable:
+        return frozenset()
+    return frozenset(e.change.finding_id for e in entries if e.undone_by and e.change.finding_id is not None)
 
 
 def _key(refusal: HealRefusal) -> tuple[str, str]:

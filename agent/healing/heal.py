@@ -44,9 +44,16 @@ class Healed:
 
 
 def prepared(
-    errand: Errand, result: AuditResult, codes: frozenset[str], ids: frozenset[str] = frozenset()
+    errand: Errand,
+    result: AuditResult,
+    codes: frozenset[str],
+    ids: frozenset[str] = frozenset(),
+    undone: frozenset[str] = frozenset(),
 ) -> Prepared | None:
-    """The plan for findings of ``ids``, else of ``codes``; None where the audit decided on nothing."""
+    """The plan for findings of ``ids``, else of ``codes``; None where the audit decided on nothing.
+
+    ``undone`` are findings that the daemon must leave alone.
+    """
     compared, snapshot = result.memory.compared, result.snapshot
     if compared is None or snapshot is None:
         return None
@@ -62,6 +69,7 @@ def prepared(
         persisted=persisted,
         records=(),
         now=errand.parts.clock.now(),
+        undone=undone,
     )
     scene = dataclasses.replace(scene, records=_records(errand, candidates(scene, asked)))
     plan = heal_plan(scene, asked)

@@ -31,6 +31,7 @@ class Scene:
 
     ``identity`` is what the audit went by, ``persisted`` what the files say now (None: no file speaks).
     ``records`` are whole consumer records, read after the audit; ``now`` is ISO 8601 UTC.
+    ``undone`` are ids of findings whose repair an operator put back; none where an operator asks for it.
     """
 
     snapshot: Snapshot
@@ -42,6 +43,7 @@ class Scene:
     persisted: Identity | None
     records: tuple[ConsumerRecord, ...]
     now: str
+    undone: frozenset[str] = frozenset()
 
     @property
     def view(self) -> PlacementView | None:

@@ -103,6 +103,7 @@ WRONG: list[tuple[str, str, Callable[[Case], Case]]] = [
     ("repairable", "no repair is known for allocation-leaked", lambda c: dataclasses.replace(c, repair=None)),
     ("role", "role observer changes nothing", lambda c: with_settings(c, role=Role.OBSERVER)),
     ("role", "role companion heals nothing", lambda c: with_settings(c, role=Role.COMPANION)),
+    ("undone", "an operator undid this repair", lambda c: with_scene(c, undone=frozenset({c.seen.finding.id}))),
     ("confirmed", "2 audits in a row", lambda c: with_seen(c, confirmed=False)),
     ("minimum-age", r"first seen 299 s ago; \[heal\] min_age is 300 s", lambda c: with_scene(c, now=at(299))),
     ("minimum-age", "first seen -60 s ago", lambda c: with_scene(c, now="2026-11-21T10:59:00.000Z")),
