@@ -63,7 +63,9 @@ def heal_lines(document: Document) -> Iterator[str]:
     for result in results:
         entry = f" [entry {result['entry_id']}]" if result["entry_id"] else ""
         yield f"{result['result']}: {result['consumer_uuid']}: {result['words']}{entry}"
-    if document["stale"]:
+    if document["stale"] and not actions:
+        yield "nothing was done: there is nothing to change any more, or not yet"
+    elif document["stale"]:
         yield f"nothing was done: the plan is another one now, {document['digest']}"
     elif actions and not results:
         yield f"to do it: stocktake heal --plan {document['digest']} --yes (with the same --finding, if any)"

@@ -77,7 +77,8 @@ def _of_class(explanation: ClassExplanation) -> Iterator[str]:
         yield explanation.not_counted
     yield from (evacuation_line(name, evacuated) for evacuated in explanation.evacuations)
     if not scope.inventory:
-        yield f"no inventory of {name}: this host offers none"
+        why = "this host offers none" if scope.provider_uuid else "which provider is this host's is not known"
+        yield f"no inventory of {name}: {why}"
     for rows in alike(scope.inventory, _but_for_its_name):
         yield ""
         yield _whose(name, rows)

@@ -7,11 +7,13 @@ import dataclasses
 import json
 from typing import Any
 
-from agent.cmd.commands.base import ListCommand, Listing
+from agent.cmd.commands.base import ListCommand, Listing, Row, terminal_width
 from agent.journal import Entry
 
 # Forms whose cells may be objects.
 NESTED = ("json", "yaml")
+# The rules and blanks of a table of two columns.
+FRAME = 7
 
 
 class Journal(ListCommand):
@@ -43,19 +45,27 @@ class Journal(ListCommand):
         from agent.cmd.ending import say
         from agent.cmd.wiring import journal_of
         from agent.exit_codes import CLEAN, PARTIAL
-        from agent.telemetry.wording import printable
 
         told = journal_of(loaded_for(self.app.options)).read()
         for problem in told.problems:
             say(f"journal: {problem}")
         nested = parsed_args.formatter in NESTED
         rows = tuple(tuple(_row(entry, nested=nested)[name] for name in self.COLUMNS) for entry in told.entries)
-        people = tuple(
-            (e.id, e.at, e.change.code or e.change.kind, e.result.value, printable(e.change.why)) for e in told.entries
-        )
+        people = tuple(_people(entry, terminal_width()) for entry in told.entries)
         foot = () if people else ("nothing was changed yet",)
-        listing = Listing(self.COLUMNS, rows, ("id", "at", "what", "result", "why"), people, foot)
+        listing = Listing(self.COLUMNS, rows, ("entry", "why"), people, foot)
         return listing, PARTIAL if told.problems else CLEAN
+
+
+def _people(entry: Entry, width: int) -> Row:
+    """Two cells that fit a terminal of 80 columns; an entry that was put back says by which."""
+    from agent.telemetry.audit_text import LEFT_WIDTH
+    from agent.telemetry.wording import printable, wrapped
+
+    undone = (f"put back by {uuid}" for uuid in entry.undone_by)
+    left = (entry.id, entry.at, entry.change.code or entry.change.kind, entry.result.value, *undone)
+    why = wrapped(printable(entry.change.why), max(width - FRAME - LEFT_WIDTH, LEFT_WIDTH), indent="")
+    return "\n".join(map(printable, left)), "\n".join(why)
 
 
 def _row(entry: Entry, *, nested: bool) -> dict[str, Any]:

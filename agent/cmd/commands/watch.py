@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -104,7 +105,8 @@ def _bus(config_files: Sequence[str], config_dirs: Sequence[str], *, debug: bool
 
 
 def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not 0 < seconds <= LONGEST_S:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0 and {LONGEST_S}")
-    return seconds
+    with contextlib.suppress(ValueError):
+        seconds = float(text)
+        if 0 < seconds <= LONGEST_S:
+            return seconds
+    raise argparse.ArgumentTypeError(f"{text} is no number of seconds above 0, at most {LONGEST_S}")

@@ -506,6 +506,11 @@ def test_a_standard_class_that_the_host_lacks_is_known_and_empty():
     assert "no inventory of VGPU: this host offers none" in text_of(explain_class(STORY_1, "VGPU"))
 
 
+def test_a_host_whose_provider_is_not_known_is_not_said_to_offer_nothing():
+    lines = text_of(explain_class(dataclasses.replace(STORY_1, provider_uuid=None, inventory=()), "VCPU"))
+    assert "no inventory of VCPU: which provider is this host's is not known" in lines
+
+
 def test_a_custom_class_is_known_once_the_report_mentions_it():
     custom = dataclasses.replace(VCPU, resource_class="CUSTOM_LICENCE")
     known = report(

@@ -1,0 +1,26 @@
+"""How a run of heal ends in words, where its plan is not the one whose digest was given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agent.cmd.heal_answer import heal_lines
+
+
+def stale(*actions: dict[str, str]) -> dict[str, Any]:
+    return {
+        "node": "cmp1", "host": "cmp1", "digest": "4d1b", "stale": True,
+        "actions": list(actions), "refusals": [], "results": [],
+    }  # fmt: skip
+
+
+def test_another_plan_is_named_by_its_digest() -> None:
+    *_, last = heal_lines(stale({"consumer_uuid": "6f0d", "code": "allocation-leaked", "why": "it is deleted"}))
+    assert last == "nothing was done: the plan is another one now, 4d1b"
+
+
+def test_nothing_is_no_plan_to_be_named() -> None:
+    assert list(heal_lines(stale())) == [
+        "plan for cmp1: 0 to change, 0 left alone",
+        "nothing was done: there is nothing to change any more, or not yet",
+    ]

@@ -1,0 +1,57 @@
+"""What `stocktake journal` prints for people: a table that a terminal of 80 columns has room for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agent.cmd.shell import main
+from agent.journal import Change, FileJournal, Result
+from tests.rigs.configs import ALONE
+from tests.rigs.facts import uuid
+
+AT = "2026-11-21T12:00:00.000Z"
+WHY = f"instance {uuid('gone')} (web-3) is deleted: 8 VCPU, 4096 MiB of MEMORY_MB on this host go"
+
+
+def change(why: str, **more: str) -> Change:
+    return Change(kind="allocations", why=why, before=None, after=None, code="consumer-on-several-providers", **more)
+
+
+@pytest.fixture
+def config_file(tmp_path: Path) -> str:
+    """A host whose journal has a change and what put it back."""
+    (tmp_path / "state").mkdir()
+    ids = iter(("aaaaaaaaaaaa", "bbbbbbbbbbbb"))
+    journal = FileJournal(str(tmp_path / "state"), lambda: AT, lambda: next(ids))
+    done = journal.begin(change(WHY))
+    journal.end(done, Result.DONE)
+    journal.end(journal.begin(change("put back", undoes=done)), Result.DONE)
+    path = tmp_path / "stocktake.conf"
+    path.write_text(ALONE.replace("[agent]", f"[agent]\nstate_dir = {tmp_path}/state\nrun_dir = {tmp_path}"))
+    return str(path)
+
+
+def test_the_table_fits_80_columns_and_says_what_was_put_back(
+    config_file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["--config-file", config_file, "journal"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+
+    assert max(map(len, lines)) <= 80
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    assert [left for left, _ in cells if left] == [
+        *("entry", "aaaaaaaaaaaa", AT, "consumer-on-several-providers", "done", "put back by bbbbbbbbbbbb"),
+        *("bbbbbbbbbbbb", AT, "consumer-on-several-providers", "done"),
+    ]
+    assert " ".join(right for _, right in cells if right) == f"why {WHY} put back"
+
+
+def test_programs_get_every_column_whatever_the_width(
+    config_file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    assert main(["--config-file", config_file, "journal", "-f", "value", "-c", "id", "-c", "why"]) == 0
+    assert capsys.readouterr().out.splitlines() == [f"aaaaaaaaaaaa {WHY}", "bbbbbbbbbbbb put back"]
