@@ -9,6 +9,7 @@
     ├─ PlacementError
     │  ├─ PlacementUnavailable     connect, time-out, 429, 5xx, garbage         NEXT_AUDIT
     │  ├─ GenerationConflict       409 placement.concurrent_update              AT_ONCE
+    │  ├─ AllocationRefused        409 of an allocation that finds no room      NEVER
     │  ├─ InventoryInUse           409 placement.inventory.inuse                NEVER
     │  ├─ ProviderInUse            409 on DELETE of a provider                  NEVER
     │  ├─ DuplicateName            409 placement.duplicate_name                 NEVER
@@ -117,6 +118,12 @@ class GenerationConflict(PlacementError):
     """Somebody else changed the provider or consumer since it was read."""
 
     retry = Retry.AT_ONCE
+
+
+class AllocationRefused(PlacementError):
+    """What a consumer is to hold is above what is free, or outside min_unit, max_unit and step_size; nothing moved."""
+
+    retry = Retry.NEVER
 
 
 class InventoryInUse(PlacementError):

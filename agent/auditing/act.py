@@ -15,6 +15,7 @@ from agent.auditing.read import deadline_of, read_placement, with_orphans
 from agent.errors import (
     Acknowledged,
     AgentError,
+    AllocationRefused,
     GenerationConflict,
     LockHeld,
     PlacementError,
@@ -70,11 +71,15 @@ def decide_and_act(errand: Errand, memory: AuditMemory, snapshot: Snapshot) -> A
     while not acted.decision.plan.is_empty:
         errand.stop_if_cancelled()
         acted = _apply(errand, acted)
-        if not isinstance(acted.error, GenerationConflict) or acted.attempts >= errand.settings.conflict_rounds:
+        is_moved = isinstance(acted.error, GenerationConflict | AllocationRefused)
+        if not is_moved or acted.attempts >= errand.settings.conflict_rounds:
             break
         errand.parts.clock.wait(wait_s(acted.conflicts, errand.parts.random()))
         memory = dataclasses.replace(memory, unknown_traits=acted.unknown_traits)
-        acted = _look_again(errand, memory, acted)
+        tried, acted = acted, _look_again(errand, memory, acted)
+        if isinstance(tried.error, AllocationRefused) and acted.decision.plan.digest == tried.decision.plan.digest:
+            # Nobody took the room since we looked: Placement just does not agree that it is there.
+            return _with_refusals(dataclasses.replace(acted, error=tried.error))
     return _with_refusals(acted)
 
 
@@ -182,7 +187,7 @@ def _carry_out(errand: Errand, acted: Acted, write: PutAllocations | RecordWrite
 
 
 def _failed(acted: Acted, error: AgentError) -> Acted:
-    conflicts = acted.conflicts + (1 if isinstance(error, GenerationConflict) else 0)
+    conflicts = acted.conflicts + (1 if isinstance(error, GenerationConflict | AllocationRefused) else 0)
     return dataclasses.replace(acted, error=error, conflicts=conflicts)
 
 

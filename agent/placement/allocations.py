@@ -28,7 +28,10 @@ class AllocationClient:
         return self._client.get(_path(consumer_uuid), version, lambda body: wire.parse_consumer(body, consumer_uuid))
 
     def put(self, write: PutAllocations) -> None:
-        """Replace all that it holds. Raises PlacementError: GenerationConflict where it or a provider moved."""
+        """Replace all that it holds. Raises PlacementError: GenerationConflict where it or a provider moved.
+
+        AllocationRefused where it finds no room.
+        """
         version = MINIMUM if write.consumer_type is None else TYPED
         self._client.put(_path(write.consumer_uuid), version, wire.render_allocations(write), wire.nothing)
 

@@ -1,9 +1,10 @@
 """Decide which error an answer, or its absence, is: the one table from HTTP to agent/errors.py.
 
 A 409 is not one thing: its code (1.23 and later) says whether to read again or to
-tell a human. Below 400 is not success by itself: a proxy's HTML page with 200 is
-no answer of Placement's. Nothing here quotes a header that we sent, so no token
-gets into a message, and user names and passwords in URLs are blotted out.
+tell a human, but for an allocation that finds no room, which has no code of its own.
+Below 400 is not success by itself: a proxy's HTML page with 200 is no answer of
+Placement's. Nothing here quotes a header that we sent, so no token gets into a
+message, and user names and passwords in URLs are blotted out.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from keystoneauth1 import exceptions as kx
 
 from agent.errors import (
+    AllocationRefused,
     DuplicateName,
     GenerationConflict,
     InventoryInUse,
@@ -38,6 +40,11 @@ CONFLICTS: dict[str, type[PlacementError]] = {
     "placement.resource_provider.inuse": ProviderInUse,
     "placement.resource_provider.cannot_delete_parent": ProviderInUse,
 }
+
+# What Placement calls an error that has no code of its own; of PUT /allocations that is a lack of room alone
+# (16.0.0, handlers/allocation.py): whatever raced there is a concurrent_update.
+_NO_CODE = "placement.undefined_code"
+_PUT_ALLOCATIONS = re.compile(r"PUT \S*/allocations/[^/\s]+")
 
 # Credentials that are missing, malformed or refused; all of it is for a human, and none of it is cured by haste.
 _DENIED = (kx.AuthPluginException, kx.AuthorizationFailure, kx.MissingAuthMethods)
@@ -81,6 +88,8 @@ def _kind(reply: Reply, code: str) -> type[PlacementError]:
     if reply.status in {401, 403}:
         return PlacementDenied
     if reply.status == 409:
+        if code == _NO_CODE and _PUT_ALLOCATIONS.fullmatch(reply.request):
+            return AllocationRefused
         # Without a code of its own: what refuses a DELETE is use; any other 409 is a race that was lost.
         other = ProviderInUse if reply.request.startswith("DELETE ") else GenerationConflict
         return CONFLICTS.get(code, other)

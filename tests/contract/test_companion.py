@@ -194,6 +194,19 @@ def test_a_scheduler_that_is_faster_takes_the_room_and_we_decide_again(placement
     assert "1 VCPU found no place" in told(host, "unmanaged-use-unplaced")["VCPU"]["actual"]
 
 
+def test_a_placement_that_sees_no_room_where_we_do_is_asked_once(placement, host, door):
+    guests(host, ghost=(3, 512))
+    body = b'{"errors": [{"status": 409, "title": "x", "detail": "VCPU is full", "code": "placement.undefined_code"}]}'
+    door.before = lambda asked: Answer(status=409, body=body) if asked.is_write else None
+    host.agent("--once")
+    report = host.report()["audit"]
+    assert len([path for path in door.writes if "/allocations/" in path]) == 1
+    assert "VCPU is full" in json.dumps(report)
+    door.before = lambda _asked: None
+    host.agent("--once")
+    assert held(placement, host) == {"VCPU": 3, "MEMORY_MB": 512}
+
+
 def _schedule(placement: Rest, host: AgentHost, times: int = 1, **amounts: int) -> list[str]:
     return [placement.allocate({host.provider_uuid: amounts}) for _ in range(times)]
 

@@ -246,8 +246,20 @@ def test_undo_quotes_placement_where_the_room_is_taken_by_now(host):
         host.rest.set_inventories(host.root, {"VCPU": {"total": 1}, "MEMORY_MB": {"total": 65536}})
         found = host.told("undo", entry["id"])
     assert (found.code, found.document["result"]) == (5, "refused")
-    assert "Unable to allocate inventory" in found.document["words"]
+    assert "Unable to create allocation for 'VCPU'" in found.document["words"]
+    assert "times refused" not in found.document["words"]
     assert host.allocations(uuid("gone")) == {"allocations": {}}
+
+
+def test_what_finds_no_room_is_tried_once_and_says_what_is_full(host):
+    with host.cell(host.resting(project_id=PROJECT, user_id=USER)):
+        host.rest.set_inventories(
+            host.root, {"VCPU": {"total": 1}, "MEMORY_MB": {"total": 4096}, "DISK_GB": {"total": 9}}
+        )
+        (healed,), adapter = carried_out(host, lambda _request: None)
+    assert (healed.action.code, healed.outcome.result) == ("allocation-missing", Result.REFUSED)
+    assert [method for method, _ in adapter.sent if method != "GET"] == ["PUT"]
+    assert "Unable to create allocation for 'VCPU'" in healed.outcome.words
 
 
 def test_undo_of_what_is_not_there_is_bad_arguments(host):

@@ -6,6 +6,7 @@ import pytest
 from keystoneauth1 import exceptions as kx
 
 from agent.errors import (
+    AllocationRefused,
     DuplicateName,
     GenerationConflict,
     InventoryInUse,
@@ -13,6 +14,7 @@ from agent.errors import (
     PlacementRejected,
     PlacementUnavailable,
     ProviderInUse,
+    Retry,
 )
 from agent.placement.answers import Reply, failure, quoted, refusal
 
@@ -47,6 +49,17 @@ def test_status_and_code_decide_the_error(status, code, kind):
     error = refusal(reply(status, code))
     assert type(error) is kind
     assert (error.status, error.request_id) == (status, "req-server")
+
+
+def test_an_allocation_without_room_is_no_race_and_says_what_is_full():
+    full = "Unable to allocate inventory: Unable to create allocation for 'VCPU' on resource provider 'u'."
+    error = refusal(reply(409, "placement.undefined_code", request="PUT http://p:8778/x/allocations/c", detail=full))
+    assert (type(error), error.retry) == (AllocationRefused, Retry.NEVER)
+    assert full in str(error)
+    for code in ("placement.concurrent_update", ""):
+        assert type(refusal(reply(409, code, request="PUT http://p/allocations/c"))) is GenerationConflict
+    other = reply(409, "placement.undefined_code", request="PUT http://p/resource_providers/u/allocations")
+    assert type(refusal(other)) is GenerationConflict
 
 
 def test_a_delete_that_conflicts_without_a_code_is_a_provider_in_use():
