@@ -33,12 +33,17 @@ class _Known:
     allocations: tuple[Allocation, ...]
 
 
+#: (uuid, generation) of the tree's providers that a consumer holds something of, sorted.
+_Holders = tuple[tuple[str, int | None], ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _KnownConsumer:
-    """A consumer's record, and the generation that the tree's allocations gave when it was read."""
+    """A consumer's record, the generation that the tree's allocations gave when it was read, and its providers'."""
 
     listed_generation: int | None
     record: ConsumerRecord
+    holders: _Holders = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +146,7 @@ def _look(client: PlacementClient, last: _Look, request: ViewRequest) -> _Look:
     if request.root_uuid not in {provider.uuid for provider in listed}:
         raise PlacementUnavailable(f"answer not understood: the tree of {request.root_uuid} does not contain it")
     providers, fresh = _tree(client, listed, last.providers, request.fresh_allocations)
-    consumers = _consumers(client, last.consumers, _consumer_generations(providers), request)
+    consumers = _consumers(client, last.consumers, providers, request)
     return _Look(providers=tuple(providers), consumers=consumers, allocations_fresh=fresh)
 
 
@@ -293,14 +298,24 @@ def _consumer_generations(providers: Iterable[_Known]) -> dict[str, int]:
     return newest
 
 
+def _holders(providers: Iterable[_Known]) -> dict[str, _Holders]:
+    found: dict[str, set[tuple[str, int | None]]] = {}
+    for known in providers:
+        for allocation in known.allocations:
+            found.setdefault(allocation.consumer_uuid, set()).add((known.provider.uuid, known.provider.generation))
+    return {consumer: tuple(sorted(held, key=repr)) for consumer, held in found.items()}
+
+
 def _consumers(
-    client: PlacementClient, last: tuple[_KnownConsumer, ...], generations: dict[str, int], request: ViewRequest
+    client: PlacementClient, last: tuple[_KnownConsumer, ...], providers: Iterable[_Known], request: ViewRequest
 ) -> tuple[_KnownConsumer, ...]:
     """Records of the tree's consumers, sorted by uuid: those still current, and as many others as may be read.
 
     The generation alone does not make one current for ever: a consumer that lost its last allocation and got
-    another has a generation that was seen before. Where a finding is told, it is looked at again.
+    another has a generation that was seen before. That raised a generation of a provider of the tree, and where a
+    finding is told such a consumer is looked at again: not in every audit, so that old findings cost nothing.
     """
+    generations = _consumer_generations(providers)
     current = {
         known.record.consumer_uuid: known
         for known in last
@@ -309,9 +324,11 @@ def _consumers(
     first = [uuid for uuid in dict.fromkeys(request.suspects) if uuid in generations]
     wanted = dict.fromkeys([*first, *sorted(generations)])
     new = [uuid for uuid in wanted if uuid not in current]
-    again = [uuid for uuid in dict.fromkeys(request.told) if uuid in current]
+    holders = _holders(providers) if new or request.told else {}
+    again = [uuid for uuid in dict.fromkeys(request.told) if uuid in current and current[uuid].holders != holders[uuid]]
     for uuid in (*new, *again)[: request.consumer_reads]:
-        current[uuid] = _KnownConsumer(listed_generation=generations[uuid], record=_consumer(client, uuid))
+        record = _consumer(client, uuid)
+        current[uuid] = _KnownConsumer(listed_generation=generations[uuid], record=record, holders=holders[uuid])
     return tuple(current[uuid] for uuid in sorted(current))
 
 

@@ -132,7 +132,7 @@ class ViewRequest:
     consumer generation is new to it, suspects before others. ``shared_reads``: of how
     many consumers the allocations on providers that share with our root are wanted,
     suspects before others; 0: those providers are not looked for. ``told`` are those of
-    findings: their records are read again, as far as ``consumer_reads`` leaves room, since a
+    findings: after a provider moved their records are read again, as far as ``consumer_reads`` leaves room, since a
     consumer that went and came back (every move makes one) counts its generation from the start.
     """
 

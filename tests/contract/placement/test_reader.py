@@ -355,3 +355,21 @@ def test_all_requests_of_a_view_carry_one_id(rest, reader, root):
     ids = {line.split()[4] for line in rest.log()[before:]}
     assert len(ids) == 1
     assert ids.pop().startswith("req-")
+
+
+def test_old_findings_cost_nothing_until_a_provider_of_theirs_moves(rest, reader, root):
+    """As many as they are: two requests; and when one came back unseen, all of them get their turn."""
+    told = tuple(sorted(rest.allocate({root: {"VCPU": 1}}) for _ in range(5)))
+    asked = looking_at(root, fresh_allocations=True, consumer_reads=3, told=told)
+    for _ in range(3):
+        reader.view(asked)
+    assert reader.view(asked).requests == 2
+    last = told[-1]
+    rest.release(last)
+    rest.allocate({root: {"VCPU": 1, "MEMORY_MB": 1}}, last)
+    assert reader.view(asked).requests == 1 + len(PARTS) + 3
+    view = reader.view(asked)
+    assert view.requests == 2 + 2
+    (record,) = [record for record in view.consumers if record.consumer_uuid == last]
+    assert len(record.allocations) == 2
+    assert reader.view(asked).requests == 2
