@@ -8,7 +8,10 @@ import sys
 import pytest
 
 from agent.findings import BUILTIN
+from agent.guards import BUILTIN as GUARDS
 from agent.model.finding import Severity
+from agent.repairs import BUILTIN as REPAIRS
+from agent.stages.heal import REPAIR
 from tests.rigs.source_tree import ROOT
 
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -46,6 +49,20 @@ def test_the_warnings_are_those_of_the_rules():
 
 def test_no_section_is_about_a_finding_that_does_not_exist():
     assert _finding_sections().keys() <= {rule.code for rule in BUILTIN}
+
+
+def _first_column(document: str, head: str) -> list[str]:
+    """What stands as code in the first cell of each row of the table whose head begins so."""
+    table = (ROOT / document).read_text().partition(f"\n| {head} |")[2].partition("\n\n")[0]
+    return [name for row in table.splitlines()[2:] for name in re.findall(r"`([a-z-]+)`", row.split("|")[1])]
+
+
+def test_the_table_of_heal_has_every_repair():
+    assert sorted(_first_column("docs/operating.md", "Finding")) == sorted(repair.code for repair in REPAIRS)
+
+
+def test_the_table_of_guard_rails_has_every_one_in_its_order():
+    assert _first_column("docs/operating.md", "Name") == [*(guard.name for guard in GUARDS), REPAIR]
 
 
 def test_the_readme_shows_commands():
