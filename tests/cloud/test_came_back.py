@@ -1,4 +1,4 @@
-"""A consumer that lost its last allocation and got another counts its generation from the start (as the real one does)."""
+"""A consumer that lost its last allocation and got another counts its generation from the start, as really measured."""
 
 from agent.placement.reader import TreeReader
 from agent.sources.base import ViewRequest
