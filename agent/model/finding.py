@@ -59,7 +59,11 @@ def _id(*about: str | None) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
-    """What is remembered of a finding between audits: the history file's one value."""
+    """What is remembered of a finding between audits: the history file's one value.
+
+    ``stands_since`` is the first of the audits in a row that saw its evidence as it is; empty in a file of an
+    older program.
+    """
 
     id: str
     code: str
@@ -67,15 +71,17 @@ class Sighting:
     last_seen_at: str
     times: int
     evidence_digest: str
+    stands_since: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenFinding:
-    """A finding with what its history says about it."""
+    """A finding with what its history says about it; ``stands_since`` as the sighting has it."""
 
     finding: Finding
     confirmed: bool
     first_seen_at: str
+    stands_since: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -62,7 +62,14 @@ def confirm(history: History, findings: Iterable[Finding], look: Look) -> Confir
         sighting = _seen_again(finding, before, look)
         kept[sighting.id] = sighting
         confirmed = sighting.times >= look.confirm_audits
-        told.append(SeenFinding(finding=finding, confirmed=confirmed, first_seen_at=sighting.first_seen_at))
+        told.append(
+            SeenFinding(
+                finding=finding,
+                confirmed=confirmed,
+                first_seen_at=sighting.first_seen_at,
+                stands_since=sighting.stands_since,
+            )
+        )
     lost = () if look.all_read else (s for s in known.values() if s.id not in kept)
     unseen = tuple(dataclasses.replace(sighting, times=0) for sighting in lost)
     waiting = [seen.finding for seen in told if not seen.confirmed and seen.finding.rests_on_recorded]
@@ -108,6 +115,7 @@ def _seen_again(finding: Finding, before: Sighting | None, look: Look) -> Sighti
     evidence = evidence_digest(finding)
     same = before is not None and before.evidence_digest == evidence
     times = (before.times if before and same else 0) + (1 if _is_trusted(finding, look) else 0)
+    in_a_row = before is not None and same and before.times > 0
     return Sighting(
         id=finding.id,
         code=finding.code,
@@ -116,6 +124,7 @@ def _seen_again(finding: Finding, before: Sighting | None, look: Look) -> Sighti
         # Not counted beyond need, so that a quiet history needs no new file.
         times=min(times, look.confirm_audits),
         evidence_digest=evidence,
+        stands_since=(before.stands_since or before.first_seen_at) if before and in_a_row else look.now,
     )
 
 

@@ -131,6 +131,7 @@ def _is_texts(row: Any, names: tuple[str, ...]) -> bool:  # noqa: ANN401 - as ab
 
 
 def _sighting(row: Any) -> Sighting:  # noqa: ANN401 - as above
+    row = {"stands_since": ""} | row if isinstance(row, dict) else row
     if not isinstance(row, dict) or any(type(row.get(name)) is not kind for name, kind in _TYPES.items()):
         raise _Unreadable("a sighting is not of the shape that was saved")
     return Sighting(**{name: row[name] for name in _TYPES})

@@ -106,6 +106,11 @@ WRONG: list[tuple[str, str, Callable[[Case], Case]]] = [
     ("undone", "an operator undid this repair", lambda c: with_scene(c, undone=frozenset({c.seen.finding.id}))),
     ("confirmed", "2 audits in a row", lambda c: with_seen(c, confirmed=False)),
     ("minimum-age", r"first seen 299 s ago; \[heal\] min_age is 300 s", lambda c: with_scene(c, now=at(299))),
+    (
+        "minimum-age",
+        "first seen 12 s ago",
+        lambda c: with_scene(with_seen(c, stands_since=at(288)), now=at(300)),
+    ),
     ("minimum-age", "first seen -60 s ago", lambda c: with_scene(c, now="2026-11-21T10:59:00.000Z")),
     ("sources-fresh", "libvirt could not be read", lambda c: lost(c, LIBVIRT)),
     ("recorded-fresh", "were not read in this audit", lambda c: with_view(c, allocations_fresh=False)),

@@ -70,6 +70,27 @@ def test_counting(audits, expected):
     assert confirmed(after(*audits)) == expected
 
 
+def since(told):
+    return [seen.stands_since for seen in told.findings]
+
+
+def test_it_stands_since_its_evidence_is_what_it_is():
+    assert since(after(([PLAIN], True), ([PLAIN], True), ([PLAIN], True))) == [FIRST]
+    changed = after(([PLAIN], True), ([OTHER], True), ([OTHER], True))
+    assert since(changed) == [SECOND]
+    assert [seen.first_seen_at for seen in changed.findings] == [FIRST]
+    stale = after(([RECORDED], True), ([RECORDED_CHANGED], False), ([RECORDED_CHANGED], True))
+    assert since(stale) == [THIRD]
+
+
+def test_one_that_was_kept_while_nobody_could_look_does_not_stand_since_then():
+    """Some source may be unread for weeks: what was seen before that is not the age of what is seen now."""
+    first = look(History(), RECORDED).history
+    unread = look(first, now=SECOND, all_read=False).history
+    again = look(unread, RECORDED, now=THIRD, all_read=False)
+    assert (since(again), [seen.first_seen_at for seen in again.findings]) == ([THIRD], [FIRST])
+
+
 @pytest.mark.parametrize(("at", "expected"), [(1, [True]), (2, [True]), (3, [False])])
 def test_as_many_audits_as_the_operator_says(at, expected):
     assert confirmed(after(([PLAIN], True), ([PLAIN], True), at=at)) == expected
