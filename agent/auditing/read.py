@@ -23,7 +23,7 @@ from agent.model.storage import StorageFacts
 from agent.parts import Errand, Parts
 from agent.sources.base import Deadline, StorageSource, ViewRequest
 from agent.stages.identity_doubt import guests_of_an_unknown_host
-from agent.stages.orphans import trees_to_read
+from agent.stages.orphans import obstacle, trees_to_read
 from agent.stages.overcommit import guest_files
 
 T = TypeVar("T")
@@ -90,6 +90,7 @@ def read(errand: Errand, memory: AuditMemory) -> Snapshot:
     errand.stop_if_cancelled()
     nova = _with_holder(errand, nova, view)
     placement = with_orphans(errand, memory, placement, nova.value)
+    nova = _with_removable(errand, memory, nova, placement.value)
     host = _host(errand)
     errand.stop_if_cancelled()
     storage = tuple(
@@ -123,10 +124,27 @@ def read_placement(errand: Errand, memory: AuditMemory) -> Reading[PlacementView
 def _with_holder(errand: Errand, nova: Reading[NovaState], view: PlacementView | None) -> Reading[NovaState]:
     """The state with the compute node row of who holds our root's name, which tells another host from our old self."""
     holder = view.name_holder if view else None
+    return nova if holder is None else _with_node(errand, nova, holder.uuid)
+
+
+def _with_removable(
+    errand: Errand, memory: AuditMemory, nova: Reading[NovaState], view: PlacementView | None
+) -> Reading[NovaState]:
+    """The state with the rows of providers that were left and could go now: their uuids may be another host's since."""
+    trees = {tree.uuid: tree for tree in (view.orphans if view else ()) if tree.providers}
+    for left in memory.history.left if memory.history else ():
+        tree = trees.get(left.uuid)
+        if tree is not None and obstacle(tree, left.name) is None:
+            nova = _with_node(errand, nova, left.uuid)
+    return nova
+
+
+def _with_node(errand: Errand, nova: Reading[NovaState], uuid: str) -> Reading[NovaState]:
+    """The state with the compute node row of that uuid, whichever host it names."""
     state = nova.value
-    if holder is None or state is None or state.kind is StateKind.NONE or holder.uuid in {n.uuid for n in state.nodes}:
+    if state is None or state.kind is StateKind.NONE or uuid in {node.uuid for node in state.nodes}:
         return nova
-    asked = _state(errand, frozenset(), holder.uuid)
+    asked = _state(errand, frozenset(), uuid)
     if asked.value is None:
         return asked
     known = {node.id: node for node in (*asked.value.nodes, *state.nodes)}

@@ -16,7 +16,7 @@ from agent.model.report import Verdict
 from agent.parts import Errand, Parts
 from agent.stages.compare import SHARED
 from agent.stages.confirm import Confirmed, Look, confirm
-from agent.stages.orphans import left_after
+from agent.stages.orphans import left_after, taken_by_others
 from agent.stages.rival import remembered
 
 _SUSPICIOUS = frozenset(
@@ -105,6 +105,7 @@ def _left(memory: AuditMemory, before: History, acted: Acted) -> tuple[LeftProvi
         deleted=[write for write in acted.done if isinstance(write, DeleteComputeNode)],
         removed=frozenset(write.provider_uuid for write in acted.done if isinstance(write, DeleteProvider)),
         root_uuid=memory.identity.uuid if memory.identity else None,
+        taken=taken_by_others(acted.snapshot.nova.value),
     )
 
 

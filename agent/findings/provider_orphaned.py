@@ -11,15 +11,16 @@ from collections.abc import Iterable
 from agent.findings.base import Rule, World, amount_text
 from agent.model.finding import Finding, Severity
 from agent.model.placement import Allocation, OrphanTree
-from agent.stages.orphans import obstacle, orphan_rows
+from agent.stages.orphans import obstacle, orphan_rows, taken_by_others
 
 
 def _find(world: World) -> Iterable[Finding]:
     names = {one.uuid: one.name for one in world.left}
     rows = {row.uuid: row.hypervisor_hostname for row in orphan_rows(world.state, world.node, world.root_uuid)}
+    others = taken_by_others(world.state)
     for tree in world.view.orphans if world.view else ():
         name = rows.get(tree.uuid) or names.get(tree.uuid)
-        if name is None or not tree.providers:
+        if name is None or not tree.providers or tree.uuid in others:
             continue
         why = obstacle(tree, name)
         if why is None and tree.uuid in rows:

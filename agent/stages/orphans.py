@@ -50,6 +50,12 @@ def orphan_rows(state: NovaState | None, node: str | None, root_uuid: str | None
     )
 
 
+def taken_by_others(state: NovaState | None) -> frozenset[str]:
+    """Uuids of live rows of other hosts, as far as they were asked for."""
+    nodes = state.nodes if state else ()
+    return frozenset(row.uuid for row in nodes if state and not row.deleted and row.host != state.host)
+
+
 def trees_to_read(
     state: NovaState | None, node: str | None, root_uuid: str | None, left: Iterable[LeftProvider]
 ) -> frozenset[str]:
@@ -152,15 +158,18 @@ def _held_back(uuid: str, what: str, why: str) -> OrphanPlan:
 def left_after(
     before: tuple[LeftProvider, ...],
     view: PlacementView | None,
+    *,
     deleted: Iterable[DeleteComputeNode],
     removed: frozenset[str],
     root_uuid: str | None,
+    taken: frozenset[str] = frozenset(),
 ) -> tuple[LeftProvider, ...]:
     """What to remember: providers whose records we deleted, until Placement has them no more.
 
-    ``deleted`` and ``removed`` are the records and providers that this audit did delete.
+    ``deleted`` and ``removed`` are the records and providers that this audit did delete, ``taken`` the uuids that
+    another host's record has now: with it the provider is that host's.
     """
     known = {one.uuid: one for one in before}
     known.update({w.record.uuid: LeftProvider(w.record.uuid, w.record.hypervisor_hostname) for w in deleted})
     gone = {tree.uuid for tree in (view.orphans if view else ()) if not tree.providers}
-    return tuple(sorted(one for one in known.values() if one.uuid not in gone | removed | {root_uuid}))
+    return tuple(sorted(one for one in known.values() if one.uuid not in gone | removed | taken | {root_uuid}))

@@ -212,6 +212,23 @@ def test_s69_a_row_that_became_another_host_s_keeps_its_provider(world):
     assert (world.row(old.uuid)["deleted"], world.exists(old.uuid)) == (0, True)
 
 
+def test_a_provider_that_was_left_and_is_another_host_s_now_is_its(world):
+    """The disk of the old node, compute_id and all, was put into another host: its provider is empty, and in use."""
+    old = world.node(20, f"old-{world.agent.name}")
+    world.add(old)
+    world.orphan_provider(old, {"VCPU": 2})
+    world.once()
+    world.once()
+    assert world.row(old.uuid)["deleted"] == 20
+    world.change(old.uuid, host="cmp-other", deleted=0)
+    for consumer in world.rest.done("GET", f"/resource_providers/{old.uuid}/allocations")["allocations"]:
+        world.rest.release(consumer)
+    for _ in range(3):
+        audit = world.once()
+    assert world.exists(old.uuid)
+    assert (audit["outcome"], codes(audit)) == ("clean", set())
+
+
 def test_s61_a_row_of_our_uuid_of_another_host_stops_every_write(world):
     world.add(world.node(9, world.agent.name, world.root, host="cmp-other"))
     audit = world.once()

@@ -210,13 +210,15 @@ def _sightings(world):
 def test_a_record_that_we_deleted_is_remembered_while_its_provider_is_there():
     full = world_of(tree(OLD, held("i1"))).placement.value
     done = [DeleteComputeNode(record=OLD)]
-    assert left_after((), full, done, frozenset(), ROOT_UUID) == (LEFT,)
-    assert left_after((), full, done, frozenset({OLD.uuid}), ROOT_UUID) == ()
-    assert left_after((LEFT,), full, [], frozenset(), ROOT_UUID) == (LEFT,)
+    assert left_after((), full, deleted=done, removed=frozenset(), root_uuid=ROOT_UUID) == (LEFT,)
+    assert left_after((), full, deleted=done, removed=frozenset({OLD.uuid}), root_uuid=ROOT_UUID) == ()
+    assert left_after((LEFT,), full, deleted=[], removed=frozenset(), root_uuid=ROOT_UUID) == (LEFT,)
     gone = world_of(OrphanTree(uuid=OLD.uuid)).placement.value
-    assert left_after((LEFT,), gone, [], frozenset(), ROOT_UUID) == ()
-    assert left_after((LEFT,), None, [], frozenset(), ROOT_UUID) == (LEFT,)
-    assert left_after((LEFT,), None, [], frozenset(), OLD.uuid) == ()
+    assert left_after((LEFT,), gone, deleted=[], removed=frozenset(), root_uuid=ROOT_UUID) == ()
+    assert left_after((LEFT,), None, deleted=[], removed=frozenset(), root_uuid=ROOT_UUID) == (LEFT,)
+    assert left_after((LEFT,), None, deleted=[], removed=frozenset(), root_uuid=OLD.uuid) == ()
+    taken = frozenset({OLD.uuid})
+    assert left_after((LEFT,), full, deleted=[], removed=frozenset(), root_uuid=ROOT_UUID, taken=taken) == ()
 
 
 def test_who_removed_a_provider_is_no_obstacle():
