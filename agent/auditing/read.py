@@ -45,13 +45,8 @@ def identified(errand: Errand, memory: AuditMemory) -> AuditMemory:
     node = memory.node_name or (host.value.hostname if host.value else None)
     if identity is None and node is not None:
         identity = _of_state(errand, node, host.value)
-    guests = guest_uuids(host.value) if host.value else memory.guests
+    guests = host.value.guest_uuids if host.value else memory.guests
     return dataclasses.replace(memory, identity=identity, node_name=node, guests=guests)
-
-
-def guest_uuids(host: HostFacts) -> frozenset[str]:
-    """Of all domains: the state source is asked about them too, for the row of one that is deleted."""
-    return frozenset(domain.uuid for domain in host.domains)
 
 
 def _still_good(errand: Errand, identity: Identity | None) -> Identity | None:
@@ -85,6 +80,7 @@ def read(errand: Errand, memory: AuditMemory) -> Snapshot:
     errand.stop_if_cancelled()
     view = placement.value
     consumers = view.consumer_uuids | view.shared_consumer_uuids if view else memory.consumers
+    # Guests too, for the row of one that is deleted.
     consumers |= memory.guests
     nova = _state(errand, consumers, memory.identity.uuid if memory.identity else None)
     errand.stop_if_cancelled()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 
 from agent.auditing.act import Acted
-from agent.auditing.read import guest_uuids
 from agent.errors import LockHeld
 from agent.model.audit import AuditMemory, Publish, WrittenProvider
 from agent.model.finding import History
@@ -115,7 +114,7 @@ def _said(history: History) -> tuple[object, ...]:
 
 def _guests(memory: AuditMemory, acted: Acted) -> frozenset[str]:
     host = acted.snapshot.host.value
-    return guest_uuids(host) if host else memory.guests
+    return host.guest_uuids if host else memory.guests
 
 
 def _shared_due_in(errand: Errand, memory: AuditMemory, acted: Acted) -> int:

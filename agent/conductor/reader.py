@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-from collections.abc import Iterable
 
 from agent.conductor import wire
 from agent.conductor.client import ConductorClient
@@ -21,8 +20,9 @@ from agent.conductor.questions import Questions
 from agent.model.nova import NovaState, StateKind
 from agent.model.snapshot import STATE
 from agent.sources.base import Deadline
-from agent.sources.nova_documents import Row
-from agent.sources.nova_rows import CellRows, Guests, about_guests, guests_from_rows, state_from_rows
+from agent.sources.last_guests import LastGuests
+from agent.sources.nova_documents import Row, texts
+from agent.sources.nova_rows import CellRows, state_from_rows
 
 Disks = dict[str, tuple[Row, ...]]
 
@@ -35,7 +35,7 @@ class ConductorState:
     def __init__(self, client: ConductorClient) -> None:
         self._client = client
         self._disks: Disks = {}
-        self._last: tuple[CellRows, Guests] | None = None
+        self._guests = LastGuests()
 
     def read(self, host: str, consumers: frozenset[str], deadline: Deadline, node_uuid: str | None = None) -> NovaState:
         """See StateSource. Raises SourceUnavailable, and SourceInconsistent on an answer that is not nova's."""
@@ -43,7 +43,7 @@ class ConductorState:
         services = questions.services(host)
         live = questions.nodes(host)
         nodes = tuple(map(wire.node_row, live))
-        if node_uuid is not None and node_uuid not in _texts(nodes, "uuid"):
+        if node_uuid is not None and node_uuid not in texts(nodes, "uuid"):
             nodes += questions.node_named(node_uuid)
         rows = self._guest_rows(questions, host, consumers, nodes)
         rows = dataclasses.replace(
@@ -52,7 +52,7 @@ class ConductorState:
             nodes=nodes,
             pci_devices=tuple(row for node in live for row in questions.pci_devices(node.get("id"))),
         )
-        state = state_from_rows(host, rows, self._guests(rows), StateKind.CONDUCTOR)
+        state = state_from_rows(host, rows, self._guests.said_by(rows), StateKind.CONDUCTOR)
         return dataclasses.replace(state, records=tuple(sorted(map(record_from_fields, live), key=lambda r: r.id or 0)))
 
     def _guest_rows(
@@ -60,17 +60,17 @@ class ConductorState:
     ) -> CellRows:
         """Instances and their moves. Consumers that are the host's own instances, nearly all, cost nothing more."""
         here = questions.instances(host)
-        names = _texts((row for row in nodes if row["host"] == host), "hypervisor_hostname") | _texts(here, "node")
+        names = texts((row for row in nodes if row["host"] == host), "hypervisor_hostname") | texts(here, "node")
         moving = tuple(row for node in sorted(names) for row in questions.migrations(host, node))
         evacuated = questions.finished_evacuations(host)
-        seen = _texts(here, "uuid")
-        recorded = questions.migrations_named(consumers - seen - _texts(moving, "uuid"))
-        others = (consumers | _texts((*moving, *evacuated, *recorded), "instance_uuid")) - seen
+        seen = texts(here, "uuid")
+        recorded = questions.migrations_named(consumers - seen - texts(moving, "uuid"))
+        others = (consumers | texts((*moving, *evacuated, *recorded), "instance_uuid")) - seen
         instances = here + questions.instances_named(others)
         return CellRows(
             now=datetime.datetime.now(datetime.UTC).replace(tzinfo=None),
             instances=instances,
-            boot_disks=self._boot_disks(questions, _texts(instances, "uuid")),
+            boot_disks=self._boot_disks(questions, texts(instances, "uuid")),
             migrations=moving + recorded,
             finished_evacuations=evacuated,
         )
@@ -84,14 +84,3 @@ class ConductorState:
                 known[uuid] = (*known.get(uuid, ()), row)
         self._disks = known
         return tuple(row for uuid in sorted(known) for row in known[uuid])
-
-    def _guests(self, rows: CellRows) -> Guests:
-        """What the rows say of the guests; equal rows said it at the last read, and the same values say it again."""
-        about = about_guests(rows)
-        if self._last is None or self._last[0] != about:
-            self._last = about, guests_from_rows(about)
-        return self._last[1]
-
-
-def _texts(rows: Iterable[Row], column: str) -> set[str]:
-    return {value for row in rows if isinstance(value := row[column], str)}

@@ -10,7 +10,7 @@ from agent.model.compared import Row
 from agent.model.placement import ROOT
 
 HEAL = "stocktake heal --finding FINDING"
-_UNSET = "openstack resource provider allocation unset --provider"
+UNSET = "openstack resource provider allocation unset --provider"
 
 
 def place_of(world: World, rows: tuple[Row, ...]) -> str | None:
@@ -30,7 +30,7 @@ def recorded_where(world: World, rows: tuple[Row, ...]) -> str:
 
 def unset_everywhere(world: World, rows: tuple[Row, ...]) -> str:
     """Commands that take these rows, and nothing else, from the consumer."""
-    return "; ".join(f"{_UNSET} {place} CONSUMER" for place in _places(world, rows))
+    return "; ".join(f"{UNSET} {place} CONSUMER" for place in _places(world, rows))
 
 
 def heal_first(world: World, rows: tuple[Row, ...], by_hand: str) -> str:

@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.findings.base import Rule, World, amount_text
-from agent.findings.base_places import HEAL
+from agent.findings.base_places import HEAL, UNSET
 from agent.model.claim import Cause, Claim, Consumer, Origin
 from agent.model.finding import Finding, Severity
 from agent.model.last_answer import for_equal_arguments
 from agent.model.placement import ROOT, Allocation, ConsumerRecord, ProviderKey
 from agent.stages.just_now import instance_just_changed
-
-_UNSET = "openstack resource provider allocation unset --provider"
 
 
 def _find(world: World) -> Iterable[Finding]:
@@ -70,8 +68,8 @@ def _remedy(world: World, consumer: str, others: list[str]) -> str:
         return RULE.remedy
     if instance.host != world.settings.host:
         lives = f"the instance lives on {instance.host}"
-        return f"{lives}: take away this host's side: {HEAL}; by hand: {_UNSET} PROVIDER CONSUMER"
-    commands = "; ".join(f"{_UNSET} {other} CONSUMER" for other in others)
+        return f"{lives}: take away this host's side: {HEAL}; by hand: {UNSET} PROVIDER CONSUMER"
+    commands = "; ".join(f"{UNSET} {other} CONSUMER" for other in others)
     return f"the instance lives here: look why it holds anything elsewhere, then take that away: {commands}"
 
 

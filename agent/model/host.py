@@ -171,6 +171,11 @@ class HostFacts:
     load: tuple[float, float, float] | None = None
 
     @property
+    def guest_uuids(self) -> frozenset[str]:
+        """Of all defined guests, those that cannot be understood included."""
+        return frozenset(d.uuid for d in self.domains) | frozenset(d.uuid for d in self.odd_domains)
+
+    @property
     def capabilities_known(self) -> bool:
         """Whether libvirt has answered what it can do."""
         return self.capabilities is not None

@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from agent.errors import SourceInconsistent
@@ -235,6 +235,11 @@ def _addresses(cells: Cells, name: str) -> tuple[str, ...]:
     devices = Cells(where, _object_fields(primitive, "PciDeviceList", where)).items("objects")
     fields = (Cells(f"{where} device", _object_fields(device, "PciDevice", f"{where} device")) for device in devices)
     return tuple(sorted(device.needed_text("address").lower() for device in fields))
+
+
+def texts(rows: Iterable[Row], column: str) -> set[str]:
+    """What is text in that column, such as the uuids of these rows."""
+    return {value for row in rows if isinstance(value := row[column], str)}
 
 
 def short(value: object) -> str:

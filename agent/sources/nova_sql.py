@@ -20,10 +20,11 @@ from agent.model.nova import NovaState
 from agent.model.snapshot import STATE
 from agent.sources import nova_tables
 from agent.sources.base import Deadline
+from agent.sources.last_guests import LastGuests
 from agent.sources.nova_columns import COLUMNS
-from agent.sources.nova_documents import Row
+from agent.sources.nova_documents import Row, texts
 from agent.sources.nova_engine import CellDatabase, cell_database
-from agent.sources.nova_rows import CellRows, Guests, about_guests, guests_from_rows, state_from_rows
+from agent.sources.nova_rows import CellRows, state_from_rows
 from agent.sources.nova_tables import Query
 
 IN_LIST = 500
@@ -41,7 +42,7 @@ class NovaSql:
         """``url`` is SQLAlchemy's, MariaDB or SQLite. Raises ConfigError on another."""
         self._database: CellDatabase = cell_database(url)
         self._schema_checked = False
-        self._last: tuple[CellRows, Guests] | None = None
+        self._guests = LastGuests()
 
     def read(self, host: str, consumers: frozenset[str], deadline: Deadline, node_uuid: str | None = None) -> NovaState:
         """See StateSource. Raises SourceUnavailable, and SourceInconsistent on a schema or a row that is not nova's."""
@@ -53,18 +54,11 @@ class NovaSql:
             if not _worth_repeating(error) or deadline.left_s() <= 0:
                 raise self._unavailable(error) from error
             rows = self._rows_again(wanted, deadline)
-        return state_from_rows(host, rows, self._guests(rows))
+        return state_from_rows(host, rows, self._guests.said_by(rows))
 
     def close(self) -> None:
         """Close the connection; a later read opens another."""
         self._database.close()
-
-    def _guests(self, rows: CellRows) -> Guests:
-        """What the rows say of the guests; equal rows said it at the last read, and the same values say it again."""
-        about = about_guests(rows)
-        if self._last is None or self._last[0] != about:
-            self._last = about, guests_from_rows(about)
-        return self._last[1]
 
     def _rows_again(self, wanted: _Wanted, deadline: Deadline) -> CellRows:
         try:
@@ -138,9 +132,9 @@ def _cell_rows(statements: _Statements, database: CellDatabase, wanted: _Wanted)
     here = statements.rows(nova_tables.instances_of(host))
     moving = statements.rows(nova_tables.migrations_in_progress(host))
     evacuated = statements.rows(nova_tables.finished_evacuations(host))
-    seen = _texts(here, "uuid")
-    recorded = statements.named(nova_tables.migrations_named, consumers - seen - _texts(moving, "uuid"))
-    others = (consumers | _texts((*moving, *evacuated, *recorded), "instance_uuid")) - seen
+    seen = texts(here, "uuid")
+    recorded = statements.named(nova_tables.migrations_named, consumers - seen - texts(moving, "uuid"))
+    others = (consumers | texts((*moving, *evacuated, *recorded), "instance_uuid")) - seen
     return CellRows(
         now=clock,
         services=statements.rows(nova_tables.services_of(host)),
@@ -157,13 +151,9 @@ def _cell_rows(statements: _Statements, database: CellDatabase, wanted: _Wanted)
 def _nodes(statements: _Statements, wanted: _Wanted) -> tuple[Row, ...]:
     """The live ones of the host, and the one of our uuid where it is not among them."""
     live = statements.rows(nova_tables.nodes_of(wanted.host))
-    if wanted.node_uuid is None or wanted.node_uuid in _texts(live, "uuid"):
+    if wanted.node_uuid is None or wanted.node_uuid in texts(live, "uuid"):
         return live
     return live + statements.rows(nova_tables.node_named(wanted.node_uuid))
-
-
-def _texts(rows: Iterable[Row], column: str) -> set[str]:
-    return {value for row in rows if isinstance(value := row[column], str)}
 
 
 def _worth_repeating(error: Exception) -> bool:

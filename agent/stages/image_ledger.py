@@ -13,7 +13,7 @@ import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from agent.model.host import Domain, OddDomain
+from agent.model.host import Domain
 from agent.model.last_answer import for_equal_arguments, for_the_same_arguments
 from agent.model.naming import KEPT_FOR_RESIZE, instance_folder
 from agent.model.nova import NovaState, StateKind
@@ -142,7 +142,7 @@ def _user_kind(user: str, guests: _Guests) -> StoreOwner:
 def _guests(snapshot: Snapshot, store: ImageStore) -> _Guests:
     state, host = snapshot.nova.value, snapshot.host.value
     told = state if state is not None and state.kind is not StateKind.NONE else None
-    domains = _domains(host.domains, host.odd_domains) if host else frozenset()
+    domains = host.guest_uuids if host else frozenset()
     return _Guests(
         instances=expected_here(told) if told else domains if state else frozenset(),
         resizing=_resizing(told) if told else domains,
@@ -150,11 +150,6 @@ def _guests(snapshot: Snapshot, store: ImageStore) -> _Guests:
         users=_users(host.domains) if host else frozenset(),
         known=told is not None and not told.unreadable and host is not None and not store.shared_because,
     )
-
-
-@for_equal_arguments
-def _domains(domains: tuple[Domain, ...], odd_domains: tuple[OddDomain, ...]) -> frozenset[str]:
-    return frozenset({one.uuid for one in domains} | {one.uuid for one in odd_domains})
 
 
 @for_equal_arguments

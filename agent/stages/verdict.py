@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 from agent.model.books import Books
 from agent.model.claim import UNMANAGED_CAUSES, Cause
-from agent.model.host import HostFacts
 from agent.model.nova import Instance, Migration, NovaState
 from agent.model.occupancy import Occupancy
 from agent.model.own_consumers import OWN_TYPE, own_consumers
@@ -70,14 +69,14 @@ def known_of(snapshot: Snapshot, written: Books, state: NovaState | None) -> Kno
         occupancies[taken.consumer_uuid].append(taken)
     migrations = state.migrations if state else ()
     finished = state.finished_evacuations if state else ()
-    view = snapshot.placement.value
+    view, host = snapshot.placement.value, snapshot.host.value
     return Known(
         written=written,
         state=state,
         instances={i.uuid: i for i in (state.instances if state else ())},
         migrations={m.uuid: m for m in (*finished, *migrations) if m.uuid},
         moving=frozenset(m.instance_uuid for m in migrations if m.under_way),
-        guests=_guest_uuids(snapshot.host.value),
+        guests=host.guest_uuids if host else frozenset(),
         holders=frozenset(claim.consumer.key for claim in written.recorded.claims),
         occupancies={key: tuple(found) for key, found in occupancies.items()},
         tree=frozenset(p.uuid for p in (view.providers if view else ())),
@@ -86,13 +85,6 @@ def known_of(snapshot: Snapshot, written: Books, state: NovaState | None) -> Kno
         ours=own_consumers(view.root_uuid if view else None),
         unreadable="\n".join(state.unreadable) if state else "",
     )
-
-
-def _guest_uuids(host: HostFacts | None) -> frozenset[str]:
-    """Defined guests, those that cannot be understood included."""
-    if host is None:
-        return frozenset()
-    return frozenset(d.uuid for d in host.domains) | frozenset(d.uuid for d in host.odd_domains)
 
 
 def verdict(known: Known, case: Case) -> Verdict:

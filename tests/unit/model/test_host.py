@@ -1,0 +1,10 @@
+"""What all users of the host's facts ask of them."""
+
+from agent.model.host import OddDomain
+from tests.rigs.facts import domain, host, uuid
+
+
+def test_a_guest_that_cannot_be_understood_is_still_a_guest():
+    odd = OddDomain(uuid=uuid("odd"), name="odd", reason="no <vcpu>")
+    facts = host(domain(), odd_domains=(odd,))
+    assert facts.guest_uuids == {domain().uuid, uuid("odd")}
