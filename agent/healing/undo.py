@@ -38,6 +38,9 @@ class NotFound:
 
 def find_entry(entries: tuple[Entry, ...], typed: str) -> Entry | NotFound:
     """The entry of that id, or the only one that begins so."""
+    if not typed:
+        # What a script's empty variable comes to, and every id begins with it.
+        return NotFound(words="no entry is named: stocktake journal has their ids")
     found = [entry for entry in entries if entry.id == typed] or [e for e in entries if e.id.startswith(typed)]
     if len(found) == 1:
         return found[0]

@@ -1,0 +1,29 @@
+"""Which entry of the journal is meant by what was typed."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.healing.undo import NotFound, find_entry
+from agent.journal import Change, Entry
+
+ENTRIES = tuple(
+    Entry(id=name, at="2026-11-21T12:00:00.000Z", change=Change(kind="allocations", why="", before=None, after=None))
+    for name in ("3f9c00000000", "3f9d00000000", "3f")
+)
+
+
+@pytest.mark.parametrize(("typed", "found"), [("3f9c", 0), ("3f9d00000000", 1), ("3f", 2)])
+def test_an_id_or_how_only_one_begins(typed: str, found: int) -> None:
+    assert find_entry(ENTRIES, typed) is ENTRIES[found]
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"), [("3f9", "3f9 may be 3f9c00000000, 3f9d00000000"), ("4", "the journal has no entry 4")]
+)
+def test_what_is_none_or_several_is_said(typed: str, words: str) -> None:
+    assert find_entry(ENTRIES, typed) == NotFound(words=words)
+
+
+def test_the_only_entry_is_not_undone_by_an_empty_variable() -> None:
+    assert isinstance(find_entry(ENTRIES[:1], ""), NotFound)
