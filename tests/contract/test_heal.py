@@ -33,6 +33,7 @@ from tests.rigs.faults import Answer, LoseAnswer, Meanwhile, ScriptedAdapter, on
 from tests.rigs.host import AgentHost, Ended, host_on
 from tests.rigs.placement import PROJECT, USER, Rest, client_of
 from tests.rigs.source_tree import ROOT
+from tests.rigs.wait import until
 
 HELD = {"VCPU": 2, "MEMORY_MB": 256}
 # Waits are measured elsewhere.
@@ -571,3 +572,18 @@ def test_an_observer_heals_nothing(host):
         found = host.told("heal")
     assert {refusal["guard"] for refusal in found.document["refusals"]} == {"role"}
     assert not (host.agent.folder / "state" / "findings.json").exists()
+
+
+def test_what_an_operator_put_back_the_daemon_leaves_alone_and_a_hand_may_take_again(host):
+    host.agent.configure({"heal": {"enabled": True}})
+    gone = host.allocate("gone", here=HELD)
+    with host.cell(host.gone("gone")), host.agent.daemon() as daemon:
+        daemon.first_audit()
+        until(lambda: daemon.audit_now() and not host.allocations(gone)["allocations"], 30, "the daemon heals")
+        (entry,) = host.told("journal").document
+        assert host.told("undo", entry["id"]).code == 0
+        for _ in range(3):
+            assert daemon.audit_now()["audit"]["healed"] == []
+        assert host.allocations(gone)["allocations"][host.root]["resources"] == HELD
+        assert host.healed().code == 4
+    assert host.allocations(gone)["allocations"] == {}
