@@ -17,6 +17,8 @@ from agent.sources.nova_documents import SOURCE, Row, short
 Fields = Mapping[str, object]
 
 INSTANCE_ATTRIBUTES = ("flavor", "numa_topology", "migration_context")
+# What says where an instance is and whether it is at rest: each has a NULL that means something else than unknown.
+_DECISIVE = ("host", "node", "vm_state", "task_state", "deleted", "hidden")
 # Columns of instance_extra that are not documents of their own.
 _NO_DOCUMENTS = frozenset({"id", "instance_uuid", "deleted", "flavor"})
 _DOCUMENTS = tuple(name for name in COLUMNS["instance_extra"] if name not in _NO_DOCUMENTS)
@@ -69,8 +71,11 @@ def instance_row(fields: Fields) -> Row:
     """A row of ``instances`` with what ``instance_extra`` says of it, as nova_rows.CellRows has them.
 
     nova leaves ``flavor`` out where ``instance_extra`` has no row or no flavor: then there is no extra row here.
-    Raises SourceInconsistent on what cannot be written as JSON.
+    Raises SourceInconsistent on what cannot be written as JSON. An object without one of the fields that decide
+    is unread: nothing is concluded from a NULL that nova did not say.
     """
+    if lacking := [name for name in _DECISIVE if name not in fields]:
+        return unread_instance_row(fields, f"the object lacks {', '.join(lacking)}")
     extra = {name: _text(fields.get(name)) for name in _DOCUMENTS}
     if "flavor" not in fields:
         return {**_row("instances", fields), "extra_id": None, "extra_deleted": None, "flavor": None, **extra}

@@ -76,6 +76,17 @@ def test_an_instance_without_flavor_has_no_extra_row():
     assert "no flavor" in instance_from_row(wire.instance_row(fields), ()).problem
 
 
+@pytest.mark.parametrize("name", ["host", "node", "vm_state", "task_state", "deleted", "hidden"])
+def test_an_instance_without_a_field_that_decides_is_unknown(name):
+    """Without ``hidden`` a cross-cell half would be a leak, without ``host`` a failed build, at rest without a task."""
+    fields = {key: value for key, value in INSTANCE["nova_object.data"].items() if key != name}
+    instance = instance_from_row(wire.instance_row(fields), ())
+    assert f"the object lacks {name}" in instance.problem
+    assert instance.flavor is None
+    null = {**INSTANCE["nova_object.data"], name: None}
+    assert instance_from_row(wire.instance_row(null), ()).problem is None
+
+
 def test_what_conductor_could_not_read_is_unknown_with_its_words():
     instance = instance_from_row(wire.unread_instance_row(INSTANCE["nova_object.data"], "ValueError: cut off"), ())
 
@@ -120,4 +131,4 @@ def test_a_document_too_deep_is_named():
     for _ in range(100_000):
         deep = [deep]
     with pytest.raises(SourceInconsistent, match="no JSON"):
-        wire.instance_row({"flavor": deep})
+        wire.instance_row({**INSTANCE["nova_object.data"], "flavor": deep})
