@@ -38,6 +38,8 @@ MOST_INSTANCES = 6
 AUDITS_TO_FIND = 2
 # How many of the quiet times are long enough for a full read of Placement.
 THOROUGH = 0.1
+# How many of the steps on the way into a quiet time are the last of their operation: stuck states are the hard ones.
+ABANDONED = 0.05
 
 
 class Event(NamedTuple):
@@ -296,7 +298,7 @@ class Episode:
         """Everything under way ends; two occasions a minute apart must find every leak; then heal, and go on."""
         while self.running:
             one = dice.choice(self.running)
-            if dice.random() < 0.01:
+            if dice.random() < ABANDONED:
                 self._abandon(one)
             else:
                 self._advance(one)
