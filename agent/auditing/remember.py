@@ -6,17 +6,19 @@ import dataclasses
 
 from agent.auditing.act import Acted
 from agent.errors import LockHeld
+from agent.findings.rival_writer import RULE as RIVAL_WRITER
 from agent.model.audit import AuditMemory, Publish, WrittenProvider
-from agent.model.finding import History
+from agent.model.finding import History, Sighting
 from agent.model.placement import LeftProvider
-from agent.model.plan import AnyWrite, DeleteComputeNode, DeleteProvider, PutInventories
+from agent.model.plan import AnyWrite, DeleteComputeNode, DeleteProvider, PutInventories, PutTraits
 from agent.model.provider_config import Addition
 from agent.model.report import Verdict
 from agent.parts import Errand, Parts
 from agent.stages.compare import SHARED
 from agent.stages.confirm import Confirmed, Look, confirm
-from agent.stages.orphans import left_after, taken_by_others
-from agent.stages.rival import remembered
+from agent.stages.orphans import left_after, orphan_rows, taken_by_others
+from agent.stages.record import writes_records
+from agent.stages.rival import has_returned, remembered
 
 _SUSPICIOUS = frozenset(
     {
@@ -45,8 +47,10 @@ def remember(errand: Errand, memory: AuditMemory, acted: Acted) -> tuple[Confirm
     book_digest = acted.decision.compared.digest or memory.book_digest
     moved = memory.book_digest is not None and book_digest != memory.book_digest and not fresh
     look_again = view is not None and (told.recheck_recorded or moved)
-    added, left = _added(errand, before, acted), _left(memory, before, acted)
-    told = dataclasses.replace(told, history=dataclasses.replace(told.history, added=added, left=left))
+    added, left = _added(errand, before, acted), _left(errand, memory, before, acted)
+    sightings = _with_rival(before, told.history, acted)
+    kept = dataclasses.replace(told.history, sightings=sightings, added=added, left=left)
+    told = dataclasses.replace(told, history=kept)
     unsaved = _save(errand, memory, before, told.history)
     return (
         told,
@@ -96,15 +100,36 @@ def _added(errand: Errand, before: History, acted: Acted) -> tuple[Addition, ...
     return tree.added if tree is not None and errand.owns() else before.added
 
 
-def _left(memory: AuditMemory, before: History, acted: Acted) -> tuple[LeftProvider, ...]:
+def _with_rival(before: History, after: History, acted: Acted) -> tuple[Sighting, ...]:
+    """The sightings; that of a rival that has given no sign of life stays while its trait is beside ours.
+
+    Forgotten after one audit that wrote nothing (a plan, a dry run), it would be new to the next, and wait anew.
+    """
+    root = acted.snapshot.observed_root
+    if root is None or not has_returned(root) or _puts_traits(acted.done, root.uuid):
+        return after.sightings
+    known = {sighting.id for sighting in after.sightings}
+    rivals = (s for s in before.sightings if s.code == RIVAL_WRITER.code and s.id not in known)
+    return tuple(sorted((*after.sightings, *rivals), key=lambda sighting: sighting.id))
+
+
+def _puts_traits(writes: tuple[AnyWrite, ...], provider_uuid: str) -> bool:
+    return any(isinstance(w, PutTraits) and w.provider_uuid == provider_uuid for w in writes)
+
+
+def _left(errand: Errand, memory: AuditMemory, before: History, acted: Acted) -> tuple[LeftProvider, ...]:
     """Providers whose records we deleted, while they are there: nothing else would ever name them again."""
+    state, settings = acted.snapshot.nova.value, errand.settings
+    root_uuid = memory.identity.uuid if memory.identity else None
+    is_ours = errand.owns() and writes_records(settings, state)
     return left_after(
         before.left,
         acted.snapshot.placement.value,
         deleted=[write for write in acted.done if isinstance(write, DeleteComputeNode)],
         removed=frozenset(write.provider_uuid for write in acted.done if isinstance(write, DeleteProvider)),
-        root_uuid=memory.identity.uuid if memory.identity else None,
-        taken=taken_by_others(acted.snapshot.nova.value),
+        root_uuid=root_uuid,
+        taken=taken_by_others(state),
+        rows=orphan_rows(state, memory.node_name, root_uuid) if is_ours else (),
     )
 
 

@@ -81,6 +81,11 @@ def _nova_compute(
     )
 
 
+def has_returned(root: Provider) -> bool:
+    """Whether nova-compute's trait stands beside ours: it wrote after we did."""
+    return RIVAL in root.traits and OURS in root.traits
+
+
 def _returned(settings: Settings, refused_for_s: float | None) -> Rival | None:
     """Both owners' traits: it wrote after we did. It has the time after which a service counts as down to show life."""
     if refused_for_s is not None and refused_for_s > settings.service_down_time_s:

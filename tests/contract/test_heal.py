@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -587,3 +588,17 @@ def test_what_an_operator_put_back_the_daemon_leaves_alone_and_a_hand_may_take_a
         assert host.allocations(gone)["allocations"][host.root]["resources"] == HELD
         assert host.healed().code in {3, 4}  # i1 itself holds nothing: that is left
     assert host.allocations(gone)["allocations"] == {}
+
+
+def test_a_rival_that_stays_dead_is_not_new_to_the_next_run(host):
+    """Two traits on the root, nova-compute dead: the time that it was given is over for every later run as well."""
+    host.allocate("gone", here=HELD)
+    host.rest.set_traits(host.root, "OWNER_NOVA", "CUSTOM_OWNER_STOCKTAKE", "COMPUTE_NODE")
+    with host.cell(host.gone("gone")):
+        assert "no-rival" in {refusal["guard"] for refusal in host.told("heal").document["refusals"]}
+        path = host.agent.folder / "state" / "findings.json"
+        path.write_text(
+            re.sub(r'"first_seen_at": ?"[^"]*"', '"first_seen_at": "2026-01-01T00:00:00.000Z"', path.read_text())
+        )
+        for _ in range(2):
+            assert {refusal["guard"] for refusal in host.told("heal").document["refusals"]}.isdisjoint({"no-rival"})
