@@ -163,13 +163,17 @@ def left_after(
     removed: frozenset[str],
     root_uuid: str | None,
     taken: frozenset[str] = frozenset(),
+    rows: Iterable[ComputeNode] = (),
 ) -> tuple[LeftProvider, ...]:
-    """What to remember: providers whose records we deleted, until Placement has them no more.
+    """What to remember: providers whose records we deleted, or will (``rows``), until Placement has them no more.
+
+    Those of ``rows`` already, because a crash between record and provider would leave the latter to nobody.
 
     ``deleted`` and ``removed`` are the records and providers that this audit did delete, ``taken`` the uuids that
     another host's record has now: with it the provider is that host's.
     """
     known = {one.uuid: one for one in before}
+    known.update({row.uuid: LeftProvider(row.uuid, row.hypervisor_hostname) for row in rows})
     known.update({w.record.uuid: LeftProvider(w.record.uuid, w.record.hypervisor_hostname) for w in deleted})
     gone = {tree.uuid for tree in (view.orphans if view else ()) if not tree.providers}
     return tuple(sorted(one for one in known.values() if one.uuid not in gone | removed | taken | {root_uuid}))

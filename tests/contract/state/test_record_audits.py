@@ -14,7 +14,7 @@ import sqlalchemy
 from agent.demo import cell
 from agent.model.nova import ComputeNode, Service
 from tests.rigs import facts
-from tests.rigs.commands import stocktake
+from tests.rigs.commands import stocktake_here
 from tests.rigs.conductor import Cell
 from tests.rigs.domains import node_xml
 from tests.rigs.facts import FLAVOR_A
@@ -48,7 +48,7 @@ class World:
         return self.agent.report()["audit"]
 
     def told(self, *arguments: str) -> Ended:
-        return stocktake("--config-file", self.agent.config_file, *arguments)
+        return stocktake_here("--config-file", self.agent.config_file, *arguments)
 
     def add(self, *rows: ComputeNode) -> None:
         with self.cloud.engine.begin() as connection:
@@ -210,6 +210,18 @@ def test_s69_a_row_that_became_another_host_s_keeps_its_provider(world):
     audit = world.once()
     assert codes(audit) == set()
     assert (world.row(old.uuid)["deleted"], world.exists(old.uuid)) == (0, True)
+
+
+def test_a_crash_between_the_record_and_its_provider_leaves_the_provider_to_the_next_audits(world):
+    old = world.node(20, f"old-{world.agent.name}")
+    world.add(old)
+    world.orphan_provider(old)
+    world.once()
+    world.change(old.uuid, deleted=20)  # what the killed audit did last
+    assert codes(world.once()) == {"provider-orphaned"}
+    world.once()
+    assert not world.exists(old.uuid)
+    assert world.once()["outcome"] == "clean"
 
 
 def test_a_provider_that_was_left_and_is_another_host_s_now_is_its(world):

@@ -217,6 +217,7 @@ def test_a_record_that_we_deleted_is_remembered_while_its_provider_is_there():
     assert left_after((LEFT,), gone, deleted=[], removed=frozenset(), root_uuid=ROOT_UUID) == ()
     assert left_after((LEFT,), None, deleted=[], removed=frozenset(), root_uuid=ROOT_UUID) == (LEFT,)
     assert left_after((LEFT,), None, deleted=[], removed=frozenset(), root_uuid=OLD.uuid) == ()
+    assert left_after((), full, deleted=[], removed=frozenset(), root_uuid=ROOT_UUID, rows=[ROW]) == (LEFT,)
     taken = frozenset({OLD.uuid})
     assert left_after((LEFT,), full, deleted=[], removed=frozenset(), root_uuid=ROOT_UUID, taken=taken) == ()
 
