@@ -11,7 +11,7 @@ import sqlalchemy
 
 from agent.demo import cell
 from agent.model.nova import ComputeNode
-from tests.rigs.commands import stocktake
+from tests.rigs.commands import stocktake_here
 from tests.rigs.domains import node_xml
 from tests.rigs.host import AgentHost, host_on
 from tests.rigs.placement import Rest, new_uuid
@@ -27,7 +27,7 @@ class Host:
     rest: Rest
 
     def told(self, *arguments: str) -> tuple[int, Any]:
-        ended = stocktake("--config-file", self.agent.config_file, *arguments, "-f", "json")
+        ended = stocktake_here("--config-file", self.agent.config_file, *arguments, "-f", "json")
         assert ended.stdout, ended.stderr
         return ended.code, ended.document
 
@@ -188,4 +188,4 @@ def test_a_host_where_all_belongs_together_has_nothing_to_adopt(host):
     provider(host, host.agent.name, host.agent.provider_uuid)
     code, told = host.told("adopt")
     assert (code, told["steps"], told["refusals"]) == (0, [], [])
-    assert "nothing to adopt" in stocktake("--config-file", host.agent.config_file, "adopt").stdout
+    assert "nothing to adopt" in stocktake_here("--config-file", host.agent.config_file, "adopt").stdout

@@ -27,7 +27,7 @@ from agent.parts import Errand
 from agent.placement.allocations import AllocationClient
 from agent.repairs import BY_CODE
 from tests.rigs import facts
-from tests.rigs.commands import stocktake
+from tests.rigs.commands import stocktake_here
 from tests.rigs.domains import domain_xml, node_xml
 from tests.rigs.facts import FLAVOR_B, uuid
 from tests.rigs.faults import Answer, LoseAnswer, Meanwhile, ScriptedAdapter, on_write
@@ -62,7 +62,7 @@ class Host:
         return self.agent.provider_uuid
 
     def run(self, *arguments: str) -> Ended:
-        return stocktake("--config-file", self.agent.config_file, *arguments)
+        return stocktake_here("--config-file", self.agent.config_file, *arguments)
 
     def told(self, *arguments: str) -> Told:
         ended = self.run(*arguments, "-f", "json")

@@ -5,8 +5,10 @@ is still recorded here, a deleted instance that is still recorded, and a guest t
 the cloud does not know. Real Placement, libvirt's test driver, an SQLite cell.
 """
 
+import contextlib
 import dataclasses
 import datetime
+import io
 import json
 import os
 import subprocess
@@ -14,10 +16,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from agent.cmd.shell import main
 from agent.demo import cell
 from agent.model.nova import Flavor, Migration
 from tests.rigs.domains import domain_xml, node_xml
 from tests.rigs.host import AgentHost, Ended
+from tests.rigs.logs import logging_as_it_was
 from tests.rigs.placement import Rest, new_uuid
 from tests.rigs.source_tree import ROOT
 
@@ -41,6 +45,17 @@ def stocktake(*arguments: object, **environment: str) -> Ended:
         check=False,
     )
     return Ended(code=done.returncode, stdout=done.stdout, stderr=done.stderr)
+
+
+def stocktake_here(*arguments: object) -> Ended:
+    """The command in this process: all but the start of an interpreter, which is a second of each run.
+
+    For tests of what commands decide; that it is a program, with its own logging and signals, others test.
+    """
+    stdout, stderr = io.StringIO(), io.StringIO()
+    with logging_as_it_was(), contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):
+        code = main([str(argument) for argument in arguments])
+    return Ended(code=code, stdout=stdout.getvalue(), stderr=stderr.getvalue())
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.cmd.shell import main
 from agent.journal import Change, FileJournal, Result
+from tests.rigs.commands import stocktake_here
 from tests.rigs.configs import ALONE
 from tests.rigs.facts import uuid
 
@@ -34,11 +34,12 @@ def config_file(tmp_path: Path) -> str:
 
 
 def test_the_table_fits_80_columns_and_says_what_was_put_back(
-    config_file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    config_file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    assert main(["--config-file", config_file, "journal"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    done = stocktake_here("--config-file", config_file, "journal")
+    assert (done.code, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
 
     assert max(map(len, lines)) <= 80
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
@@ -49,9 +50,7 @@ def test_the_table_fits_80_columns_and_says_what_was_put_back(
     assert " ".join(right for _, right in cells if right) == f"why {WHY} put back"
 
 
-def test_programs_get_every_column_whatever_the_width(
-    config_file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_programs_get_every_column_whatever_the_width(config_file: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "20")
-    assert main(["--config-file", config_file, "journal", "-f", "value", "-c", "id", "-c", "why"]) == 0
-    assert capsys.readouterr().out.splitlines() == [f"aaaaaaaaaaaa {WHY}", "bbbbbbbbbbbb put back"]
+    done = stocktake_here("--config-file", config_file, "journal", "-f", "value", "-c", "id", "-c", "why")
+    assert done.stdout.splitlines() == [f"aaaaaaaaaaaa {WHY}", "bbbbbbbbbbbb put back"]

@@ -4,7 +4,6 @@ import io
 import json
 import logging as stdlib
 import re
-import sys
 import threading
 
 import pytest
@@ -16,20 +15,15 @@ from oslo_log import log as logging
 from agent.errors import ConfigError
 from agent.telemetry.logs import audit_context, setup_command_logging, setup_logging
 from tests.rigs.configs import ALONE, load_ours
+from tests.rigs.logs import logging_as_it_was
 
 LOG = logging.getLogger("agent.test_logs")
 
 
 @pytest.fixture(autouse=True)
 def root_logger():
-    root = stdlib.getLogger()
-    handlers, level, hook = list(root.handlers), root.level, sys.excepthook
-    yield root
-    for handler in set(root.handlers) - set(handlers):
-        handler.close()
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    sys.excepthook = hook
+    with logging_as_it_was() as root:
+        yield root
 
 
 def configured(tmp_path, text=""):

@@ -1,0 +1,23 @@
+"""Logging set up inside a test's own process, and put back: pytest's handlers stay what they were."""
+
+import contextlib
+import logging
+import sys
+from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def logging_as_it_was() -> Iterator[logging.Logger]:
+    """The root logger, without handlers, for a block that sets logging up."""
+    root = logging.getLogger()
+    handlers, level, hook = list(root.handlers), root.level, sys.excepthook
+    # oslo.log closes those that it finds.
+    root.handlers[:] = []
+    try:
+        yield root
+    finally:
+        for handler in root.handlers:
+            handler.close()
+        root.handlers[:] = handlers
+        root.setLevel(level)
+        sys.excepthook = hook
