@@ -277,7 +277,7 @@ class Episode:
         """The cloud goes on between any two reads, and a read may fail; heal acts on what was seen."""
         agent = self.agents[dice.choice(HOSTS)]
         haste, broken = dice.choice((0.0, 0.3, 1.0)), dice.random() < 0.15
-        agent.weather.interlude = lambda: self._step(dice) if dice.random() < haste else None
+        agent.weather.interlude = lambda: self._go_on(dice) if dice.random() < haste else None
         agent.weather.fails = lambda: broken and dice.random() < 0.2
         self._tell(f"audit of {agent.host}")
         before = agent.allocations.writes
@@ -287,6 +287,17 @@ class Episode:
         finally:
             agent.weather.interlude, agent.weather.fails = (lambda: None), (lambda: False)
         self._count_healed(agent, before)
+
+    def _go_on(self, dice: random.Random) -> None:
+        """Mostly a step; now and then so much that what was read a moment ago is of another world."""
+        for _ in range(dice.choice((1, 1, 1, 1, 2, 8))):
+            chance = dice.random()
+            if chance < 0.85:
+                self._step(dice)
+            elif chance < 0.97:
+                self._start(dice)
+            else:
+                self._mishap(dice)
 
     def _count_healed(self, agent: HostAgent, before: int) -> None:
         healed = agent.allocations.writes - before

@@ -215,6 +215,8 @@ def revert(cloud: Cloud, uuid: str, number: int) -> Steps:
         cloud.save_migration(number, status="reverted")
         cloud.free(uuid, move.dest_host)
         yield "revert: reverted"
+        cloud.save(uuid, "resize_reverting", migration_context_id=None)
+        yield "revert: no context"
         yield from _back_on_source(cloud, uuid, number)
     except FAILURES:
         yield from _at_rest(cloud, uuid, "error")
@@ -223,8 +225,8 @@ def revert(cloud: Cloud, uuid: str, number: int) -> Steps:
 
 def _back_on_source(cloud: Cloud, uuid: str, number: int) -> Steps:
     move, old = cloud.migrations[number], cloud.instances[uuid].old_flavor
-    assert old is not None
-    assert move.source_host is not None
+    if old is None or move.source_host is None:
+        raise Interrupted
     changes = {"host": move.source_host, "node": move.source_node, "flavor": old, "flavor_id": old.id}
     cloud.save(uuid, "resize_reverting", **changes)
     yield "revert: instance on the source"
@@ -232,8 +234,7 @@ def _back_on_source(cloud: Cloud, uuid: str, number: int) -> Steps:
     cloud.need(uuid, move.source_host, old)
     yield "revert: allocation given back"
     cloud.define(move.source_host, uuid, old)
-    cloud.save(uuid, "resize_reverting", migration_context_id=None)
-    yield "revert: no context"
+    yield "revert: guest"
     cloud.save(uuid, "resize_reverting", vm_state="active", task_state=None)
     yield "revert: active"
     cloud.save(uuid, old_flavor=None, new_flavor=None)
