@@ -69,13 +69,17 @@ class SmallHost:
     leaked: str
     stranger: str
 
-    def run(self, *arguments: object, **environment: str) -> Ended:
+    def run(self, *arguments: object) -> Ended:
         """``stocktake`` with this host's configuration."""
+        return stocktake_here("--config-file", self.agent.config_file, *arguments)
+
+    def run_apart(self, *arguments: object, **environment: str) -> Ended:
+        """The same as a process, whose stdout is also what libraries write there, with an environment."""
         return stocktake("--config-file", self.agent.config_file, *arguments, **environment)
 
     def json(self, *arguments: object) -> tuple[int, Any]:
         """Exit code, and stdout parsed: anything but one JSON value fails here."""
-        ended = self.run(*arguments, "-f", "json")
+        ended = self.run_apart(*arguments, "-f", "json")
         return ended.code, json.loads(ended.stdout)
 
 

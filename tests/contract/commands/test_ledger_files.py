@@ -60,8 +60,8 @@ def test_a_pool_is_in_the_ledger_and_its_cluster_is_disk_gb(host, tmp_path):
     runner = ceph.printing(tmp_path / "bin", ceph.REEF)
     host.agent.configure({"libvirt": {"images_type": "rbd", "images_rbd_pool": "vms", "rbd_user": "cinder"}})
     try:
-        rows = host.run("ledger", "--storage", "-f", "json", PATH=runner.environment["PATH"]).document
-        inventory = host.run("inventory", "-f", "json", PATH=runner.environment["PATH"]).document
+        rows = host.run_apart("ledger", "--storage", "-f", "json", PATH=runner.environment["PATH"]).document
+        inventory = host.run_apart("inventory", "-f", "json", PATH=runner.environment["PATH"]).document
     finally:
         host.agent.configure()
     pool = [(row["owner_kind"], row["size_bytes"]) for row in rows if row["store"] == "ceph vms"]

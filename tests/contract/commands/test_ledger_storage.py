@@ -31,7 +31,7 @@ def host(tmp_path_factory, group) -> SmallHost:
 
 
 def storage(host: SmallHost, group, *arguments: str):
-    return host.run("ledger", "--storage", *arguments, **group.environment)
+    return host.run_apart("ledger", "--storage", *arguments, **group.environment)
 
 
 def test_the_rows_are_all_of_the_group(host, group):
