@@ -70,10 +70,11 @@ def printed(*command: str) -> str:
 
 
 def test_once_publishes_what_standard_tools_say_and_a_second_run_writes_nothing(placement, host, system):
-    with system.started(vcpus=1, memory_mib=64) as small, system.started(vcpus=2, memory_mib=96) as big:
+    one_cpu = system.started(vcpus=1, max_vcpus=1, memory_mib=64)
+    with one_cpu as small, system.started(vcpus=2, memory_mib=96) as big:
         guests = [
-            host.instance("small", uuid=small.UUIDString(), flavor=FLAVOR),
-            host.instance("big", uuid=big.UUIDString(), flavor=BIG, flavor_id=2),
+            host.instance("small", uuid=small.UUIDString(), flavor=FLAVOR, vm_state="paused"),
+            host.instance("big", uuid=big.UUIDString(), flavor=BIG, flavor_id=2, vm_state="paused"),
         ]
         host.make_cell(*guests).dispose()
         assert host.agent("--once").code == 3  # the scheduler has not recorded them
