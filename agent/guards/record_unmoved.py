@@ -1,4 +1,9 @@
-"""record-unmoved: the whole record must have been read, and be the one that the audit saw a part of."""
+"""record-unmoved: the whole record must have been read, and be the one that the audit saw a part of.
+
+Its generation alone does not say so: a consumer that lost its last allocation and got
+another (every move of an instance makes one) counts from the start. What came back came
+with a new generation of its provider, so that must not have moved either.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +22,9 @@ def _refuses(case: Case) -> str | None:
     if sorted(map(_amount, seen)) != sorted(map(_amount, here)):
         return "what it holds here is not what the audit saw"
     moved = [a.consumer_generation for a in seen if a.consumer_generation != record.generation]
-    return f"its generation is {record.generation}, the audit saw {moved[0]}" if moved else None
+    if moved:
+        return f"its generation is {record.generation}, the audit saw {moved[0]}"
+    return "allocations came to this host since the audit saw it, and may be its own" if case.scene.has_moved else None
 
 
 def _amount(allocation: Allocation) -> tuple[str, str, int]:

@@ -20,6 +20,7 @@ from agent.model.nova import NovaState
 from agent.model.placement import ConsumerRecord
 from agent.parts import Errand
 from agent.repairs.base import Scene
+from agent.sources.base import ViewRequest
 from agent.stages.heal import asked_for, candidates, heal_plan
 
 KIND = "allocations"
@@ -71,7 +72,8 @@ def prepared(
         now=errand.parts.clock.now(),
         undone=undone,
     )
-    scene = dataclasses.replace(scene, records=_records(errand, candidates(scene, asked)))
+    records = _records(errand, candidates(scene, asked))
+    scene = dataclasses.replace(scene, records=records, has_moved=bool(records) and _has_moved(errand, scene))
     plan = heal_plan(scene, asked)
     return Prepared(asked=asked, plan=plan, audit_id=result.report.audit_id, state=snapshot.nova.value)
 
@@ -140,3 +142,18 @@ def _records(errand: Errand, consumers: tuple[str, ...]) -> tuple[ConsumerRecord
         except PlacementError:
             break
     return tuple(found)
+
+
+def _has_moved(errand: Errand, scene: Scene) -> bool:
+    """Whether anything was added to our tree since the audit looked, as far as one request tells; unknown is yes."""
+    view = scene.view
+    if view is None:
+        return True
+    wanted = ViewRequest(
+        root_uuid=view.root_uuid, root_name=scene.subject.node or "", fresh_allocations=False, consumer_reads=0
+    )
+    try:
+        now = errand.parts.reader.view(wanted)
+    except PlacementError:
+        return True
+    return {(p.uuid, p.generation) for p in now.providers} != {(p.uuid, p.generation) for p in view.providers}

@@ -1,9 +1,11 @@
 """Change one consumer of Placement, with the journal's line before it and its outcome after it.
 
 Nothing is written that rests on something old: before each try the consumer is read, and
-when it is not the one that was decided on, nothing happens. A conflict whose consumer
-still stands as it was is another consumer's of the same provider: decided again, tried
-again, a few times. A lost answer is looked up.
+when it is not the one that was decided on, nothing happens. A conflict of a provider is
+another consumer's doing: decided again, tried again, a few times. One of the consumer
+itself ends it, though it may look as before the moment after: one that went and came
+back, as in every move of an instance, has a generation that was seen. A lost answer is
+looked up.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ from agent.telemetry import events
 LOG = logging.getLogger(__name__)
 
 LOOKS = 3
+# Placement gives both kinds one code; nova too tells them apart by these words (scheduler/client/report.py).
+CONSUMER_MOVED = "consumer generation conflict"
 DONE_WORDS = "changed as planned"
 
 
@@ -76,6 +80,8 @@ def _rounds(errand: Errand, allocations: AllocationWriter, wanted: Rewrite, entr
         try:
             allocations.put(wanted.write)
         except GenerationConflict as error:
+            if CONSUMER_MOVED in error.message:
+                return Outcome(result=Result.REFUSED, words=f"the world moved: {error}", entry_id=entry_id)
             last = error
         except PlacementUnavailable as error:
             return _looked_up(errand.parts.clock, allocations, wanted, entry_id, error)

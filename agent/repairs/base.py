@@ -30,7 +30,8 @@ class Scene:
     """All that one run of heal knows: an audit's facts, rows and findings, and what was read after it.
 
     ``identity`` is what the audit went by, ``persisted`` what the files say now (None: no file speaks).
-    ``records`` are whole consumer records, read after the audit; ``now`` is ISO 8601 UTC.
+    ``records`` are whole consumer records, read after the audit; ``now`` is ISO 8601 UTC. ``has_moved``: a provider of
+    our tree has another generation than the audit saw, looked at after the records.
     ``undone`` are ids of findings whose repair an operator put back; none where an operator asks for it.
     """
 
@@ -44,6 +45,7 @@ class Scene:
     records: tuple[ConsumerRecord, ...]
     now: str
     undone: frozenset[str] = frozenset()
+    has_moved: bool = False
 
     @property
     def view(self) -> PlacementView | None:

@@ -278,6 +278,7 @@ class Episode:
         agent = self.agents[dice.choice(HOSTS)]
         haste, broken = dice.choice((0.0, 0.3, 1.0)), dice.random() < 0.15
         agent.weather.interlude = lambda: self._go_on(dice) if dice.random() < haste else None
+        agent.weather.moment = lambda: self._step(dice) if dice.random() < haste else None
         agent.weather.fails = lambda: broken and dice.random() < 0.2
         self._tell(f"audit of {agent.host}")
         before = agent.allocations.writes
@@ -285,7 +286,8 @@ class Episode:
             _, count = agent.occasion(heals=dice.random() < 0.7)
             self._tally.audits += count
         finally:
-            agent.weather.interlude, agent.weather.fails = (lambda: None), (lambda: False)
+            agent.weather.interlude = agent.weather.moment = lambda: None
+            agent.weather.fails = lambda: False
         self._count_healed(agent, before)
 
     def _go_on(self, dice: random.Random) -> None:

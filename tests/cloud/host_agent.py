@@ -49,6 +49,7 @@ class Weather:
 
     def __init__(self) -> None:
         self.interlude: Callable[[], None] = lambda: None
+        self.moment: Callable[[], None] = lambda: None
         self.fails: Callable[[], bool] = lambda: False
 
     def pass_by(self, error: Exception) -> None:
@@ -100,7 +101,9 @@ class Watched:
 
     def put(self, write: PutAllocations) -> None:
         """As the inner one; what was rightful and is less after it is a WrongRemoval."""
-        self._weather.pass_by(PlacementUnavailable("PUT: no answer"))
+        # Between heal's last look at the consumer and its PUT there is one round trip, so one step. A consumer that
+        # goes and comes back in it has a generation that was seen before, and nothing of Placement's API tells.
+        self._weather.moment()
         uuid = write.consumer_uuid
         before = {host: dict(self._cloud.recorded(uuid, host)) for host in self._cloud.roots}
         needed = {host: dict(self._cloud.needed(uuid, host)) for host in self._cloud.roots}

@@ -129,6 +129,8 @@ def _wanted(body: Mapping[str, Any]) -> Wanted:
 
 
 def _refused(request: str, answer: Answer) -> Exception:
-    error = {"status": answer.status, "code": answer.code, "detail": "as the model says"}
+    # Nobody races in a model, so no provider conflicts with a write of allocations: the consumer does.
+    detail = "consumer generation conflict" if "/allocations/" in request else "as the model says"
+    error = {"status": answer.status, "code": answer.code, "detail": detail}
     text = json.dumps({"errors": [error]})
     return refusal(Reply(request=request, status=answer.status, text=text, request_id=None))
