@@ -140,6 +140,7 @@ WRONG: list[tuple[str, str, Callable[[Case], Case]]] = [
     ("max-percent", r"1 of 39 consumers in this run already", lambda c: chosen(many(39, c), "c1")),
     ("one-change", "changes the consumer already", lambda c: chosen(many(100, c), "gone")),
     ("record-unmoved", "was not read", lambda c: with_scene(c, records=())),
+    ("record-unmoved", "came to this host since the audit saw it", lambda c: with_scene(c, has_moved=True)),
     ("record-unmoved", "its generation is 2, the audit saw 1", lambda c: moved_on(c, generation=2)),
     (
         "record-unmoved",

@@ -1,0 +1,55 @@
+"""What the model cloud (tests/cloud) found: moves that were cut short, and rows that went with their instance."""
+
+import dataclasses
+
+import pytest
+
+from agent.model.report import Verdict
+from agent.stages.compare import compare
+from agent.stages.ledger import books, promise_of
+from tests.rigs.facts import NODE, allocations, domain, host, instance, migration, settings, snapshot, state, uuid, view
+
+MOVE = migration(status="failed", kind="live-migration", old_type_id=1, new_type_id=1)
+AMOUNTS = {"VCPU": 1, "MEMORY_MB": 128, "DISK_GB": 1}
+OF_THE_MOVE = allocations(MOVE.uuid, **AMOUNTS)
+
+
+def verdicts(world):
+    rows = compare(world, books(world, settings(), NODE), promise_of(world, NODE), NODE)
+    return {row.key: row.verdict for row in rows}
+
+
+@pytest.mark.parametrize("status", ["failed", "reverted", "cancelled"])
+def test_a_finished_move_that_alone_counts_an_instance_living_here_is_not_taken_away(status):
+    """A rollback that never gave the allocation back: without it the guest's room would be free."""
+    cut_short = dataclasses.replace(MOVE, status=status)
+    found = verdicts(
+        snapshot(nova=state(instance(), migrations=(cut_short,)), libvirt=host(domain()), placement=view(OF_THE_MOVE))
+    )
+    assert found == {uuid("i1"): Verdict.ALLOCATION_MISSING, MOVE.uuid: Verdict.UNKNOWN}
+
+
+def test_it_is_stale_once_the_instance_holds_its_room_itself():
+    own = allocations(uuid("i1"), **AMOUNTS)
+    world = snapshot(
+        nova=state(instance(), migrations=(MOVE,)), libvirt=host(domain()), placement=view(own, OF_THE_MOVE)
+    )
+    assert verdicts(world) == {uuid("i1"): Verdict.AGREED, MOVE.uuid: Verdict.ALLOCATION_STALE_MOVE}
+
+
+def test_it_is_stale_where_the_instance_lives_elsewhere():
+    away = instance(host="cmp2", node="cmp2.example.org")
+    world = snapshot(nova=state(away, migrations=(MOVE,)), placement=view(OF_THE_MOVE))
+    assert verdicts(world) == {MOVE.uuid: Verdict.ALLOCATION_STALE_MOVE}
+
+
+@pytest.mark.parametrize("status", ["pre-migrating", "migrating", "finished", "error"])
+def test_a_move_whose_row_went_with_its_instance_excuses_nothing(status):
+    """Nova soft-deletes migrations with their instance, and their status stays as it was for ever."""
+    gone = instance(deleted=True)
+    row = dataclasses.replace(MOVE, status=status, deleted=True)
+    world = snapshot(nova=state(gone, migrations=(row,)), placement=view(OF_THE_MOVE))
+    assert verdicts(world) == {MOVE.uuid: Verdict.ALLOCATION_LEAKED}
+    live = dataclasses.replace(row, deleted=False)
+    world = snapshot(nova=state(gone, migrations=(live,)), placement=view(OF_THE_MOVE))
+    assert verdicts(world) == {MOVE.uuid: Verdict.SETTLING}
