@@ -227,6 +227,10 @@ class Cloud:
         for key in [k for k in self.needs if k[0] == consumer and (not hosts or k[1] in hosts)]:
             del self.needs[key]
 
+    def moved_to(self, uuid: str, host: str) -> None:
+        """Its row says so from now on: whatever else was claimed for it in its own name, nobody needs."""
+        self.free(uuid, *(other for other in HOSTS if other != host))
+
     def pass_need(self, source: str, target: str) -> None:
         """The room that one consumer needs is another's from now on."""
         moved = {key: held for key, held in self.needs.items() if key[0] == source}

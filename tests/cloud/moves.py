@@ -123,10 +123,8 @@ def _left(cloud: Cloud, uuid: str, number: int, host: str) -> Steps:
     yield "resize: post-migrating"
     old = cloud.instances[uuid].flavor
     changes = {"host": host, "node": cloud.node_of(host), "old_flavor": old, "task_state": "resize_migrated"}
-    source = cloud.instances[uuid].host
     cloud.save(uuid, "resize_migrating", **changes)
-    if source != host:
-        cloud.free(uuid, source)
+    cloud.moved_to(uuid, host)
 
 
 def _failed_on_source(cloud: Cloud, uuid: str, number: int, row: Instance, host: str) -> Steps:
@@ -298,7 +296,7 @@ def _switched(cloud: Cloud, uuid: str, number: int, host: str) -> Steps:
     cloud.undefine(source, uuid)
     yield "live: source's guest gone"
     cloud.save(uuid, "migrating", host=host, node=cloud.node_of(host), task_state=None)
-    cloud.free(uuid, source)
+    cloud.moved_to(uuid, host)
     yield "live: instance on the destination"
     cloud.save_migration(number, status="completed")
     cloud.free(_migration_uuid(cloud, number))
@@ -350,7 +348,7 @@ def _rebuilt_there(cloud: Cloud, uuid: str, number: int, host: str) -> Steps:
 def _evacuated(cloud: Cloud, uuid: str, number: int, host: str) -> Steps:
     """finish_evacuation, which nothing rolls back."""
     cloud.save(uuid, None, host=host, node=cloud.node_of(host))
-    cloud.free(uuid, cloud.migrations[number].source_host)
+    cloud.moved_to(uuid, host)
     yield "evacuate: instance on the destination"
     cloud.save(uuid, migration_context_id=None)
     yield "evacuate: no context"
