@@ -242,14 +242,17 @@ class Cloud:
         """What a removal there would take from whom: of what rests, where it lives; of what is under way, as told.
 
         A migration that is over stands for an instance which lives there and holds nothing in its own name: so a
-        rollback or revert leaves it that was cut short.
+        rollback or revert leaves it that was cut short. An instance whose delete has come as far as vm_state deleted
+        has no guest any more: what a resize claims for it after that, compute refuses to use (prep_resize saves with
+        expected_task_state resize_prep, and there is no task).
         """
         move = next((m for m in self.migrations.values() if m.uuid == consumer), None)
         if move is not None and self._is_under_way(move):
             return self.needs.get((consumer, host), {})
         row = self.instances.get(move.instance_uuid if move else consumer)
         if row is None or row.deleted or not self._rests(row):
-            return self.needs.get((consumer, host), {})
+            is_over = move is None and row is not None and row.vm_state == "deleted"
+            return {} if is_over else self.needs.get((consumer, host), {})
         if row.host != host or row.flavor is None or row.vm_state == "shelved_offloaded":
             return {}
         if move is None:
