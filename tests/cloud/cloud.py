@@ -12,7 +12,7 @@ import dataclasses
 import datetime
 import functools
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from agent.model.nova import FINISHED_MIGRATION_STATUSES, Flavor, Instance, Migration
 from tests.cloud.placement_model import Answer, Consumer, Stock, Wanted
@@ -23,6 +23,7 @@ FLAVORS = (facts.FLAVOR_A, facts.FLAVOR_B)
 EPOCH = datetime.datetime(2026, 11, 21, 12, 0, 0)  # noqa: DTZ001 - the database's times are naive UTC
 ANY = "any task"
 Amounts = Mapping[str, int]
+R = TypeVar("R", Instance, Migration)
 
 
 class Port(Protocol):
@@ -105,6 +106,14 @@ class Cloud:
         self.placement.put_inventories(self.roots[host], 0, stocks)
 
     # Rows.
+
+    def instance(self, uuid: str) -> Instance:
+        """Its row; an operation fails where it is archived meanwhile."""
+        return _found(self.instances.get(uuid))
+
+    def migration(self, number: int) -> Migration:
+        """Its row; an operation fails where it is archived meanwhile."""
+        return _found(self.migrations.get(number))
 
     def insert(self, row: Instance) -> None:
         """A new row of ``instances``."""
@@ -279,6 +288,12 @@ class Cloud:
         """Live migrations of the instance that are neither over nor failed."""
         mine = (m for m in self.migrations.values() if m.instance_uuid == uuid)
         return tuple(m for m in mine if self._is_under_way(m))
+
+
+def _found(row: R | None) -> R:
+    if row is None:
+        raise Interrupted
+    return row
 
 
 def _wanted(holdings: Mapping[str, Amounts], found: Consumer | None) -> Wanted:

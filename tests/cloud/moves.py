@@ -121,7 +121,7 @@ def _left(cloud: Cloud, uuid: str, number: int, host: str) -> Steps:
     yield "resize: task migrating"
     cloud.save_migration(number, status="post-migrating")
     yield "resize: post-migrating"
-    old = cloud.instances[uuid].flavor
+    old = cloud.instance(uuid).flavor
     changes = {"host": host, "node": cloud.node_of(host), "old_flavor": old, "task_state": "resize_migrated"}
     cloud.save(uuid, "resize_migrating", **changes)
     cloud.moved_to(uuid, host)
@@ -182,7 +182,7 @@ def confirm(cloud: Cloud, uuid: str, number: int) -> Steps:
 
 def confirmed(cloud: Cloud, uuid: str, number: int, task: str | None) -> Steps:
     """compute confirm_resize on the source; ``task`` is deleting where a delete confirms first."""
-    move = cloud.migrations[number]
+    move = cloud.migration(number)
     if move.source_host != move.dest_host:
         cloud.undefine(move.source_host, uuid)
         yield "confirm: source's guest gone"
@@ -222,7 +222,7 @@ def revert(cloud: Cloud, uuid: str, number: int) -> Steps:
 
 
 def _back_on_source(cloud: Cloud, uuid: str, number: int) -> Steps:
-    move, old = cloud.migrations[number], cloud.instances[uuid].old_flavor
+    move, old = cloud.migration(number), cloud.instance(uuid).old_flavor
     if old is None or move.source_host is None:
         raise Interrupted
     changes = {"host": move.source_host, "node": move.source_node, "flavor": old, "flavor_id": old.id}
@@ -271,7 +271,7 @@ def live_migrate(cloud: Cloud, uuid: str, host: str, *, leak: bool) -> Steps:
 
 
 def _flavor(cloud: Cloud, uuid: str) -> Flavor:
-    flavor = cloud.instances[uuid].flavor
+    flavor = cloud.instance(uuid).flavor
     assert flavor is not None
     return flavor
 
@@ -292,7 +292,7 @@ def _rolled_back(cloud: Cloud, uuid: str, number: int, host: str, *, leak: bool)
 
 
 def _switched(cloud: Cloud, uuid: str, number: int, host: str) -> Steps:
-    source = cloud.migrations[number].source_host
+    source = cloud.migration(number).source_host
     cloud.undefine(source, uuid)
     yield "live: source's guest gone"
     cloud.save(uuid, "migrating", host=host, node=cloud.node_of(host), task_state=None)

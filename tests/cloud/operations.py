@@ -97,9 +97,9 @@ def delete(cloud: Cloud, uuid: str, *, gently: bool) -> Steps:
     try:
         cloud.save(uuid, task_state="deleting")
         yield f"delete {uuid}: deleting"
-        if cloud.instances[uuid].vm_state == "resized":
+        if cloud.instance(uuid).vm_state == "resized":
             yield from _confirm_first(cloud, uuid)
-        cloud.undefine(cloud.instances[uuid].host, uuid)
+        cloud.undefine(cloud.instance(uuid).host, uuid)
         cloud.free(uuid)
         yield "delete: guest destroyed"
         cloud.save(uuid, vm_state="deleted", task_state=None)
