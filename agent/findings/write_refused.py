@@ -16,6 +16,7 @@ from agent.model.finding import Finding, Severity
 from agent.model.plan import (
     CreateProvider,
     DeleteProvider,
+    MoveProvider,
     PutAggregates,
     PutInventories,
     PutTraits,
@@ -70,6 +71,8 @@ def _in_words(write: Write, name: str) -> tuple[str, str]:
             return f"the traits of {name}", "they stay as they were"
         case PutAggregates():
             return f"the aggregates of {name}", "they stay as they were"
+        case MoveProvider():
+            return f"the new parent of {name}", "it stays where it was"
         case DeleteProvider():
             return f"the removal of {name}", "it stays"
 

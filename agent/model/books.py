@@ -71,7 +71,7 @@ class DesiredProvider:
     """One provider as it should be.
 
     ``owned_classes`` are decided here: one that has neither an inventory nor an
-    entry in ``frozen`` is to go. Traits in neither set are left alone.
+    entry in ``frozen`` is to go. Traits and aggregates in neither set are left alone.
     """
 
     key: ProviderKey
@@ -83,6 +83,8 @@ class DesiredProvider:
     frozen: tuple[FrozenClass, ...] = ()
     traits_wanted: frozenset[str] = frozenset()
     traits_unwanted: frozenset[str] = frozenset()
+    aggregates_wanted: frozenset[str] = frozenset()
+    aggregates_unwanted: frozenset[str] = frozenset()
     reserves: tuple[ReserveTerms, ...] = ()
 
     def inventory(self, resource_class: str) -> Inventory | None:

@@ -60,6 +60,18 @@ class RenameProvider:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MoveProvider:
+    """PUT /resource_providers/{uuid} with another parent (1.37; below, only a provider without one can be given one).
+
+    ``name`` is the one that it has: the request replaces both.
+    """
+
+    provider_uuid: str
+    name: str
+    parent_uuid: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PutAllocations:
     """PUT /allocations/{consumer}: all that the consumer holds from now on; nothing: the consumer is gone.
 
@@ -74,6 +86,18 @@ class PutAllocations:
     user_id: str
     allocations: tuple[Allocation, ...]
     consumer_type: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reshape:
+    """POST /reshaper: inventories of several providers and allocations of several consumers, all of it or nothing.
+
+    ``inventories`` are (provider uuid, its generation, the whole set; empty: all of it goes), ``allocations`` all that
+    each consumer holds from then on. Only ``heal`` and ``undo`` make one.
+    """
+
+    inventories: tuple[tuple[str, int, tuple[Inventory, ...]], ...]
+    allocations: tuple[PutAllocations, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +123,7 @@ class DeleteComputeNode:
 
 
 RecordWrite = CreateComputeNode | SaveComputeNode | DeleteComputeNode
-Write = CreateProvider | PutInventories | PutTraits | PutAggregates | DeleteProvider
+Write = CreateProvider | MoveProvider | PutInventories | PutTraits | PutAggregates | DeleteProvider
 
 
 AnyWrite = Write | PutAllocations | RecordWrite

@@ -129,17 +129,20 @@ def _what(write: Document) -> str:
     """What is written, without whom it is of."""
     match write["kind"]:
         case "put-inventories":
-            return "; ".join(_inventory(inventory) for inventory in write["inventories"]) or "none"
+            words = "; ".join(_inventory(inventory) for inventory in write["inventories"]) or "none"
+        case "move-provider":
+            words = f"below {write['parent_uuid']}" if write["parent_uuid"] else "out of its tree"
         case "put-traits":
-            return _traits(write)
+            words = _traits(write)
         case "put-aggregates":
-            return ", ".join(write["aggregates"]) or "none"
+            words = ", ".join(write["aggregates"]) or "none"
         case "create-compute-node" | "save-compute-node" | "delete-compute-node":
-            return record_words(write["node"], write["changed"])
+            words = record_words(write["node"], write["changed"])
         case "put-allocations":
-            return ", ".join(with_class(a["resource_class"], a["amount"]) for a in write["allocations"]) or "none"
+            words = ", ".join(with_class(a["resource_class"], a["amount"]) for a in write["allocations"]) or "none"
         case _:
-            return ""
+            words = ""
+    return str(words)
 
 
 def _traits(write: Document) -> str:

@@ -19,6 +19,7 @@ from agent.model.placement import ROOT, Inventory, ProviderKey
 from agent.model.plan import (
     CreateProvider,
     DeleteProvider,
+    MoveProvider,
     Plan,
     PutAggregates,
     PutAllocations,
@@ -37,6 +38,7 @@ Document = dict[str, Any]
 
 WRITE_KINDS: dict[type[Write], str] = {
     CreateProvider: "create-provider",
+    MoveProvider: "move-provider",
     PutInventories: "put-inventories",
     PutTraits: "put-traits",
     PutAggregates: "put-aggregates",

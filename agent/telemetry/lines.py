@@ -15,6 +15,7 @@ from agent.model.placement import Inventory
 from agent.model.plan import (
     CreateProvider,
     DeleteProvider,
+    MoveProvider,
     PutAggregates,
     PutAllocations,
     PutInventories,
@@ -105,6 +106,8 @@ def _write_text(write: Write) -> str:
     match write:
         case CreateProvider():
             what = f"create {write.name}"
+        case MoveProvider():
+            what = f"move below {write.parent_uuid}" if write.parent_uuid else "move out of its tree"
         case PutInventories():
             what = "inventories " + ", ".join(_inventory_text(row) for row in write.inventories)
         case PutTraits():

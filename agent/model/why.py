@@ -1,0 +1,81 @@
+"""The answer to "No valid host": of each tree, whether the request fits, and else which constraint refuses it first."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from agent.model.resource_request import ResourceRequest
+
+
+class Constraint(enum.Enum):
+    """What can refuse a request, in the order in which Placement is asked (the first that fails is told first)."""
+
+    NO_PROVIDER = "no-provider"
+    IN_TREE = "in-tree"
+    RESOURCE_CLASS = "resource-class"
+    MIN_UNIT = "min-unit"
+    MAX_UNIT = "max-unit"
+    STEP_SIZE = "step-size"
+    CAPACITY = "capacity"
+    REQUIRED_TRAIT = "required-trait"
+    FORBIDDEN_TRAIT = "forbidden-trait"
+    MEMBER_OF = "member-of"
+    FORBIDDEN_AGGREGATE = "forbidden-aggregate"
+    ROOT_TRAIT = "root-trait"
+    ONE_PROVIDER = "one-provider"
+    GROUP_POLICY = "group-policy"
+    SAME_SUBTREE = "same-subtree"
+    NUMA_CELL = "numa-cell"
+    HUGE_PAGES = "huge-pages"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Obstacle:
+    """One constraint that refuses the request.
+
+    ``words`` is one sentence with the numbers; ``change`` the smallest change that would lift it, as one sentence
+    (a setting, a smaller request, what must be freed). ``wanted`` and ``available`` are the numbers, None where the
+    constraint has none. ``suffix`` is the group's.
+    """
+
+    constraint: Constraint
+    words: str
+    change: str
+    suffix: str = ""
+    provider_uuid: str | None = None
+    provider_name: str | None = None
+    resource_class: str | None = None
+    wanted: int | None = None
+    available: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeAnswer:
+    """What one tree answers. ``obstacles`` are empty where it fits; else the first one is what to tell."""
+
+    root_uuid: str
+    root_name: str
+    obstacles: tuple[Obstacle, ...] = ()
+
+    @property
+    def fits(self) -> bool:
+        """Whether Placement would offer this tree."""
+        return not self.obstacles
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The answer of every tree, those that fit first, then those nearest to it.
+
+    ``host_obstacles`` are facts of this host that Placement does not know (NUMA cells, huge pages).
+    """
+
+    request: ResourceRequest
+    trees: tuple[TreeAnswer, ...]
+    host_obstacles: tuple[Obstacle, ...] = ()
+
+    @property
+    def fits(self) -> bool:
+        """Whether Placement would offer anything."""
+        return any(tree.fits for tree in self.trees)
