@@ -1,0 +1,60 @@
+"""Phases from identities: the same for ever, and as even as chance."""
+
+import subprocess
+import sys
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from agent.stages.splay import phase, until_turn
+from tests.rigs.facts import uuid
+
+HOSTS = [uuid(number) for number in range(10_000)]
+
+
+@given(st.text(), st.text())
+def test_a_phase_is_a_fraction(identity, salt):
+    assert 0.0 <= phase(identity, salt) < 1.0
+
+
+def test_another_process_finds_the_same_phase():
+    script = f"from agent.stages.splay import phase; print(repr(phase({HOSTS[0]!r}, 'interval')))"
+    # PYTHONHASHSEED is random unless it is set, so a phase made by hash() would differ.
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert float(told) == phase(HOSTS[0], "interval")
+
+
+@pytest.mark.parametrize("slots", [10, 60, 100])
+def test_ten_thousand_hosts_are_spread_evenly(slots):
+    counts = [0] * slots
+    for host in HOSTS:
+        counts[int(phase(host, "interval") * slots)] += 1
+    even = len(HOSTS) / slots
+    # Chi-squared with slots - 1 degrees of freedom: mean slots - 1, variance 2 (slots - 1); five deviations above.
+    chi = sum((count - even) ** 2 / even for count in counts)
+    assert chi < slots - 1 + 5 * (2 * (slots - 1)) ** 0.5
+
+
+def test_two_uses_of_a_host_have_nothing_to_do_with_each_other():
+    both = sum(int(phase(host, "one") * 10) == int(phase(host, "two") * 10) for host in HOSTS)
+    assert 800 < both < 1200
+
+
+def test_salt_and_identity_are_not_one_text():
+    assert phase("bc", "a") != phase("c", "ab")
+
+
+@given(st.floats(0, 4e9), st.floats(0.1, 1e5), st.floats(0, 1, exclude_max=True))
+def test_a_turn_comes_within_one_period(now, period_s, part):
+    assert 0.0 < until_turn(now, period_s, part) <= period_s
+
+
+@given(st.integers(0, 4_000_000_000), st.integers(1, 3600), st.integers(0, 1000))
+def test_a_restart_keeps_the_turn(now, period_s, later):
+    """The next turn as seen from two moments is the same one, or a whole number of periods later."""
+    one = now + until_turn(now, period_s, 0.25)
+    other = now + later + until_turn(now + later, period_s, 0.25)
+    assert (other - one) % period_s == pytest.approx(0, abs=1e-3) or (other - one) % period_s == pytest.approx(
+        period_s, abs=1e-3
+    )
