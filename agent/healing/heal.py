@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from agent.errors import ConfigError, LockHeld, PlacementError
 from agent.healing.consumer_json import after_json, record_json, whereabouts
+from agent.healing.tree_unmoved import Tree, after_own_write, has_moved, tree_of
 from agent.healing.write import Outcome, Rewrite, rewrite
 from agent.journal import Change, Journal, Result
 from agent.model.audit import AuditResult, Identity
@@ -20,7 +21,6 @@ from agent.model.nova import NovaState
 from agent.model.placement import ConsumerRecord
 from agent.parts import Errand
 from agent.repairs.base import Scene
-from agent.sources.base import ViewRequest
 from agent.stages.heal import asked_for, candidates, heal_plan
 
 KIND = "allocations"
@@ -28,12 +28,13 @@ KIND = "allocations"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A plan, the findings that it judges, and what it was decided on."""
+    """A plan, the findings that it judges, and what it was decided on: ``tree`` is None where no view was read."""
 
     asked: tuple[SeenFinding, ...]
     plan: HealPlan
     audit_id: str
     state: NovaState | None
+    tree: Tree | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,9 +74,10 @@ def prepared(
         undone=undone,
     )
     records = _records(errand, candidates(scene, asked))
-    scene = dataclasses.replace(scene, records=records, has_moved=bool(records) and _has_moved(errand, scene))
-    plan = heal_plan(scene, asked)
-    return Prepared(asked=asked, plan=plan, audit_id=result.report.audit_id, state=snapshot.nova.value)
+    tree = tree_of(scene.view, scene.subject.node or "") if scene.view else None
+    moved = bool(records) and (tree is None or has_moved(errand, tree))
+    plan = heal_plan(dataclasses.replace(scene, records=records, has_moved=moved), asked)
+    return Prepared(asked=asked, plan=plan, audit_id=result.report.audit_id, state=snapshot.nova.value, tree=tree)
 
 
 def run_heal(errand: Errand, wanted: Prepared) -> tuple[Healed, ...]:
@@ -89,17 +91,24 @@ def run_heal(errand: Errand, wanted: Prepared) -> tuple[Healed, ...]:
         return ()
     try:
         with errand.parts.lock.hold():
-            return tuple(_healed(errand, journal, wanted, action) for action in actions)
+            return _one_by_one(errand, journal, wanted)
     except LockHeld as error:
         held = Outcome(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
         return tuple(Healed(action=action, outcome=held) for action in actions)
 
 
-def _healed(errand: Errand, journal: Journal, wanted: Prepared, action: HealAction) -> Healed:
-    errand.stop_if_cancelled()
-    change = _change(wanted, action)
-    outcome = rewrite(errand, journal, Rewrite(before=action.before, write=action.write, change=change))
-    return Healed(action=action, outcome=outcome)
+def _one_by_one(errand: Errand, journal: Journal, wanted: Prepared) -> tuple[Healed, ...]:
+    """Each change rests on the tree as it was decided on, with what the changes before it did to it."""
+    healed: list[Healed] = []
+    tree = wanted.tree
+    for action in wanted.plan.actions:
+        errand.stop_if_cancelled()
+        change = _change(wanted, action)
+        outcome = rewrite(errand, journal, Rewrite(before=action.before, write=action.write, change=change, tree=tree))
+        healed.append(Healed(action=action, outcome=outcome))
+        if tree is not None and outcome.result is Result.DONE:
+            tree = after_own_write(tree, action.before, action.write)
+    return tuple(healed)
 
 
 def _change(wanted: Prepared, action: HealAction) -> Change:
@@ -142,18 +151,3 @@ def _records(errand: Errand, consumers: tuple[str, ...]) -> tuple[ConsumerRecord
         except PlacementError:
             break
     return tuple(found)
-
-
-def _has_moved(errand: Errand, scene: Scene) -> bool:
-    """Whether anything was added to our tree since the audit looked, as far as one request tells; unknown is yes."""
-    view = scene.view
-    if view is None:
-        return True
-    wanted = ViewRequest(
-        root_uuid=view.root_uuid, root_name=scene.subject.node or "", fresh_allocations=False, consumer_reads=0
-    )
-    try:
-        now = errand.parts.reader.view(wanted)
-    except PlacementError:
-        return True
-    return {(p.uuid, p.generation) for p in now.providers} != {(p.uuid, p.generation) for p in view.providers}

@@ -1,8 +1,9 @@
 """Change one consumer of Placement, with the journal's line before it and its outcome after it.
 
 Nothing is written that rests on something old: before each try the consumer is read, and
-when it is not the one that was decided on, nothing happens. A conflict of a provider is
-another consumer's doing: decided again, tried again, a few times. One of the consumer
+when it is not the one that was decided on, nothing happens, nor when a provider of ours has
+moved (tree_unmoved.py). A conflict of a provider elsewhere is another consumer's doing:
+decided again, tried again, a few times. One of the consumer
 itself ends it, though it may look as before the moment after: one that went and came
 back, as in every move of an instance, has a generation that was seen. A lost answer is
 looked up.
@@ -16,6 +17,7 @@ from oslo_log import log as logging
 
 from agent.errors import GenerationConflict, PlacementError, PlacementUnavailable, SourceUnavailable
 from agent.healing.consumer_json import is_as
+from agent.healing.tree_unmoved import Tree, has_moved
 from agent.journal import Change, Journal, Result
 from agent.model.placement import ConsumerRecord
 from agent.model.plan import PutAllocations
@@ -47,11 +49,15 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewrite:
-    """One consumer's change: what it must hold still, what it is to hold, and the journal's line for it."""
+    """One consumer's change: what it must hold still, what it is to hold, and the journal's line for it.
+
+    ``tree`` is how our tree must be still, None where the change rests on the consumer alone.
+    """
 
     before: ConsumerRecord
     write: PutAllocations
     change: Change
+    tree: Tree | None = None
 
 
 def rewrite(errand: Errand, journal: Journal, wanted: Rewrite) -> Outcome:
@@ -59,7 +65,7 @@ def rewrite(errand: Errand, journal: Journal, wanted: Rewrite) -> Outcome:
     allocations = errand.parts.allocations
     if allocations is None:
         return Outcome(result=Result.REFUSED, words="this run has no access to consumers")
-    problem = _moved(allocations, wanted)
+    problem = _moved(errand, allocations, wanted)
     if problem is not None:
         return problem
     try:
@@ -91,23 +97,31 @@ def _rounds(errand: Errand, allocations: AllocationWriter, wanted: Rewrite, entr
             return Outcome(result=Result.DONE, words=DONE_WORDS, entry_id=entry_id)
         if conflict < rounds:
             errand.parts.clock.wait(wait_s(conflict, errand.parts.random()))
-            problem = _moved(allocations, wanted)
+            problem = _moved(errand, allocations, wanted)
             if problem is not None:
                 return Outcome(result=problem.result, words=problem.words, entry_id=entry_id, unread=problem.unread)
     words = f"{rounds} times refused, nothing was changed: {last}"
     return Outcome(result=Result.REFUSED, words=words, entry_id=entry_id)
 
 
-def _moved(allocations: AllocationWriter, wanted: Rewrite) -> Outcome | None:
-    """Why the change must not be made now: the consumer is not as it was decided on, or cannot be read."""
+def _moved(errand: Errand, allocations: AllocationWriter, wanted: Rewrite) -> Outcome | None:
+    """Why the change must not be made now: consumer or tree are not as they were decided on, or cannot be read."""
     try:
         now = allocations.consumer(wanted.before.consumer_uuid)
     except PlacementError as error:
         return Outcome(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
     if now == wanted.before:
-        return None
+        return _tree_moved(errand, wanted.tree)
     was, is_now = wanted.before.generation, now.generation
     words = f"the world moved: consumer {now.consumer_uuid} is at generation {is_now}, this was decided at {was}"
+    return Outcome(result=Result.REFUSED, words=words)
+
+
+def _tree_moved(errand: Errand, tree: Tree | None) -> Outcome | None:
+    """The last look before the write: an equal consumer may be one that went and came back."""
+    if tree is None or not has_moved(errand, tree):
+        return None
+    words = "the world moved: allocations came to this host since this was decided, and may be the consumer's own"
     return Outcome(result=Result.REFUSED, words=words)
 
 

@@ -306,6 +306,31 @@ def test_a_consumer_that_changed_before_the_first_read_is_not_even_in_the_journa
     assert entries(host) == []
 
 
+def test_a_consumer_that_went_and_came_back_since_the_plan_is_another_one(host):
+    consumer = host.allocate("gone", here=HELD)
+    was = (host.generation(consumer), host.allocations(consumer))
+    with host.cell(host.gone("gone")), in_process(host) as (errand, plan):
+        host.rest.release(consumer)
+        host.rest.allocate({host.root: HELD}, consumer)
+        assert (host.generation(consumer), host.allocations(consumer)) == was, "nothing of its own tells"
+        (healed,) = run_heal(errand, plan)
+    assert (healed.outcome.result, healed.outcome.entry_id) == (Result.REFUSED, None)
+    assert "allocations came to this host" in healed.outcome.words
+    assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
+
+
+def test_the_changes_of_one_run_do_not_stop_each_other(host):
+    """Each raises a generation of our own tree: that of the last one is no sign of somebody else."""
+    host.agent.configure({"heal": {"max_percent": 100}})
+    consumers = [host.allocate(name, here=HELD) for name in ("gone", "gone2")]
+    with host.cell(host.resting(), host.gone("gone"), host.gone("gone2")), in_process(host) as (errand, plan):
+        healed = run_heal(errand, plan)
+    assert [one.outcome.result for one in healed] == [Result.DONE] * len(healed)
+    assert {one.action.code for one in healed} >= {"allocation-leaked"}
+    assert len(healed) > 1
+    assert [host.allocations(consumer) for consumer in consumers].count({"allocations": {}}) == 2
+
+
 def conflict() -> Answer:
     body = {"errors": [{"status": 409, "code": "placement.concurrent_update", "detail": "provider changed"}]}
     return Answer(409, json.dumps(body).encode(), (("content-type", "application/json"),))
