@@ -13,6 +13,7 @@
     │  ├─ InventoryInUse           409 placement.inventory.inuse                NEVER
     │  ├─ ProviderInUse            409 on DELETE of a provider                  NEVER
     │  ├─ DuplicateName            409 placement.duplicate_name                 NEVER
+    │  ├─ ProviderElsewhere        the same, of a uuid: it is in another tree   NEVER
     │  ├─ PlacementRejected        400, 406: our bug or a bad configuration     NEVER
     │  ├─ WritesRefused            a plan done but for such writes              NEVER
     │  └─ PlacementDenied          401, 403                                     NEXT_AUDIT
@@ -140,6 +141,12 @@ class ProviderInUse(PlacementError):
 
 class DuplicateName(PlacementError):
     """Another provider holds this name."""
+
+    retry = Retry.NEVER
+
+
+class ProviderElsewhere(PlacementError):
+    """The provider to be made is there already, in another tree: nobody but a human knows how it came there."""
 
     retry = Retry.NEVER
 

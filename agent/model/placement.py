@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -109,6 +110,18 @@ class SharingProvider:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TreeBeside:
+    """The tree that a provider of ours stands in although it is not in ours, parents first; none: there is no such one.
+
+    ``uuid`` is the provider that was looked for. A provider that shares through an aggregate is the root of such a tree.
+    """
+
+    uuid: str
+    providers: tuple[Provider, ...] = ()
+    allocations: tuple[Allocation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementView:
     """One consistent look at our provider tree.
 
@@ -121,6 +134,8 @@ class PlacementView:
     ``typed_consumers``: the server keeps a consumer's type (1.38). ``shared`` are the
     providers that share with our root, never part of our tree; ``shared_is_read`` says
     whether they were looked for in this very look: without it nothing is known of them.
+    ``beside`` are trees of providers of ours that were looked for outside our tree. ``reparents``: the server gives a
+    provider another parent, or none (1.37); an older one only gives a parent to one that has none.
     """
 
     root_uuid: str
@@ -134,10 +149,18 @@ class PlacementView:
     orphans: tuple[OrphanTree, ...] = ()
     shared: tuple[SharingProvider, ...] = ()
     shared_is_read: bool = False
+    beside: tuple[TreeBeside, ...] = ()
+    reparents: bool = True
 
     def provider(self, uuid: str) -> Provider | None:
         """The provider of the tree with that uuid, or None."""
         return next((p for p in self.providers if p.uuid == uuid), None)
+
+    @property
+    def known(self) -> Mapping[str, Provider]:
+        """By uuid, every provider of our tree and of those beside it."""
+        beside = {p.uuid: p for tree in self.beside for p in tree.providers}
+        return beside | {p.uuid: p for p in self.providers}
 
     @property
     def consumer_uuids(self) -> frozenset[str]:
