@@ -23,6 +23,7 @@ from agent.sources.base import (
     ProviderNames,
     RecordWriter,
     Reporter,
+    Reshaper,
     StateSource,
     StorageSource,
 )
@@ -103,7 +104,7 @@ class Parts:
 
     ``images`` is None where nobody asks for guests' disk files (the demo), ``allocations``
     where no consumer is ever written, ``records`` where the state source cannot write compute node records,
-    ``journal``, ``names`` and ``own_file`` where nothing is healed or adopted. ``random``
+    ``journal``, ``reshaper``, ``names`` and ``own_file`` where nothing is healed or adopted. ``random``
     gives [0, 1) for jitter; ``new_id`` an audit id; ``request_scope`` makes every request
     to Placement inside it bear that id; ``reading`` is entered around each read, which a
     stop may leave behind.
@@ -120,6 +121,7 @@ class Parts:
     clock: Clock
     images: ImageSource | None = None
     allocations: AllocationWriter | None = None
+    reshaper: Reshaper | None = None
     records: RecordWriter | None = None
     journal: Journal | None = None
     names: ProviderNames | None = None

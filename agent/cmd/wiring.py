@@ -38,6 +38,7 @@ from agent.placement.allocations import AllocationClient
 from agent.placement.client import PlacementClient
 from agent.placement.names import ProviderNames
 from agent.placement.reader import TreeReader
+from agent.placement.reshape import ReshapeClient
 from agent.placement.writer import TreeWriter
 from agent.read_mark import ReadMark
 from agent.sources.base import RecordWriter, StateSource, StorageSource
@@ -213,6 +214,7 @@ def _parts(
         reader=TreeReader(client),
         reporter=TreeWriter(client),
         allocations=AllocationClient(client),
+        reshaper=ReshapeClient(client),
         identity_files=_identity_files(loaded),
         history=FindingsFile(state_dir),
         lock=FileLock(os.path.join(state_dir, LOCK_FILE)),

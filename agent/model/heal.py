@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 
-from agent.model.placement import ConsumerRecord
+from agent.model.placement import ConsumerRecord, Inventory
 from agent.model.plan import PutAllocations
 
 #: Findings that heal knows how to repair: the codes of agent/repairs, for those who may not look there.
@@ -16,7 +16,17 @@ HEALABLE = (
     "allocation-stale-move",
     "consumer-on-several-providers",
     "consumer-project-differs",
+    "pci-allocation-missing",
+    "reshape-needed",
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerChange:
+    """``before`` is all that the consumer holds now, ``write`` all that it is to hold."""
+
+    before: ConsumerRecord
+    write: PutAllocations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +41,66 @@ class HealAction:
     before: ConsumerRecord
     write: PutAllocations
     why: str
+
+    @property
+    def changes(self) -> tuple[ConsumerChange, ...]:
+        """That change alone."""
+        return (ConsumerChange(before=self.before, write=self.write),)
+
+    @property
+    def consumer_uuid(self) -> str | None:
+        """Whose it is."""
+        return self.before.consumer_uuid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderChange:
+    """The whole inventory of one provider, before and after; None: there is no such provider then.
+
+    Generations are not part of it: every instance that is scheduled raises the root's, and
+    a plan that was shown would be another one a moment later. Who carries it out looks again.
+    """
+
+    uuid: str
+    name: str
+    parent_uuid: str | None
+    before: tuple[Inventory, ...] | None
+    after: tuple[Inventory, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reshaping:
+    """A class that moves between providers of one tree, with all who hold it: all of it or nothing.
+
+    ``providers`` parents first; ``changes`` sorted by consumer.
+    """
+
+    resource_class: str
+    providers: tuple[ProviderChange, ...]
+    changes: tuple[ConsumerChange, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReshapeAction:
+    """One change of several providers and consumers at once; ``why`` as in HealAction."""
+
+    finding_id: str
+    code: str
+    reshaping: Reshaping
+    why: str
+
+    @property
+    def changes(self) -> tuple[ConsumerChange, ...]:
+        """Those of all its consumers."""
+        return self.reshaping.changes
+
+    @property
+    def consumer_uuid(self) -> str | None:
+        """It is about no single one."""
+        return None
+
+
+AnyAction = HealAction | ReshapeAction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +118,7 @@ class HealRefusal:
 class HealPlan:
     """Actions in execution order and what was refused."""
 
-    actions: tuple[HealAction, ...] = ()
+    actions: tuple[AnyAction, ...] = ()
     refusals: tuple[HealRefusal, ...] = ()
 
     @property
@@ -60,11 +130,14 @@ class HealPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealNote:
-    """What the daemon's step after an audit did about one finding: ``result`` and ``entry_id`` are the journal's."""
+    """What the daemon's step after an audit did about one finding: ``result`` and ``entry_id`` are the journal's.
+
+    ``consumer_uuid`` is None of a reshape, which is about several.
+    """
 
     finding_id: str
     code: str
-    consumer_uuid: str
+    consumer_uuid: str | None
     result: str
     words: str
     entry_id: str | None

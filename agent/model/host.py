@@ -80,7 +80,7 @@ class Domain:
     what its balloon leaves it now, None where libvirt does not say. ``nova_flavor``
     is (vcpus, memory MiB, disk GiB) from the ``<nova:instance>`` metadata where there
     is any; ``managed_by_nova`` says whether that metadata is there at all. ``pci_addresses`` are the host's PCI
-    functions that its definition takes, as PciDevice writes them.
+    functions that its definition takes, as PciDevice writes them, ``mdev_uuids`` the mediated devices.
     """
 
     uuid: str
@@ -95,6 +95,7 @@ class Domain:
     current_memory_mib: int | None = None
     pci_addresses: tuple[str, ...] = ()
     maximum_vcpus: int | None = None
+    mdev_uuids: tuple[str, ...] = ()
 
     @property
     def running_memory_mib(self) -> int:

@@ -41,10 +41,10 @@ CONFLICTS: dict[str, type[PlacementError]] = {
     "placement.resource_provider.cannot_delete_parent": ProviderInUse,
 }
 
-# What Placement calls an error that has no code of its own; of PUT /allocations that is a lack of room alone
-# (16.0.0, handlers/allocation.py): whatever raced there is a concurrent_update.
+# What Placement calls an error that has no code of its own; of PUT /allocations and POST /reshaper that is a lack of
+# room alone (16.0.0, handlers/allocation.py, reshaper.py): whatever raced there is a concurrent_update.
 _NO_CODE = "placement.undefined_code"
-_PUT_ALLOCATIONS = re.compile(r"PUT \S*/allocations/[^/\s]+")
+_ALLOCATES = re.compile(r"PUT \S*/allocations/[^/\s]+|POST \S*/reshaper")
 
 # Credentials that are missing, malformed or refused; all of it is for a human, and none of it is cured by haste.
 _DENIED = (kx.AuthPluginException, kx.AuthorizationFailure, kx.MissingAuthMethods)
@@ -88,7 +88,7 @@ def _kind(reply: Reply, code: str) -> type[PlacementError]:
     if reply.status in {401, 403}:
         return PlacementDenied
     if reply.status == 409:
-        if code == _NO_CODE and _PUT_ALLOCATIONS.fullmatch(reply.request):
+        if code == _NO_CODE and _ALLOCATES.fullmatch(reply.request):
             return AllocationRefused
         # Without a code of its own: what refuses a DELETE is use; any other 409 is a race that was lost.
         other = ProviderInUse if reply.request.startswith("DELETE ") else GenerationConflict

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from agent.errors import PlacementUnavailable
 from agent.model.placement import MAX_UNIT_DEFAULT, Allocation, ConsumerRecord, Inventory, Provider
-from agent.model.plan import CreateProvider, PutAllocations
+from agent.model.plan import CreateProvider, MoveProvider, PutAllocations, Reshape
 
 UNKNOWN_TYPE = "unknown"
 
@@ -188,6 +188,11 @@ def render_provider(write: CreateProvider) -> dict[str, object]:
     return body
 
 
+def render_move(write: MoveProvider) -> dict[str, object]:
+    """The body of ``PUT /resource_providers/{uuid}`` (1.14): the name is replaced too; null: no parent (1.37)."""
+    return {"name": write.name, "parent_provider_uuid": write.parent_uuid}
+
+
 def parse_allocations(body: object, provider_uuid: str) -> Allocations:
     """``GET …/allocations`` of one provider (1.28: with each consumer's generation)."""
     found = _object(body, "allocations")
@@ -241,6 +246,14 @@ def render_allocations(write: PutAllocations) -> dict[str, object]:
     if write.consumer_type is not None:
         body["consumer_type"] = write.consumer_type
     return body
+
+
+def render_reshape(write: Reshape) -> dict[str, object]:
+    """The body of ``POST /reshaper`` (1.30): inventories as PUT takes them, allocations as POST /allocations does."""
+    return {
+        "inventories": {uuid: render_inventories(own, generation) for uuid, generation, own in write.inventories},
+        "allocations": {each.consumer_uuid: render_allocations(each) for each in write.allocations},
+    }
 
 
 def parse_refusal(body: object) -> Refusal:

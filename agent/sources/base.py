@@ -12,8 +12,8 @@ from typing import Protocol
 
 from agent.model.host import HostFacts
 from agent.model.nova import NovaState
-from agent.model.placement import ConsumerRecord, PlacementView, Provider
-from agent.model.plan import Applied, Plan, PutAllocations, RecordWrite, RenameProvider
+from agent.model.placement import Allocation, ConsumerRecord, PlacementView, Provider, Standing
+from agent.model.plan import Applied, CreateProvider, Plan, PutAllocations, RecordWrite, RenameProvider, Reshape
 from agent.model.storage import GuestFile, StorageFacts
 
 
@@ -122,6 +122,30 @@ class AllocationWriter(Protocol):
         ...
 
 
+class Reshaper(Protocol):
+    """Moves inventories and allocations between providers of one tree (``heal`` and ``undo`` alone)."""
+
+    def standing(self, provider_uuid: str) -> Standing | None:
+        """The provider as it is now, None where there is none. Raises PlacementError."""
+        ...
+
+    def holders(self, provider_uuid: str) -> tuple[Allocation, ...]:
+        """What is allocated of it now. Raises PlacementError."""
+        ...
+
+    def create(self, write: CreateProvider) -> int:
+        """Make an empty provider; its generation. Raises PlacementError."""
+        ...
+
+    def reshape(self, write: Reshape) -> None:
+        """All of it or nothing. Raises PlacementError; GenerationConflict: read and decide again."""
+        ...
+
+    def delete(self, provider_uuid: str) -> None:
+        """Remove a provider that offers nothing. Raises PlacementError."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewRequest:
     """What an audit wants to see of Placement.
@@ -134,6 +158,9 @@ class ViewRequest:
     suspects before others; 0: those providers are not looked for. ``told`` are those of
     findings: after a provider moved their records are read again, as far as ``consumer_reads`` leaves room, since a
     consumer that went and came back (every move makes one) counts its generation from the start.
+    ``everything``: nothing is taken from earlier looks but the records of consumers. ``unsuspicious_reads``: beside
+    these, records of so many consumers that nothing points at (no suspects, told of in no finding, not new since the
+    last look) are read: those never read first, then those read longest ago. None: they are read like the others.
     """
 
     root_uuid: str
@@ -143,6 +170,8 @@ class ViewRequest:
     suspects: tuple[str, ...] = ()
     shared_reads: int = 0
     told: tuple[str, ...] = ()
+    everything: bool = False
+    unsuspicious_reads: int | None = None
 
 
 class PlacementReader(Protocol):

@@ -45,6 +45,7 @@ def parse_domain(xml: str, state: DomainState) -> Domain:
         current_memory_mib=_current_memory_mib(root, where),
         pci_addresses=_pci_addresses(root, where),
         maximum_vcpus=number(child(root, "vcpu", where).text, f"{where}: <vcpu>"),
+        mdev_uuids=_mdev_uuids(root, where),
     )
 
 
@@ -115,6 +116,12 @@ def _pci_addresses(root: ET.Element, where: str) -> tuple[str, ...]:
     ]
     found = (element for source in sources for element in source.iterfind("address"))
     return tuple(sorted(address_of(element, f"{where}: <hostdev>") for element in found))
+
+
+def _mdev_uuids(root: ET.Element, where: str) -> tuple[str, ...]:
+    """Of mediated devices that are handed through: libvirt names them by nothing else."""
+    found = root.iterfind("./devices/hostdev[@type='mdev']/source/address")
+    return tuple(sorted(_uuid(attribute(element, "uuid", f"{where}: <hostdev>"), where) for element in found))
 
 
 def _disk_source(source: ET.Element | None) -> str | None:
