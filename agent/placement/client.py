@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MINIMUM = Microversion(1, 30)
+# From here on a provider gets another parent, or none; before, only one that has none gets one.
+REPARENTING = Microversion(1, 37)
 # From here on a consumer has a type.
 TYPED = Microversion(1, 38)
 GET_RETRIES = 2
@@ -82,6 +84,10 @@ class PlacementClient:
         if self._maximum is None:
             self._maximum = self._ask_maximum()
         return self._maximum
+
+    def forget(self) -> None:
+        """Ask anew, with the next request, what the server speaks: it may be another since."""
+        self._maximum = None
 
     @contextmanager
     def global_request_id(self, request_id: str | None = None) -> Iterator[str]:
