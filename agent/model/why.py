@@ -26,8 +26,37 @@ class Constraint(enum.Enum):
     ONE_PROVIDER = "one-provider"
     GROUP_POLICY = "group-policy"
     SAME_SUBTREE = "same-subtree"
+    UNDECIDED = "undecided"
     NUMA_CELL = "numa-cell"
     HUGE_PAGES = "huge-pages"
+
+
+class RemedyKind(enum.Enum):
+    """What a change is made to."""
+
+    ASK = "ask"
+    FREE = "free"
+    RATIO = "ratio"
+    RESERVED = "reserved"
+    ADD_TRAIT = "add-trait"
+    REMOVE_TRAIT = "remove-trait"
+    ADD_AGGREGATE = "add-aggregate"
+    REMOVE_AGGREGATE = "remove-aggregate"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remedy:
+    """One change that alone lifts one obstacle.
+
+    ``number`` is the new amount to ask for (ASK), what must be freed (FREE), the least ratio (RATIO) or the most that
+    may be reserved (RESERVED). ``name`` is a trait's, or an aggregate's uuid. ``provider_uuid`` is None for ASK.
+    """
+
+    kind: RemedyKind
+    provider_uuid: str | None = None
+    resource_class: str | None = None
+    number: int | float | None = None
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +64,9 @@ class Obstacle:
     """One constraint that refuses the request.
 
     ``words`` is one sentence with the numbers; ``change`` the smallest change that would lift it, as one sentence
-    (a setting, a smaller request, what must be freed). ``wanted`` and ``available`` are the numbers, None where the
-    constraint has none. ``suffix`` is the group's.
+    (a setting, a smaller request, what must be freed), "" where no single change does. ``wanted`` and ``available``
+    are the numbers, None where the constraint has none. ``suffix`` is the group's. ``remedies`` are the changes that
+    ``change`` tells, each of which is enough.
     """
 
     constraint: Constraint
@@ -48,6 +78,7 @@ class Obstacle:
     resource_class: str | None = None
     wanted: int | None = None
     available: int | None = None
+    remedies: tuple[Remedy, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

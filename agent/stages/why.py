@@ -1,0 +1,45 @@
+"""Whether Placement would offer each tree for a request, and if not, which constraint refuses it first.
+
+It decides as ``GET /allocation_candidates`` of Placement 16.0.0 does at microversion 1.39, for
+every tree by itself. One answer of the server is left out on purpose: where the unnumbered group
+is served by sharing providers alone, the server keeps that choice for one of the trees only, by
+the order of its hashes. Pure.
+"""
+
+from __future__ import annotations
+
+from agent.model.resource_request import OfferedWorld, ResourceRequest
+from agent.model.why import Answer, Constraint, Obstacle, TreeAnswer
+from agent.stages.why_candidates import slots_of
+from agent.stages.why_forest import Forest, Tree, forest_of
+from agent.stages.why_joint import joint_obstacles
+from agent.stages.why_words import group_obstacles, root_obstacles
+
+_ORDER = {constraint: number for number, constraint in enumerate(Constraint)}
+
+
+def why(request: ResourceRequest, world: OfferedWorld) -> Answer:
+    """Of each tree of the world whether the request fits, with what refuses it: the first obstacle is the one to tell.
+
+    Trees that fit come first, then those with the fewest obstacles; in a world that is one host's, the trees of the
+    providers that share with it are answered too, as far as they are known.
+    """
+    forest = forest_of(world)
+    answers = [_answer(request, tree, forest) for tree in forest.trees]
+    return Answer(request=request, trees=tuple(sorted(answers, key=lambda a: (len(a.obstacles), a.root_name))))
+
+
+def _answer(request: ResourceRequest, tree: Tree, forest: Forest) -> TreeAnswer:
+    root = tree.root.provider
+    obstacles = sorted(_obstacles(request, tree, forest), key=lambda o: _ORDER[o.constraint])
+    return TreeAnswer(root_uuid=root.uuid, root_name=root.name, obstacles=tuple(obstacles))
+
+
+def _obstacles(request: ResourceRequest, tree: Tree, forest: Forest) -> tuple[Obstacle, ...]:
+    """Of the root and of each part alone; only where these find none, of all parts together."""
+    found = root_obstacles(request.root_required, request.root_forbidden, tree)
+    by_group = [slots_of(group, tree, forest) for group in request.groups]
+    for group, slots in zip(request.groups, by_group, strict=True):
+        if not all(slot.domain for slot in slots):
+            found += group_obstacles(group, tree, forest)
+    return found or joint_obstacles(request, tuple(slot for slots in by_group for slot in slots), tree, forest)

@@ -1,0 +1,256 @@
+"""Facts of this host that Placement does not know: whether a guest finds its NUMA cells, huge pages and CPUs to pin to.
+
+Rules are nova's own (nova/virt/hardware.py, numa_fit_instance_to_host): a guest cell has
+an equal share of the guest, needs a host cell of its own, never goes above what that
+cell *has* however high the ratio is, and not above what is left of it times the ratio; pinned CPUs
+know no ratio; a page size makes one cell where no number was asked for. What a newcomer would get wrong: none of
+this refuses a guest that asks for no cells, so without being asked for it is a note and no obstacle.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from agent.model.resource_request import ResourceRequest
+from agent.model.resource_view import ViewCell
+from agent.model.usage import CellUsage
+from agent.model.why import Constraint, Obstacle
+from agent.model.why_report import CellRoom
+
+LARGE = "large"
+_NTH = {1: "", 2: "second ", 3: "third "}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuestShape:
+    """What is asked of the host: floating and pinned CPUs, memory, in how many cells, on pages of which size.
+
+    ``cells`` None: not asked for. ``page`` is KiB, LARGE for any but the smallest, None where not asked for.
+    """
+
+    cpus: int
+    pinned: int
+    memory_mib: int
+    cells: int | None = None
+    page: int | str | None = None
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether cells or pages were asked for: then what is missing of them refuses the guest."""
+        return self.cells is not None or self.page is not None
+
+
+def guest_shape(request: ResourceRequest, cells: int | None, page: int | str | None) -> GuestShape:
+    """The shape of a guest that asks for all groups of that request together."""
+    asked = [(name, amount) for group in request.groups for name, amount in group.resources]
+    cpus, pinned, memory = (
+        sum(amount for name, amount in asked if name == wanted) for wanted in ("VCPU", "PCPU", "MEMORY_MB")
+    )
+    return GuestShape(cpus=cpus, pinned=pinned, memory_mib=memory, cells=cells, page=page)
+
+
+def cell_rooms(
+    cells: Iterable[ViewCell], usages: Iterable[CellUsage], cpu_ratio: float, memory_ratio: float
+) -> tuple[CellRoom, ...]:
+    """What is left of each cell, in their order; ratios as Placement has them for VCPU and MEMORY_MB."""
+    used = {usage.id: usage for usage in usages}
+    return tuple(_room(cell, used[cell.id], cpu_ratio, memory_ratio) for cell in cells if cell.id in used)
+
+
+def _room(cell: ViewCell, used: CellUsage, cpu_ratio: float, memory_ratio: float) -> CellRoom:
+    pages_used = dict(used.pages)
+    free = math.floor(len(cell.cpuset) * cpu_ratio) - used.cpus
+    return CellRoom(
+        id=cell.id,
+        cpus=min(len(cell.cpuset), free),
+        cpus_free=free,
+        pinnable=len(frozenset(cell.pcpuset) - frozenset(used.pinned)),
+        memory_mib=min(cell.memory_mib, math.floor(cell.memory_mib * memory_ratio) - used.memory_mib),
+        cell_memory_mib=cell.memory_mib,
+        pages=tuple(
+            sorted(
+                (page.size_kib, page.total - page.reserved - pages_used.get(page.size_kib, 0)) for page in cell.pages
+            )
+        ),
+    )
+
+
+def host_obstacles(shape: GuestShape, rooms: Sequence[CellRoom]) -> tuple[Obstacle, ...]:
+    """What refuses the guest here; nothing where neither cells nor pages were asked for."""
+    if not shape.is_asked:
+        return ()
+    count = shape.cells or 1
+    if not rooms:
+        return (_no_topology(count),)
+    uneven = [f"{n} {what}" for n, what in _amounts(shape) if n % count]
+    if uneven:
+        return (_uneven(count, uneven),)
+    found = [*_short_of_room(shape, rooms, count), *_short_of_pages(shape, rooms, count)]
+    if not found and sum(_takes(shape, room, count) for room in rooms) < count:
+        found = [_nowhere_together(count)]
+    return tuple(found)
+
+
+def host_notes(shape: GuestShape, rooms: Sequence[CellRoom]) -> tuple[str, ...]:
+    """Sentences on the cells; none where the host has none, or the guest would take nothing of them."""
+    if not rooms or not any(amount for amount, _ in _amounts(shape)):
+        return ()
+    largest = max(rooms, key=lambda room: (_room_for_cpus(shape, room), room.memory_mib))
+    one = GuestShape(cpus=shape.cpus, pinned=shape.pinned, memory_mib=shape.memory_mib, cells=1)
+    fits = any(_takes(one, room, 1) for room in rooms)
+    head = (
+        f"the largest free NUMA cell is {largest.id}, with {_cpus_text(shape, largest)} and {largest.memory_mib} MiB: "
+        f"a flavor with hw:numa_nodes=1 of this size would{'' if fits else ' not'} fit"
+    )
+    return (head, *(_cell_line(room) for room in rooms))
+
+
+def _amounts(shape: GuestShape) -> tuple[tuple[int, str], ...]:
+    return ((shape.cpus, "VCPU"), (shape.pinned, "PCPU"), (shape.memory_mib, "MiB"))
+
+
+def _takes(shape: GuestShape, room: CellRoom, count: int) -> bool:
+    return (
+        _takes_cpus(shape, room, count)
+        and (shape.page is not None or shape.memory_mib // count <= room.memory_mib)
+        and shape.memory_mib // count <= room.cell_memory_mib
+        and _takes_pages(shape, room, count)
+    )
+
+
+def _takes_cpus(shape: GuestShape, room: CellRoom, count: int) -> bool:
+    return shape.cpus // count <= room.cpus and shape.pinned // count <= room.pinnable
+
+
+def _takes_pages(shape: GuestShape, room: CellRoom, count: int) -> bool:
+    return shape.page is None or any(
+        _fills(shape.memory_mib // count, size, free) for size, free in _pages_of(shape.page, room)
+    )
+
+
+def _fills(memory_mib: int, size_kib: int, free: int) -> bool:
+    """Whole pages alone: what is no multiple of the size has none (MemoryPageSizeNotSupported)."""
+    return memory_mib * 1024 % size_kib == 0 and memory_mib * 1024 // size_kib <= free
+
+
+def _pages_of(page: int | str, room: CellRoom) -> tuple[tuple[int, int], ...]:
+    return room.pages[1:] if page == LARGE else tuple(pool for pool in room.pages if pool[0] == page)
+
+
+def _short_of_room(shape: GuestShape, rooms: Sequence[CellRoom], count: int) -> Iterable[Obstacle]:
+    checks: tuple[tuple[int, str, str, Callable[[CellRoom], int]], ...] = (
+        (shape.cpus // count, "VCPU", "CPUs", lambda room: room.cpus),
+        (shape.pinned // count, "PCPU", "CPUs to pin to", lambda room: room.pinnable),
+        (shape.memory_mib // count, "MEMORY_MB", "MiB", lambda room: room.memory_mib),
+    )
+    for wanted, resource_class, unit, has in checks:
+        if resource_class == "MEMORY_MB" and shape.page is not None:
+            # What guests with pages of their own take is counted in pages, not against the ratio.
+            continue
+        found = sorted((has(room) for room in rooms), reverse=True)
+        available = found[count - 1] if len(found) >= count else None
+        if wanted and (available is None or wanted > available):
+            yield _short(resource_class, f"{wanted} {unit}", wanted, available, count)
+
+
+def _short(resource_class: str, asked: str, wanted: int, available: int | None, count: int) -> Obstacle:
+    if available is None:
+        words = f"{count} NUMA cells are asked for, and this host has fewer"
+        change = "ask for fewer cells (hw:numa_nodes)"
+    else:
+        words = f"each of {count} NUMA cells needs {asked}, and the {_nth(count)}best has {available} left"
+        change = f"ask for at most {max(available, 0) * count}, or for more cells (hw:numa_nodes)"
+    return Obstacle(
+        constraint=Constraint.NUMA_CELL,
+        words=words,
+        change=change,
+        resource_class=resource_class,
+        wanted=wanted,
+        available=available,
+    )
+
+
+def _short_of_pages(shape: GuestShape, rooms: Sequence[CellRoom], count: int) -> Iterable[Obstacle]:
+    if shape.page is None or sum(_takes_pages(shape, room, count) for room in rooms) >= count:
+        return
+    memory_mib = shape.memory_mib // count
+    sizes = sorted({size for room in rooms for size, _ in _pages_of(shape.page, room)})
+    if not sizes:
+        there = sorted({size for room in rooms for size, _ in room.pages})
+        known = f"pages of {', '.join(map(str, there))} KiB" if there else "no page sizes at all"
+        words, change = f"no NUMA cell has {_page_text(shape.page)}: this host reports {known}", "set them up at boot"
+        yield Obstacle(constraint=Constraint.HUGE_PAGES, words=words, change=change)
+        return
+    size = next((size for size in sizes if memory_mib * 1024 % size == 0), None)
+    if size is None:
+        words = f"{memory_mib} MiB a cell are no whole number of pages of {' or '.join(map(str, sizes))} KiB"
+        yield Obstacle(constraint=Constraint.HUGE_PAGES, words=words, change=f"ask for a multiple of {sizes[0]} KiB")
+        return
+    wanted = memory_mib * 1024 // size
+    free = sorted((dict(room.pages).get(size, 0) for room in rooms), reverse=True)
+    available = free[count - 1] if len(free) >= count else 0
+    yield Obstacle(
+        constraint=Constraint.HUGE_PAGES,
+        words=f"{memory_mib} MiB a cell are {wanted} pages of {size} KiB, and the {_nth(count)}best has "
+        f"{available} free",
+        change=f"free {wanted - available} pages of {size} KiB in a cell, or ask for at most "
+        f"{max(available, 0) * size // 1024} MiB a cell",
+        resource_class="MEMORY_MB",
+        wanted=wanted,
+        available=available,
+    )
+
+
+def _no_topology(count: int) -> Obstacle:
+    return Obstacle(
+        constraint=Constraint.NUMA_CELL,
+        words=f"{count} NUMA cell{'s are' if count > 1 else ' is'} asked for, and this host reports no NUMA topology",
+        change="ask for no cells and no page size",
+        wanted=count,
+        available=0,
+    )
+
+
+def _uneven(count: int, amounts: Sequence[str]) -> Obstacle:
+    return Obstacle(
+        constraint=Constraint.NUMA_CELL,
+        words=f"{' and '.join(amounts)} cannot be cut into {count} equal NUMA cells",
+        change=f"ask for multiples of {count}, or give each cell's own in the flavor (hw:numa_cpus.N, hw:numa_mem.N)",
+        wanted=count,
+    )
+
+
+def _nowhere_together(count: int) -> Obstacle:
+    return Obstacle(
+        constraint=Constraint.NUMA_CELL,
+        words=f"fewer than {count} NUMA cells have CPUs and memory enough at once, though other cells have the one or "
+        "the other",
+        change="ask for a smaller guest, or for more cells (hw:numa_nodes)",
+        wanted=count,
+    )
+
+
+def _page_text(page: int | str) -> str:
+    return "huge pages" if page == LARGE else f"pages of {page} KiB"
+
+
+def _nth(count: int) -> str:
+    return _NTH.get(count, f"{count}th ")
+
+
+def _room_for_cpus(shape: GuestShape, room: CellRoom) -> int:
+    return room.pinnable if shape.pinned else room.cpus
+
+
+def _cpus_text(shape: GuestShape, room: CellRoom) -> str:
+    return f"{room.pinnable} CPUs to pin to" if shape.pinned else f"{room.cpus} CPUs"
+
+
+def _cell_line(room: CellRoom) -> str:
+    pages = ", ".join(f"{free} of {size} KiB" for size, free in room.pages)
+    return (
+        f"NUMA cell {room.id}: {room.cpus_free} CPUs not given out (ratio included), {room.pinnable} nobody is pinned "
+        f"to, {room.memory_mib} MiB" + (f"; pages free: {pages}" if pages else "")
+    )

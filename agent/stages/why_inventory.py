@@ -1,0 +1,151 @@
+"""What an inventory refuses, told with its numbers, and the changes of one number that would lift it.
+
+A ratio never raises max_unit, so "ask for less" is the only change there; the most that may
+be asked keeps min_unit, max_unit, step_size and what is left, all four. Pure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from agent.model.placement import Inventory
+from agent.model.why import Constraint, Obstacle, Remedy, RemedyKind
+from agent.stages.why_candidates import Refusal
+
+_RATIO_OPTIONS = {
+    "VCPU": "cpu_allocation_ratio",
+    "MEMORY_MB": "ram_allocation_ratio",
+    "DISK_GB": "disk_allocation_ratio",
+}
+_UNITS = {"MEMORY_MB": "MiB of MEMORY_MB", "DISK_GB": "GiB of DISK_GB"}
+_WHOLES = {"VCPU": "the number of CPUs", "PCPU": "the number of CPUs", "MEMORY_MB": "the whole memory"}
+# Ratios are told with four decimals, rounded up.
+_RATIO_STEPS = 10_000
+
+
+def told(amount: int, resource_class: str) -> str:
+    """The amount with its unit."""
+    return f"{amount} {_UNITS.get(resource_class, resource_class)}"
+
+
+def inventory_obstacle(refusal: Refusal, inventory: Inventory, suffix: str) -> Obstacle:
+    """What that inventory refuses: one of MIN_UNIT, MAX_UNIT, STEP_SIZE, CAPACITY."""
+    provider = refusal.offered.provider
+    used = refusal.offered.used_of(refusal.resource_class)
+    available, words = _numbers(refusal.constraint, inventory, used)
+    remedies = tuple(_remedies(refusal, inventory, used))
+    return Obstacle(
+        constraint=refusal.constraint,
+        words=f"{told(refusal.amount, refusal.resource_class)} are wanted, {provider.name} {words}",
+        change=", or ".join(_change_words(remedy, refusal, inventory) for remedy in remedies),
+        suffix=suffix,
+        provider_uuid=provider.uuid,
+        provider_name=provider.name,
+        resource_class=refusal.resource_class,
+        wanted=refusal.amount,
+        available=available,
+        remedies=remedies,
+    )
+
+
+def left(inventory: Inventory, used: int) -> int:
+    """How much the capacity still has, below 0 where it is overdrawn."""
+    return int(inventory.capacity) - used
+
+
+def most_to_ask(inventory: Inventory, used: int) -> int | None:
+    """The most that this inventory would grant to one request now, None where it grants nothing."""
+    least_above = min(inventory.max_unit, left(inventory, used))
+    most = least_above - least_above % inventory.step_size
+    return most if most >= max(inventory.min_unit, 1) else None
+
+
+def _numbers(constraint: Constraint, inventory: Inventory, used: int) -> tuple[int, str]:
+    """The limit that was crossed, and what the provider has."""
+    if constraint is Constraint.MIN_UNIT:
+        return inventory.min_unit, f"gives no fewer than {inventory.min_unit} (min_unit)"
+    if constraint is Constraint.MAX_UNIT:
+        return inventory.max_unit, f"gives at most {inventory.max_unit} to one request (max_unit)"
+    if constraint is Constraint.STEP_SIZE:
+        return inventory.step_size, f"gives multiples of {inventory.step_size} (step_size)"
+    room = left(inventory, used)
+    sum_of = f"({inventory.total} total − {inventory.reserved} reserved) × {inventory.allocation_ratio:g} − {used} used"
+    return room, f"has {room}: {sum_of}"
+
+
+def _remedies(refusal: Refusal, inventory: Inventory, used: int) -> Iterator[Remedy]:
+    """Each is enough for this constraint, and the one that asks for less for all of this inventory."""
+    if refusal.constraint is Constraint.CAPACITY:
+        yield from _capacity_remedies(refusal, inventory, used)
+    for amount in _amounts_to_ask(refusal, inventory, used):
+        yield Remedy(kind=RemedyKind.ASK, resource_class=refusal.resource_class, number=amount)
+
+
+def _amounts_to_ask(refusal: Refusal, inventory: Inventory, used: int) -> Iterator[int]:
+    """The nearest amounts below and above that this inventory would grant now."""
+    most = most_to_ask(inventory, used)
+    if most is None:
+        return
+    step = inventory.step_size
+    least = -(-inventory.min_unit // step) * step
+    below = min(most, refusal.amount - refusal.amount % step)
+    above = max(least, -(-refusal.amount // step) * step)
+    if least <= below < refusal.amount:
+        yield below
+    if refusal.amount < above <= most:
+        yield above
+
+
+def _capacity_remedies(refusal: Refusal, inventory: Inventory, used: int) -> Iterator[Remedy]:
+    provider_uuid, resource_class = refusal.offered.provider.uuid, refusal.resource_class
+    needed = used + refusal.amount
+    short = needed - int(inventory.capacity)
+    if short <= used:
+        yield Remedy(kind=RemedyKind.FREE, provider_uuid=provider_uuid, resource_class=resource_class, number=short)
+    ratio = _least_ratio(inventory, needed)
+    if ratio is not None and resource_class in _RATIO_OPTIONS:
+        yield Remedy(kind=RemedyKind.RATIO, provider_uuid=provider_uuid, resource_class=resource_class, number=ratio)
+    reserved = _most_reserved(inventory, needed)
+    if reserved is not None:
+        yield Remedy(
+            kind=RemedyKind.RESERVED, provider_uuid=provider_uuid, resource_class=resource_class, number=reserved
+        )
+
+
+def _least_ratio(inventory: Inventory, needed: int) -> float | None:
+    """The least ratio of four decimals whose capacity, as a float, is enough."""
+    usable = inventory.total - inventory.reserved
+    if usable <= 0:
+        return None
+    steps = math.ceil(needed * _RATIO_STEPS / usable)
+    return next(ratio for ratio in ((steps + more) / _RATIO_STEPS for more in range(-1, 3)) if usable * ratio >= needed)
+
+
+def _most_reserved(inventory: Inventory, needed: int) -> int | None:
+    """The most that may stay reserved, None where lowering it to 0 is not enough."""
+    ratio = inventory.allocation_ratio
+    usable = math.ceil(needed / ratio)
+    usable = next(n for n in range(usable - 1, usable + 3) if n * ratio >= needed)
+    return inventory.total - usable if usable <= inventory.total else None
+
+
+def _change_words(remedy: Remedy, refusal: Refusal, inventory: Inventory) -> str:
+    number, resource_class, name = remedy.number, refusal.resource_class, refusal.offered.provider.name
+    if remedy.kind is RemedyKind.FREE:
+        return f"free {number} {_UNITS.get(resource_class, resource_class)} on {name}"
+    if remedy.kind is RemedyKind.RATIO:
+        return f"raise {_RATIO_OPTIONS[resource_class]} to at least {number:.10g}"
+    if remedy.kind is RemedyKind.RESERVED:
+        by = inventory.reserved - int(number or 0)
+        return f"lower what is reserved by {told(by, resource_class)}, to {number}"
+    how = "at most" if (number or 0) < refusal.amount else "at least"
+    return f"ask for {how} {told(int(number or 0), resource_class)} in one request{_why_less(refusal, inventory)}"
+
+
+def _why_less(refusal: Refusal, inventory: Inventory) -> str:
+    if refusal.constraint is not Constraint.MAX_UNIT:
+        return ""
+    if inventory.max_unit != inventory.total:
+        return " (no ratio raises max_unit)"
+    return f" (max_unit is {_WHOLES.get(refusal.resource_class, 'the whole total')}; no ratio raises it)"

@@ -1,0 +1,192 @@
+"""What refuses a request whose parts could each be served alone: which of the joint rules, told by leaving it out.
+
+A rule is to blame where the request fits without it. Where no single rule is, those are
+told that refuse the request even as the only rule, and else all. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from agent.model.resource_request import OfferedProvider, ResourceRequest
+from agent.model.why import Constraint, Obstacle, Remedy, RemedyKind
+from agent.stages.why_candidates import Slot
+from agent.stages.why_forest import Forest, Tree
+from agent.stages.why_inventory import left, told
+from agent.stages.why_search import MAX_STEPS, Problem, Rule, Verdict, contested_classes, room, search
+from agent.stages.why_words import trait_missing
+
+
+def joint_obstacles(
+    request: ResourceRequest, slots: tuple[Slot, ...], tree: Tree, forest: Forest
+) -> tuple[Obstacle, ...]:
+    """What refuses serving all slots together, () where nothing does. Every slot's domain has a provider."""
+    problem = _problem(request, slots, forest)
+    verdict = search(problem)
+    if verdict is Verdict.FITS:
+        return ()
+    if verdict is Verdict.UNDECIDED:
+        return (_undecided(slots),)
+    return tuple(o for rule in _to_blame(problem) for o in _TOLD[rule](problem, tree))
+
+
+def _problem(request: ResourceRequest, slots: tuple[Slot, ...], forest: Forest) -> Problem:
+    """With the rules that the request has."""
+    required = next((group.required for group in request.groups if not group.suffix), ())
+    subtrees = tuple(suffixes for suffixes in request.same_subtree if len(suffixes) > 1)
+    applies = {
+        Rule.SUMS: bool(contested_classes(slots)),
+        Rule.TRAITS: bool(required),
+        Rule.ISOLATE: request.group_policy == "isolate" and sum(slot.is_granular for slot in slots) > 1,
+        Rule.SAME_SUBTREE: bool(subtrees),
+    }
+    return Problem(
+        slots=slots,
+        rules=frozenset(rule for rule, is_asked in applies.items() if is_asked),
+        required=required,
+        same_subtree=subtrees,
+        parent_of=forest.parent_of,
+    )
+
+
+def _to_blame(problem: Problem) -> list[Rule]:
+    rules = [rule for rule in Rule if rule in problem.rules]
+    alone = [rule for rule in rules if search(replace(problem, rules=problem.rules - {rule})) is Verdict.FITS]
+    by_itself = [rule for rule in rules if search(replace(problem, rules=frozenset({rule}))) is Verdict.REFUSED]
+    return alone or by_itself or rules
+
+
+def _undecided(slots: tuple[Slot, ...]) -> Obstacle:
+    return Obstacle(
+        constraint=Constraint.UNDECIDED,
+        words=f"{len(slots)} parts can be served in too many ways: none of the first {MAX_STEPS} choices fits",
+        change="ask for fewer groups at once, or ask Placement itself",
+    )
+
+
+def _sums(problem: Problem, _tree: Tree) -> Iterator[Obstacle]:
+    """Of each class that the groups ask for together."""
+    contested = sorted(contested_classes(problem.slots))
+    short = [
+        resource_class
+        for resource_class in contested
+        if _asked(problem, resource_class) > _room(problem, resource_class)
+    ]
+    for resource_class in short or contested:
+        yield _sum_of(problem, resource_class)
+
+
+def _sum_of(problem: Problem, resource_class: str) -> Obstacle:
+    asked, total, givers = (
+        _asked(problem, resource_class),
+        _room(problem, resource_class),
+        _givers(problem, resource_class),
+    )
+    alone = givers[0].provider if len(givers) == 1 else None
+    is_of_unit = total < asked <= sum(_left(offered, resource_class) for offered in givers)
+    remedies = tuple(_free(givers, resource_class, asked)) if alone and not is_of_unit else ()
+    ways = [f"free {told(int(r.number or 0), resource_class)} on {givers[0].provider.name}" for r in remedies]
+    ways.append(
+        f"ask for at most {told(total, resource_class)} in all groups together"
+        if asked > total
+        else f"ask for smaller amounts of {resource_class} in each group"
+    )
+    return Obstacle(
+        constraint=Constraint.MAX_UNIT if is_of_unit else Constraint.CAPACITY,
+        words=f"all groups together want {told(asked, resource_class)}, "
+        f"{', '.join(offered.provider.name for offered in givers)} can give {total} at once"
+        + ("" if asked > total else ", but not in the parts that are asked"),
+        change=", or ".join(ways),
+        provider_uuid=alone.uuid if alone else None,
+        provider_name=alone.name if alone else None,
+        resource_class=resource_class,
+        wanted=asked,
+        available=total,
+        remedies=remedies,
+    )
+
+
+def _free(givers: list[OfferedProvider], resource_class: str, asked: int) -> Iterator[Remedy]:
+    """What must be freed on the only provider that can give the class, where freeing is enough."""
+    short = asked - _left(givers[0], resource_class)
+    if 0 < short <= givers[0].used_of(resource_class):
+        uuid = givers[0].provider.uuid
+        yield Remedy(kind=RemedyKind.FREE, provider_uuid=uuid, resource_class=resource_class, number=short)
+
+
+def _asked(problem: Problem, resource_class: str) -> int:
+    return sum(dict(slot.amounts).get(resource_class, 0) for slot in problem.slots)
+
+
+def _givers(problem: Problem, resource_class: str) -> list[OfferedProvider]:
+    asking = (slot for slot in problem.slots if resource_class in dict(slot.amounts))
+    return list({offered.provider.uuid: offered for slot in asking for offered in slot.domain}.values())
+
+
+def _room(problem: Problem, resource_class: str) -> int:
+    return sum(room(offered, resource_class) for offered in _givers(problem, resource_class))
+
+
+def _left(offered: OfferedProvider, resource_class: str) -> int:
+    inventory = offered.provider.inventory(resource_class)
+    return left(inventory, offered.used_of(resource_class)) if inventory else 0
+
+
+def _traits(problem: Problem, tree: Tree) -> Iterator[Obstacle]:
+    """Traits count only on providers that the unnumbered group takes something from, as one choice of them."""
+    slots = [slot for slot in problem.slots if not slot.is_granular]
+    givers = list({offered.provider.uuid: offered for slot in slots for offered in slot.domain}.values())
+    forbidden = slots[0].group.forbidden
+    nowhere = [choice for choice in problem.required if not any(choice & o.provider.traits for o in givers)]
+    for choice in nowhere:
+        obstacle = trait_missing(Constraint.REQUIRED_TRAIT, "", givers[0], choice - forbidden)
+        elsewhere = [o.provider.name for o in tree.reach if choice & o.provider.traits]
+        hint = f"; {', '.join(elsewhere)} has, but gives nothing of what is asked" if elsewhere else ""
+        names = ", ".join(offered.provider.name for offered in givers)
+        traits = " or ".join(sorted(choice))
+        yield replace(obstacle, words=f"none of those that can give what is asked ({names}) has trait {traits}{hint}")
+    if not nowhere:
+        yield Obstacle(
+            constraint=Constraint.REQUIRED_TRAIT,
+            words="each required trait is on a provider that can give something, but no choice of them has all",
+            change=f"put all required traits on {givers[0].provider.name}",
+        )
+
+
+def _isolate(problem: Problem, _tree: Tree) -> Iterator[Obstacle]:
+    granular = [slot for slot in problem.slots if slot.is_granular]
+    able = {offered.provider.uuid for slot in granular for offered in slot.domain}
+    yield Obstacle(
+        constraint=Constraint.GROUP_POLICY,
+        words=f"{len(granular)} groups want a provider each (group_policy=isolate), {len(able)} can serve any of them",
+        change="ask with group_policy=none, or for fewer groups",
+        wanted=len(granular),
+        available=len(able),
+    )
+
+
+def _same_subtree(problem: Problem, _tree: Tree) -> Iterator[Obstacle]:
+    for suffixes in problem.same_subtree:
+        alone = replace(problem, rules=frozenset({Rule.SAME_SUBTREE}), same_subtree=(suffixes,))
+        if len(problem.same_subtree) == 1 or search(alone) is not Verdict.FITS:
+            yield _not_one_subtree(suffixes)
+            return
+    yield _not_one_subtree(frozenset().union(*problem.same_subtree))
+
+
+def _not_one_subtree(suffixes: frozenset[str]) -> Obstacle:
+    names = ", ".join(sorted(suffixes))
+    return Obstacle(
+        constraint=Constraint.SAME_SUBTREE,
+        words=f"groups {names} must be served below one of their own providers (same_subtree), and nowhere are they",
+        change=f"ask for {names} without same_subtree",
+    )
+
+
+_TOLD: dict[Rule, Callable[[Problem, Tree], Iterator[Obstacle]]] = {
+    Rule.SUMS: _sums,
+    Rule.TRAITS: _traits,
+    Rule.ISOLATE: _isolate,
+    Rule.SAME_SUBTREE: _same_subtree,
+}

@@ -1,0 +1,226 @@
+"""What refuses a part of a request in one tree: the provider nearest to serving it, constraint by constraint.
+
+Nearest is the one that the fewest constraints refuse; not having the class at all, or lying
+outside ``in_tree``, counts for more than all others together. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from agent.model.resource_request import OfferedProvider, RequestGroup
+from agent.model.why import Constraint, Obstacle, Remedy, RemedyKind
+from agent.stages.why_candidates import Refusal, judged_for_forbidden, judged_for_membership, parts_of, refusals
+from agent.stages.why_forest import Forest, Tree
+from agent.stages.why_inventory import inventory_obstacle, left, told
+
+_FAR = {Constraint.RESOURCE_CLASS: 100, Constraint.IN_TREE: 10_000}
+
+
+def group_obstacles(group: RequestGroup, tree: Tree, forest: Forest) -> tuple[Obstacle, ...]:
+    """What refuses the group, () where each of its parts has a provider that can serve it.
+
+    Of a granular group that every constraint alone would let through, by one provider or another, that no single
+    provider keeps all of them comes first (ONE_PROVIDER).
+    """
+    found: list[Obstacle] = []
+    for amounts in parts_of(group):
+        refused = [list(refusals(group, amounts, offered, tree, forest)) for offered in tree.reach]
+        if not all(refused):
+            continue
+        nearest = min(refused, key=_distance)
+        found += [obstacle for refusal in nearest for obstacle in _told(refusal, group, tree)]
+        found += _one_provider(group, refused, nearest)
+    return tuple(found)
+
+
+def _distance(refused: list[Refusal]) -> tuple[int, float]:
+    weight = sum(_FAR.get(refusal.constraint, 1) for refusal in refused)
+    return weight, sum(_gap(refusal) for refusal in refused)
+
+
+def _gap(refusal: Refusal) -> float:
+    """How much of what is asked is missing, as a share of it."""
+    inventory = refusal.inventory
+    if inventory is None:
+        return 0.0
+    if refusal.constraint is Constraint.CAPACITY:
+        lacking = refusal.amount - left(inventory, refusal.offered.used_of(refusal.resource_class))
+    elif refusal.constraint is Constraint.MAX_UNIT:
+        lacking = refusal.amount - inventory.max_unit
+    else:
+        lacking = 0
+    return lacking / refusal.amount
+
+
+def _one_provider(group: RequestGroup, refused: list[list[Refusal]], nearest: list[Refusal]) -> list[Obstacle]:
+    """Said where each thing that the nearest lacks is had by another provider."""
+    if not group.suffix or len(refused) < 2:
+        return []
+    lacking = {(refusal.constraint, refusal.resource_class) for refusal in nearest}
+    kept_by_some = all(
+        any(key not in {(r.constraint, r.resource_class) for r in others} for others in refused) for key in lacking
+    )
+    if not kept_by_some or Constraint.ONE_PROVIDER in {refusal.constraint for refusal in nearest}:
+        return []
+    provider = nearest[0].offered.provider
+    return [
+        Obstacle(
+            constraint=Constraint.ONE_PROVIDER,
+            words=f"each demand of group {group.suffix} is met by some provider, all of them by none; "
+            f"{provider.name} is nearest",
+            change=f"ask for what {provider.name} cannot give in a group of its own",
+            suffix=group.suffix,
+            provider_uuid=provider.uuid,
+            provider_name=provider.name,
+        )
+    ]
+
+
+def root_obstacles(required: frozenset[str], forbidden: frozenset[str], tree: Tree) -> tuple[Obstacle, ...]:
+    """What ``root_required`` says against the tree."""
+    traits = tree.root.provider.traits
+    missing = [trait_missing(Constraint.ROOT_TRAIT, "", tree.root, frozenset({t})) for t in sorted(required - traits)]
+    present = [_trait_present(Constraint.ROOT_TRAIT, "", tree.root, trait) for trait in sorted(forbidden & traits)]
+    return (*missing, *present)
+
+
+def _told(refusal: Refusal, group: RequestGroup, tree: Tree) -> Iterator[Obstacle]:
+    """One obstacle, but for sets of traits and aggregates: one for each that is missing or too many."""
+    offered = refusal.offered
+    if refusal.inventory is not None:
+        yield inventory_obstacle(refusal, refusal.inventory, group.suffix)
+    elif refusal.constraint is Constraint.REQUIRED_TRAIT:
+        for choice in group.required:
+            if not choice & offered.provider.traits:
+                yield trait_missing(refusal.constraint, group.suffix, offered, choice - group.forbidden)
+    elif refusal.constraint is Constraint.FORBIDDEN_TRAIT:
+        for trait in sorted(group.forbidden & offered.provider.traits):
+            yield _trait_present(refusal.constraint, group.suffix, offered, trait)
+    elif refusal.constraint is Constraint.MEMBER_OF:
+        yield from _aggregates_missing(group, offered, tree)
+    elif refusal.constraint is Constraint.FORBIDDEN_AGGREGATE:
+        yield from _aggregates_present(group, offered, tree)
+    else:
+        yield _OTHERS[refusal.constraint](refusal, group, tree)
+
+
+def trait_missing(constraint: Constraint, suffix: str, offered: OfferedProvider, choice: frozenset[str]) -> Obstacle:
+    """The provider has none of the traits of that set, of which one is enough."""
+    name, traits = offered.provider.name, " or ".join(sorted(choice))
+    return _about(
+        constraint,
+        suffix,
+        offered,
+        words=f"{name} has not the required trait {traits}",
+        change=f"add trait {traits} to {name}",
+        remedies=[(RemedyKind.ADD_TRAIT, trait) for trait in sorted(choice)],
+    )
+
+
+def _trait_present(constraint: Constraint, suffix: str, offered: OfferedProvider, trait: str) -> Obstacle:
+    return _about(
+        constraint,
+        suffix,
+        offered,
+        words=f"{offered.provider.name} has the forbidden trait {trait}",
+        change=f"remove trait {trait} from {offered.provider.name}",
+        remedies=[(RemedyKind.REMOVE_TRAIT, trait)],
+    )
+
+
+def _aggregates_missing(group: RequestGroup, offered: OfferedProvider, tree: Tree) -> Iterator[Obstacle]:
+    """Told of the provider, or of the tree's root where that lacks fewer: one of them must be in all by itself."""
+    judged = min(judged_for_membership(group, offered, tree), key=lambda o: len(_sets_missing(group, o)))
+    name = judged.provider.name
+    for choice in _sets_missing(group, judged):
+        yield _about(
+            Constraint.MEMBER_OF,
+            group.suffix,
+            judged,
+            words=f"{name} is not in aggregate {' or '.join(sorted(choice))}",
+            change=f"add aggregate {' or '.join(sorted(choice))} to {name}",
+            remedies=[(RemedyKind.ADD_AGGREGATE, aggregate) for aggregate in sorted(choice)],
+        )
+
+
+def _sets_missing(group: RequestGroup, offered: OfferedProvider) -> list[frozenset[str]]:
+    return [choice for choice in group.member_of if not choice & offered.provider.aggregates]
+
+
+def _aggregates_present(group: RequestGroup, offered: OfferedProvider, tree: Tree) -> Iterator[Obstacle]:
+    judged_by_uuid = {judged.provider.uuid: judged for judged in judged_for_forbidden(group, offered, tree)}
+    for judged in judged_by_uuid.values():
+        for aggregate in sorted(group.forbidden_aggregates & judged.provider.aggregates):
+            yield _about(
+                Constraint.FORBIDDEN_AGGREGATE,
+                group.suffix,
+                judged,
+                words=f"{judged.provider.name} is in the forbidden aggregate {aggregate}",
+                change=f"remove aggregate {aggregate} from {judged.provider.name}",
+                remedies=[(RemedyKind.REMOVE_AGGREGATE, aggregate)],
+            )
+
+
+def _about(
+    constraint: Constraint,
+    suffix: str,
+    offered: OfferedProvider,
+    *,
+    words: str,
+    change: str,
+    remedies: Sequence[tuple[RemedyKind, str]],
+) -> Obstacle:
+    uuid = offered.provider.uuid
+    return Obstacle(
+        constraint=constraint,
+        words=words,
+        change=change,
+        suffix=suffix,
+        provider_uuid=uuid,
+        provider_name=offered.provider.name,
+        remedies=tuple(Remedy(kind=kind, provider_uuid=uuid, name=name) for kind, name in remedies),
+    )
+
+
+def _no_class(refusal: Refusal, group: RequestGroup, tree: Tree) -> Obstacle:
+    wanted = told(refusal.amount, refusal.resource_class)
+    lacking = refusal.offered.provider.name
+    nobody = f"no provider that the tree of {tree.root.provider.name} may take from"
+    return Obstacle(
+        constraint=Constraint.RESOURCE_CLASS,
+        words=f"{wanted} are wanted, {lacking} has none" if group.suffix else f"{wanted} are wanted, {nobody} has any",
+        change=f"leave {refusal.resource_class} out of the request, or ask a tree that has it",
+        suffix=group.suffix,
+        resource_class=refusal.resource_class,
+        wanted=refusal.amount,
+        available=0,
+    )
+
+
+def _outside_tree(refusal: Refusal, group: RequestGroup, tree: Tree) -> Obstacle:
+    root = tree.root.provider
+    return Obstacle(
+        constraint=Constraint.IN_TREE,
+        words=f"only the tree of {group.in_tree} is asked, and {refusal.offered.provider.name} is not of it",
+        change=f"ask without in_tree, or with in_tree={root.uuid} ({root.name})",
+        suffix=group.suffix,
+        provider_uuid=refusal.offered.provider.uuid,
+        provider_name=refusal.offered.provider.name,
+    )
+
+
+def _asks_for_nothing(_refusal: Refusal, group: RequestGroup, _tree: Tree) -> Obstacle:
+    return Obstacle(
+        constraint=Constraint.ONE_PROVIDER,
+        words=f"group {group.suffix} names no resource, required trait or aggregate: Placement never serves that",
+        change=f"name a resource, a required trait or an aggregate in group {group.suffix}, or leave it out",
+        suffix=group.suffix,
+    )
+
+
+_OTHERS = {
+    Constraint.RESOURCE_CLASS: _no_class,
+    Constraint.IN_TREE: _outside_tree,
+    Constraint.ONE_PROVIDER: _asks_for_nothing,
+}
