@@ -9,6 +9,7 @@
     ├─ PlacementError
     │  ├─ PlacementUnavailable     connect, time-out, 429, 5xx, garbage         NEXT_AUDIT
     │  ├─ GenerationConflict       409 placement.concurrent_update              AT_ONCE
+    │  │  └─ ConsumerConflict      the same, of a consumer's generation         AT_ONCE
     │  ├─ AllocationRefused        409 of an allocation that finds no room      NEVER
     │  ├─ InventoryInUse           409 placement.inventory.inuse                NEVER
     │  ├─ ProviderInUse            409 on DELETE of a provider                  NEVER
@@ -37,6 +38,17 @@ class Retry(enum.Enum):
     NEXT_AUDIT = "next-audit"
     AT_ONCE = "at-once"
     NEVER = "never"
+
+
+class ConflictKind(enum.Enum):
+    """What a 409 of Placement's is about. The values are keys of documents: never change one."""
+
+    PROVIDER_GENERATION = "provider-generation"
+    CONSUMER_GENERATION = "consumer-generation"
+    INVENTORY_IN_USE = "inventory-in-use"
+    PROVIDER_IN_USE = "provider-in-use"
+    DUPLICATE_NAME = "duplicate-name"
+    NO_ROOM = "no-room"
 
 
 class Acknowledged(Protocol):
@@ -97,10 +109,14 @@ class PlacementError(AgentError):
     """A request to Placement that did not do what was asked.
 
     ``status`` is the HTTP status or None where no answer came, ``request_id``
-    the server's ``x-openstack-request-id``. ``applied`` is set by the writer.
+    the server's ``x-openstack-request-id``. ``applied`` is set by the writer, ``not_before`` by the client:
+    in monotonic seconds, where the server said until when it wants no request.
     """
 
     applied: Acknowledged | None = None
+    not_before: float | None = None
+    #: What the class is about, where it is a 409.
+    conflict: ConflictKind | None = None
 
     def __init__(self, message: str, *, status: int | None = None, request_id: str | None = None) -> None:
         detail = f" (HTTP {status})" if status is not None else ""
@@ -119,30 +135,41 @@ class GenerationConflict(PlacementError):
     """Somebody else changed the provider or consumer since it was read."""
 
     retry = Retry.AT_ONCE
+    conflict = ConflictKind.PROVIDER_GENERATION
+
+
+class ConsumerConflict(GenerationConflict):
+    """Somebody else changed what the consumer holds since it was read."""
+
+    conflict = ConflictKind.CONSUMER_GENERATION
 
 
 class AllocationRefused(PlacementError):
     """What a consumer is to hold is above what is free, or outside min_unit, max_unit and step_size; nothing moved."""
 
     retry = Retry.NEVER
+    conflict = ConflictKind.NO_ROOM
 
 
 class InventoryInUse(PlacementError):
     """A class that still has allocations cannot be removed."""
 
     retry = Retry.NEVER
+    conflict = ConflictKind.INVENTORY_IN_USE
 
 
 class ProviderInUse(PlacementError):
     """A provider that still has allocations or children cannot be removed."""
 
     retry = Retry.NEVER
+    conflict = ConflictKind.PROVIDER_IN_USE
 
 
 class DuplicateName(PlacementError):
     """Another provider holds this name."""
 
     retry = Retry.NEVER
+    conflict = ConflictKind.DUPLICATE_NAME
 
 
 class ProviderElsewhere(PlacementError):

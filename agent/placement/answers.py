@@ -3,20 +3,25 @@
 A 409 is not one thing: its code (1.23 and later) says whether to read again or to
 tell a human, but for an allocation that finds no room, which has no code of its own.
 Below 400 is not success by itself: a proxy's HTML page with 200 is no answer of
-Placement's. Nothing here quotes a header that we sent, so no token gets into a
-message, and user names and passwords in URLs are blotted out.
+Placement's, and neither is a 404 without Placement's error document: taken for one,
+a proxy without a route would say that our providers are gone.
+No credential gets into a message (blot.py).
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin, urlsplit
 
 from keystoneauth1 import exceptions as kx
 
 from agent.errors import (
     AllocationRefused,
+    ConsumerConflict,
     DuplicateName,
     GenerationConflict,
     InventoryInUse,
@@ -26,9 +31,17 @@ from agent.errors import (
     PlacementUnavailable,
     ProviderInUse,
 )
-from agent.placement import wire
+from agent.placement import hints, wire
+from agent.placement.blot import blotted
+
+if TYPE_CHECKING:
+    import requests
 
 QUOTED_CHARACTERS = 300
+_CREDENTIAL_HEADERS = ("X-Auth-Token", "Authorization")
+_REDIRECTS = frozenset({301, 302, 307, 308})
+# What Placement says of a provider, and a proxy of a page: whose it is, its form says.
+_NOT_THERE = frozenset({404, 405, 410})
 
 # urllib3 names host and URL again before it comes to the reason, which then was what the cut above took away.
 _AGAIN = re.compile(r"HTTPS?ConnectionPool\([^)]*\): Max retries exceeded with url: \S+ ")
@@ -46,18 +59,28 @@ CONFLICTS: dict[str, type[PlacementError]] = {
 _NO_CODE = "placement.undefined_code"
 _ALLOCATES = re.compile(r"PUT \S*/allocations/[^/\s]+|POST \S*/reshaper")
 
+# One code for both generations: only the words say that it is the consumer's (16.0.0, handlers/util.py).
+_OF_A_CONSUMER = "consumer generation conflict"
+
 # Credentials that are missing, malformed or refused; all of it is for a human, and none of it is cured by haste.
 _DENIED = (kx.AuthPluginException, kx.AuthorizationFailure, kx.MissingAuthMethods)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """An answer as it came. ``request`` is the method and path that it answers."""
+    """An answer as it came. ``request`` is the method and URL that it answers.
+
+    ``sent_bytes`` is how large the request's body was, ``location`` where a redirect leads, ``secrets`` are the
+    credentials that the request carried: not to be quoted.
+    """
 
     request: str
     status: int
     text: str
     request_id: str | None
+    sent_bytes: int = 0
+    location: str = ""
+    secrets: tuple[str, ...] = ()
 
     def body(self) -> object:
         """The JSON document, None where the answer has no body. Raises PlacementUnavailable when it is not JSON."""
@@ -67,7 +90,7 @@ class Reply:
             return json.loads(self.text)
         except (ValueError, RecursionError) as error:
             raise PlacementUnavailable(
-                f"{self.request}: the answer is not JSON but begins with {quoted(self.text)[:60]!r}",
+                f"{self.request}: the answer is not JSON but begins with {quoted(self.text, self.secrets)[:60]!r}",
                 status=self.status,
                 request_id=self.request_id,
             ) from error
@@ -75,13 +98,34 @@ class Reply:
 
 def refusal(reply: Reply) -> PlacementError:
     """The error that an answer of status 300 or above is."""
-    try:
-        said = wire.parse_refusal(reply.body())
-    except PlacementUnavailable:
-        said = wire.Refusal(code="", detail=quoted(reply.text))
+    said = _said(reply)
     kind = _kind(reply, said.code)
-    detail = quoted(said.detail) or "no reason given"
+    if kind is PlacementRejected and reply.status in _NOT_THERE and not (said.code or said.detail):
+        kind = PlacementUnavailable
+    if kind is GenerationConflict and _OF_A_CONSUMER in said.detail:
+        kind = ConsumerConflict
+    detail = quoted(said.detail or reply.text, reply.secrets) or "no reason given"
+    detail = hints.with_hint(detail, hints.placement_hint(reply.status) or _way_hint(reply, kind))
     return kind(f"{reply.request}: {detail}", status=reply.status, request_id=reply.request_id)
+
+
+def _said(reply: Reply) -> wire.Refusal:
+    try:
+        return wire.parse_refusal(reply.body())
+    except PlacementUnavailable:
+        return wire.Refusal(code="", detail="")
+
+
+def _way_hint(reply: Reply, kind: type[PlacementError]) -> str:
+    """What to do about an answer that is not Placement's but of something on the way to it; empty for the others."""
+    if reply.status in _NOT_THERE and kind is PlacementUnavailable:
+        return "not Placement's own answer: check the path of [placement] endpoint_override or of the catalog's URL"
+    if reply.status == 413:
+        return f"what stands before Placement must take bodies of {reply.sent_bytes} bytes and more"
+    if 300 <= reply.status < 400:
+        to = quoted(urlsplit(reply.location)._replace(query="", fragment="").geturl()) or "nowhere"
+        return f"it leads to {to}: put Placement's own URL into [placement] endpoint_override or the catalog"
+    return ""
 
 
 def _kind(reply: Reply, code: str) -> type[PlacementError]:
@@ -93,7 +137,7 @@ def _kind(reply: Reply, code: str) -> type[PlacementError]:
         # Without a code of its own: what refuses a DELETE is use; any other 409 is a race that was lost.
         other = ProviderInUse if reply.request.startswith("DELETE ") else GenerationConflict
         return CONFLICTS.get(code, other)
-    # 3xx: keystoneauth follows redirects; one that it could not follow is no answer.
+    # 3xx: the client follows redirects; one that it does not follow is no answer.
     if reply.status == 429 or reply.status >= 500 or reply.status < 400:
         return PlacementUnavailable
     return PlacementRejected
@@ -101,16 +145,13 @@ def _kind(reply: Reply, code: str) -> type[PlacementError]:
 
 def failure(request: str, error: kx.ClientException) -> PlacementError:
     """The error that keystoneauth's exception is: no answer of Placement's came, or no token to ask with."""
-    said = f"{request}: {quoted(_AGAIN.sub('', str(error)))}"
+    whole = str(error)
+    hint = hints.ENDPOINT if isinstance(error, kx.EndpointNotFound) else hints.tls_hint(whole)
+    said = hints.with_hint(f"{request}: {quoted(_AGAIN.sub('', whole))}", hint)
     if isinstance(error, kx.HttpError):
         return _keystone(request, error)
     if isinstance(error, _DENIED):
         return PlacementDenied(said)
-    if isinstance(error, kx.EndpointNotFound):
-        return PlacementUnavailable(
-            f"{request}: no endpoint in the service catalog: set [placement] endpoint_override, "
-            f"or check region_name, service_type and valid_interfaces"
-        )
     return PlacementUnavailable(said)
 
 
@@ -121,11 +162,39 @@ def _keystone(request: str, error: kx.HttpError) -> PlacementError:
     where = f" at {quoted(error.url)}" if error.url else ""
     # keystoneauth puts status and request id into the message; ours carries both by itself.
     plain = re.sub(r"( \(HTTP \d+\))?( \(Request-ID: [^)]*\))?$", "", str(error.message))
-    said = f"{request}: no token from Keystone{where}: {quoted(plain)}"
+    said = hints.with_hint(f"{request}: no token from Keystone{where}: {quoted(plain)}", hints.keystone_hint(status))
     return kind(said, status=status, request_id=error.request_id)
 
 
-def quoted(text: str) -> str:
-    """Foreign text made fit for one line of log: one line, no credentials of a URL, not endless."""
-    plain = re.sub(r"//[^/@\s]*@", "//***@", " ".join(text.split()))
+def reply_of(method: str, response: requests.Response) -> Reply:
+    """What came, of the whole URL: of a wrong endpoint the path alone says nothing."""
+    sent = response.request
+    return Reply(
+        request=f"{method} {quoted(response.url)}",
+        status=response.status_code,
+        # JSON is UTF-8 (RFC 8259); a charset that the header makes up would only add ways to fail.
+        text=response.content.decode("utf-8", "replace"),
+        request_id=response.headers.get("x-openstack-request-id"),
+        sent_bytes=len(sent.body or b""),
+        location=response.headers.get("Location", ""),
+        secrets=tuple(sent.headers[name] for name in _CREDENTIAL_HEADERS if name in sent.headers),
+    )
+
+
+def onward(status: int, url: str, location: str | None) -> str | None:
+    """Where the answer to ``url`` sends us on to; None where it does not, or where we do not follow.
+
+    Followed is a redirect to the same host, as proxies have it from http to https, and never one back: our token
+    goes to nobody else, and not in the clear.
+    """
+    if status not in _REDIRECTS or not location:
+        return None
+    here, there = urlsplit(url), urlsplit(urljoin(url, location))
+    is_ours = there.hostname == here.hostname and there.username is None
+    return there.geturl() if is_ours and there.scheme in {here.scheme, "https"} else None
+
+
+def quoted(text: str, secrets: Iterable[str] = ()) -> str:
+    """Foreign text made fit for one line of log: one line, no credentials, not endless."""
+    plain = blotted(" ".join(text.split()), secrets)
     return plain if len(plain) <= QUOTED_CHARACTERS else plain[:QUOTED_CHARACTERS] + "…"

@@ -3,6 +3,12 @@
 Only GET is ever sent twice. keystoneauth repeats a PUT after a time-out as
 readily as after a refusal, although the first may have been carried out, so
 writes go out with its retries off and a lost answer is PlacementUnavailable.
+A 401 alone is no such case: nobody carried out what it answers, so keystoneauth
+sends the same once more with a new token.
+
+A server that says Retry-After is left alone until then, by whoever asks and for
+whatever reason: what is asked meanwhile fails here, unsent, and says until when.
+docs/placement.md is the table of all that can go wrong.
 
 The first request of a client is preceded by one for the root document: a server
 older than MINIMUM is refused there, in words, and not later by a 406.
@@ -10,17 +16,20 @@ older than MINIMUM is refused there, in words, and not later by a 406.
 
 from __future__ import annotations
 
+import datetime
+import random
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import requests
 from keystoneauth1 import exceptions as kx
 
-from agent.errors import PlacementRejected, PlacementUnavailable
-from agent.placement import answers, wire
+from agent.errors import PlacementError, PlacementRejected, PlacementUnavailable
+from agent.placement import answers, patience, transport, wire
 from agent.placement.answers import Reply
 from agent.placement.wire import Microversion
 
@@ -34,7 +43,12 @@ MINIMUM = Microversion(1, 30)
 REPARENTING = Microversion(1, 37)
 # From here on a consumer has a type.
 TYPED = Microversion(1, 38)
-GET_RETRIES = 2
+# A redirect is followed so often, and only to the same host: the token goes where we send it.
+REDIRECTS = 3
+# One request, sent, answered and read, takes so many time-outs at most: that of requests is for each byte.
+TIMEOUTS_A_REQUEST = 3
+# What keystoneauth repeats where nothing else is configured.
+REPEATED = (503,)
 MICROVERSION_HEADER = "OpenStack-API-Version"
 
 
@@ -50,11 +64,27 @@ class CountingSession(requests.Session):
         self.sent_at = 0.0
 
     def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:  # noqa: ANN401 (its own)
-        """As requests does."""
+        """As requests does; what is not over in time, and so may never be, is no time-out that is worth repeating."""
         self.sent_at = time.monotonic()
         if MICROVERSION_HEADER in request.headers:
             self.sent += 1
-        return super().send(request, **options)
+        timeout_s = options.get("timeout")
+        bound_s = TIMEOUTS_A_REQUEST * timeout_s if isinstance(timeout_s, int | float) else None
+        with transport.within(bound_s):
+            try:
+                return super().send(request, **options)
+            except requests.RequestException as error:
+                if transport.is_over():
+                    raise requests.RequestException(f"no whole answer within {bound_s:g} s") from error
+                raise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Hold:
+    """No request before ``until`` (monotonic seconds); ``why`` ends a message."""
+
+    until: float
+    why: str
 
 
 class PlacementClient:
@@ -68,6 +98,8 @@ class PlacementClient:
         self._session = session
         self._maximum: Microversion | None = None
         self._request_id: str | None = None
+        self._hold: _Hold | None = None
+        self._patience_s = patience.WAIT_BUDGET_S
 
     @property
     def requests(self) -> int:
@@ -96,6 +128,8 @@ class PlacementClient:
         An outer block wins over an inner one without an id of its own, so that all of an audit has one.
         """
         before = self._request_id
+        if before is None:
+            self._patience_s = patience.WAIT_BUDGET_S
         self._request_id = request_id or before or f"req-{uuid.uuid4()}"
         try:
             yield self._request_id
@@ -105,31 +139,31 @@ class PlacementClient:
     def get(self, path: str, microversion: Microversion, parse: Callable[[object], T]) -> T:
         """What ``parse`` makes of the answer. Raises PlacementError."""
         self.maximum()
-        return _parsed(self._send("GET", path, microversion, retries=None), parse)
+        return _parsed(self._send("GET", path, microversion), parse)
 
     def put(
         self, path: str, microversion: Microversion, body: Mapping[str, object] | None, parse: Callable[[object], T]
     ) -> T:
         """What ``parse`` makes of the answer (of None, where that has no body). Raises PlacementError."""
         self.maximum()
-        return _parsed(self._send("PUT", path, microversion, retries=0, json=body), parse)
+        return _parsed(self._send("PUT", path, microversion, body), parse)
 
     def post(
         self, path: str, microversion: Microversion, body: Mapping[str, object], parse: Callable[[object], T]
     ) -> T:
         """What ``parse`` makes of the answer. Raises PlacementError."""
         self.maximum()
-        return _parsed(self._send("POST", path, microversion, retries=0, json=body), parse)
+        return _parsed(self._send("POST", path, microversion, body), parse)
 
     def delete(self, path: str, microversion: Microversion) -> None:
         """Raises PlacementError; 404 is PlacementRejected with that status."""
         self.maximum()
-        _parsed(self._send("DELETE", path, microversion, retries=0), wire.nothing)
+        _parsed(self._send("DELETE", path, microversion), wire.nothing)
 
     def _ask_maximum(self) -> Microversion:
         # Any microversion will do here: 1.0 is known to every server, and the header is what is counted.
         try:
-            reply = self._send("GET", "/", Microversion(1, 0), retries=None)
+            reply = self._send("GET", "/", Microversion(1, 0))
         except PlacementRejected as error:
             message = f"this is not Placement's root document: {error.message}"
             raise PlacementUnavailable(message, status=error.status, request_id=error.request_id) from error
@@ -142,36 +176,98 @@ class PlacementClient:
         return found
 
     def _send(
-        self,
-        method: str,
-        path: str,
-        microversion: Microversion,
-        *,
-        retries: int | None,
-        json: Mapping[str, object] | None = None,
+        self, method: str, path: str, microversion: Microversion, json: Mapping[str, object] | None = None
     ) -> Reply:
-        """``retries`` None: as the adapter was told to."""
-        headers = {"Accept": "application/json"}
-        if self._request_id is not None:
-            headers["X-OpenStack-Request-ID"] = self._request_id
-        fixed = {} if retries is None else {"connect_retries": retries, "status_code_retries": retries}
-        request = f"{method} {path}"
+        """One request, a GET repeated as far as configuration and patience go. Raises PlacementError."""
+        self._stop_if_held(f"{method} {path}")
+        repeats = (self._adapter.status_code_retries or 0) if method == "GET" else 0
+        response = self._once(method, path, microversion, json)
+        for repeat in range(1, repeats + 1):
+            if not self._waits(response, repeat):
+                break
+            response = self._once(method, path, microversion, json)
+        reply = answers.reply_of(method, response)
+        if reply.status == 406:
+            # The server was replaced by an older one: what it speaks is asked again.
+            self._maximum = None
+        if reply.status >= 300:
+            raise self._held_by(answers.refusal(reply), response.headers)
+        return reply
+
+    def _once(
+        self, method: str, path: str, microversion: Microversion, json: Mapping[str, object] | None
+    ) -> requests.Response:
+        """What answers in the end, redirects followed. Raises PlacementError where nobody does."""
         try:
-            response = self._adapter.request(
-                path, method, microversion=str(microversion), headers=headers, json=json, **fixed
-            )
+            return self._followed(method, path, microversion, json)
         except kx.ClientException as error:
             if isinstance(error, kx.EndpointNotFound):
                 # The catalog came with the token and is cached as long; the operator may mend it before that ends.
                 self._adapter.invalidate()
-            raise answers.failure(request, error) from error
-        request_id = response.headers.get("x-openstack-request-id")
-        # The whole URL: of a wrong endpoint the path alone says nothing.
-        request = f"{method} {answers.quoted(response.url)}"
-        reply = Reply(request=request, status=response.status_code, text=response.text, request_id=request_id)
-        if reply.status >= 300:
-            raise answers.refusal(reply)
-        return reply
+            headers = getattr(getattr(error, "response", None), "headers", None) or {}
+            raise self._held_by(answers.failure(f"{method} {path}", error), headers) from error
+
+    def _followed(
+        self, method: str, path: str, microversion: Microversion, json: Mapping[str, object] | None
+    ) -> requests.Response:
+        headers = {"Accept": "application/json"}
+        if self._request_id is not None:
+            headers["X-OpenStack-Request-ID"] = self._request_id
+        # keystoneauth's own would follow to any host, and sleep for as long as a Retry-After says.
+        options: dict[str, Any] = {"redirect": False, "status_code_retries": 0}
+        if method != "GET":
+            options["connect_retries"] = 0
+        url: str | None = path
+        for _ in range(REDIRECTS + 1):
+            response: requests.Response = self._adapter.request(
+                url, method, microversion=str(microversion), headers=headers, json=json, **options
+            )
+            url = answers.onward(response.status_code, response.url, response.headers.get("Location"))
+            if url is None:
+                break
+        return response
+
+    def _waits(self, response: requests.Response, repeat: int) -> bool:
+        """Waits before the ``repeat``-th repetition of a GET, where another answer is to be expected; False if not."""
+        asked = _asked_s(response.headers)
+        repeated = self._adapter.retriable_status_codes or REPEATED
+        if response.status_code not in repeated and (response.status_code != 429 or asked is None):
+            return False
+        if self._request_id is None:
+            self._patience_s = patience.WAIT_BUDGET_S
+        wait_s = patience.wait_s(asked, repeat, self._adapter.status_code_retry_delay)
+        if wait_s > self._patience_s:
+            return False
+        self._patience_s -= wait_s
+        time.sleep(wait_s)
+        return True
+
+    def _stop_if_held(self, request: str) -> None:
+        if self._hold is None or time.monotonic() >= self._hold.until:
+            self._hold = None
+            return
+        held = PlacementUnavailable(f"{request}: not sent, {self._hold.why}")
+        held.not_before = self._hold.until
+        raise held
+
+    def _held_by(self, error: PlacementError, headers: Mapping[str, str]) -> PlacementError:
+        """``error``, which says until when nothing more is sent where its answer's headers say it."""
+        asked = _asked_s(headers)
+        if not isinstance(error, PlacementUnavailable) or not asked:
+            return error
+        hold_s = patience.hold_s(asked, random.random())
+        ends = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=hold_s)
+        until = f"nothing is sent before {ends:%Y-%m-%dT%H:%M:%SZ}"
+        why = f"{until}: HTTP {error.status} with Retry-After {asked:g} was the last answer"
+        self._hold = _Hold(until=time.monotonic() + hold_s, why=why)
+        message = f"{error.message}: {until}, Retry-After is {asked:g}"
+        told = PlacementUnavailable(message, status=error.status, request_id=error.request_id)
+        told.not_before = self._hold.until
+        return told
+
+
+def _asked_s(headers: Mapping[str, str]) -> float | None:
+    return patience.asked_s(headers.get("Retry-After"), headers.get("Date"), datetime.datetime.now(datetime.UTC))
 
 
 def _parsed(reply: Reply, parse: Callable[[object], T]) -> T:

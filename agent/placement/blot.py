@@ -1,0 +1,41 @@
+"""Take credentials out of foreign text before it gets into a message.
+
+What a newcomer would get wrong: it is not enough never to quote what we sent. Proxies
+print the request on their error pages, headers and body and all, and libraries name
+URLs with the password in them. What is known (the token of this very request) goes
+wherever it stands; what only looks like a credential goes by its name or its form.
+Pure.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable
+from urllib.parse import quote
+
+#: Shorter ones are no secrets (noauth2's token is "admin"), and would take ordinary words away.
+SECRET_LENGTH = 8
+_GONE = "***"
+
+_URL_CREDENTIALS = re.compile(r"//[^/@\s]*@")
+# Keystone's Fernet tokens, and those that are signed (JWS).
+_TOKENS = re.compile(r"gAAAAA[\w-]{20,}(?:=|%3D)*|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{10,}")
+# "name: value", "name=value" and JSON's form of it; a value in quotes ends with them, another one with the word.
+_NAMED = re.compile(
+    r"""(?ix)
+    ( [\w-]* (?: -token | authorization | cookie | passw(?:or)?d | secret ) ["']? \s* [:=] \s* )
+    (?: "(?:[^"\\]|\\.)*" | '[^']*' | (?:(?:basic|bearer|negotiate)\s+)? [^\s"'<>,;&]+ )
+    """
+)
+
+
+def blotted(text: str, secrets: Iterable[str] = ()) -> str:
+    """``text`` with each credential in it replaced by ``***``: ``secrets`` and what looks like one."""
+    for secret in secrets:
+        if len(secret) >= SECRET_LENGTH:
+            for form in {secret, html.escape(secret), quote(secret, safe="")}:
+                text = text.replace(form, _GONE)
+    text = _URL_CREDENTIALS.sub(f"//{_GONE}@", text)
+    text = _TOKENS.sub(_GONE, text)
+    return _NAMED.sub(rf"\1{_GONE}", text)

@@ -1,0 +1,75 @@
+"""What an operator can do about an error of Keystone, TLS or Placement's policy: the option to look at, in words.
+
+The libraries say what happened and never which option is meant. What is matched
+here is OpenSSL's own text (3.0, as Python 3.11 quotes it), also inside of what
+keystoneauth wraps around it. Pure; nothing of the error is repeated.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+_CLIENT_CERTIFICATE = "the server asks for a client certificate: set [placement] certfile and keyfile"
+_OTHER_NAME = (
+    "the certificate is for another name than the URL's: use its name in [placement] auth_url or endpoint_override, "
+    "or in the catalog"
+)
+_NOT_TRUSTED = "this host trusts nobody who signed that certificate: set [placement] cafile to the CA's file"
+
+# The first that is found counts.
+_TLS: Final = (
+    ("certificate has expired", "the server's certificate has expired, or this host's clock is ahead"),
+    ("certificate is not yet valid", "the server's certificate is not valid yet, or this host's clock is behind"),
+    ("Hostname mismatch", _OTHER_NAME),
+    ("IP address mismatch", _OTHER_NAME),
+    ("doesn't match", _OTHER_NAME),
+    ("CERTIFICATE_VERIFY_FAILED", _NOT_TRUSTED),
+    ("CERTIFICATE_REQUIRED", _CLIENT_CERTIFICATE),
+    ("HANDSHAKE_FAILURE", _CLIENT_CERTIFICATE),
+    ("ALERT_UNKNOWN_CA", "the server does not trust our client certificate: check [placement] certfile"),
+    ("WRONG_VERSION_NUMBER", "what answers there speaks no TLS: is it http:// and not https://?"),
+    ("RECORD_LAYER_FAILURE", "what answers there speaks no TLS: is it http:// and not https://?"),
+)
+
+_CREDENTIALS = (
+    "check the credentials of [placement] and its project; `stocktake config show` says which file each comes from"
+)
+
+_KEYSTONE: Final = {
+    400: _CREDENTIALS,
+    401: _CREDENTIALS,
+    403: _CREDENTIALS,
+    404: "is [placement] auth_url Keystone's, with its version (…/v3)?",
+}
+
+_PLACEMENT: Final = {
+    401: "Placement does not take this token: it is of another Keystone, or an access rule of the application "
+    "credential of [placement] leaves this request out",
+    403: "Placement's policy asks for a role (admin or service, unless it was changed) that the user of [placement] "
+    "does not have on its project",
+}
+
+ENDPOINT = (
+    "check [placement] project_name, region_name, valid_interfaces and service_type, or set endpoint_override in the "
+    "place of the catalog"
+)
+
+
+def with_hint(text: str, hint: str) -> str:
+    """``text``, and after a colon what to do where there is something."""
+    return f"{text}: {hint}" if hint else text
+
+
+def tls_hint(text: str) -> str:
+    """What to do about the TLS error that ``text``, all that a library said, tells of; empty for any other error."""
+    return next((hint for fragment, hint in _TLS if fragment in text), "")
+
+
+def keystone_hint(status: int) -> str:
+    """What to do when Keystone answers with this status where it was asked for a token; empty for its own trouble."""
+    return _KEYSTONE.get(status, "")
+
+
+def placement_hint(status: int) -> str:
+    """What to do when Placement answers a request, sent with Keystone's token, with 401 or 403; empty for others."""
+    return _PLACEMENT.get(status, "")

@@ -1,0 +1,104 @@
+"""Give a whole request a time within which it must be over: sent, answered and read.
+
+What a newcomer would get wrong: the time-out of ``requests`` starts anew with every
+byte that arrives, so a server that sends one now and then holds an audit up for ever,
+in the headers as well as in the body. Here each read of the socket waits no longer
+than what is left of the whole. Looking up a name is the resolver's own time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import http.client
+import io
+import socket
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from keystoneauth1.session import TCPKeepAliveAdapter
+
+_ends_at: contextvars.ContextVar[float | None] = contextvars.ContextVar("request_ends_at", default=None)
+
+
+@contextlib.contextmanager
+def within(seconds: float | None) -> Iterator[None]:
+    """All that this thread sends and reads in the block must be over by then; None: no bound."""
+    token = _ends_at.set(None if seconds is None else time.monotonic() + seconds)
+    try:
+        yield
+    finally:
+        _ends_at.reset(token)
+
+
+def is_over() -> bool:
+    """Whether the time of the block is used up."""
+    ends_at = _ends_at.get()
+    return ends_at is not None and time.monotonic() >= ends_at
+
+
+class _BoundedReads(io.RawIOBase):
+    """The raw stream of a socket, each read of which ends when the whole must."""
+
+    def __init__(self, raw: io.RawIOBase, sock: socket.socket, ends_at: float) -> None:
+        super().__init__()
+        self._raw = raw
+        self._sock = sock
+        self._ends_at = ends_at
+
+    def readable(self) -> bool:
+        """It is for nothing else."""
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:  # noqa: ANN401 - typeshed's WriteableBuffer
+        """As the stream's. Raises TimeoutError."""
+        left_s = self._ends_at - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError("timed out")
+        patience_s = self._sock.gettimeout()
+        if patience_s is None or left_s < patience_s:
+            self._sock.settimeout(left_s)  # urllib3 sets its own again before the next request
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        """Close the stream too."""
+        if not self.closed:
+            self._raw.close()
+        super().close()
+
+
+class _BoundedResponse(http.client.HTTPResponse):
+    """An answer whose status line, headers and body are read within the time of the block that asked."""
+
+    def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:  # noqa: ANN401 - handed on
+        super().__init__(sock, *args, **options)
+        ends_at = _ends_at.get()
+        if ends_at is not None:
+            self.fp = io.BufferedReader(_BoundedReads(self.fp.detach(), sock, ends_at))
+
+
+class BoundedAdapter(TCPKeepAliveAdapter):  # type: ignore[misc]  # keystoneauth's types are not followed here
+    """The adapter to mount where ``within`` is to hold, through a proxy too."""
+
+    def init_poolmanager(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - handed on
+        """As requests calls it."""
+        super().init_poolmanager(*args, **options)
+        self.poolmanager.pool_classes_by_scheme = _bounded(self.poolmanager.pool_classes_by_scheme)
+
+    def proxy_manager_for(self, proxy: str, **options: Any) -> Any:  # noqa: ANN401 - urllib3's
+        """As requests calls it, for each request that goes through ``proxy``."""
+        manager = super().proxy_manager_for(proxy, **options)
+        manager.pool_classes_by_scheme = _bounded(manager.pool_classes_by_scheme)
+        return manager
+
+
+def _bounded(pools: dict[str, Any]) -> dict[str, Any]:
+    return {scheme: _bounded_pool(pool) for scheme, pool in pools.items()}
+
+
+def _bounded_pool(pool: Any) -> Any:  # noqa: ANN401 - urllib3's pool classes, one for each scheme
+    if issubclass(pool.ConnectionCls.response_class, _BoundedResponse):
+        return pool
+    connection = type(pool.ConnectionCls.__name__, (pool.ConnectionCls,), {"response_class": _BoundedResponse})
+    return type(pool.__name__, (pool,), {"ConnectionCls": connection})
