@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 
-from agent.errors import DuplicateName, PlacementRejected
+from agent.errors import DuplicateName, PlacementRejected, ProviderElsewhere
 from agent.findings.base import Rule, World
 from agent.model.finding import Finding, Severity
 from agent.model.plan import (
@@ -82,6 +82,13 @@ def _advice(refused: RefusedWrite, name: str) -> str:
         return (
             f"another provider has the name: openstack resource provider list --name {name} shows which; "
             "rename or delete it"
+        )
+    if isinstance(refused.error, ProviderElsewhere):
+        write = refused.write
+        parent = write.parent_uuid if isinstance(write, CreateProvider) else "PARENT"
+        return (
+            "see who took it out of this host's tree, then bring it back (openstack --os-placement-api-version 1.37 "
+            f"resource provider set --name {name} --parent-provider {parent} {write.provider_uuid}), or delete it"
         )
     if isinstance(refused.error, PlacementRejected):
         return (

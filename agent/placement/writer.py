@@ -12,7 +12,7 @@ somebody made them, so they are ensured before their first use, once per process
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
@@ -23,12 +23,15 @@ from agent.errors import (
     InventoryInUse,
     PlacementError,
     PlacementRejected,
+    ProviderElsewhere,
     ProviderInUse,
 )
+from agent.model.placement import Provider
 from agent.model.plan import (
     Applied,
     CreateProvider,
     DeleteProvider,
+    MoveProvider,
     Plan,
     PutAggregates,
     PutInventories,
@@ -37,12 +40,15 @@ from agent.model.plan import (
     Write,
 )
 from agent.placement import wire
-from agent.placement.client import MINIMUM, PlacementClient
+from agent.placement.client import MINIMUM, REPARENTING, PlacementClient
 
 CUSTOM = "CUSTOM_"
 UNKNOWN_CLASS = re.compile(r"No such resource class \S*CUSTOM_")
 UNKNOWN_TRAIT = "No such trait"
-REFUSALS = (PlacementRejected, InventoryInUse, ProviderInUse, DuplicateName)
+NO_PARENT = "parent provider UUID does not exist"
+# What a move is refused for where the tree is no longer as it was planned for (16.0.0, objects/resource_provider.py).
+TREE_CHANGED = re.compile(f"{NO_PARENT}|creating loop in the provider tree|(re|un)-parenting a provider")
+REFUSALS = (PlacementRejected, InventoryInUse, ProviderInUse, DuplicateName, ProviderElsewhere)
 
 
 @dataclass(slots=True)
@@ -50,7 +56,7 @@ class _Course:
     """How far one plan has come; of one call of ``apply``.
 
     ``generations`` is what each provider is at, ``given_up`` are providers that get no
-    further write, ``childless`` those that no child is made under.
+    further write, ``childless`` those that no child is made under, ``unmade`` those that are not there.
     """
 
     generations: dict[str, int]
@@ -59,18 +65,27 @@ class _Course:
     unknown_traits: set[str] = field(default_factory=set)
     given_up: set[str] = field(default_factory=set)
     childless: set[str] = field(default_factory=set)
+    unmade: set[str] = field(default_factory=set)
 
     def leaves_out(self, write: Write) -> bool:
         """Whether the write rests on one that was refused."""
+        if isinstance(write, MoveProvider):
+            return write.parent_uuid in self.unmade
         if isinstance(write, CreateProvider) and write.parent_uuid in self.childless:
-            self.given_up.add(write.provider_uuid)
-            self.childless.add(write.provider_uuid)
+            self._give_up(write)
         return write.provider_uuid in self.given_up
 
     def refuse(self, write: Write, error: PlacementError) -> None:
         """Placement refuses this write, now and in every audit until somebody changes something."""
         self.refused.append(RefusedWrite(write=write, error=error))
+        if isinstance(write, MoveProvider):
+            return  # What it offers is as due where it stands.
+        self._give_up(write)
+
+    def _give_up(self, write: Write) -> None:
         self.given_up.add(write.provider_uuid)
+        if isinstance(write, CreateProvider):
+            self.unmade.add(write.provider_uuid)
         if isinstance(write, CreateProvider | PutInventories):
             # A class that moves from a provider to a new child would be offered twice.
             self.childless.add(write.provider_uuid)
@@ -126,6 +141,8 @@ class TreeWriter:
         match write:
             case CreateProvider():
                 course.generations[uuid] = self._create(write)
+            case MoveProvider():
+                self._move(write)
             case DeleteProvider():
                 self._delete(uuid)
             case PutInventories() | PutAggregates():
@@ -189,21 +206,50 @@ class TreeWriter:
                 return put(_of(write, "aggregates"), MINIMUM, body, wire.parse_aggregates).generation
 
     def _create(self, write: CreateProvider) -> int:
-        """The first generation. Raises GenerationConflict where the uuid exists, DuplicateName where the name does."""
+        """The first generation. Raises GenerationConflict where the tree is another by now, and as ``_not_new``."""
         try:
             created = self._client.post(
                 "/resource_providers", MINIMUM, wire.render_provider(write), wire.parse_provider
             )
         except DuplicateName as error:
-            # One code for both, and which of two duplicates the text names depends on the server's database.
-            if self._exists(write.provider_uuid):
-                raise _again("somebody made the provider meanwhile", error) from error
-            raise
+            raise self._not_new(write, error) from error
+        except PlacementRejected as error:
+            if NO_PARENT not in error.message:
+                raise
+            raise _again("its parent was deleted since it was read", error) from error
         return created.generation or 0
 
-    def _exists(self, uuid: str) -> bool:
-        path = f"/resource_providers?uuid={quote(uuid, safe='')}"
-        return bool(self._client.get(path, MINIMUM, wire.parse_providers))
+    def _not_new(self, write: CreateProvider, error: DuplicateName) -> PlacementError:
+        """DuplicateName: of the name alone. Of the uuid: GenerationConflict in our tree, ProviderElsewhere in another.
+
+        Placement has one code for both, and which of two duplicates the text names depends on the server's database.
+        """
+        path = f"/resource_providers?in_tree={quote(write.provider_uuid, safe='')}"
+        tree = {provider.uuid: provider for provider in self._client.get(path, MINIMUM, wire.parse_providers)}
+        if not tree:
+            return error
+        if write.parent_uuid is None or write.parent_uuid in tree:
+            return _again("somebody made the provider meanwhile", error)
+        return ProviderElsewhere(
+            f"{_where(tree, write.provider_uuid)}: {error.message}", status=error.status, request_id=error.request_id
+        )
+
+    def _move(self, write: MoveProvider) -> None:
+        """Give it the parent. Raises GenerationConflict where it was renamed, or the tree is another by now.
+
+        The request replaces the name as well, and no generation guards either: so it is looked at right before.
+        """
+        path = f"/resource_providers/{quote(write.provider_uuid, safe='')}"
+        version = REPARENTING if self._client.maximum() >= REPARENTING else MINIMUM
+        try:
+            standing = self._client.get(path, MINIMUM, wire.parse_provider)
+            if standing.name != write.name:
+                raise GenerationConflict(f"provider {write.provider_uuid} was renamed since it was read")
+            self._client.put(path, version, wire.render_move(write), wire.parse_provider)
+        except PlacementRejected as error:
+            if error.status != 404 and not TREE_CHANGED.search(error.message):
+                raise
+            raise _again("the tree was changed since it was read", error) from error
 
     def _delete(self, uuid: str) -> None:
         try:
@@ -228,6 +274,17 @@ def _of_known(write: PutTraits, course: _Course) -> PutTraits:
 def _stop_if(cancelled: Callable[[], bool], where: str) -> None:
     if cancelled():
         raise AuditCancelled(where)
+
+
+def _where(tree: Mapping[str, Provider], uuid: str) -> str:
+    """In words, where the provider stands; ``tree`` is the one that it is part of."""
+    standing = tree[uuid]
+    if standing.parent_uuid is None:
+        return f"provider {uuid} exists already, as {standing.name} without a parent"
+    at = standing
+    while at.parent_uuid in tree:
+        at = tree[at.parent_uuid]
+    return f"provider {uuid} exists already, as {standing.name} in the tree of {at.name} ({at.uuid})"
 
 
 def _of(write: Write, part: str) -> str:

@@ -1,8 +1,8 @@
 """Decide the writes that turn the observed tree into the desired one.
 
-Order: create (parents first), then inventories, traits per provider, each
-provider's writes together; deletes last, children first. Only owned classes and
-traits that somebody wishes set or cleared are touched: the rest of a
+Order: parents first, each provider's writes together (made or moved, then
+inventories, traits, aggregates); deletes last, children first. Only owned classes and
+traits and aggregates that somebody wishes set or cleared are touched: the rest of a
 whole-document PUT is carried through as observed. No difference, no write: an
 identical inventory PUT would still raise the generation.
 """
@@ -15,16 +15,17 @@ from dataclasses import replace
 
 from agent.model.books import DesiredProvider, DesiredTree
 from agent.model.last_answer import for_the_same_arguments
-from agent.model.placement import Inventory, PlacementView, Provider
+from agent.model.placement import Allocation, Inventory, PlacementView, Provider
 from agent.model.plan import (
-    CreateProvider,
     DeleteProvider,
     HeldBack,
     Plan,
+    PutAggregates,
     PutInventories,
     PutTraits,
     Write,
 )
+from agent.stages.tree_moves import Place, Places, depth, places
 
 
 def diff(wanted: DesiredTree, view: PlacementView, unknown_traits: frozenset[str] = frozenset()) -> Plan:
@@ -35,19 +36,20 @@ def diff(wanted: DesiredTree, view: PlacementView, unknown_traits: frozenset[str
     writes: list[Write] = []
     held: list[HeldBack] = []
     generations: list[tuple[str, int]] = []
-    for whole in wanted.providers:
-        observed = view.provider(whole.uuid)
-        provider = _of_known_traits(whole, unknown_traits, held)
+    placed = places(wanted, view)
+    for place in placed.places:
+        provider = _of_known_traits(place.provider, unknown_traits, held)
         held.extend(_frozen(provider))
-        if observed is None and not provider.name:
-            held.append(HeldBack(provider_uuid=provider.uuid, what="create", why="the node's name is not known"))
+        if place.held_back is not None:
+            held.append(place.held_back)
+        if not place.exists:
             continue
-        own = _writes(provider, observed, used_classes(view, provider.uuid), held)
-        if own and observed is not None and observed.generation is not None:
-            generations.append((provider.uuid, observed.generation))
+        own = _writes(provider, place, used_classes(view, provider.uuid), held)
+        if own and place.observed is not None and place.observed.generation is not None:
+            generations.append((provider.uuid, place.observed.generation))
         writes.extend(own)
     held.extend(_frozen_families(wanted))
-    writes.extend(_deletes(wanted, view, held))
+    writes.extend(_deletes(wanted, view, placed, held))
     return Plan(writes=tuple(writes), held_back=tuple(held), generations=tuple(generations))
 
 
@@ -56,24 +58,28 @@ def _frozen_families(wanted: DesiredTree) -> list[HeldBack]:
     return [HeldBack(provider_uuid=root, what=f"{f.name} providers", why=f.why) for f in wanted.frozen_families]
 
 
-def _deletes(wanted: DesiredTree, view: PlacementView, held: list[HeldBack]) -> list[Write]:
+def _deletes(wanted: DesiredTree, view: PlacementView, placed: Places, held: list[HeldBack]) -> list[Write]:
+    """As the tree stands when all else is done: a child that is moved away keeps nothing there."""
     writes: list[Write] = []
-    for uuid in wanted.obsolete:
-        if view.provider(uuid) is None:
-            continue
-        if used := sorted(used_classes(view, uuid)):
-            # Placement answers 409 to the removal of a provider that is allocated from.
-            why = f"it is to go, but {', '.join(used)} has allocations"
-            held.append(HeldBack(provider_uuid=uuid, what="delete", why=why))
+    parents, known = dict(placed.parents), view.known
+    names = {p.uuid: p.name for p in (*wanted.providers, *known.values())}
+    for uuid in sorted(wanted.obsolete, key=lambda uuid: -depth(uuid, parents)):
+        if uuid not in known:
             continue
         going = {write.provider_uuid for write in writes}
-        if left := sorted(p.name for p in view.providers if p.parent_uuid == uuid and p.uuid not in going):
-            # Placement answers 409 here too, and they are somebody else's.
-            why = f"it is to go, but has children: {', '.join(left)}"
+        left = sorted(names[child] for child, parent in parents.items() if parent == uuid and child not in going)
+        if why := _undeletable(sorted(used_classes(view, uuid)), left):
             held.append(HeldBack(provider_uuid=uuid, what="delete", why=why))
             continue
         writes.append(DeleteProvider(provider_uuid=uuid))
     return writes
+
+
+def _undeletable(used: list[str], left: list[str]) -> str | None:
+    # Placement answers 409 to either; children that are left are somebody else's.
+    if used:
+        return f"it is to go, but {', '.join(used)} has allocations"
+    return f"it is to go, but has children: {', '.join(left)}" if left else None
 
 
 def used_classes(view: PlacementView, provider_uuid: str) -> frozenset[str]:
@@ -84,9 +90,13 @@ def used_classes(view: PlacementView, provider_uuid: str) -> frozenset[str]:
 @for_the_same_arguments
 def _used(view: PlacementView) -> Mapping[str, frozenset[str]]:
     classes: dict[str, set[str]] = defaultdict(set)
-    for allocation in view.allocations:
+    for allocation in _allocations(view):
         classes[allocation.provider_uuid].add(allocation.resource_class)
     return {uuid: frozenset(names) for uuid, names in classes.items()}
+
+
+def _allocations(view: PlacementView) -> tuple[Allocation, ...]:
+    return (*view.allocations, *(allocation for tree in view.beside for allocation in tree.allocations))
 
 
 def _frozen(provider: DesiredProvider) -> list[HeldBack]:
@@ -100,21 +110,23 @@ def _of_known_traits(provider: DesiredProvider, unknown: frozenset[str], held: l
     return replace(provider, traits_wanted=provider.traits_wanted - unknown) if left_out else provider
 
 
-def _writes(
-    provider: DesiredProvider, observed: Provider | None, used: frozenset[str], held: list[HeldBack]
-) -> list[Write]:
-    writes: list[Write] = []
-    if observed is None:
-        writes.append(CreateProvider(provider_uuid=provider.uuid, name=provider.name, parent_uuid=provider.parent_uuid))
-    before = observed.inventories if observed else ()
-    after = _inventories(provider, before, used, held)
-    if set(after) != set(before):
-        writes.append(PutInventories(provider_uuid=provider.uuid, inventories=after))
-    traits_before = observed.traits if observed else frozenset()
-    traits_after = (traits_before - provider.traits_unwanted) | provider.traits_wanted
-    if traits_after != traits_before:
-        writes.append(PutTraits(provider_uuid=provider.uuid, traits=tuple(sorted(traits_after))))
+def _writes(provider: DesiredProvider, place: Place, used: frozenset[str], held: list[HeldBack]) -> list[Write]:
+    uuid, before = provider.uuid, place.observed or _EMPTY
+    writes: list[Write] = [] if place.write is None else [place.write]
+    after = _inventories(provider, before.inventories, used, held)
+    if set(after) != set(before.inventories):
+        writes.append(PutInventories(provider_uuid=uuid, inventories=after))
+    traits = (before.traits - provider.traits_unwanted) | provider.traits_wanted
+    if traits != before.traits:
+        writes.append(PutTraits(provider_uuid=uuid, traits=tuple(sorted(traits))))
+    # Last: by its aggregates a sharing provider comes within reach, and by then it is what it says.
+    aggregates = (before.aggregates - provider.aggregates_unwanted) | provider.aggregates_wanted
+    if aggregates != before.aggregates:
+        writes.append(PutAggregates(provider_uuid=uuid, aggregates=tuple(sorted(aggregates))))
     return writes
+
+
+_EMPTY = Provider(uuid="", name="", parent_uuid=None, generation=None)
 
 
 def _inventories(

@@ -6,13 +6,14 @@ import dataclasses
 
 import pytest
 
-from agent.errors import DuplicateName, InventoryInUse, PlacementRejected, ProviderInUse
+from agent.errors import DuplicateName, InventoryInUse, PlacementRejected, ProviderElsewhere, ProviderInUse
 from agent.model.compared import Subject
 from agent.model.finding import Severity
 from agent.model.plan import (
     CreateProvider,
     DeleteProvider,
     HeldBack,
+    MoveProvider,
     PutAggregates,
     PutInventories,
     PutTraits,
@@ -57,6 +58,16 @@ WRITES = {
     "in use": (refused(INVENTORIES, InventoryInUse, 409), f"the inventory of {NODE}", f"--allocations {ROOT_UUID}"),
     "traits": (refused(PutTraits(provider_uuid=ROOT_UUID, traits=())), f"the traits of {NODE}", "impossible"),
     "aggregates": (refused(PutAggregates(provider_uuid=ROOT_UUID, aggregates=())), "the aggregates of", "impossible"),
+    "parent": (
+        refused(MoveProvider(provider_uuid=CHILD, name=f"{NODE}_old", parent_uuid=ROOT_UUID)),
+        f"the new parent of {NODE}_old",
+        "impossible",
+    ),
+    "elsewhere": (
+        refused(CREATE, ProviderElsewhere, 409),
+        f"the new provider {NODE}_amd_sev",
+        f"--parent-provider {ROOT_UUID} {CHILD}",
+    ),
     "removal": (
         refused(DeleteProvider(provider_uuid=CHILD), ProviderInUse, 409),
         f"the removal of {NODE}_old",

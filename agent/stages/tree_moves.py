@@ -1,0 +1,128 @@
+"""Decide which providers are made, which get another parent, and in which order each of these can be done.
+
+Parents come first: when a provider's turn comes, whatever is to stand above it stands there
+already, so a swap (A below B becomes B below A) needs no detour out of the tree, and a plan that
+is broken off leaves every provider where the next look at the tree finds it. What a
+newcomer would get wrong: a move has no generation, and it carries everything
+below the provider along, other services' providers too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from agent.model.books import DesiredProvider, DesiredTree
+from agent.model.placement import PlacementView, Provider
+from agent.model.plan import CreateProvider, HeldBack, MoveProvider
+
+_Parents = Mapping[str, str | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """How one wanted provider gets to where it is to be.
+
+    ``write`` is None where it stands there, or must stay where it is, or cannot be made: ``held_back`` says why.
+    ``observed`` is None for one that does not exist yet.
+    """
+
+    provider: DesiredProvider
+    observed: Provider | None
+    write: CreateProvider | MoveProvider | None = None
+    held_back: HeldBack | None = None
+
+    @property
+    def exists(self) -> bool:
+        """Whether it is there when its turn has passed."""
+        return self.observed is not None or self.write is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """All wanted providers, parents first, and who then stands below whom: (uuid, uuid of its parent)."""
+
+    places: tuple[Place, ...]
+    parents: tuple[tuple[str, str | None], ...]
+
+
+def places(wanted: DesiredTree, view: PlacementView) -> Places:
+    """Where each provider of ``wanted`` goes, each step possible after those before it."""
+    known = view.known
+    parents = {provider.uuid: provider.parent_uuid for provider in known.values()}
+    looked_for = frozenset((wanted.root.uuid, *(tree.uuid for tree in view.beside)))
+    found: list[Place] = []
+    for provider in _parents_first(wanted.providers):
+        observed = known.get(provider.uuid)
+        place = _moved(provider, observed, parents, view) if observed else _made(provider, parents, looked_for)
+        if place.write is not None:
+            parents[provider.uuid] = provider.parent_uuid
+        found.append(place)
+    return Places(places=tuple(found), parents=tuple(sorted(parents.items())))
+
+
+def depth(uuid: str, parents: _Parents) -> int:
+    """How many providers stand above it, as far as they are known; a loop counts once round."""
+    above: set[str] = set()
+    at = parents.get(uuid)
+    while at in parents and at not in above:
+        above.add(at)
+        at = parents[at]
+    return len(above)
+
+
+def _parents_first(providers: Iterable[DesiredProvider]) -> list[DesiredProvider]:
+    """By depth; those of one depth in the order that they came in."""
+    wanted = tuple(providers)
+    parents = {provider.uuid: provider.parent_uuid for provider in wanted}
+    return sorted(wanted, key=lambda provider: depth(provider.uuid, parents))
+
+
+def _made(provider: DesiredProvider, parents: _Parents, looked_for: frozenset[str]) -> Place:
+    if why := _unmakeable(provider, parents, looked_for):
+        held = HeldBack(provider_uuid=provider.uuid, what="create", why=why)
+        return Place(provider=provider, observed=None, held_back=held)
+    write = CreateProvider(provider_uuid=provider.uuid, name=provider.name, parent_uuid=provider.parent_uuid)
+    return Place(provider=provider, observed=None, write=write)
+
+
+def _unmakeable(provider: DesiredProvider, parents: _Parents, looked_for: frozenset[str]) -> str | None:
+    if not provider.name:
+        return "the node's name is not known"
+    if provider.parent_uuid is None:
+        # The list of our tree shows no other root: made again and again, it would be a conflict for ever.
+        return None if provider.uuid in looked_for else "nobody looked whether it is there already"
+    return None if provider.parent_uuid in parents else f"its parent {provider.parent_uuid} is not there"
+
+
+def _moved(provider: DesiredProvider, observed: Provider, parents: _Parents, view: PlacementView) -> Place:
+    if observed.parent_uuid == provider.parent_uuid:
+        return Place(provider=provider, observed=observed)
+    if why := _immovable(provider, observed, parents, view):
+        held = HeldBack(provider_uuid=provider.uuid, what="new parent", why=why)
+        return Place(provider=provider, observed=observed, held_back=held)
+    write = MoveProvider(provider_uuid=provider.uuid, name=observed.name, parent_uuid=provider.parent_uuid)
+    return Place(provider=provider, observed=observed, write=write)
+
+
+def _immovable(provider: DesiredProvider, observed: Provider, parents: _Parents, view: PlacementView) -> str | None:
+    """Why Placement would refuse it."""
+    if provider.parent_uuid is not None and provider.parent_uuid not in parents:
+        return f"its parent {provider.parent_uuid} is not there"
+    if observed.parent_uuid is not None and not view.reparents:
+        return f"it stands below {observed.parent_uuid}, and this Placement moves no provider (microversion 1.37 does)"
+    if provider.parent_uuid is not None and _stands_below(provider.parent_uuid, provider.uuid, parents):
+        return f"its parent {provider.parent_uuid} still stands below it"
+    return None
+
+
+def _stands_below(uuid: str, other: str, parents: _Parents) -> bool:
+    """Whether ``other`` is above ``uuid``, or is it."""
+    seen: set[str] = set()
+    at: str | None = uuid
+    while at is not None and at not in seen:
+        if at == other:
+            return True
+        seen.add(at)
+        at = parents.get(at)
+    return False
