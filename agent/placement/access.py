@@ -3,24 +3,30 @@
 What the operator's nova.conf says there works here: any auth plugin, TLS options,
 ``endpoint_override`` or the catalog. ``auth_type`` must be set: without a plugin
 keystoneauth fails only at the first request and does not say why.
-Nothing is connected here. keystoneauth's ``none`` sends the token "notused",
+Nothing is connected here, but TLS files are read: a wrong path ends the start.
+keystoneauth's ``none`` sends the token "notused",
 which a Placement with ``auth_strategy = noauth2`` refuses (403): that one takes
 ``admin_token`` with token ``admin``.
 """
 
 from __future__ import annotations
 
+import warnings
+
 from keystoneauth1 import exceptions as kx
 from keystoneauth1 import loading as ks
+from keystoneauth1.identity import generic
 from keystoneauth1.identity.base import BaseIdentityPlugin
 from keystoneauth1.plugin import BaseAuthPlugin
-from keystoneauth1.session import TCPKeepAliveAdapter
 from oslo_config import cfg
 from requests.adapters import HTTPAdapter
 
 from agent.errors import ConfigError
 from agent.placement.answers import quoted
+from agent.placement.catalog import CatalogAdapterLoader
 from agent.placement.client import CountingSession, PlacementClient
+from agent.placement.tls_files import tls_problems
+from agent.placement.transport import BoundedAdapter
 
 # The audit's thread is the only one that asks; the second is for a connection that the server just closed.
 POOL_SIZE = 2
@@ -51,8 +57,14 @@ def _build(conf: cfg.ConfigOpts, group: str, transport: HTTPAdapter | None) -> P
         )
     options = conf[group]
     _check_endpoint(group, options.endpoint_override, auth)
+    _check_password(options.auth_section or group, conf, auth)
+    if problems := tuple(tls_problems(options.cafile, options.certfile, options.keyfile)):
+        raise ConfigError(*(f"[{group}] {problem}" for problem in problems))
+    if options.insecure:
+        # urllib3 warns at each request, which fills the log of a daemon and the screen of a command.
+        warnings.filterwarnings("ignore", message="Unverified HTTPS request")
     http = CountingSession()
-    carrier = transport or TCPKeepAliveAdapter(
+    carrier = transport or BoundedAdapter(
         pool_connections=POOL_SIZE,
         pool_maxsize=POOL_SIZE,
         tls_ciphers=options.tls_ciphers,
@@ -61,7 +73,7 @@ def _build(conf: cfg.ConfigOpts, group: str, transport: HTTPAdapter | None) -> P
     http.mount("http://", carrier)
     http.mount("https://", carrier)
     session = ks.load_session_from_conf_options(conf, group, auth=auth, session=http, app_name="stocktake")
-    adapter = ks.load_adapter_from_conf_options(conf, group, session=session, raise_exc=False)
+    adapter = CatalogAdapterLoader().load_from_conf_options(conf, group, session=session, raise_exc=False)
     # Placement has one major version; these three are accepted for nova.conf's sake and would only add discovery.
     adapter.version = adapter.min_version = adapter.max_version = None
     return PlacementClient(adapter, http)
@@ -77,3 +89,9 @@ def _check_endpoint(group: str, override: str | None, auth: BaseAuthPlugin) -> N
         raise ConfigError(f"[{group}] endpoint_override is not set, and this auth_type has no catalog to look in")
     if getattr(auth, "token", "given") is None:
         raise ConfigError(f"[{group}] token is not set")
+
+
+def _check_password(section: str, conf: cfg.ConfigOpts, auth: BaseAuthPlugin) -> None:
+    # keystoneauth notices at the first request, and says it by a bare Exception.
+    if isinstance(auth, generic.Password) and conf[section].password is None:
+        raise ConfigError(f"[{section}] password is not set")

@@ -94,7 +94,9 @@ def test_keystoneauth_exceptions_become_ours(raised, kind):
 def test_a_refusal_of_keystone_s_says_where_and_says_nothing_twice():
     raised = kx.Unauthorized("wrong password", url="http://keystone/v3/auth/tokens", request_id="req-1")
     assert str(failure("GET /", raised)) == (
-        "placement: GET /: no token from Keystone at http://keystone/v3/auth/tokens: wrong password (HTTP 401) [req-1]"
+        "placement: GET /: no token from Keystone at http://keystone/v3/auth/tokens: wrong password: "
+        "check the credentials of [placement] and its project; `stocktake config show` says which file each comes "
+        "from (HTTP 401) [req-1]"
     )
 
 

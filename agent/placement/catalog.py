@@ -1,0 +1,79 @@
+"""Find Placement by Keystone's service catalog, and find it again when it has moved.
+
+The catalog comes with the token and is kept as long, hours as a rule. keystoneauth
+never doubts it: an endpoint that has moved would be refused connections until the
+token ends. Here a catalog that leads nowhere is dropped with its token, so that the
+next request asks Keystone for both; once an outage and then every CATALOG_RETRY_S,
+because a dead Placement must not become a storm of a whole fleet on Keystone.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from keystoneauth1 import exceptions as kx
+from keystoneauth1 import loading as ks
+from keystoneauth1.adapter import Adapter
+
+if TYPE_CHECKING:
+    import requests
+
+CATALOG_RETRY_S = 600.0
+
+
+class CatalogAdapter(Adapter):
+    """keystoneauth's adapter, with the above; for one thread."""
+
+    def __init__(self, session: Any, **options: Any) -> None:  # noqa: ANN401 - handed on as they are
+        super().__init__(session, **options)
+        self._answered = False
+        self._dropped_at = time.monotonic()
+
+    def request(self, url: str, method: str, **options: Any) -> requests.Response:  # noqa: ANN401 - handed on
+        """As keystoneauth's. Raises EndpointNotFound that says what the catalog lacks, and what it has."""
+        try:
+            response: requests.Response = super().request(url, method, **options)
+        except kx.EmptyCatalog as error:
+            raise kx.EmptyCatalog("Keystone's catalog is empty, as that of a token without a project is") from error
+        except kx.EndpointNotFound as error:
+            raise kx.EndpointNotFound(self._missing()) from error
+        except kx.ConnectionError:
+            self._doubt()
+            raise
+        self._answered = True
+        return response
+
+    def _doubt(self) -> None:
+        now = time.monotonic()
+        if self.endpoint_override or not (self._answered or now - self._dropped_at >= CATALOG_RETRY_S):
+            return
+        self._answered, self._dropped_at = False, now
+        self.invalidate()
+
+    def _missing(self) -> str:
+        interfaces = [self.interface] if isinstance(self.interface, str) else list(self.interface or ["public"])
+        named = f" named {self.service_name}" if self.service_name else ""
+        region = f" in region {self.region_name}" if self.region_name else ""
+        return (
+            f"Keystone's catalog has no {' or '.join(interfaces)} endpoint of service type {self.service_type}"
+            f"{named}{region}, {self._offered()}"
+        )
+
+    def _offered(self) -> str:
+        # What was just looked at: nothing is asked again for the sake of a message.
+        known = getattr(self.auth or self.session.auth, "auth_ref", None)
+        if known is None:
+            return "and no other"
+        found = known.service_catalog.get_endpoint_data_list(service_type=self.service_type, interface=None)
+        offered = sorted({f"{endpoint.interface} in {endpoint.region_name}" for endpoint in found})
+        return f"only {', '.join(offered)}" if offered else "and no other of that type"
+
+
+class CatalogAdapterLoader(ks.adapter.Adapter):
+    """Makes a CatalogAdapter of keystoneauth's own options."""
+
+    @property
+    def plugin_class(self) -> type[CatalogAdapter]:
+        """What to make."""
+        return CatalogAdapter

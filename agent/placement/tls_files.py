@@ -1,0 +1,51 @@
+"""Check the TLS files of a configuration group by loading them, as the first connection will.
+
+requests looks for a file only when it connects, and then raises a bare OSError;
+a key without its certificate, or a certificate without a matching key, it leaves
+to the server to refuse. Here each of these ends the start, by option and path.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+
+# Never asked for on the terminal of a service: a key must be readable without.
+_NO_PASSWORD = ""
+
+
+def tls_problems(cafile: str | None, certfile: str | None, keyfile: str | None) -> Iterator[str]:
+    """One sentence for each option that cannot work, without the group's name."""
+    if cafile and (problem := _authorities(cafile)):
+        yield f"cafile = {cafile}: {problem}"
+    if keyfile and not certfile:
+        yield f"keyfile = {keyfile} is of no use without certfile"
+    elif certfile and (problem := _certificate(certfile, keyfile)):
+        yield f"certfile = {certfile}{f', keyfile = {keyfile}' if keyfile else ''}: {problem}"
+
+
+def _authorities(path: str) -> str:
+    if Path(path).is_dir():
+        # A folder of certificates by their hash, as c_rehash makes it; requests takes one too.
+        return ""
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)
+    except ssl.SSLError:
+        return "no PEM file of certificates"
+    except OSError as error:
+        return str(error.strerror)
+    return ""
+
+
+def _certificate(certfile: str, keyfile: str | None) -> str:
+    for path in filter(None, (certfile, keyfile)):
+        try:
+            Path(path).read_bytes()
+        except OSError as error:
+            return f"{path}: {error.strerror}"
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(certfile, keyfile, _NO_PASSWORD)
+    except ssl.SSLError as error:
+        return f"no PEM certificate with its unencrypted key ({error.reason or 'not PEM'})"
+    return ""

@@ -1,0 +1,37 @@
+"""The advice beside an error: OpenSSL's own words, as measured in tests/contract/keystone, lead to the option."""
+
+import pytest
+
+from agent.placement.hints import keystone_hint, placement_hint, tls_hint, with_hint
+
+FAILED = "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: {} (_ssl.c:992)"
+
+
+@pytest.mark.parametrize(
+    ("said", "option"),
+    [
+        (FAILED.format("unable to get local issuer certificate"), "cafile"),
+        (FAILED.format("self-signed certificate in certificate chain"), "cafile"),
+        (FAILED.format("Hostname mismatch, certificate is not valid for 'keystone'."), "auth_url"),
+        (FAILED.format("IP address mismatch, certificate is not valid for '127.0.0.1'."), "auth_url"),
+        (FAILED.format("certificate has expired"), "clock is ahead"),
+        (FAILED.format("certificate is not yet valid"), "clock is behind"),
+        ("[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED] tlsv13 alert certificate required", "certfile and keyfile"),
+        ("[SSL: WRONG_VERSION_NUMBER] wrong version number", "http://"),
+    ],
+)
+def test_an_error_of_tls_leads_to_what_to_look_at(said, option):
+    assert option in tls_hint(f"SSL exception connecting to https://keystone:5000/v3: (Caused by SSLError({said!r}))")
+
+
+def test_what_no_option_cures_gets_no_advice():
+    assert tls_hint("Unable to establish connection to https://keystone:5000/v3: Connection refused") == ""
+    assert keystone_hint(500) == keystone_hint(503) == placement_hint(404) == placement_hint(409) == ""
+    assert with_hint("it broke", "") == "it broke"
+
+
+def test_a_role_is_not_a_password():
+    assert "role" in placement_hint(403)
+    assert "role" not in placement_hint(401)
+    assert "credentials" in keystone_hint(401)
+    assert "auth_url" in keystone_hint(404)
