@@ -23,12 +23,18 @@ from agent.demo.recorded_group import RecordedGroup
 from agent.demo.stories import Seen, stories
 from agent.demo.world import World
 from agent.model.audit import AuditMemory, AuditRequest, Depth
+from agent.model.placement import PlacementView
 from agent.model.report import AuditReport, InventoryRow
+from agent.model.resource_request import RequestGroup, ResourceRequest
 from agent.model.settings import Settings
+from agent.model.why import TreeAnswer
 from agent.parts import Parts
+from agent.placement.client import PlacementClient
+from agent.placement.offers import own_world
 from agent.sources.base import StorageSource, ViewRequest
 from agent.sources.lvm import Lvm
 from agent.stages.rows import inventory_rows
+from agent.stages.why import why
 
 
 def run(built: World, tell: Callable[[str], None]) -> DemoRun:
@@ -52,6 +58,7 @@ def run(built: World, tell: Callable[[str], None]) -> DemoRun:
             second_holds=runs[1].holds,
             offered_for_asked=world.candidates(built, cast.ASKED_VCPUS),
             offered_for_max_unit=world.candidates(built, cast.FIRST.cpus),
+            answer=first.answer(cast.FIRST, _vcpus(cast.ASKED_VCPUS)),
         )
     return DemoRun(stories=stories(seen), hosts=runs, simulated=_simulated(built, seen.first))
 
@@ -59,9 +66,10 @@ def run(built: World, tell: Callable[[str], None]) -> DemoRun:
 class _Agent:
     """The agent of one host: its parts, and its memory from one audit to the next."""
 
-    def __init__(self, settings: Settings, parts: Parts) -> None:
+    def __init__(self, settings: Settings, parts: Parts, client: PlacementClient) -> None:
         self._settings = settings
         self._parts = parts
+        self._client = client
         self._memory = AuditMemory()
         self._last: AuditReport | None = None
 
@@ -79,10 +87,22 @@ class _Agent:
 
     def holds(self, host: HostCast) -> tuple[InventoryRow, ...]:
         """What Placement holds for this host now, read anew."""
+        rows = inventory_rows(self._view(host), None)
+        return tuple(dataclasses.replace(row, wanted=row.recorded) for row in rows)
+
+    def answer(self, host: HostCast, request: ResourceRequest) -> TreeAnswer | None:
+        """Whether this host's tree has room for the request now, and what refuses it; None without a tree."""
+        trees = why(request, own_world(self._client, self._view(host))).trees
+        return next((tree for tree in trees if tree.root_uuid == host.root_uuid), None)
+
+    def _view(self, host: HostCast) -> PlacementView:
         self._parts.reader.forget()
         wanted = ViewRequest(root_uuid=host.root_uuid, root_name=host.name, fresh_allocations=True, consumer_reads=0)
-        rows = inventory_rows(self._parts.reader.view(wanted), None)
-        return tuple(dataclasses.replace(row, wanted=row.recorded) for row in rows)
+        return self._parts.reader.view(wanted)
+
+
+def _vcpus(amount: int) -> ResourceRequest:
+    return ResourceRequest(groups=(RequestGroup(resources=(("VCPU", amount),)),))
 
 
 @contextlib.contextmanager
@@ -90,7 +110,7 @@ def _agent(built: World, host: HostCast) -> Iterator[_Agent]:
     loaded = load([str(built.config_file(host))])
     require(loaded)
     with wire(loaded) as wired:
-        yield _Agent(settings_from(loaded), _parts(built, host, wired))
+        yield _Agent(settings_from(loaded), _parts(built, host, wired), wired.placement)
 
 
 def _parts(built: World, host: HostCast, wired: Wired) -> Parts:

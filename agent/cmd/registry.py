@@ -53,6 +53,7 @@ COMMANDS = (
     Entry("traits", "traits:Traits", "the traits of our providers; --diff: only what differs"),
     Entry("undo", "undo:Undo", "put back what an entry of the journal changed"),
     Entry("watch", "watch:Watch", "the fleet live, from what the agents tell over the broker"),
+    Entry("why", "why:Why", "No valid host: what refuses a request, and the smallest change that would make it fit"),
 )
 # What cliff brings along.
 BUILT_IN = (("complete", "print what bash needs to complete this command"), ("help", "the help of one command"))

@@ -13,6 +13,7 @@ from agent.demo import cast
 from agent.model.finding import SeenFinding
 from agent.model.placement import Inventory
 from agent.model.report import AuditReport, InventoryRow
+from agent.model.why import Constraint, TreeAnswer
 from agent.telemetry.wording import amount
 
 _LEAKS = ("allocation-leaked", "allocation-stale-move")
@@ -20,7 +21,10 @@ _LEAKS = ("allocation-leaked", "allocation-stale-move")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What the demo saw: the last report of each host, what Placement holds, what it offers for one request."""
+    """What the demo saw: the last report of each host, what Placement holds, what it offers for one request.
+
+    ``answer`` is ours for the same request and the first host, None where its tree is not there.
+    """
 
     first: AuditReport
     second: AuditReport
@@ -28,6 +32,7 @@ class Seen:
     second_holds: tuple[InventoryRow, ...]
     offered_for_asked: tuple[str, ...]
     offered_for_max_unit: tuple[str, ...]
+    answer: TreeAnswer | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,16 +112,36 @@ def _no_valid_host(seen: Seen) -> Story:
     return Story(
         number=3,
         title=f"{cast.ASKED_VCPUS} vCPUs on a {cast.FIRST.cpus}-CPU host with ratio 4: No valid host. And zombies",
-        shown=right and offered and refused and bool(zombies),
+        shown=right and offered and refused and _is_max_unit(seen.answer) and bool(zombies),
         evidence=(
             f"VCPU in Placement: {_inventory_text(vcpu)}",
             f"Placement's own answer: {_offer(offered)} for {cast.FIRST.cpus} vCPUs, {_offer(not refused)} for "
             f"{cast.ASKED_VCPUS}: the largest single request is max_unit, which no ratio raises",
+            *_why(seen.answer),
             *_sentences(zombies),
         ),
         host=cast.FIRST.name,
-        ask="explain VCPU",
+        ask=f"why --resource VCPU={cast.ASKED_VCPUS}",
     )
+
+
+def _is_max_unit(answer: TreeAnswer | None) -> bool:
+    """Whether what refuses first is the largest single request, with the story's two numbers."""
+    if answer is None or answer.fits:
+        return False
+    first = answer.obstacles[0]
+    return (first.constraint, first.wanted, first.available) == (
+        Constraint.MAX_UNIT,
+        cast.ASKED_VCPUS,
+        cast.FIRST.cpus,
+    )
+
+
+def _why(answer: TreeAnswer | None) -> list[str]:
+    if answer is None or answer.fits:
+        return []
+    first = answer.obstacles[0]
+    return [f"stocktake why: {first.constraint.value}: {first.words}. Smallest change: {first.change}"]
 
 
 def _the_cycle(seen: Seen) -> Story:

@@ -1,0 +1,100 @@
+"""``stocktake why``: which constraint refuses a request, with the numbers, and the smallest change that would help."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from agent.cmd.commands.base import DocumentCommand, terminal_width
+
+if TYPE_CHECKING:
+    from agent.cmd.why_run import Question
+
+MOST_CELLS = 1024
+
+
+class Why(DocumentCommand):
+    """The answer to "No valid host": what refuses a request here, or everywhere, and what would make it fit."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Arguments of the command."""
+        parser = super().get_parser(prog_name)
+        _request_arguments(parser)
+        parser.add_argument("--everywhere", action="store_true", help="ask of all providers of the cloud")
+        parser.add_argument(
+            "--numa-nodes",
+            type=_cells,
+            metavar="N",
+            help="the guest has N NUMA cells (hw:numa_nodes): must they find room on this host",
+        )
+        parser.add_argument(
+            "--page-size",
+            type=_page,
+            metavar="KIB",
+            help="the guest's memory pages: 2048, 1048576, or large for any but the smallest (hw:mem_page_size)",
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """0 fits, 3 does not, 2 something was not read, 127 bad input; raises PlacementUnavailable (75)."""
+        from agent.cmd.ending import say
+        from agent.cmd.why_run import answered, code_of
+        from agent.telemetry.why_json import document
+        from agent.telemetry.why_text import lines
+
+        report = answered(self.app.options, _question(parsed_args))
+        for line in report.unknown:
+            say(f"could not be read: {line}")
+        self.answer(parsed_args.format, lines(report, terminal_width()), document(report))
+        return code_of(report)
+
+
+def _request_arguments(parser: argparse.ArgumentParser) -> None:
+    several = (
+        ("--resource", "CLASS=AMOUNT", "what is asked for; may be repeated"),
+        ("--required", "TRAITS", "T, T1,T2 (both), in:T1,T2 (any of them); may be repeated"),
+        ("--forbidden", "TRAITS", "T or T1,T2; may be repeated"),
+        ("--member-of", "AGGREGATES", "A, in:A,B (any of them), !A (not in it); may be repeated"),
+    )
+    for option, metavar, text in several:
+        parser.add_argument(option, metavar=metavar, help=text, action="append", default=[])
+    parser.add_argument("--in-tree", metavar="UUID", help="a provider of the tree that must give it")
+    parser.add_argument(
+        "--query", metavar="QUERY", help="Placement's own query string, with groups, as nova-scheduler's log has it"
+    )
+    parser.add_argument("--flavor-of", metavar="INSTANCE", help="what the flavor of an instance of this host asks for")
+
+
+def _question(parsed_args: argparse.Namespace) -> Question:
+    from agent.cmd.why_request import Words
+    from agent.cmd.why_run import Question
+
+    words = Words(
+        resources=tuple(parsed_args.resource),
+        required=tuple(parsed_args.required),
+        forbidden=tuple(parsed_args.forbidden),
+        member_of=tuple(parsed_args.member_of),
+        in_tree=parsed_args.in_tree,
+        query=parsed_args.query,
+    )
+    return Question(
+        words=words,
+        flavor_of=parsed_args.flavor_of,
+        everywhere=parsed_args.everywhere,
+        numa_nodes=parsed_args.numa_nodes,
+        page=parsed_args.page_size,
+    )
+
+
+def _cells(text: str) -> int:
+    if text.isascii() and text.isdecimal() and len(text) < 6 and 1 <= int(text) <= MOST_CELLS:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text} is no number of NUMA cells from 1 to {MOST_CELLS}")
+
+
+def _page(text: str) -> int | str:
+    if text == "large":
+        return text
+    if text.isascii() and text.isdecimal() and len(text) < 10 and int(text) > 0:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text} is no page size: KiB, such as 2048 or 1048576, or large")

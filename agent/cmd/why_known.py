@@ -1,0 +1,73 @@
+"""Refuse a request for what there is not: an unknown class, trait, aggregate or provider, with the nearest name.
+
+Names are those of this Placement; where it cannot be asked, those of os-resource-classes and os-traits, and
+then a CUSTOM_ name is nobody's to refuse. An aggregate has no name and no list: it is
+known when a provider is in it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable
+
+import os_resource_classes
+import os_traits
+
+from agent.cmd.usage import UsageError
+from agent.errors import PlacementError
+from agent.model.placement import Provider
+from agent.model.resource_request import ResourceRequest
+from agent.placement import offers
+from agent.placement.client import PlacementClient
+
+CUSTOM = "CUSTOM_"
+
+
+def refuse_unknown_names(client: PlacementClient, request: ResourceRequest) -> None:
+    """Raises UsageError for the first class or trait that nobody knows."""
+    classes = {name for group in request.groups for name, _ in group.resources}
+    traits = {name for group in request.groups for some in (*group.required, group.forbidden) for name in some}
+    traits |= request.root_required | request.root_forbidden
+    _refuse("resource class", classes, lambda: offers.known_classes(client), os_resource_classes.STANDARDS)
+    if traits:
+        _refuse("trait", traits, lambda: offers.known_traits(client), os_traits.get_traits())
+
+
+def refuse_unknown_places(client: PlacementClient, request: ResourceRequest, own: Iterable[Provider]) -> None:
+    """Raises UsageError for an aggregate that no provider is in, or an ``in_tree`` that is no provider.
+
+    Raises PlacementError. ``own`` is this host's tree, whose aggregates are the names that are at hand.
+    """
+    tree = tuple(own)
+    near_aggregates = sorted(frozenset().union(*(provider.aggregates for provider in tree)))
+    for aggregate in sorted(_aggregates(request)):
+        if not any(aggregate in provider.aggregates for provider in tree) and not offers.members_of(client, aggregate):
+            raise UsageError(f"unknown aggregate {aggregate}: no provider is in it{_near(aggregate, near_aggregates)}")
+    wanted = {group.in_tree for group in request.groups if group.in_tree} - {provider.uuid for provider in tree}
+    if wanted:
+        known = {provider.uuid: provider.name for provider in offers.every_provider(client)}
+        for uuid in sorted(wanted - known.keys()):
+            near = difflib.get_close_matches(uuid, sorted(known), n=1)
+            hint = f": did you mean {near[0]} ({known[near[0]]})?" if near else ""
+            raise UsageError(f"unknown provider {uuid} in in_tree{hint}")
+
+
+def _aggregates(request: ResourceRequest) -> frozenset[str]:
+    named = [uuids for group in request.groups for uuids in (*group.member_of, group.forbidden_aggregates)]
+    return frozenset().union(*named)
+
+
+def _refuse(what: str, names: Iterable[str], read: Callable[[], frozenset[str]], standard: Iterable[str]) -> None:
+    try:
+        known = read()
+        unknown = [name for name in sorted(names) if name not in known]
+    except PlacementError:
+        known = frozenset(standard)
+        unknown = [name for name in sorted(names) if name not in known and not name.startswith(CUSTOM)]
+    if unknown:
+        raise UsageError(f"unknown {what} {unknown[0]}{_near(unknown[0], sorted(known))}")
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    return f": did you mean {near[0]}?" if near else ""

@@ -1,0 +1,300 @@
+"""Decide what is asked of Placement, from the words of the command line or from a query string of Placement's own.
+
+The options are a second spelling of the query: both become (key, text) pairs and go
+one way from there. What Placement itself answers with 400 is refused here in words.
+Whether a class or a trait of that name exists is not asked here (agent/cmd/why_known.py).
+What a newcomer would get wrong: a group without a suffix may take from several
+providers of a tree, one with a suffix from a single one; and ``in:`` means any of
+them for traits as for aggregates, while a plain comma means all of the traits and is
+no list of aggregates at all.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import parse_qsl
+
+from agent.cmd.usage import UsageError
+from agent.model.nova import Instance
+from agent.model.resource_request import RequestGroup, ResourceRequest
+from agent.resources.demand import demand
+
+Pairs = Sequence[tuple[str, str]]
+
+# The column's and Placement's own largest amount.
+MOST = 2**31 - 1
+POLICIES = ("none", "isolate")
+_OF_GROUPS = ("resources", "required", "member_of", "in_tree")
+_OF_ALL = ("group_policy", "root_required", "same_subtree")
+# What a scheduler sends beside the question, and what changes nothing in the answer.
+_NO_MATTER = ("limit",)
+# The longest first: ``required`` begins like nothing else, but a suffix may hold any of these letters.
+_KEY = re.compile(r"(resources|required|member_of|in_tree)([a-zA-Z0-9_-]{1,64})?")
+_NAME = re.compile(r"[A-Z0-9_]{1,255}")
+_TRAIT_SPEC = re.compile(r"trait:(.+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """What was typed, option by option, each text as it stood."""
+
+    resources: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+    forbidden: tuple[str, ...] = ()
+    member_of: tuple[str, ...] = ()
+    in_tree: str | None = None
+    query: str | None = None
+
+
+def request_of(words: Words, instance: Instance | None = None) -> ResourceRequest:
+    """The request; ``instance`` is the one whose flavor is asked for. Raises UsageError.
+
+    Amounts given by hand come to those of the flavor, and stand in their place where both name a class.
+    """
+    if words.query is not None:
+        if instance is not None or _options_given(words):
+            raise UsageError("--query says everything: no other part of the request goes with it")
+        return request_of_pairs(_of_query(words.query))
+    return request_of_pairs(_of_options(words, instance))
+
+
+def request_of_pairs(pairs: Pairs) -> ResourceRequest:
+    """The request that these (key, text) of a query are. Raises UsageError, naming what was not understood."""
+    by_suffix = _by_suffix(pairs)
+    groups = tuple(_group(suffix, by_suffix[suffix]) for suffix in sorted(by_suffix))
+    root_required, root_forbidden = _root_traits(pairs)
+    request = ResourceRequest(
+        groups=groups,
+        group_policy=_policy(pairs),
+        root_required=root_required,
+        root_forbidden=root_forbidden,
+        same_subtree=tuple(_subtree(text) for key, text in pairs if key == "same_subtree"),
+    )
+    _refuse_odd(request)
+    return request
+
+
+def canonical_uuid(text: str) -> str | None:
+    """That uuid as Placement writes it, None where it is none."""
+    try:
+        return str(uuid.UUID(text.strip()))
+    except ValueError:
+        return None
+
+
+def _options_given(words: Words) -> bool:
+    return bool(words.resources or words.required or words.forbidden or words.member_of or words.in_tree)
+
+
+def _of_query(query: str) -> Pairs:
+    """As it stands in a log, with or without what comes before the question mark."""
+    text = query.strip().strip("'\"").partition("?")[2] or query.strip().strip("'\"")
+    try:
+        pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=True)
+    except ValueError as error:
+        raise UsageError(f"--query {query!r} is no query string: {error}") from None
+    for key, _ in pairs:
+        _known_key(key)
+    return [(key, text) for key, text in pairs if key not in _NO_MATTER]
+
+
+def _known_key(key: str) -> None:
+    if key in (*_OF_ALL, *_NO_MATTER) or _KEY.fullmatch(key):
+        return
+    near = difflib.get_close_matches(key, (*_OF_GROUPS, *_OF_ALL), n=1)
+    raise UsageError(f"unknown key {key} in --query" + (f": did you mean {near[0]}?" if near else ""))
+
+
+def _of_options(words: Words, instance: Instance | None) -> Pairs:
+    amounts = _of_flavor(instance) if instance else {}
+    amounts |= _typed_amounts(words.resources)
+    if not amounts:
+        raise UsageError("nothing is asked for: --resource CLASS=AMOUNT, --query or --flavor-of is needed")
+    resources = ",".join(f"{name}:{amount}" for name, amount in sorted(amounts.items()))
+    pairs = [("resources", resources), *(("required", text) for text in words.required)]
+    pairs += [("required", text) for text in (_trait_specs(instance) if instance else ())]
+    pairs += [("required", f"!{name}") for text in words.forbidden for name in _listed("--forbidden", text)]
+    pairs += [("member_of", text) for text in words.member_of]
+    return [*pairs, ("in_tree", words.in_tree)] if words.in_tree is not None else pairs
+
+
+def _typed_amounts(texts: Iterable[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in texts:
+        name, sign, number = text.partition("=") if "=" in text else text.partition(":")
+        if not sign:
+            raise UsageError(f"--resource {text} is no CLASS=AMOUNT")
+        if name.strip() in found:
+            raise UsageError(f"--resource {name.strip()} is given twice")
+        found[name.strip()] = number.strip()
+    return found
+
+
+def _of_flavor(instance: Instance) -> dict[str, str]:
+    if instance.flavor is None:
+        raise UsageError(f"the flavor of instance {instance.uuid} cannot be read: {instance.problem or 'unknown'}")
+    asked = demand(instance.flavor, boots_from_volume=instance.boots_from_volume)
+    return {name: str(amount) for name, amount in asked.items()}
+
+
+def _trait_specs(instance: Instance) -> tuple[str, ...]:
+    """The flavor's ``trait:NAME=required|forbidden``; those of groups of its own are not told apart here."""
+    flavor = instance.flavor
+    specs = ((_TRAIT_SPEC.fullmatch(key), text) for key, text in (flavor.extra_specs if flavor else ()))
+    signs = {"required": "", "forbidden": "!"}
+    return tuple(f"{signs[text]}{match[1]}" for match, text in specs if match and text in signs)
+
+
+def _by_suffix(pairs: Pairs) -> dict[str, list[tuple[str, str]]]:
+    found: dict[str, list[tuple[str, str]]] = {}
+    for key, text in pairs:
+        match = _KEY.fullmatch(key)
+        if match and key not in _OF_ALL:
+            found.setdefault(match[2] or "", []).append((match[1], text))
+    return found
+
+
+def _group(suffix: str, parts: Sequence[tuple[str, str]]) -> RequestGroup:
+    texts: dict[str, list[str]] = {key: [text for name, text in parts if name == key] for key in _OF_GROUPS}
+    for key in ("resources", "in_tree"):
+        if len(texts[key]) > 1:
+            raise UsageError(f"{key}{suffix} is given {len(texts[key])} times")
+    required, forbidden = _traits(f"required{suffix}", texts["required"])
+    member_of, forbidden_aggregates = _aggregates(f"member_of{suffix}", texts["member_of"])
+    return RequestGroup(
+        suffix=suffix,
+        resources=_amounts(texts["resources"][0]) if texts["resources"] else (),
+        required=required,
+        forbidden=forbidden,
+        member_of=member_of,
+        forbidden_aggregates=forbidden_aggregates,
+        in_tree=_uuid(f"in_tree{suffix}", texts["in_tree"][0]) if texts["in_tree"] else None,
+    )
+
+
+def _amounts(text: str) -> tuple[tuple[str, int], ...]:
+    found: dict[str, int] = {}
+    for part in text.split(","):
+        name, sign, number = part.partition(":")
+        if not sign:
+            raise UsageError(f"{part or 'an empty text'} is no CLASS:AMOUNT")
+        if name in found:
+            raise UsageError(f"{name} is asked for twice in one group")
+        found[_name("resource class", name)] = _amount(name, number)
+    return tuple(sorted(found.items()))
+
+
+def _amount(resource_class: str, text: str) -> int:
+    if not (text.isascii() and text.isdecimal()):
+        raise UsageError(f"{resource_class}: {text or 'nothing'} is no amount: a whole number from 1 to {MOST} is")
+    # Thousands of digits are a number too, and one that int() refuses.
+    amount = int(text) if len(text) < 20 else MOST + 1
+    if not 1 <= amount <= MOST:
+        raise UsageError(f"{resource_class}: {text[:20]} is no possible amount: 1 to {MOST} is")
+    return amount
+
+
+def _name(what: str, text: str) -> str:
+    if _NAME.fullmatch(text):
+        return text
+    near = re.sub(r"[^A-Z0-9_]+", "_", text.upper()).strip("_")
+    hint = f": did you mean {near}?" if near else ""
+    raise UsageError(f"{text or 'an empty text'} is no name of a {what} (upper case, digits and _ alone){hint}")
+
+
+def _traits(key: str, texts: Iterable[str]) -> tuple[tuple[frozenset[str], ...], frozenset[str]]:
+    required: set[frozenset[str]] = set()
+    forbidden: set[str] = set()
+    for text in texts:
+        if text.startswith("in:"):
+            required.add(frozenset(_name("trait", name) for name in _listed(key, text[3:])))
+            continue
+        for name in _listed(key, text):
+            if name.startswith("!"):
+                forbidden.add(_name("trait", name[1:]))
+            else:
+                required.add(frozenset((_name("trait", name),)))
+    return tuple(sorted(required, key=sorted)), frozenset(forbidden)
+
+
+def _aggregates(key: str, texts: Iterable[str]) -> tuple[tuple[frozenset[str], ...], frozenset[str]]:
+    required: set[frozenset[str]] = set()
+    forbidden: set[str] = set()
+    for text in texts:
+        plain = text.removeprefix("!")
+        if "," in plain and not plain.startswith("in:"):
+            raise UsageError(f"{key}: {text}: several aggregates are in:A,B (any of them) or !in:A,B (none of them)")
+        uuids = frozenset(_uuid(key, one) for one in _listed(key, plain.removeprefix("in:")))
+        if text.startswith("!"):
+            forbidden |= uuids
+        else:
+            required.add(uuids)
+    return tuple(sorted(required, key=sorted)), frozenset(forbidden)
+
+
+def _listed(key: str, text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise UsageError(f"{key}: {text or 'an empty text'} has an empty name in it")
+    return names
+
+
+def _uuid(key: str, text: str) -> str:
+    found = canonical_uuid(text)
+    if found is None:
+        raise UsageError(f"{key}: {text or 'an empty text'} is no uuid")
+    return found
+
+
+def _root_traits(pairs: Pairs) -> tuple[frozenset[str], frozenset[str]]:
+    text = _once(pairs, "root_required")
+    if text is None:
+        return frozenset(), frozenset()
+    if text.startswith("in:"):
+        raise UsageError("root_required knows no in:")
+    required, forbidden = _traits("root_required", [text])
+    names = frozenset(name for some in required for name in some)
+    if names & forbidden:
+        raise UsageError(f"root_required both asks for and forbids {', '.join(sorted(names & forbidden))}")
+    return names, forbidden
+
+
+def _policy(pairs: Pairs) -> str | None:
+    policy = _once(pairs, "group_policy")
+    if policy is not None and policy not in POLICIES:
+        raise UsageError(f"group_policy is {' or '.join(POLICIES)}, not {policy or 'empty'}")
+    return policy
+
+
+def _once(pairs: Pairs, key: str) -> str | None:
+    texts = [text for name, text in pairs if name == key]
+    if len(texts) > 1:
+        raise UsageError(f"{key} is given {len(texts)} times")
+    return texts[0] if texts else None
+
+
+def _subtree(text: str) -> frozenset[str]:
+    return frozenset(_listed("same_subtree", text))
+
+
+def _refuse_odd(request: ResourceRequest) -> None:
+    """What Placement answers with 400 as a whole (lib.py of 16.0.0)."""
+    by_suffix: Mapping[str, RequestGroup] = {group.suffix: group for group in request.groups}
+    if not any(group.resources for group in request.groups):
+        raise UsageError("nothing is asked for: no group has resources")
+    joined = frozenset().union(*request.same_subtree)
+    unknown = sorted(joined - by_suffix.keys())
+    if unknown:
+        raise UsageError(f"same_subtree names {', '.join(unknown)}, and there is no such group")
+    for suffix, group in by_suffix.items():
+        if not group.resources and suffix not in joined:
+            raise UsageError(f"group {suffix or 'without a suffix'} asks for no resources and is in no same_subtree")
+        for some in group.required:
+            if some <= group.forbidden:
+                raise UsageError(f"required{suffix} both asks for and forbids {', '.join(sorted(some))}")
+    if request.group_policy is None and len(by_suffix.keys() - {""}) > 1:
+        raise UsageError("group_policy=none or group_policy=isolate is needed with more than one group with a suffix")

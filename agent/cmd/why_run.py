@@ -1,0 +1,141 @@
+"""One question to the engine of agent/stages/why.py: what is asked, the facts, what is offered, the answer.
+
+The audit is the one of every command; it is not published. Placement not read is an end
+without a document. Of everything else that is not read the answer says that it is not
+known, and nothing of it refuses a request.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from dataclasses import dataclass
+
+from agent.audit import run_audit
+from agent.cmd import wiring
+from agent.cmd.audited import loaded_for
+from agent.cmd.ending import say
+from agent.cmd.usage import UsageError
+from agent.cmd.why_known import refuse_unknown_names, refuse_unknown_places
+from agent.cmd.why_request import Words, canonical_uuid, request_of
+from agent.config.build import settings_from
+from agent.errors import PlacementUnavailable
+from agent.exit_codes import CLEAN, FINDINGS, PARTIAL
+from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Depth, Publish
+from agent.model.nova import Instance
+from agent.model.placement import PlacementView
+from agent.model.report import AuditReport
+from agent.model.resource_request import ResourceRequest
+from agent.model.snapshot import PLACEMENT
+from agent.model.why_report import CellRoom, WhyReport
+from agent.placement.client import PlacementClient
+from agent.placement.offers import Offers, own_world, whole_world
+from agent.stages.why import why
+from agent.stages.why_host import GuestShape, cell_rooms, guest_shape, host_notes, host_obstacles
+from agent.telemetry.explain import unread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What the command line asks: the request in words, or an instance's flavor, of which hosts, in which cells."""
+
+    words: Words
+    flavor_of: str | None = None
+    everywhere: bool = False
+    numa_nodes: int | None = None
+    page: int | str | None = None
+
+
+def answered(options: argparse.Namespace, question: Question) -> WhyReport:
+    """The answer. Raises ConfigError, UsageError, PlacementError where Placement cannot be read."""
+    # Before anything is read: most of what is wrong with a request can be said at once.
+    request = None if question.flavor_of else request_of(question.words)
+    loaded = loaded_for(options)
+    asked = AuditRequest(reasons=("command: why",), publish=Publish.NEVER, depth=Depth.FULL)
+    with wiring.wire(loaded) as wired:
+        if request is not None:
+            refuse_unknown_names(wired.placement, request)
+        result = run_audit(asked, settings_from(loaded), wired.parts, AuditMemory(), lambda: False)
+        if request is None:
+            request = request_of(question.words, _instance(result, question.flavor_of or ""))
+            refuse_unknown_names(wired.placement, request)
+        with wired.parts.request_scope(result.report.audit_id):
+            return _answer(wired.placement, question, request, result)
+
+
+def code_of(report: WhyReport) -> int:
+    """2 where a source, or a tree that may fit where none else does, is not known; else 0 fits, 3 does not."""
+    if report.unknown or report.is_open:
+        return PARTIAL
+    return CLEAN if report.fits else FINDINGS
+
+
+def _answer(client: PlacementClient, question: Question, request: ResourceRequest, result: AuditResult) -> WhyReport:
+    view = result.snapshot.placement.value if result.snapshot else None
+    if view is None and not question.everywhere:
+        lines = [line for line in unread(result.report) if line.startswith(PLACEMENT)]
+        raise PlacementUnavailable("; ".join(lines) or "Placement was not read")
+    refuse_unknown_places(client, request, view.providers if view else ())
+    before = client.requests
+    offers = _offers(client, question, request, view)
+    shape = guest_shape(request, question.numa_nodes, question.page)
+    rooms = _rooms(result.report, view)
+    return WhyReport(
+        node=result.report.node,
+        provider_uuid=result.report.provider_uuid,
+        answer=dataclasses.replace(
+            why(request, offers.world), host_obstacles=host_obstacles(shape, rooms) if rooms is not None else ()
+        ),
+        is_whole=question.everywhere,
+        unread=offers.unread,
+        notes=host_notes(shape, rooms) if rooms is not None else (),
+        unknown=_unknown(result.report, shape, rooms),
+        cells=rooms,
+        requests=result.report.requests + client.requests - before,
+    )
+
+
+def _offers(
+    client: PlacementClient, question: Question, request: ResourceRequest, view: PlacementView | None
+) -> Offers:
+    if view is None or question.everywhere:
+        return whole_world(client, request, lambda line: say(f"reading the cloud: {line}"))
+    return Offers(world=own_world(client, view))
+
+
+def _instance(result: AuditResult, text: str) -> Instance:
+    uuid = canonical_uuid(text)
+    if uuid is None:
+        raise UsageError(f"--flavor-of: {text or 'an empty text'} is no uuid")
+    state = result.snapshot.nova.value if result.snapshot else None
+    if state is None:
+        lines = "; ".join(unread(result.report))
+        raise PlacementUnavailable(f"the state source was not read, so no flavor is known: {lines}")
+    found = next((instance for instance in state.instances if instance.uuid == uuid), None)
+    if found is None:
+        raise UsageError(f"--flavor-of: {uuid} is no instance of this host, and holds nothing here")
+    return found
+
+
+def _rooms(report: AuditReport, view: PlacementView | None) -> tuple[CellRoom, ...] | None:
+    """None where the cells, or what guests use of them, are not known; () where the host has none in nova's sense."""
+    seen = report.resource_view
+    if seen is None or (seen.cells is None and any("numa_topology" in line for line in seen.unknown)):
+        return None
+    if seen.cells is None:
+        return ()
+    root = view.root if view else None
+    if report.cell_usages is None or root is None:
+        return None
+    ratios = (
+        inventory.allocation_ratio if (inventory := root.inventory(name)) else 1.0 for name in ("VCPU", "MEMORY_MB")
+    )
+    return cell_rooms(seen.cells, report.cell_usages, *ratios)
+
+
+def _unknown(report: AuditReport, shape: GuestShape, rooms: tuple[CellRoom, ...] | None) -> tuple[str, ...]:
+    lines = unread(report)
+    if shape.is_asked and rooms is None:
+        why_not = "; ".join(report.resource_view.unknown) if report.resource_view else "the host was not read"
+        lines = (*lines, f"whether NUMA cells and pages suffice: {why_not or 'who uses the cells was not read'}")
+    return lines

@@ -1,0 +1,69 @@
+"""What ``stocktake why`` tells: the answer, what of the cloud was left unread, and this host's cells beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent.model.why import Answer, Constraint, TreeAnswer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellRoom:
+    """What is left of one NUMA cell for one more guest.
+
+    ``cpus`` is how many CPUs the largest guest may have that floats, ``cpus_free`` how many of the cell's CPUs times
+    the ratio nobody has; ``pinnable`` are host CPUs that nobody is pinned to. ``memory_mib`` is what guests
+    without huge pages may still take (times the ratio), ``cell_memory_mib`` the cell's own, above which no guest cell
+    goes. ``pages`` are (size in KiB, free), sorted.
+    """
+
+    id: int
+    cpus: int
+    cpus_free: int
+    pinnable: int
+    memory_mib: int
+    cell_memory_mib: int
+    pages: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhyReport:
+    """Everything that is printed. ``provider_uuid`` is this host's root, None where it is not known.
+
+    ``unread`` are names of trees that were not looked at, each of which may fit or not; ``notes`` are sentences on
+    this host that refuse nothing; ``unknown`` what could not be read, in words. ``cells`` is None where they are not
+    known. ``requests`` were sent to Placement for the answer.
+    """
+
+    node: str | None
+    provider_uuid: str | None
+    answer: Answer
+    is_whole: bool = False
+    unread: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    cells: tuple[CellRoom, ...] | None = None
+    requests: int = 0
+
+    @property
+    def own(self) -> TreeAnswer | None:
+        """The tree of this host, None where it is not in the answer."""
+        return next((tree for tree in self.answer.trees if tree.root_uuid == self.provider_uuid), None)
+
+    @property
+    def fits(self) -> bool:
+        """Of the whole cloud: anywhere; else here, cells and pages that were asked for included."""
+        if self.is_whole:
+            return self.answer.fits
+        return self.own is not None and self.own.fits and not self.answer.host_obstacles
+
+    @property
+    def is_open(self) -> bool:
+        """Whether what was not read, or not decided, may make it fit after all."""
+        asked = self.answer.trees if self.is_whole else tuple(tree for tree in (self.own,) if tree is not None)
+        return not self.fits and (bool(self.unread) or any(is_undecided(tree) for tree in asked))
+
+
+def is_undecided(tree: TreeAnswer) -> bool:
+    """Whether nobody knows if the tree fits: there were too many ways to look through."""
+    return not tree.fits and tree.obstacles[0].constraint is Constraint.UNDECIDED

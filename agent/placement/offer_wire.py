@@ -1,0 +1,59 @@
+"""Answers of Placement that only ``why`` asks for, as values: usages, candidates' summaries, names of classes.
+
+As in agent/placement/wire.py, what is not the expected shape is PlacementUnavailable and nothing is
+skipped. What a newcomer would get wrong: a summary's ``capacity`` is already (total − reserved) × ratio, cut to
+a whole number, so the inventory cannot be had back from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from agent.errors import PlacementUnavailable
+
+#: (class, amount), sorted.
+Amounts = tuple[tuple[str, int], ...]
+
+
+def parse_usages(body: object) -> Amounts:
+    """``GET …/usages``: what consumers hold of each class of one provider."""
+    return tuple(sorted(_numbers(_object(_object(body, "usages").get("usages"), "usages"))))
+
+
+def parse_summaries(body: object) -> dict[str, Amounts]:
+    """``GET /allocation_candidates`` (1.29): what is used of every class of each provider of the trees that answer."""
+    summaries = _object(_object(body, "candidates").get("provider_summaries"), "provider_summaries")
+    return {provider: tuple(sorted(_used(_object(found, "summary")))) for provider, found in summaries.items()}
+
+
+def parse_class_names(body: object) -> frozenset[str]:
+    """``GET /resource_classes`` (1.2)."""
+    found = _object(body, "resource classes").get("resource_classes")
+    if not isinstance(found, list):
+        raise _odd("resource_classes", found)
+    names = [_object(each, "resource class").get("name") for each in found]
+    if not all(isinstance(name, str) for name in names):
+        raise _odd("the name of a resource class", names)
+    return frozenset(str(name) for name in names)
+
+
+def _used(summary: Mapping[str, object]) -> Iterator[tuple[str, int]]:
+    resources = _object(summary.get("resources"), "resources")
+    yield from _numbers({name: _object(each, name).get("used") for name, each in resources.items()})
+
+
+def _numbers(found: Mapping[str, object]) -> Iterator[tuple[str, int]]:
+    for name, value in found.items():
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise _odd(f"the amount of {name}", value)
+        yield name, value
+
+
+def _object(value: object, what: str) -> Mapping[str, object]:
+    if not isinstance(value, Mapping):
+        raise _odd(what, value)
+    return value
+
+
+def _odd(what: str, value: object) -> PlacementUnavailable:
+    return PlacementUnavailable(f"answer not understood: {what} is {type(value).__name__}")

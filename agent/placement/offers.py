@@ -1,0 +1,259 @@
+"""Read what a request may be answered from: this host's tree with what shares with it, or the whole cloud.
+
+Of one tree everything is known from the audit; only the providers that share with it are read here. Of
+the cloud as little as the request needs, in questions about all providers at once: which bear a
+trait that it names, which are in an aggregate that it names, what is used (the summaries of candidates for one
+unit of a class). One request a provider is left, its inventory, and only for those that have a class that is asked for.
+What a newcomer would get wrong: such a provider bears no other trait and aggregate here than those that the
+request names, and MISC_SHARES_VIA_AGGREGATE; and a tree without room for one unit is in no summary, so it is
+asked by itself, never taken for one that does not have the class.
+
+A tree that was not read, because there are too many, is named and is no answer.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
+from urllib.parse import quote
+
+from agent.errors import PlacementRejected
+from agent.model.placement import PlacementView, Provider
+from agent.model.resource_request import OfferedProvider, OfferedWorld, ResourceRequest
+from agent.placement import offer_wire, wire
+from agent.placement.client import MINIMUM, PlacementClient
+from agent.placement.offer_wire import Amounts
+from agent.placement.sharing import AGGREGATES_AT_ONCE, SHARES
+
+T = TypeVar("T")
+
+#: Requests for single providers in one look at the cloud; a Placement answers some hundred a second.
+MOST_READS = 5000
+#: A progress line after so many of them.
+TELL_EVERY = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offers:
+    """A world to ask, and the names of the roots of trees that were not read."""
+
+    world: OfferedWorld
+    unread: tuple[str, ...] = ()
+
+
+def own_world(client: PlacementClient, view: PlacementView) -> OfferedWorld:
+    """The tree of that view, used as recorded there, and the providers that share with it (five requests each).
+
+    Raises PlacementError.
+    """
+    used: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for allocation in view.allocations:
+        used[allocation.provider_uuid][allocation.resource_class] += allocation.amount
+    own = {provider.uuid for provider in view.providers}
+    aggregates = sorted(frozenset().union(*(provider.aggregates for provider in view.providers)))
+    sharing = [found for found in _sharing_in(client, aggregates) if found.uuid not in own]
+    trees = [found for each in sharing for found in _tree_of(client, each)]
+    offered = [
+        OfferedProvider(provider=provider, root_uuid=view.root_uuid, used=tuple(sorted(used[provider.uuid].items())))
+        for provider in view.providers
+    ]
+    return OfferedWorld(providers=(*offered, *_once(trees)))
+
+
+def whole_world(
+    client: PlacementClient,
+    request: ResourceRequest,
+    tell: Callable[[str], None],
+    most_reads: int = MOST_READS,
+) -> Offers:
+    """Every tree of the cloud, as far as the request asks about it. ``tell`` gets a line now and then.
+
+    Raises PlacementError.
+    """
+    listed = wire.parents_first(client.get("/resource_providers", MINIMUM, wire.parse_providers))
+    tell(f"{len(listed)} providers")
+    traits = _bearers(client, "required", {SHARES, *_traits_of(request)})
+    aggregates = _aggregates(client, request, {uuid for uuid, found in traits.items() if SHARES in found})
+    used = _used_everywhere(client, request)
+    roots = _roots(listed)
+    unread = _Unread(client, tell, most_reads, frozenset(name for g in request.groups for name, _ in g.resources))
+    offered = {}
+    for provider in _nearest_first(listed, roots, used):
+        known = replace(
+            provider,
+            traits=traits.get(provider.uuid, frozenset()),
+            aggregates=aggregates.get(provider.uuid, frozenset()),
+        )
+        found = unread.offer(known, roots[provider.uuid], used.get(provider.uuid))
+        if found is not None:
+            offered[provider.uuid] = found
+    whole = tuple(offered[p.uuid] for p in listed if p.uuid in offered and roots[p.uuid] not in unread.roots)
+    names = {provider.uuid: provider.name for provider in listed}
+    return Offers(
+        world=OfferedWorld(providers=whole, is_whole=not unread.roots),
+        unread=tuple(sorted(names[root] for root in unread.roots)),
+    )
+
+
+class _Unread:
+    """Reads single providers up to a limit; ``roots`` are the trees of those beyond it."""
+
+    def __init__(
+        self, client: PlacementClient, tell: Callable[[str], None], most: int, classes: frozenset[str]
+    ) -> None:
+        self._client = client
+        self._tell = tell
+        self._left = most
+        self._done = 0
+        self._classes = classes
+        self.roots: set[str] = set()
+
+    def offer(self, provider: Provider, root: str, used: Amounts | None) -> OfferedProvider | None:
+        """That provider with its inventories; None where it has gone since it was listed, or its tree is not read."""
+        if used is not None and not self._classes.intersection(name for name, _ in used):
+            return OfferedProvider(provider=provider, root_uuid=root, used=used)
+        if root in self.roots or self._left < 2:
+            self.roots.add(root)
+            return None
+        found = _gone_is_none(lambda: self._read(provider, used))
+        self._done += 1
+        if self._done % TELL_EVERY == 0:
+            self._tell(f"{self._done} of them read")
+        return None if found is None else replace(found, root_uuid=root)
+
+    def _read(self, provider: Provider, used: Amounts | None) -> OfferedProvider:
+        self._left -= 1
+        inventories = self._client.get(_of(provider.uuid, "inventories"), MINIMUM, wire.parse_inventories)
+        if used is None and inventories.inventories:
+            self._left -= 1
+            used = self._client.get(_of(provider.uuid, "usages"), MINIMUM, offer_wire.parse_usages)
+        filled = replace(provider, inventories=inventories.inventories, generation=inventories.generation)
+        return OfferedProvider(provider=filled, root_uuid=provider.uuid, used=used or ())
+
+
+def known_classes(client: PlacementClient) -> frozenset[str]:
+    """Every resource class of this Placement. Raises PlacementError."""
+    return client.get("/resource_classes", MINIMUM, offer_wire.parse_class_names)
+
+
+def known_traits(client: PlacementClient) -> frozenset[str]:
+    """Every trait of this Placement. Raises PlacementError."""
+    return client.get("/traits", MINIMUM, wire.parse_trait_names)
+
+
+def members_of(client: PlacementClient, aggregate: str) -> tuple[Provider, ...]:
+    """Providers in that aggregate, as the list has them. Raises PlacementError."""
+    return client.get(f"/resource_providers?member_of={quote(aggregate, safe='')}", MINIMUM, wire.parse_providers)
+
+
+def every_provider(client: PlacementClient) -> tuple[Provider, ...]:
+    """All of them, as the list has them. Raises PlacementError."""
+    return client.get("/resource_providers", MINIMUM, wire.parse_providers)
+
+
+def _sharing_in(client: PlacementClient, aggregates: Sequence[str]) -> list[Provider]:
+    found: dict[str, Provider] = {}
+    for start in range(0, len(aggregates), AGGREGATES_AT_ONCE):
+        some = ",".join(aggregates[start : start + AGGREGATES_AT_ONCE])
+        path = f"/resource_providers?member_of={quote(f'in:{some}', safe=':,')}&required={SHARES}"
+        found.update({p.uuid: p for p in client.get(path, MINIMUM, wire.parse_providers)})
+    return [found[uuid] for uuid in sorted(found)]
+
+
+def _tree_of(client: PlacementClient, sharing: Provider) -> list[OfferedProvider]:
+    """The whole tree of a sharing provider; nothing where it has gone since it was listed."""
+    path = f"/resource_providers?in_tree={quote(sharing.uuid, safe='')}"
+    listed = wire.parents_first(client.get(path, MINIMUM, wire.parse_providers))
+    roots = _roots(listed)
+    read = (_gone_is_none(partial(_whole, client, each, roots[each.uuid])) for each in listed)
+    return [found for found in read if found is not None]
+
+
+def _whole(client: PlacementClient, provider: Provider, root: str) -> OfferedProvider:
+    filled = replace(
+        provider,
+        inventories=client.get(_of(provider.uuid, "inventories"), MINIMUM, wire.parse_inventories).inventories,
+        traits=client.get(_of(provider.uuid, "traits"), MINIMUM, wire.parse_traits).traits,
+        aggregates=client.get(_of(provider.uuid, "aggregates"), MINIMUM, wire.parse_aggregates).aggregates,
+    )
+    used = client.get(_of(provider.uuid, "usages"), MINIMUM, offer_wire.parse_usages)
+    return OfferedProvider(provider=filled, root_uuid=root, used=used)
+
+
+def _once(offered: Iterable[OfferedProvider]) -> tuple[OfferedProvider, ...]:
+    return tuple({each.provider.uuid: each for each in offered}.values())
+
+
+def _gone_is_none(read: Callable[[], T]) -> T | None:
+    try:
+        return read()
+    except PlacementRejected as error:
+        if error.status != 404:
+            raise
+        return None
+
+
+def _traits_of(request: ResourceRequest) -> frozenset[str]:
+    named = [names for group in request.groups for names in (*group.required, group.forbidden)]
+    return frozenset().union(*named, request.root_required, request.root_forbidden)
+
+
+def _aggregates_of(request: ResourceRequest) -> frozenset[str]:
+    named = [uuids for group in request.groups for uuids in (*group.member_of, group.forbidden_aggregates)]
+    return frozenset().union(*named)
+
+
+def _bearers(client: PlacementClient, key: str, names: Iterable[str]) -> dict[str, frozenset[str]]:
+    """Of each provider those of the names that it has, by one question a name."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for name in sorted(names):
+        path = f"/resource_providers?{key}={quote(name, safe='')}"
+        for provider in client.get(path, MINIMUM, wire.parse_providers):
+            found[provider.uuid].add(name)
+    return {uuid: frozenset(some) for uuid, some in found.items()}
+
+
+def _aggregates(client: PlacementClient, request: ResourceRequest, sharing: Iterable[str]) -> dict[str, frozenset[str]]:
+    """Members of the aggregates that the request names, and of those that something is shared through."""
+    shared: set[str] = set()
+    for uuid in sorted(sharing):
+        read = _gone_is_none(partial(client.get, _of(uuid, "aggregates"), MINIMUM, wire.parse_aggregates))
+        shared |= read.aggregates if read else frozenset()
+    return _bearers(client, "member_of", shared | _aggregates_of(request))
+
+
+def _used_everywhere(client: PlacementClient, request: ResourceRequest) -> dict[str, Amounts]:
+    """What is used of providers in trees with room for a unit of a class that is asked for, one question a class.
+
+    The first class that the cloud has leaves little for the others: a second question is asked only where it names
+    a class that no summary has had.
+    """
+    found: dict[str, Amounts] = {}
+    for resource_class in dict.fromkeys(name for group in request.groups for name, _ in group.resources):
+        if any(resource_class == name for used in found.values() for name, _ in used):
+            continue
+        path = f"/allocation_candidates?resources={quote(resource_class, safe='')}:1"
+        found |= client.get(path, MINIMUM, offer_wire.parse_summaries)
+    return found
+
+
+def _roots(listed: Sequence[Provider]) -> dict[str, str]:
+    """The root of each, which must come parents first; one whose parent has gone is a root itself."""
+    roots: dict[str, str] = {}
+    for provider in listed:
+        roots[provider.uuid] = roots.get(provider.parent_uuid or "", provider.uuid)
+    return roots
+
+
+def _nearest_first(
+    listed: Sequence[Provider], roots: Mapping[str, str], used: Mapping[str, Amounts]
+) -> Sequence[Provider]:
+    """Tree by tree, those with room for a unit before those without, so that a limit costs the ones far off."""
+    return sorted(listed, key=lambda provider: (roots[provider.uuid] not in used, roots[provider.uuid]))
+
+
+def _of(uuid: str, part: str) -> str:
+    return f"/resource_providers/{quote(uuid, safe='')}/{part}"

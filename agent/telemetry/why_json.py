@@ -1,0 +1,91 @@
+"""Write an answer to "No valid host" as one JSON document (design 2.2). Keys are added, never renamed. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+
+from agent.model.resource_request import RequestGroup, ResourceRequest
+from agent.model.why import Obstacle, TreeAnswer
+from agent.model.why_report import CellRoom, WhyReport, is_undecided
+from agent.telemetry.documents import SCHEMA_VERSION, Document
+
+
+def document(report: WhyReport) -> Document:
+    """The document; ``cloud`` is None where only this host was asked, ``tree`` where this host's is not known."""
+    own = report.own
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "node": report.node,
+        "provider_uuid": report.provider_uuid,
+        "request": request_document(report.answer.request),
+        "everywhere": report.is_whole,
+        "fits": report.fits,
+        "tree": None if own is None else _tree(own),
+        "host": {
+            "obstacles": [_obstacle(obstacle) for obstacle in report.answer.host_obstacles],
+            "cells": None if report.cells is None else [_cell(cell) for cell in report.cells],
+            "notes": list(report.notes),
+        },
+        "cloud": _cloud(report) if report.is_whole else None,
+        "unknown": list(report.unknown),
+        "placement": {"requests": report.requests},
+    }
+
+
+def request_document(request: ResourceRequest) -> Document:
+    """The request as it was understood; sets are sorted lists."""
+    return {
+        "groups": [_group(group) for group in request.groups],
+        "group_policy": request.group_policy,
+        "root_required": sorted(request.root_required),
+        "root_forbidden": sorted(request.root_forbidden),
+        "same_subtree": [sorted(some) for some in request.same_subtree],
+    }
+
+
+def _group(group: RequestGroup) -> Document:
+    return {
+        "suffix": group.suffix,
+        "resources": dict(group.resources),
+        "required": [sorted(some) for some in group.required],
+        "forbidden": sorted(group.forbidden),
+        "member_of": [sorted(some) for some in group.member_of],
+        "forbidden_aggregates": sorted(group.forbidden_aggregates),
+        "in_tree": group.in_tree,
+    }
+
+
+def _tree(tree: TreeAnswer) -> Document:
+    return {
+        "root_uuid": tree.root_uuid,
+        "root_name": tree.root_name,
+        "fits": tree.fits,
+        "obstacles": [_obstacle(obstacle) for obstacle in tree.obstacles],
+    }
+
+
+def _obstacle(obstacle: Obstacle) -> Document:
+    remedies = [{**dataclasses.asdict(remedy), "kind": remedy.kind.value} for remedy in obstacle.remedies]
+    return {**dataclasses.asdict(obstacle), "constraint": obstacle.constraint.value, "remedies": remedies}
+
+
+def _cell(cell: CellRoom) -> Document:
+    pages = [{"size_kib": size, "free": free} for size, free in cell.pages]
+    return {**dataclasses.asdict(cell), "pages": pages}
+
+
+def _cloud(report: WhyReport) -> Document:
+    trees = report.answer.trees
+    refused: dict[str, int] = defaultdict(int)
+    for tree in trees:
+        if not tree.fits and not is_undecided(tree):
+            refused[tree.obstacles[0].constraint.value] += 1
+    return {
+        "trees": len(trees),
+        "fits": sum(tree.fits for tree in trees),
+        "undecided": sum(map(is_undecided, trees)),
+        "refused": dict(refused),
+        "unread": list(report.unread),
+        "answers": [_tree(tree) for tree in trees],
+    }

@@ -1,0 +1,130 @@
+"""Write an answer to "No valid host" for people: what is asked, what refuses it first, what would help, and what else.
+
+Of the whole cloud the hosts are counted by what refuses them first, the nearest ones named: a
+table of a thousand hosts would drown the one that lacks a single trait. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from agent.model.amounts import with_class
+from agent.model.resource_request import RequestGroup, ResourceRequest
+from agent.model.why import Constraint, Obstacle, TreeAnswer
+from agent.model.why_report import WhyReport, is_undecided
+from agent.telemetry.wording import some_of, wrapped
+
+# So many hosts of the cloud that do not fit are told with their numbers.
+TOLD = 5
+
+
+def lines(report: WhyReport, width: int) -> tuple[str, ...]:
+    """The whole text, without line ends."""
+    return tuple(line for text in _texts(report) for line in wrapped(text, width, _indent(text)) or [""])
+
+
+def request_text(request: ResourceRequest) -> str:
+    """``64 VCPU, 1024 MiB of MEMORY_MB with HW_CPU_X86_VMX; group 1: 1 VGPU``."""
+    parts = [_group_text(group) for group in request.groups]
+    if len(request.groups) > 1 and request.group_policy:
+        parts.append(f"groups {'on different providers' if request.group_policy == 'isolate' else 'anywhere'}")
+    if request.root_required or request.root_forbidden:
+        parts.append(f"the root {_traits_text(sorted(request.root_required), sorted(request.root_forbidden))}")
+    parts.extend(f"groups {', '.join(sorted(some))} below one of them" for some in request.same_subtree)
+    return "; ".join(parts)
+
+
+def _texts(report: WhyReport) -> Iterator[str]:
+    yield f"asked: {request_text(report.answer.request)}"
+    yield from _own(report)
+    yield from _host(report)
+    if report.is_whole:
+        yield ""
+        yield from _cloud(report)
+    yield from (f"not read: {line}" for line in report.unknown)
+
+
+def _own(report: WhyReport) -> Iterator[str]:
+    own = report.own
+    who = report.node or "this host"
+    if own is None:
+        yield f"{who}: not known: {_why_not_known(report)}"
+    elif own.fits:
+        yield f"{who}: fits: Placement offers it"
+    else:
+        yield f"{who}: {'not decided' if is_undecided(own) else 'does not fit'}"
+        yield f"  first: {_obstacle_text(own.obstacles[0])}"
+        yield from _change("  smallest change: ", own.obstacles[0])
+        for obstacle in own.obstacles[1:]:
+            yield f"  also: {_obstacle_text(obstacle)}"
+            yield from _change("    change: ", obstacle)
+
+
+def _why_not_known(report: WhyReport) -> str:
+    if report.provider_uuid is None:
+        return "which provider is this host's could not be told"
+    if report.unread:
+        return "its tree was not read"
+    return "Placement has no provider of this host"
+
+
+def _host(report: WhyReport) -> Iterator[str]:
+    for obstacle in report.answer.host_obstacles:
+        yield f"  not known to Placement: {obstacle.constraint.value}: {obstacle.words}"
+        yield from _change("    change: ", obstacle)
+    yield from (f"  note: {note}" for note in report.notes)
+
+
+def _cloud(report: WhyReport) -> Iterator[str]:
+    trees = report.answer.trees
+    fitting = [tree.root_name for tree in trees if tree.fits]
+    names = f": {some_of(fitting)}" if fitting else ""
+    yield f"everywhere: {len(fitting)} of {len(trees)} provider trees fit{names}"
+    if report.unread:
+        yield f"  not read, so each may fit or not: {len(report.unread)} trees: {some_of(report.unread)}"
+    refused = [tree for tree in trees if not tree.fits]
+    yield from (f"  {len(some)} refused by {name}: {some_of(some)}" for name, some in _by_constraint(refused))
+    if refused:
+        yield f"nearest of those that do not fit{f' ({TOLD} of {len(refused)})' if len(refused) > TOLD else ''}:"
+    for tree in refused[:TOLD]:
+        yield f"  {tree.root_name}: {_obstacle_text(tree.obstacles[0])}"
+        yield from _change("    change: ", tree.obstacles[0])
+
+
+def _by_constraint(refused: Iterable[TreeAnswer]) -> list[tuple[str, list[str]]]:
+    """(constraint, names of trees in their order), the most frequent first."""
+    found: dict[Constraint, list[str]] = {}
+    for tree in refused:
+        found.setdefault(tree.obstacles[0].constraint, []).append(tree.root_name)
+    return [(key.value, names) for key, names in sorted(found.items(), key=lambda item: -len(item[1]))]
+
+
+def _change(head: str, obstacle: Obstacle) -> Iterator[str]:
+    """Nothing where no single change helps."""
+    if obstacle.change:
+        yield f"{head}{obstacle.change}"
+
+
+def _obstacle_text(obstacle: Obstacle) -> str:
+    group = f" (group {obstacle.suffix})" if obstacle.suffix else ""
+    return f"{obstacle.constraint.value}{group}: {obstacle.words}"
+
+
+def _group_text(group: RequestGroup) -> str:
+    text = ", ".join(with_class(name, amount) for name, amount in group.resources) or "no resources"
+    traits = _traits_text([" or ".join(sorted(some)) for some in group.required], sorted(group.forbidden))
+    places = [f"in aggregate {' or '.join(sorted(some))}" for some in group.member_of]
+    places += [f"not in aggregate {uuid}" for uuid in sorted(group.forbidden_aggregates)]
+    places += [f"in the tree of {group.in_tree}"] if group.in_tree else []
+    head = f"group {group.suffix}: " if group.suffix else ""
+    return head + " ".join(part for part in (text, traits, ", ".join(places)) if part)
+
+
+def _traits_text(required: list[str], forbidden: list[str]) -> str:
+    parts = [f"with {' and '.join(required)}"] if required else []
+    parts += [f"without {', '.join(forbidden)}"] if forbidden else []
+    return " ".join(parts)
+
+
+def _indent(text: str) -> str:
+    return " " * (len(text) - len(text.lstrip()) + 4)

@@ -1,0 +1,167 @@
+"""``stocktake why`` through its entry point, against a real Placement: the answer is Placement's own, told in words."""
+
+import pytest
+
+from agent.demo.placement import TOKEN
+from tests.rigs.commands import CPUS, SmallHost, small_host
+from tests.rigs.placement import Rest, new_uuid, running
+
+KEYS = ["schema_version", "node", "provider_uuid", "request", "everywhere", "fits", "tree", "host", "cloud", "unknown"]
+
+
+@pytest.fixture(scope="module")
+def rest(tmp_path_factory):
+    with running(tmp_path_factory.mktemp("placement")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory, rest: Rest) -> SmallHost:
+    made = small_host(tmp_path_factory.mktemp("host"), rest)
+    made.run("audit", "--publish")
+    return made
+
+
+def offered(rest, query):
+    return set(rest.done("GET", f"/allocation_candidates?{query}", version="1.39")["provider_summaries"])
+
+
+def first(document):
+    return document["tree"]["obstacles"][0]
+
+
+def test_more_than_max_unit_is_refused_whatever_the_ratio(host, rest):
+    code, document = host.json("why", "--resource", f"VCPU={CPUS + 1}")
+    assert list(document)[: len(KEYS)] == KEYS
+    assert (code, document["fits"], document["everywhere"], document["cloud"]) == (3, False, False, None)
+    assert (first(document)["constraint"], first(document)["wanted"], first(document)["available"]) == (
+        "max-unit", CPUS + 1, CPUS
+    )  # fmt: skip
+    assert host.agent.provider_uuid not in offered(rest, f"resources=VCPU:{CPUS + 1}")
+
+
+def test_what_fits_ends_with_0(host, rest):
+    ended = host.run("why", "--resource", f"VCPU={CPUS}")
+    assert (ended.code, ended.stderr) == (0, "")
+    assert f"{host.agent.name}: fits" in ended.stdout
+    assert host.agent.provider_uuid in offered(rest, f"resources=VCPU:{CPUS}")
+
+
+def test_people_get_the_request_the_first_constraint_and_the_change(host):
+    ended = host.run_apart("why", "--resource", f"VCPU={CPUS + 1}", "--resource", "MEMORY_MB=999999", COLUMNS="200")
+    assert (ended.code, ended.stderr) == (3, "")
+    said = ended.stdout.splitlines()
+    assert said[0] == f"asked: 999999 MiB of MEMORY_MB, {CPUS + 1} VCPU"
+    assert said[1] == f"{host.agent.name}: does not fit"
+    assert said[2].startswith("  first: max-unit: ")
+    assert said[3].startswith("  smallest change: ")
+    assert "  also: capacity: " in ended.stdout or "  also: max-unit: " in ended.stdout
+
+
+def test_what_is_used_counts_as_recorded_now(host, rest):
+    """The host has (16 - 1) x 4 = 60, of which 20 are recorded: two more consumers of 16 leave 8."""
+    consumers = [rest.allocate({host.agent.provider_uuid: {"VCPU": 16}}) for _ in range(2)]
+    try:
+        code, document = host.json("why", "--resource", "VCPU=9")
+        assert (code, first(document)["constraint"], first(document)["available"]) == (3, "capacity", 8)
+        assert host.run("why", "--resource", "VCPU=8").code == 0
+    finally:
+        for consumer in consumers:
+            rest.release(consumer)
+
+
+def test_a_query_of_the_schedulers_with_groups(host):
+    query = "resources=VCPU:1&resources1=VCPU:1&resources2=VCPU:1&group_policy=isolate&root_required=COMPUTE_NODE"
+    code, document = host.json("why", "--query", query)
+    assert (code, first(document)["constraint"]) == (3, "group-policy")
+    assert document["request"]["group_policy"] == "isolate"
+    assert host.run("why", "--query", query.replace("isolate", "none")).code == 0
+
+
+def test_the_flavor_of_an_instance(host):
+    code, document = host.json("why", "--flavor-of", host.evacuated)
+    assert (code, document["request"]["groups"][0]["resources"]) == (0, {"VCPU": 8, "MEMORY_MB": 2048})
+    assert host.run("why", "--flavor-of", host.evacuated, "--resource", "VCPU=99").code == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--resource", "VCPUS=1"), "unknown resource class VCPUS: did you mean VCPU?"),
+        (("--resource", "CUSTOM_NOBODYS=1"), "unknown resource class CUSTOM_NOBODYS"),
+        (("--resource", "VCPU=1", "--required", "HW_CPU_X86_VMXX"), "VMXX: did you mean HW_CPU_X86_VMX?"),
+        (("--resource", "VCPU=1", "--forbidden", "CUSTOM_OWNER_STOCKTAK"), "did you mean CUSTOM_OWNER_STOCKTAKE?"),
+        (("--resource", "VCPU=0"), "VCPU: 0 is no possible amount"),
+        (("--resource", "VCPU=1", "--member-of", "99999999-0000-4000-8000-000000000000"), "unknown aggregate 99999999"),
+        (("--resource", "VCPU=1", "--in-tree", "99999999-0000-4000-8000-000000000000"), "unknown provider 99999999"),
+        (("--flavor-of", "99999999-0000-4000-8000-000000000000"), "is no instance of this host"),
+        (("--resource", "VCPU=1", "--numa-nodes", "0"), "0 is no number of NUMA cells"),
+        (("--resource", "VCPU=1", "--page-size", "huge"), "huge is no page size"),
+        ((), "nothing is asked for"),
+    ],
+)  # fmt: skip
+def test_bad_input_ends_with_127_and_says_what_was_meant(host, arguments, said):
+    ended = host.run("why", *arguments)
+    assert (ended.code, ended.stdout) == (127, "")
+    assert said in ended.stderr
+
+
+def test_a_provider_that_is_nearly_in_tree_is_named(host, rest):
+    uuid = rest.make_provider("the-near-one")
+    nearly = uuid[:-1] + ("0" if uuid[-1] != "0" else "1")
+    ended = host.run("why", "--resource", "VCPU=1", "--in-tree", nearly)
+    assert (ended.code, f"did you mean {uuid} (the-near-one)?" in ended.stderr) == (127, True)
+    assert host.run("why", "--resource", "VCPU=1", "--in-tree", uuid).code == 3
+
+
+def test_the_aggregate_of_another_host_is_known_and_refuses_here(host, rest):
+    aggregate = new_uuid()
+    rest.set_aggregates(rest.make_provider(), aggregate)
+    code, document = host.json("why", "--resource", "VCPU=1", "--member-of", aggregate)
+    assert (code, first(document)["constraint"]) == (3, "member-of")
+    assert host.run("why", "--resource", "VCPU=1", "--member-of", f"!{aggregate}").code == 0
+
+
+def test_disk_of_a_provider_that_shares(tmp_path, rest):
+    """The host has none of the class itself; the provider that shares through its aggregate gives it."""
+    own = small_host(tmp_path, rest)
+    own.run("audit", "--publish")
+    sharing, aggregate = rest.make_provider(), new_uuid()
+    rest.set_traits(sharing, "MISC_SHARES_VIA_AGGREGATE")
+    assert own.run("why", "--resource", "VCPU=1", "--resource", "IPV4_ADDRESS=1").code == 3
+    rest.set_inventories(sharing, {"IPV4_ADDRESS": {"total": 100, "max_unit": 50}})
+    for uuid in (sharing, own.agent.provider_uuid):
+        rest.set_aggregates(uuid, aggregate)
+    assert own.run("why", "--resource", "VCPU=1", "--resource", "IPV4_ADDRESS=50").code == 0
+    code, document = own.json("why", "--resource", "VCPU=1", "--resource", "IPV4_ADDRESS=51")
+    assert (code, first(document)["constraint"], first(document)["provider_uuid"]) == (3, "max-unit", sharing)
+
+
+def test_a_host_without_numa_refuses_cells_that_are_asked_for_and_no_others(host):
+    code, document = host.json("why", "--resource", "VCPU=1", "--numa-nodes", "1")
+    assert (code, document["tree"]["fits"], document["fits"]) == (3, True, False)
+    assert [obstacle["constraint"] for obstacle in document["host"]["obstacles"]] == ["numa-cell"]
+    assert host.json("why", "--resource", "VCPU=1")[1]["host"]["obstacles"] == []
+
+
+def test_without_placement_there_is_no_document(tmp_path, rest):
+    own = small_host(tmp_path, rest)
+    own.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:9", "token": TOKEN}})
+    ended = own.run("why", "--resource", "VCPU=1", "-f", "json")
+    assert (ended.code, ended.stdout) == (75, "")
+    assert "127.0.0.1:9" in ended.stderr
+
+
+def test_without_placement_a_name_that_no_library_knows_is_still_refused(tmp_path, rest):
+    own = small_host(tmp_path, rest)
+    own.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:9"}})
+    ended = own.run("why", "--resource", "VCPUS=1")
+    assert (ended.code, "did you mean VCPU?" in ended.stderr) == (127, True)
+
+
+def test_a_state_source_that_is_down_makes_it_partial(tmp_path, rest):
+    own = small_host(tmp_path, rest)
+    own.run("audit", "--publish")
+    own.agent.configure({"state": {"connection": f"sqlite:///{tmp_path}/nowhere/cell.sqlite"}})
+    code, document = own.json("why", "--resource", "VCPU=1")
+    assert (code, document["fits"], bool(document["unknown"])) == (2, True, True)

@@ -1,0 +1,137 @@
+"""What is asked, from options and from Placement's own query string; what is wrong with it is named."""
+
+import pytest
+
+from agent.cmd.usage import UsageError
+from agent.cmd.why_request import Words, request_of
+from agent.model.nova import Flavor
+from agent.model.resource_request import RequestGroup, ResourceRequest
+from tests.rigs import facts
+
+A = "aaaaaaaa-0000-4000-8000-000000000001"
+B = "bbbbbbbb-0000-4000-8000-000000000002"
+
+
+def asked(**words):
+    return request_of(Words(**words))
+
+
+def of_query(query):
+    return request_of(Words(query=query))
+
+
+def test_a_resource_is_one_group():
+    assert asked(resources=("VCPU=64",)) == ResourceRequest(groups=(RequestGroup(resources=(("VCPU", 64),)),))
+
+
+def test_options_and_query_are_two_spellings_of_the_same():
+    by_options = asked(
+        resources=("VCPU=4", "MEMORY_MB:1024"),
+        required=("HW_CPU_X86_VMX,CUSTOM_A", "in:CUSTOM_B,CUSTOM_C", "!CUSTOM_D"),
+        forbidden=("CUSTOM_E",),
+        member_of=(A, f"in:{A},{B}", f"!{B}"),
+        in_tree=A.upper(),
+    )
+    by_query = of_query(
+        "resources=VCPU:4,MEMORY_MB:1024&required=HW_CPU_X86_VMX,CUSTOM_A&required=in:CUSTOM_B,CUSTOM_C"
+        f"&required=!CUSTOM_D,!CUSTOM_E&member_of={A}&member_of=in:{A},{B}&member_of=!{B}&in_tree={A}"
+    )
+    assert by_options == by_query
+    (group,) = by_options.groups
+    assert group.resources == (("MEMORY_MB", 1024), ("VCPU", 4))
+    assert set(group.required) == {
+        frozenset({"HW_CPU_X86_VMX"}), frozenset({"CUSTOM_A"}), frozenset({"CUSTOM_B", "CUSTOM_C"})
+    }  # fmt: skip
+    assert group.forbidden == {"CUSTOM_D", "CUSTOM_E"}
+    assert set(group.member_of) == {frozenset({A}), frozenset({A, B})}
+    assert group.forbidden_aggregates == {B}
+    assert group.in_tree == A
+
+
+def test_granular_groups_as_a_scheduler_logs_them():
+    request = of_query(
+        "/placement/allocation_candidates?group_policy=isolate&limit=1000&resources=VCPU%3A1&resources1=VGPU%3A1"
+        "&required1=CUSTOM_X%2C%21CUSTOM_Y&resources_net-2=SRIOV_NET_VF:2&same_subtree=1,_net-2"
+        "&root_required=COMPUTE_NODE,!COMPUTE_STATUS_DISABLED"
+    )
+    assert [(group.suffix, group.resources) for group in request.groups] == [
+        ("", (("VCPU", 1),)),
+        ("1", (("VGPU", 1),)),
+        ("_net-2", (("SRIOV_NET_VF", 2),)),
+    ]
+    assert request.groups[1].required == (frozenset({"CUSTOM_X"}),)
+    assert request.groups[1].forbidden == {"CUSTOM_Y"}
+    assert request.group_policy == "isolate"
+    assert request.same_subtree == (frozenset({"1", "_net-2"}),)
+    assert (request.root_required, request.root_forbidden) == ({"COMPUTE_NODE"}, {"COMPUTE_STATUS_DISABLED"})
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({}, "nothing is asked for"),
+        ({"resources": ("VCPU",)}, "no CLASS=AMOUNT"),
+        ({"resources": ("VCPU=",)}, "nothing is no amount"),
+        ({"resources": ("VCPU=0",)}, "0 is no possible amount: 1 to 2147483647"),
+        ({"resources": ("VCPU=-3",)}, "-3 is no amount"),
+        ({"resources": ("VCPU=2147483648",)}, "2147483648 is no possible amount"),
+        ({"resources": ("VCPU=" + "9" * 5000,)}, "is no possible amount"),
+        ({"resources": ("VCPU=1.5",)}, "1.5 is no amount"),
+        ({"resources": ("VCPU=many",)}, "many is no amount"),
+        ({"resources": ("VCPU=٣",)}, "is no amount"),
+        ({"resources": ("VCPU=1", "VCPU=2")}, "VCPU is given twice"),
+        ({"resources": ("vcpu=1",)}, "digits and _ alone): did you mean VCPU?"),
+        ({"resources": ("=1",)}, "an empty text is no name of a resource class"),
+        ({"resources": ("VCPU=1",), "required": ("",)}, "has an empty name"),
+        ({"resources": ("VCPU=1",), "required": ("in:CUSTOM_A,!CUSTOM_B",)}, "!CUSTOM_B is no name of a trait"),
+        ({"resources": ("VCPU=1",), "required": ("custom-a",)}, "did you mean CUSTOM_A?"),
+        ({"resources": ("VCPU=1",), "required": ("CUSTOM_A",), "forbidden": ("CUSTOM_A",)}, "forbids CUSTOM_A"),
+        ({"resources": ("VCPU=1",), "member_of": ("rack-7",)}, "member_of: rack-7 is no uuid"),
+        ({"resources": ("VCPU=1",), "member_of": (f"{A},{B}",)}, "in:A,B"),
+        ({"resources": ("VCPU=1",), "in_tree": "host-1"}, "in_tree: host-1 is no uuid"),
+        ({"resources": ("VCPU=1",), "query": "resources=VCPU:1"}, "no other part of the request goes with it"),
+        ({"query": "resources"}, "is no query string"),
+        ({"query": "resource=VCPU:1"}, "unknown key resource in --query: did you mean resources?"),
+        ({"query": "group_policy=none"}, "no group has resources"),
+        ({"query": "resources=VCPU:1&required1=CUSTOM_A"}, "group 1 asks for no resources"),
+        ({"query": "resources=VCPU:1&same_subtree=1"}, "same_subtree names 1"),
+        ({"query": "resources1=VGPU:1&resources2=VGPU:1"}, "group_policy=none or group_policy=isolate is needed"),
+        ({"query": "resources=VCPU:1&group_policy=maybe"}, "not maybe"),
+        ({"query": "resources=VCPU:1&resources=VCPU:2"}, "resources is given 2 times"),
+        ({"query": "resources=VCPU:1,VCPU:2"}, "VCPU is asked for twice"),
+        ({"query": "resources=VCPU:1&root_required=in:A,B"}, "root_required knows no in:"),
+        ({"query": "resources=VCPU:1&root_required=A,!A"}, "both asks for and forbids A"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_named(words, said):
+    with pytest.raises(UsageError) as caught:
+        asked(**words)
+    assert said in str(caught.value)
+
+
+FLAVOR = Flavor(
+    id=1, name="m", vcpus=8, memory_mib=2048, root_gib=10, ephemeral_gib=0, swap_mib=1,
+    extra_specs=(
+        ("resources:VGPU", "1"), ("trait:CUSTOM_A", "required"), ("trait:CUSTOM_B", "forbidden"),
+        ("trait1:CUSTOM_C", "required"),
+    ),
+)  # fmt: skip
+
+
+def test_a_flavor_asks_what_the_ledger_counts_for_it():
+    (group,) = request_of(Words(), facts.instance("one", flavor=FLAVOR)).groups
+    assert group.resources == (("DISK_GB", 11), ("MEMORY_MB", 2048), ("VCPU", 8), ("VGPU", 1))
+    assert group.required == (frozenset({"CUSTOM_A"}),)
+    assert group.forbidden == {"CUSTOM_B"}
+
+
+def test_what_is_typed_stands_in_the_place_of_the_flavors_own():
+    (group,) = request_of(Words(resources=("VCPU=2",)), facts.instance("one", flavor=FLAVOR)).groups
+    assert dict(group.resources)["VCPU"] == 2
+    assert dict(group.resources)["MEMORY_MB"] == 2048
+
+
+def test_a_flavor_that_cannot_be_read_is_said():
+    broken = facts.instance("one", flavor=None, problem="no JSON")
+    with pytest.raises(UsageError, match="cannot be read: no JSON"):
+        request_of(Words(), broken)

@@ -1,0 +1,144 @@
+"""NUMA cells and huge pages: what nova refuses on a host, though Placement has room."""
+
+import pytest
+
+from agent.model.resource_request import RequestGroup, ResourceRequest
+from agent.model.resource_view import CellPages, ViewCell
+from agent.model.usage import CellUsage
+from agent.model.why import Constraint
+from agent.stages.why_host import LARGE, cell_rooms, guest_shape, host_notes, host_obstacles
+
+
+def view_cell(number, cpus=8, memory_mib=16384, pages=((4, 1000000, 0), (2048, 512, 0)), pcpus=None):
+    first = number * 8
+    cpuset = tuple(range(first, first + cpus))
+    return ViewCell(
+        id=number,
+        socket=number,
+        cpuset=cpuset,
+        pcpuset=cpuset if pcpus is None else tuple(range(first, first + pcpus)),
+        memory_mib=memory_mib,
+        siblings=(),
+        pages=tuple(CellPages(size_kib=size, total=total, reserved=kept) for size, total, kept in pages),
+    )
+
+
+def usage(number, cpus=0, memory_mib=0, pinned=(), pages=()):
+    return CellUsage(id=number, cpus=cpus, memory_mib=memory_mib, pinned=pinned, pages=pages)
+
+
+def rooms(*pairs, cpu_ratio=4.0, memory_ratio=1.0):
+    return cell_rooms([c for c, _ in pairs], [u for _, u in pairs], cpu_ratio, memory_ratio)
+
+
+def shape(cells=None, page=None, **amounts):
+    request = ResourceRequest(groups=(RequestGroup(resources=tuple(sorted(amounts.items()))),))
+    return guest_shape(request, cells, page)
+
+
+TWO = ((view_cell(0), usage(0, cpus=2, memory_mib=8192)), (view_cell(1), usage(1)))
+
+
+def test_what_is_left_of_a_cell():
+    cell = view_cell(0, pages=((4, 1000, 0), (2048, 512, 100)))
+    (room,) = rooms((cell, usage(0, cpus=30, memory_mib=4096, pinned=(0, 1), pages=((2048, 12),))))
+    assert (room.cpus, room.cpus_free, room.pinnable, room.memory_mib) == (2, 2, 6, 12288)
+    assert room.pages == ((4, 1000), (2048, 400))
+
+
+def test_no_cell_gives_more_cpus_or_memory_than_it_has_whatever_the_ratio():
+    (room,) = rooms((view_cell(0), usage(0)), cpu_ratio=16.0, memory_ratio=2.0)
+    assert (room.cpus, room.cpus_free, room.memory_mib) == (8, 128, 16384)
+
+
+def test_nothing_is_refused_that_was_not_asked_for():
+    assert host_obstacles(shape(VCPU=64, MEMORY_MB=10**6), rooms(*TWO)) == ()
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_guest_that_fits_its_cells(count):
+    assert host_obstacles(shape(count, VCPU=8, MEMORY_MB=8192), rooms(*TWO)) == ()
+
+
+def test_more_cpus_than_one_cell_has():
+    (found,) = host_obstacles(shape(1, VCPU=12, MEMORY_MB=1024), rooms(*TWO))
+    assert (found.constraint, found.resource_class, found.wanted, found.available) == (
+        Constraint.NUMA_CELL, "VCPU", 12, 8
+    )  # fmt: skip
+    assert "12 CPUs" in found.words
+    assert "at most 8" in found.change
+    assert host_obstacles(shape(2, VCPU=12, MEMORY_MB=1024), rooms(*TWO)) == ()
+
+
+def test_the_memory_that_the_second_cell_has_left_counts_for_two():
+    (found,) = host_obstacles(shape(2, VCPU=2, MEMORY_MB=24576), rooms(*TWO))
+    assert (found.resource_class, found.wanted, found.available) == ("MEMORY_MB", 12288, 8192)
+    assert "second best" in found.words
+
+
+def test_pinned_cpus_know_no_ratio():
+    pinned = rooms((view_cell(0), usage(0, pinned=tuple(range(6)))))
+    (found,) = host_obstacles(shape(1, PCPU=4), pinned)
+    assert (found.resource_class, found.wanted, found.available) == ("PCPU", 4, 2)
+    assert host_obstacles(shape(1, PCPU=2), pinned) == ()
+
+
+def test_more_cells_than_there_are():
+    (found, *_) = host_obstacles(shape(3, VCPU=3, MEMORY_MB=3), rooms(*TWO))
+    assert "this host has fewer" in found.words
+
+
+def test_amounts_that_do_not_divide():
+    (found,) = host_obstacles(shape(2, VCPU=3, MEMORY_MB=1024), rooms(*TWO))
+    assert "3 VCPU cannot be cut into 2 equal" in found.words
+
+
+def test_a_host_without_a_topology():
+    (found,) = host_obstacles(shape(1, VCPU=1), ())
+    assert "no NUMA topology" in found.words
+
+
+def test_cpus_in_the_one_cell_and_memory_in_the_other():
+    split = rooms((view_cell(0), usage(0, memory_mib=16384)), (view_cell(1), usage(1, cpus=32)))
+    (found,) = host_obstacles(shape(1, VCPU=4, MEMORY_MB=1024), split)
+    assert "at once" in found.words
+
+
+def test_huge_pages_are_counted_by_size():
+    (found,) = host_obstacles(shape(page=2048, VCPU=1, MEMORY_MB=2048), rooms(*TWO))
+    assert (found.constraint, found.wanted, found.available) == (Constraint.HUGE_PAGES, 1024, 512)
+    assert "free 512 pages" in found.change
+    assert host_obstacles(shape(page=2048, VCPU=1, MEMORY_MB=1024), rooms(*TWO)) == ()
+
+
+def test_large_is_any_but_the_smallest():
+    assert host_obstacles(shape(page=LARGE, VCPU=1, MEMORY_MB=1024), rooms(*TWO)) == ()
+    small = rooms((view_cell(0, pages=((4, 10**6, 0),)), usage(0)))
+    (found,) = host_obstacles(shape(page=LARGE, VCPU=1, MEMORY_MB=1024), small)
+    assert "pages of 4 KiB" in found.words
+
+
+def test_a_size_that_the_host_has_not():
+    (found,) = host_obstacles(shape(page=1048576, VCPU=1, MEMORY_MB=1024), rooms(*TWO))
+    assert (found.constraint, "pages of 1048576 KiB" in found.words) == (Constraint.HUGE_PAGES, True)
+
+
+def test_memory_that_is_no_whole_number_of_pages():
+    (found,) = host_obstacles(shape(page=2048, VCPU=1, MEMORY_MB=1025), rooms(*TWO))
+    assert "no whole number of pages" in found.words
+
+
+def test_notes_name_the_largest_cell_and_whether_one_would_do():
+    (head, *cells) = host_notes(shape(VCPU=12, MEMORY_MB=1024), rooms(*TWO))
+    assert head == (
+        "the largest free NUMA cell is 1, with 8 CPUs and 16384 MiB: a flavor with hw:numa_nodes=1 of this size would "
+        "not fit"
+    )
+    assert len(cells) == 2
+    assert "512 of 2048 KiB" in cells[0]
+    assert host_notes(shape(VCPU=8, MEMORY_MB=1024), rooms(*TWO))[0].endswith("would fit")
+
+
+def test_no_note_for_a_guest_that_takes_nothing_of_the_cells():
+    assert host_notes(shape(DISK_GB=10), rooms(*TWO)) == ()
+    assert host_notes(shape(VCPU=1), ()) == ()
