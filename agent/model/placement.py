@@ -143,6 +143,7 @@ class PlacementView:
     whether they were looked for in this very look: without it nothing is known of them.
     ``beside`` are trees of providers of ours that were looked for outside our tree. ``reparents``: the server gives a
     provider another parent, or none (1.37); an older one only gives a parent to one that has none.
+    ``microversion`` is the newest that the server speaks, None where nobody asked.
     """
 
     root_uuid: str
@@ -158,6 +159,7 @@ class PlacementView:
     shared_is_read: bool = False
     beside: tuple[TreeBeside, ...] = ()
     reparents: bool = True
+    microversion: tuple[int, int] | None = None
 
     def provider(self, uuid: str) -> Provider | None:
         """The provider of the tree with that uuid, or None."""
