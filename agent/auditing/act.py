@@ -16,6 +16,7 @@ from agent.errors import (
     Acknowledged,
     AgentError,
     AllocationRefused,
+    ConflictKind,
     GenerationConflict,
     LockHeld,
     PlacementError,
@@ -32,6 +33,7 @@ from agent.model.snapshot import Snapshot
 from agent.parts import Errand
 from agent.stages.backoff import wait_s
 from agent.stages.decide import Decision, decide, with_refusals
+from agent.stages.turns import Turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +41,7 @@ class Acted:
     """The last decision, the snapshot it rests on, and what became of its plan.
 
     ``done`` are the writes of all rounds that Placement acknowledged, ``refused`` what it refused in the last one.
+    ``conflicts`` has every 409 that was met, in order.
     """
 
     snapshot: Snapshot
@@ -46,7 +49,7 @@ class Acted:
     published: bool = False
     done: tuple[AnyWrite, ...] = ()
     requests: int = 0
-    conflicts: int = 0
+    conflicts: tuple[ConflictKind, ...] = ()
     attempts: int = 0
     error: AgentError | None = None
     refused: tuple[RefusedWrite, ...] = ()
@@ -74,7 +77,7 @@ def decide_and_act(errand: Errand, memory: AuditMemory, snapshot: Snapshot) -> A
         is_moved = isinstance(acted.error, GenerationConflict | AllocationRefused)
         if not is_moved or acted.attempts >= errand.settings.conflict_rounds:
             break
-        errand.parts.clock.wait(wait_s(acted.conflicts, errand.parts.random()))
+        errand.parts.clock.wait(wait_s(acted.attempts, errand.parts.random()))
         memory = dataclasses.replace(memory, unknown_traits=acted.unknown_traits)
         tried, acted = acted, _look_again(errand, memory, acted)
         if isinstance(tried.error, AllocationRefused) and acted.decision.plan.digest == tried.decision.plan.digest:
@@ -187,8 +190,12 @@ def _carry_out(errand: Errand, acted: Acted, write: PutAllocations | RecordWrite
 
 
 def _failed(acted: Acted, error: AgentError) -> Acted:
-    conflicts = acted.conflicts + (1 if isinstance(error, GenerationConflict | AllocationRefused) else 0)
-    return dataclasses.replace(acted, error=error, conflicts=conflicts)
+    return dataclasses.replace(acted, error=error, conflicts=(*acted.conflicts, *_conflicts(error)))
+
+
+def _conflicts(*errors: AgentError) -> tuple[ConflictKind, ...]:
+    found = (error.conflict for error in errors if isinstance(error, PlacementError))
+    return tuple(kind for kind in found if kind is not None)
 
 
 def _refusal(applied: Applied) -> AgentError | None:
@@ -208,6 +215,7 @@ def _counted(acted: Acted, applied: Acknowledged | None) -> Acted:
         done=(*acted.done, *applied.done),
         requests=acted.requests + applied.requests,
         refused=applied.refused,
+        conflicts=(*acted.conflicts, *_conflicts(*(refused.error for refused in applied.refused))),
         unknown_traits=acted.unknown_traits | applied.unknown_traits,
     )
 
@@ -218,7 +226,8 @@ def _look_again(errand: Errand, memory: AuditMemory, acted: Acted) -> Acted:
     Allocations too: a consumer that was deleted makes a conflict, and no provider's generation says so.
     """
     memory = dataclasses.replace(memory, recheck_recorded=True)
-    placement = with_orphans(errand, memory, read_placement(errand, memory), acted.snapshot.nova.value)
+    read = read_placement(errand, memory, Turn.ALLOCATIONS)
+    placement = with_orphans(errand, memory, read, acted.snapshot.nova.value)
     snapshot = dataclasses.replace(acted.snapshot, placement=placement)
     return dataclasses.replace(
         acted,

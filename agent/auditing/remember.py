@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from agent.auditing.act import Acted
+from agent.auditing.read import turn_of
 from agent.errors import LockHeld
 from agent.findings.rival_writer import RULE as RIVAL_WRITER
 from agent.model.audit import AuditMemory, Publish, WrittenProvider
@@ -19,6 +20,7 @@ from agent.stages.confirm import Confirmed, Look, confirm
 from agent.stages.orphans import left_after, orphan_rows, taken_by_others
 from agent.stages.record import writes_records
 from agent.stages.rival import has_returned, remembered
+from agent.stages.turns import Turn, audits_to_turn
 
 _SUSPICIOUS = frozenset(
     {
@@ -60,7 +62,8 @@ def remember(errand: Errand, memory: AuditMemory, acted: Acted) -> tuple[Confirm
             unsaved_history=unsaved,
             book_digest=book_digest,
             recheck_recorded=look_again or told.awaits_recorded or view is None,
-            audits_since_full_read=0 if fresh else memory.audits_since_full_read + 1,
+            audits=memory.audits + 1,
+            audits_since_everything=_since_everything(errand, memory, acted),
             suspects=_suspects(acted, told),
             told=_told(told),
             consumers=view.consumer_uuids if view else memory.consumers,
@@ -142,13 +145,19 @@ def _guests(memory: AuditMemory, acted: Acted) -> frozenset[str]:
     return host.guest_uuids if host else memory.guests
 
 
+def _since_everything(errand: Errand, memory: AuditMemory, acted: Acted) -> int:
+    """Audits since the last that read all; the first look of a process does."""
+    is_read = acted.snapshot.placement.ok and (not memory.audits or turn_of(errand, memory) is Turn.EVERYTHING)
+    return 0 if is_read else memory.audits_since_everything + 1
+
+
 def _shared_due_in(errand: Errand, memory: AuditMemory, acted: Acted) -> int:
-    """Sharing providers are read with every full read, and while something on them is accused in every audit."""
+    """Sharing providers are read when it is our turn to read allocations, and while something on them is accused."""
     view = acted.snapshot.placement.value
     if view is None or not view.shared_is_read:
         return max(0, memory.shared_due_in - 1)
     suspicious = any(row.provider_key.kind == SHARED and row.verdict in _SUSPICIOUS for row in acted.decision.rows)
-    return 0 if suspicious else max(0, errand.settings.full_read_every - 1)
+    return 0 if suspicious else audits_to_turn(view.root_uuid, memory.audits + 1, errand.settings.full_read_every) - 1
 
 
 def _told(told: Confirmed) -> tuple[str, ...]:
@@ -158,7 +167,10 @@ def _told(told: Confirmed) -> tuple[str, ...]:
 
 
 def _suspects(acted: Acted, told: Confirmed) -> tuple[str, ...]:
-    suspicious = {row.key for row in acted.decision.rows if row.verdict in _SUSPICIOUS}
+    """Whose records are wanted first. While a book is unread everybody is unknown, and a record would not help."""
+    all_read = acted.snapshot.nova.ok and acted.snapshot.host.ok
+    verdicts = _SUSPICIOUS if all_read else _SUSPICIOUS - {Verdict.UNKNOWN}
+    suspicious = {row.key for row in acted.decision.rows if row.verdict in verdicts}
     return tuple(sorted(suspicious | set(told.unconfirmed_recorded)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from agent.auditing.act import Acted
@@ -55,7 +56,8 @@ def report(run: Run, errand: Errand, memory: AuditMemory, acted: Acted, told: Co
         published=acted.published,
         writes_done=acted.writes_done,
         requests=acted.requests,
-        conflicts=acted.conflicts,
+        conflicts=len(acted.conflicts),
+        conflict_kinds=tuple(sorted(Counter(kind.value for kind in acted.conflicts).items())),
         attempts=acted.attempts,
         error=str(acted.error) if acted.error else None,
         ledger=decision.ledger,
@@ -68,6 +70,7 @@ def report(run: Run, errand: Errand, memory: AuditMemory, acted: Acted, told: Co
         resource_view=seen,
         cell_usages=_cell_usages(seen, acted),
         record_note=record_note(settings, snapshot.nova.value),
+        microversion=view.microversion if view else None,
     )
 
 

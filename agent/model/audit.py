@@ -72,6 +72,7 @@ class AuditMemory:
     ``compared`` is the last comparison, kept for as long as its facts stay equal.
     ``guests`` are the domains' uuids as last read: the state source is asked about them too.
     ``shared_due_in`` is after how many audits sharing providers are read again, 0: in the next one.
+    ``audits`` counts the audits so far, ``audits_since_everything`` those since all of Placement was read anew.
     """
 
     identity: Identity | None = None
@@ -79,7 +80,8 @@ class AuditMemory:
     history: History | None = None
     book_digest: str | None = None
     recheck_recorded: bool = True
-    audits_since_full_read: int = 0
+    audits: int = 0
+    audits_since_everything: int = 0
     suspects: tuple[str, ...] = ()
     told: tuple[str, ...] = ()
     consumers: frozenset[str] = frozenset()
@@ -94,9 +96,13 @@ class AuditMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditResult:
-    """``look_again`` asks for one more audit at once (principle 6); ``snapshot`` is what was decided on, for heal."""
+    """``look_again`` asks for one more audit at once (principle 6); ``snapshot`` is what was decided on, for heal.
+
+    ``not_before``, in monotonic seconds: Placement said until when it wants no request.
+    """
 
     report: AuditReport
     memory: AuditMemory
     look_again: bool = False
     snapshot: Snapshot | None = None
+    not_before: float | None = None

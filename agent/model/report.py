@@ -172,6 +172,8 @@ class AuditReport:
 
     ``cell_usages`` are of the cells of ``resource_view``, None where they or what guests use are not known;
     ``record_note`` is one sentence on who writes this host's compute node record.
+    ``conflict_kinds`` are (kind, count) of every 409 of Placement's, sorted; ``conflicts`` is their sum.
+    ``microversion`` is the newest that Placement speaks, None where it was not asked.
     """
 
     audit_id: str
@@ -190,6 +192,7 @@ class AuditReport:
     writes_done: int = 0
     requests: int = 0
     conflicts: int = 0
+    conflict_kinds: tuple[tuple[str, int], ...] = ()
     attempts: int = 0
     error: str | None = None
     ledger: tuple[LedgerRow, ...] = ()
@@ -203,3 +206,4 @@ class AuditReport:
     cell_usages: tuple[CellUsage, ...] | None = None
     record_note: str = ""
     healed: tuple[HealNote, ...] = ()
+    microversion: tuple[int, int] | None = None

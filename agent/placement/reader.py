@@ -5,7 +5,9 @@ generation that stands still proves that nothing was added or changed; it does
 not prove that no allocation was removed (``DELETE /allocations/{c}`` leaves it
 as it was, measured), so allocations are read again when the audit asks for it, and
 only of providers that had some: those without have none while they stand still.
-A rename does not move it either, so names and parents are those of the list.
+A rename does not move it either, so names and parents are those of the list. And it
+does not prove that this is the database of the last look (stages/turns.py says when
+everything is read anew).
 
 Other services' nested providers are part of the tree and of the view.
 """
@@ -17,10 +19,11 @@ from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from agent.errors import GenerationConflict, PlacementRejected, PlacementUnavailable
-from agent.model.placement import Allocation, ConsumerRecord, OrphanTree, PlacementView, Provider, SharingProvider
+from agent.model.placement import Allocation, OrphanTree, PlacementView, Provider, SharingProvider
 from agent.placement import wire
 from agent.placement.allocations import AllocationClient
-from agent.placement.client import MINIMUM, TYPED, PlacementClient
+from agent.placement.client import MINIMUM, REPARENTING, TYPED, PlacementClient
+from agent.placement.consumers import NOBODY, Consumers, read_consumers
 from agent.placement.sharing import SharingReader
 from agent.sources.base import ViewRequest
 
@@ -33,25 +36,12 @@ class _Known:
     allocations: tuple[Allocation, ...]
 
 
-#: (uuid, generation) of the tree's providers that a consumer holds something of, sorted.
-_Holders = tuple[tuple[str, int | None], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _KnownConsumer:
-    """A consumer's record, the generation that the tree's allocations gave when it was read, and its providers'."""
-
-    listed_generation: int | None
-    record: ConsumerRecord
-    holders: _Holders = ()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Look:
     """One pass over the tree: what the view shows, and what the next pass starts from."""
 
     providers: tuple[_Known, ...] = ()
-    consumers: tuple[_KnownConsumer, ...] = ()
+    consumers: Consumers = NOBODY
     allocations_fresh: bool = True
     name_holder: Provider | None = None
 
@@ -69,9 +59,11 @@ class TreeReader:
         self._sharing = SharingReader(client)
 
     def forget(self) -> None:
-        """Drop the cache: the next view reads everything."""
+        """Drop the cache: the next view reads everything, and asks what the server speaks."""
         self._last = _NOTHING
         self._orphans = ()
+        self._sharing.forget()
+        self._client.forget()
 
     def orphans(self, view: PlacementView, uuids: frozenset[str]) -> PlacementView:
         """``view`` with the trees of these nodes, allocations read now. One request each while nothing moves there.
@@ -97,6 +89,8 @@ class TreeReader:
         """
         with self._client.global_request_id():
             before = self._client.requests
+            if request.everything:
+                self._client.forget()
             look = self._look(request)
             self._last = look
             shared = self._shared(look, request)
@@ -105,10 +99,12 @@ class TreeReader:
                 providers=tuple(known.provider for known in look.providers),
                 allocations=tuple(allocation for known in look.providers for allocation in known.allocations),
                 allocations_fresh=look.allocations_fresh,
-                consumers=tuple(known.record for known in look.consumers),
+                consumers=look.consumers.records,
                 name_holder=look.name_holder,
                 requests=self._client.requests - before,
                 typed_consumers=self._client.maximum() >= TYPED,
+                reparents=self._client.maximum() >= REPARENTING,
+                microversion=self._client.maximum(),
                 shared=shared or (),
                 shared_is_read=shared is not None,
             )
@@ -142,11 +138,14 @@ class TreeReader:
 def _look(client: PlacementClient, last: _Look, request: ViewRequest) -> _Look:
     listed = _listed(client, request.root_uuid)
     if not listed:
-        return _Look(name_holder=_name_holder(client, request.root_name))
+        nobody = read_consumers(AllocationClient(client), last.consumers, (), request)
+        return _Look(consumers=nobody, name_holder=_name_holder(client, request.root_name))
     if request.root_uuid not in {provider.uuid for provider in listed}:
         raise PlacementUnavailable(f"answer not understood: the tree of {request.root_uuid} does not contain it")
-    providers, fresh = _tree(client, listed, last.providers, request.fresh_allocations)
-    consumers = _consumers(client, last.consumers, providers, request)
+    known = () if request.everything else last.providers
+    providers, fresh = _tree(client, listed, known, request.fresh_allocations)
+    held = tuple((k.provider, k.allocations) for k in providers)
+    consumers = read_consumers(AllocationClient(client), last.consumers, held, request)
     return _Look(providers=tuple(providers), consumers=consumers, allocations_fresh=fresh)
 
 
@@ -286,51 +285,3 @@ def _allocations(client: PlacementClient, uuid: str) -> wire.Allocations:
 
 def _of(uuid: str, part: str) -> str:
     return f"/resource_providers/{quote(uuid, safe='')}/{part}"
-
-
-def _consumer_generations(providers: Iterable[_Known]) -> dict[str, int]:
-    """Every consumer of the tree with the newest generation that was seen of it."""
-    newest: dict[str, int] = {}
-    for known in providers:
-        for allocation in known.allocations:
-            generation = allocation.consumer_generation or 0
-            newest[allocation.consumer_uuid] = max(generation, newest.get(allocation.consumer_uuid, 0))
-    return newest
-
-
-def _holders(providers: Iterable[_Known]) -> dict[str, _Holders]:
-    found: dict[str, set[tuple[str, int | None]]] = {}
-    for known in providers:
-        for allocation in known.allocations:
-            found.setdefault(allocation.consumer_uuid, set()).add((known.provider.uuid, known.provider.generation))
-    return {consumer: tuple(sorted(held, key=repr)) for consumer, held in found.items()}
-
-
-def _consumers(
-    client: PlacementClient, last: tuple[_KnownConsumer, ...], providers: Iterable[_Known], request: ViewRequest
-) -> tuple[_KnownConsumer, ...]:
-    """Records of the tree's consumers, sorted by uuid: those still current, and as many others as may be read.
-
-    The generation alone does not make one current for ever: a consumer that lost its last allocation and got
-    another has a generation that was seen before. That raised a generation of a provider of the tree, and where a
-    finding is told such a consumer is looked at again: not in every audit, so that old findings cost nothing.
-    """
-    generations = _consumer_generations(providers)
-    current = {
-        known.record.consumer_uuid: known
-        for known in last
-        if generations.get(known.record.consumer_uuid) == known.listed_generation
-    }
-    first = [uuid for uuid in dict.fromkeys(request.suspects) if uuid in generations]
-    wanted = dict.fromkeys([*first, *sorted(generations)])
-    new = [uuid for uuid in wanted if uuid not in current]
-    holders = _holders(providers) if new or request.told else {}
-    again = [uuid for uuid in dict.fromkeys(request.told) if uuid in current and current[uuid].holders != holders[uuid]]
-    for uuid in (*new, *again)[: request.consumer_reads]:
-        record = _consumer(client, uuid)
-        current[uuid] = _KnownConsumer(listed_generation=generations[uuid], record=record, holders=holders[uuid])
-    return tuple(current[uuid] for uuid in sorted(current))
-
-
-def _consumer(client: PlacementClient, uuid: str) -> ConsumerRecord:
-    return AllocationClient(client).consumer(uuid)

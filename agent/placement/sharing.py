@@ -3,7 +3,9 @@
 Every host of the aggregate has its guests' disks there, so one such provider may have
 the whole cloud's consumers. What a newcomer would get wrong: whose they are says the state source
 alone, one row each, so of a long list only a window goes on, and the next read begins
-where this one ended.
+where this one ended. And who shares is hardly ever another: most hosts are in aggregates
+where nobody does, so the list is asked for again when the root's aggregates change, or
+everything is read anew, and not in between.
 """
 
 from __future__ import annotations
@@ -28,13 +30,20 @@ class SharingReader:
     def __init__(self, client: PlacementClient) -> None:
         self._client = client
         self._after = ""
+        self._listed: tuple[frozenset[str], frozenset[Provider]] | None = None
+
+    def forget(self) -> None:
+        """Drop who shares; the next read asks."""
+        self._listed = None
 
     def read(self, root: Provider, known: frozenset[str], request: ViewRequest) -> tuple[SharingProvider, ...]:
         """Providers sorted by uuid, each with the allocations of this window's consumers and of ``known``.
 
         ``known`` are consumers that are looked up anyway: they take no place in the window. Raises PlacementError.
         """
-        found = {provider: self._allocations(provider) for provider in self._providers(root)}
+        if request.everything or self._listed is None or self._listed[0] != root.aggregates:
+            self._listed = (root.aggregates, self._providers(root))
+        found = {provider: self._allocations(provider) for provider in self._listed[1]}
         holders = {a.consumer_uuid for held in found.values() for a in held}
         wanted, self._after = window(holders - known, frozenset(request.suspects), request.shared_reads, self._after)
         chosen = wanted | known

@@ -18,7 +18,7 @@ from agent.model.plan import HeldBack, Plan
 from agent.model.report import AuditReport, HostSummary, Outcome, SourceStatus
 from agent.telemetry import events
 from agent.telemetry.finding_changes import Change, FindingChange, Told, begins, changes, worth_telling
-from agent.telemetry.lines import Line, audit_line, finding_fields, views, written
+from agent.telemetry.lines import Line, audit_line, counted, finding_fields, speaks, views, written
 
 _EVENTS = {
     Change.APPEARED: events.FINDING_APPEARED,
@@ -46,17 +46,21 @@ class Counts:
     conflicts: int = 0
     writes: int = 0
     outcomes: tuple[tuple[str, int], ...] = ()
+    conflict_kinds: tuple[tuple[str, int], ...] = ()
 
     def plus(self, report: AuditReport) -> Counts:
         """These counts with one audit more."""
         outcomes = Counter(dict(self.outcomes))
         outcomes[report.outcome.value] += 1
+        kinds = Counter(dict(self.conflict_kinds))
+        kinds.update(dict(report.conflict_kinds))
         return Counts(
             audits=self.audits + 1,
             requests=self.requests + report.requests,
             conflicts=self.conflicts + report.conflicts,
             writes=self.writes + report.writes_done,
             outcomes=tuple(sorted(outcomes.items())),
+            conflict_kinds=tuple(sorted(kinds.items())),
         )
 
 
@@ -66,7 +70,8 @@ class LogState:
 
     ``spells`` counts how often each condition began since the last summary: what
     flaps is told at its 1st, 2nd, 4th, … beginning. ``error`` carries how often in
-    a row it was met; ``changed`` is what the last audit's lines told of findings.
+    a row it was met; ``changed`` is what the last audit's lines told of findings;
+    ``microversion`` is the newest that Placement was last told to speak.
     """
 
     findings: Mapping[str, Told] = field(default_factory=dict)
@@ -78,6 +83,7 @@ class LogState:
     held_back: tuple[HeldBack, ...] = ()
     view: HostSummary | None = None
     summary_at: float | None = None
+    microversion: tuple[int, int] | None = None
     counts: Counts = field(default_factory=Counts)
 
 
@@ -94,8 +100,10 @@ def lines(
     error, error_lines = _error(state.error, report)
     counts = state.counts.plus(report)
     view = _steady(report.summary) or state.view
+    microversion = report.microversion or state.microversion
     told = (
         *source_lines,
+        *((speaks(microversion),) if microversion and microversion != state.microversion else ()),
         *error_lines,
         *_outcome(state.outcome, report, spells),
         *map(_finding_line, changed),
@@ -115,6 +123,7 @@ def lines(
         held_back=report.plan.held_back,
         view=view,
         summary_at=now if summary_due or state.summary_at is None else state.summary_at,
+        microversion=microversion,
         counts=Counts() if summary_due else counts,
     )
     return after, tuple(_stamped(line, report) for line in told)
@@ -193,9 +202,10 @@ def _held_back(before: tuple[HeldBack, ...], plan: Plan) -> tuple[Line, ...]:
 def _summary(counts: Counts, findings: Mapping[str, Told], report: AuditReport) -> tuple[Line, ...]:
     fields = {
         "audits": counts.audits,
-        "outcomes": tuple(f"{outcome}:{times}" for outcome, times in counts.outcomes),
+        "outcomes": counted(counts.outcomes),
         "requests": counts.requests,
         "conflicts": counts.conflicts,
+        "conflict_kinds": counted(counts.conflict_kinds),
         "writes": counts.writes,
         "findings": len(findings),
         "confirmed": sum(told.seen.confirmed for told in findings.values()),

@@ -32,7 +32,7 @@ def head_lines(audit: Document) -> Iterator[str]:
     cost = audit["placement"]
     yield (
         f"took {number_text(audit['duration_ms'])} ms, {cost['requests']} requests to Placement,"
-        f" {cost['conflicts']} conflicts"
+        f" {cost['conflicts']} conflicts{_kinds(cost)}"
     )
     if audit["error"]:
         yield f"error: {audit['error']}"
@@ -41,6 +41,12 @@ def head_lines(audit: Document) -> Iterator[str]:
     yield from (f"  simulated: {what}" for what in audit["simulated"])
     if note := audit.get("record_note"):
         yield note
+
+
+def _kinds(cost: Document) -> str:
+    """Empty where there were none, and for a report of an agent that did not count them yet."""
+    kinds = cost.get("conflict_kinds") or {}
+    return f" ({', '.join(f'{kind} {count}' for kind, count in kinds.items())})" if kinds else ""
 
 
 def _written(audit: Document) -> str:

@@ -66,6 +66,7 @@ def audit_document(report: AuditReport) -> Document:
             "requests": report.requests,
             "conflicts": report.conflicts,
             "attempts": report.attempts,
+            "conflict_kinds": dict(report.conflict_kinds),
         },
         "published": report.published,
         "writes_done": report.writes_done,

@@ -11,6 +11,7 @@ from oslo_log import log as logging
 
 from agent.model.amounts import with_class
 from agent.model.finding import SeenFinding
+from agent.model.microversions import optional_features, spoken
 from agent.model.placement import Inventory
 from agent.model.plan import (
     CreateProvider,
@@ -82,6 +83,19 @@ def finding_fields(seen: SeenFinding) -> dict[str, Any]:
     return {name: value for name, value in (*fields.items(), *finding.facts) if value is not None}
 
 
+def counted(counts: tuple[tuple[str, int], ...]) -> tuple[str, ...]:
+    """``("clean:61",)``: how often each was met."""
+    return tuple(f"{what}:{times}" for what, times in counts)
+
+
+def speaks(newest: tuple[int, int]) -> Line:
+    """What Placement speaks, and what we do and leave out for it."""
+    uses, lacks = optional_features(newest)
+    return Line(
+        levels.INFO, events.PLACEMENT_SPEAKS, {"microversions_up_to": spoken(newest), "uses": uses, "lacks": lacks}
+    )
+
+
 def written(report: AuditReport) -> tuple[Line, ...]:
     """One line when something was written."""
     if not report.writes_done:
@@ -90,6 +104,7 @@ def written(report: AuditReport) -> tuple[Line, ...]:
         "writes": report.writes_done,
         "requests": report.requests,
         "conflicts": report.conflicts,
+        "conflict_kinds": counted(report.conflict_kinds),
         "attempts": report.attempts,
         "provider_uuid": report.provider_uuid,
         "what": (
@@ -166,6 +181,7 @@ def audit_line(report: AuditReport) -> Line:
         "writes": report.writes_done,
         "requests": report.requests,
         "conflicts": report.conflicts,
+        "conflict_kinds": counted(report.conflict_kinds),
         "attempts": report.attempts,
     }
     return Line(levels.DEBUG, events.AUDIT_DONE, fields)

@@ -59,7 +59,12 @@ def _of_audit(report: AuditReport) -> Notice:
         "writes_done": report.writes_done,
         "held_back": len(report.plan.held_back),
         "sources_lost": sorted(source.name for source in report.sources if not source.ok),
-        "placement": {"requests": report.requests, "conflicts": report.conflicts, "attempts": report.attempts},
+        "placement": {
+            "requests": report.requests,
+            "conflicts": report.conflicts,
+            "attempts": report.attempts,
+            "conflict_kinds": dict(report.conflict_kinds),
+        },
     }
     return Notice(event_type=AUDIT_END, priority=ERROR if report.outcome in _FAILED else INFO, payload=payload)
 

@@ -66,6 +66,7 @@ class Windy:
         self._inner = inner
         self._weather = weather
         self.maximum = inner.maximum
+        self.forget = inner.forget
         self.global_request_id = inner.global_request_id
         self.post = inner.post
 

@@ -25,6 +25,9 @@ class ModelClient:
         """The real one's."""
         return Microversion(1, 39)
 
+    def forget(self) -> None:
+        """It never speaks another."""
+
     @contextlib.contextmanager
     def global_request_id(self, request_id: str | None = None) -> Iterator[str]:
         """No request has an id here."""
