@@ -152,12 +152,12 @@ def _arrived(cloud: Cloud, uuid: str, number: int, host: str, flavor: Flavor) ->
 
 def _failed_on_destination(cloud: Cloud, uuid: str, number: int, host: str) -> Steps:
     """finish_resize: the instance stays on the destination, the source's allocation goes."""
+    if _alive(cloud, uuid):
+        # Whichever flavor the row has got by now, and whatever was claimed; with the step that ends the move.
+        cloud.need(uuid, host, _flavor(cloud, uuid))
     yield from _at_rest(cloud, uuid, "error")
     if number not in cloud.migrations:
         return
-    if _alive(cloud, uuid):
-        # Whichever flavor the row has got by now, and whatever was claimed.
-        cloud.need(uuid, host, _flavor(cloud, uuid))
     migration = _migration_uuid(cloud, number)
     cloud.free(migration)
     cloud.release_gently(migration)
