@@ -7,7 +7,8 @@ from typing import Any
 
 from agent.cmd.heal_run import HealRun
 from agent.healing.consumer_json import after_json, record_json
-from agent.model.heal import HealAction, HealPlan
+from agent.healing.reshape_json import after_document, before_json
+from agent.model.heal import AnyAction, HealPlan, ReshapeAction
 from agent.telemetry.documents import SCHEMA_VERSION
 
 Document = dict[str, Any]
@@ -39,7 +40,7 @@ def heal_document(run: HealRun) -> Document:
         "results": [
             {
                 "finding_id": each.action.finding_id,
-                "consumer_uuid": each.action.before.consumer_uuid,
+                "consumer_uuid": each.action.consumer_uuid,
                 "result": each.outcome.result.value,
                 "words": each.outcome.words,
                 "entry_id": each.outcome.entry_id,
@@ -54,7 +55,8 @@ def heal_lines(document: Document) -> Iterator[str]:
     actions, refusals, results = document["actions"], document["refusals"], document["results"]
     yield f"plan for {document['node'] or document['host']}: {len(actions)} to change, {len(refusals)} left alone"
     for action in actions:
-        yield f"  change {action['consumer_uuid']} ({action['code']}): {action['why']}"
+        yield f"  change {action['consumer_uuid'] or 'the tree'} ({action['code']}): {action['why']}"
+        yield from _details(action)
     for refusal in refusals:
         about = f"{refusal['code']} {refusal['consumer_uuid'] or refusal['finding_id']}"
         yield f"  leave {about} ({refusal['guard']}): {refusal['why']}"
@@ -62,7 +64,7 @@ def heal_lines(document: Document) -> Iterator[str]:
         yield "a finding is remembered from run to run: leave the daemon running, or run this command again later"
     for result in results:
         entry = f" [entry {result['entry_id']}]" if result["entry_id"] else ""
-        yield f"{result['result']}: {result['consumer_uuid']}: {result['words']}{entry}"
+        yield f"{result['result']}: {result['consumer_uuid'] or result['finding_id']}: {result['words']}{entry}"
     if document["stale"] and not actions:
         yield "nothing was done: there is nothing to change any more, or not yet"
     elif document["stale"]:
@@ -71,7 +73,43 @@ def heal_lines(document: Document) -> Iterator[str]:
         yield f"to do it: stocktake heal --plan {document['digest']} --yes (with the same --finding, if any)"
 
 
-def _action(action: HealAction) -> Document:
+def _details(action: Document) -> Iterator[str]:
+    """Of a reshape: what each provider is to offer, and whose amount goes where."""
+    before, after = action["before"], action["after"]
+    if "providers" not in before:
+        return
+    name, names = before["resource_class"], {p["provider_uuid"]: p["name"] for p in before["providers"]}
+    for was, becomes in zip(before["providers"], after["providers"], strict=True):
+        change = f"{_offered(was, name)} -> {_offered(becomes, name)}"
+        yield f"    provider {was['name']} ({was['provider_uuid']}): {name} {change}"
+    for was, becomes in zip(before["consumers"], after["consumers"], strict=True):
+        consumer = was["consumer"]
+        come = ", ".join(_places(becomes["consumer"], name, names))
+        yield f"    consumer {consumer['consumer_uuid']}: {', '.join(_places(consumer, name, names))} -> {come}"
+
+
+def _offered(provider: Document, name: str) -> str:
+    if provider["inventories"] is None:
+        return "no provider"
+    return next((str(row["total"]) for row in provider["inventories"] if row["resource_class"] == name), "none")
+
+
+def _places(consumer: Document, name: str, names: Document) -> Iterator[str]:
+    for row in consumer["allocations"]:
+        if row["resource_class"] == name:
+            yield f"{row['amount']} {name} on {names.get(row['provider_uuid'], row['provider_uuid'])}"
+
+
+def _action(action: AnyAction) -> Document:
+    if isinstance(action, ReshapeAction):
+        return {
+            "finding_id": action.finding_id,
+            "code": action.code,
+            "consumer_uuid": None,
+            "why": action.why,
+            "before": before_json(action.reshaping, lambda _: None),
+            "after": after_document(action.reshaping),
+        }
     return {
         "finding_id": action.finding_id,
         "code": action.code,

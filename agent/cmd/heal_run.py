@@ -22,10 +22,12 @@ from agent.exit_codes import CLEAN, FINDINGS, PARTIAL, REFUSED, REPAIRED, exit_c
 from agent.healing.heal import Healed, Prepared, prepared, run_heal
 from agent.journal import Result
 from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Depth, Publish
+from agent.model.heal import AnyAction
 from agent.model.report import AuditReport, Outcome
 from agent.model.settings import Role
 from agent.parts import Errand
 from agent.repairs import BY_CODE
+from agent.stages.backoff import wait_s
 from agent.telemetry.explain import unread
 
 
@@ -58,8 +60,7 @@ def healed(options: argparse.Namespace, ordered: Ordered) -> HealRun:
         result = _audited(errand, ordered)
         _remember(errand, result)
         _check_ids(result.report, ordered)
-        with wired.parts.request_scope(result.report.audit_id):
-            run = _run(errand, result, ordered)
+        run = _decided_again(errand, _run(errand, result, ordered))
     for line in unread(run.report):
         say(f"could not be read: {line}")
     return run
@@ -128,20 +129,44 @@ def _check_ids(report: AuditReport, ordered: Ordered) -> None:
 
 
 def _run(errand: Errand, result: AuditResult, ordered: Ordered) -> HealRun:
-    found = prepared(errand, result, frozenset(BY_CODE), ordered.ids)
-    if found is None or ordered.digest is None:
-        return HealRun(ordered=ordered, report=result.report, prepared=found)
-    if found.plan.digest != ordered.digest:
-        return HealRun(ordered=ordered, report=result.report, prepared=found, stale=True)
-    return HealRun(ordered=ordered, report=result.report, prepared=found, healed=run_heal(errand, found))
+    with errand.parts.request_scope(result.report.audit_id):
+        found = prepared(errand, result, frozenset(BY_CODE), ordered.ids)
+        if found is None or ordered.digest is None:
+            return HealRun(ordered=ordered, report=result.report, prepared=found)
+        if found.plan.digest != ordered.digest:
+            return HealRun(ordered=ordered, report=result.report, prepared=found, stale=True)
+        return HealRun(ordered=ordered, report=result.report, prepared=found, healed=run_heal(errand, found))
+
+
+def _decided_again(errand: Errand, run: HealRun) -> HealRun:
+    """Audits and tries more, a few, where nothing was changed but that something moved and the plan is the same still.
+
+    Instances are scheduled all the time, and each one refuses a reshape that was decided before it.
+    """
+    for conflict in range(1, errand.settings.conflict_rounds):
+        if not run.healed or not all(each.outcome.moved for each in run.healed):
+            break
+        errand.parts.clock.wait(wait_s(conflict, errand.parts.random()))
+        again = _run(errand, _audited(errand, run.ordered), run.ordered)
+        if again.stale or again.prepared is None:
+            break
+        run = again
+    return run
 
 
 def _left(run: HealRun) -> bool:
     """Whether findings remain: of those asked for by name, else of all that the audit has."""
-    done = {each.action.before.consumer_uuid for each in run.healed if each.outcome.result is Result.DONE}
+    done = {id_ for each in run.healed if each.outcome.result is Result.DONE for id_ in _ids(each.action)}
     refused = {refusal.finding_id for refusal in run.prepared.plan.refusals} if run.prepared else set()
     return any(
-        seen.finding.id in refused or seen.finding.consumer_uuid not in done or seen.finding.code not in BY_CODE
+        seen.finding.id in refused
+        or not done & {seen.finding.id, seen.finding.consumer_uuid}
+        or seen.finding.code not in BY_CODE
         for seen in run.report.findings
         if not run.ordered.ids or seen.finding.id in run.ordered.ids
     )
+
+
+def _ids(action: AnyAction) -> tuple[str | None, ...]:
+    """The finding, and the consumer where it is about one: its other findings are repaired with it."""
+    return (action.finding_id, action.consumer_uuid) if action.consumer_uuid else (action.finding_id,)

@@ -19,7 +19,7 @@ from agent.model.books import DesiredTree
 from agent.model.claim import Cause, Claim, Consumer, Origin
 from agent.model.compared import Row
 from agent.model.finding import Finding, Severity
-from agent.model.nova import StateKind
+from agent.model.nova import NovaState
 from agent.model.placement import ProviderKey
 from agent.model.report import Verdict
 from agent.nested.pci_view import KIND, PciView, key_of
@@ -47,10 +47,10 @@ def _find(world: World) -> Iterable[Finding]:
     takers = [d for d in (host.domains if host else ()) if not homes.keys().isdisjoint(d.pci_addresses)]
     if not takers:
         return
-    resting = _resting(world)
+    at_rest = resting(world.rows, world.state)
     recorded = world.books.recorded.by_consumer()
     for domain in takers:
-        row, claims = resting.get(domain.uuid), recorded.get(domain.uuid, ())
+        row, claims = at_rest.get(domain.uuid), recorded.get(domain.uuid, ())
         if row is None:
             continue
         functions = {address: homes[address] for address in sorted(domain.pci_addresses) if address in homes}
@@ -70,14 +70,12 @@ def _homes(tree: DesiredTree, view: PciView) -> Mapping[str, _Home]:
     }
 
 
-def _resting(world: World) -> Mapping[str, Row]:
+def resting(rows: Iterable[Row], state: NovaState | None) -> Mapping[str, Row]:
     """One row of each instance that rests here, guest and all, by its uuid."""
-    migrations = world.state.migrations if world.state else ()
+    migrations = state.migrations if state else ()
     moving = {m.instance_uuid for m in migrations if m.under_way}
     return {
-        row.key: row
-        for row in world.rows
-        if row.verdict in _AT_REST and row.promised is not None and row.key not in moving
+        row.key: row for row in rows if row.verdict in _AT_REST and row.promised is not None and row.key not in moving
     }
 
 
@@ -106,7 +104,6 @@ def _finding(
     addresses = ", ".join(address for address, home in functions.items() if home in wrong)
     there = {home.key for home in wrong}
     allocations = " ".join(f"--allocation rp={h.provider_uuid},{h.resource_class}={n}" for h, n in wrong.items())
-    without_nova = world.state is not None and world.state.kind is StateKind.NONE
     return RULE.finding(
         world,
         consumer_uuid=row.key,
@@ -115,7 +112,7 @@ def _finding(
         evidence=(*(claim for claim in claims if claim.provider_key in there), *taken),
         facts=(("functions", addresses), ("allocations", allocations)),
         rests_on_recorded=True,
-        remedy=(_BY_HAND if without_nova else RULE.remedy).replace("ALLOCATIONS", allocations),
+        remedy=RULE.remedy.replace("ALLOCATIONS", allocations),
     )
 
 
@@ -136,18 +133,14 @@ def _taken(row: Row, address: str, home: _Home) -> Claim:
     )
 
 
-# Before version 1.8 a change gives the consumer to nobody's project, and 1.12 is the first that shows whose it is.
-_BY_HAND = (
-    "no audit changes an allocation. By hand, with everything that the consumer holds already, for the command "
-    "replaces it (openstack --os-placement-api-version 1.12 resource provider allocation show CONSUMER): "
-    "openstack --os-placement-api-version 1.12 resource provider allocation set CONSUMER --project-id PROJECT "
-    "--user-id USER ALLOCATIONS"
-)
-
 RULE = Rule(
     code="pci-allocation-missing",
     severity=Severity.ERROR,
-    remedy="until this version can reshape: cold migrate the instance while [filter_scheduler] pci_in_placement is "
-    f"on, or start nova-compute here once in our place: its audit puts this right. Ours does not: {_BY_HAND}",
+    # Before version 1.8 a change gives the consumer to nobody's project, and 1.12 is the first that shows whose it is.
+    remedy="stocktake heal --finding FINDING adds it, once the devices' providers are published; no audit changes an "
+    "allocation. By hand, with everything that the consumer holds already, for the command "
+    "replaces it (openstack --os-placement-api-version 1.12 resource provider allocation show CONSUMER): "
+    "openstack --os-placement-api-version 1.12 resource provider allocation set CONSUMER --project-id PROJECT "
+    "--user-id USER ALLOCATIONS",
     find=_find,
 )

@@ -2,7 +2,7 @@
 
 An older nova-compute had it there. As long as they are there no child of the family
 is published, because the same devices would be offered twice. No audit moves an
-allocation; everything else of the root goes out.
+allocation (agent/repairs/reshape_needed.py does, for heal); everything else of the root goes out.
 """
 
 from __future__ import annotations
@@ -62,8 +62,9 @@ def _offers(world: World, children: tuple[tuple[str, Inventory], ...]) -> str:
 RULE = Rule(
     code="reshape-needed",
     severity=Severity.ERROR,
-    remedy="until this version can move them: migrate or shelve these guests, and bring them back once the FAMILY "
-    "providers are published (the next audit does that); or start nova-compute here once in our place: it moves them "
-    "at its start. CLASS belongs to the FAMILY provider of what the guest's XML says it has (virsh dumpxml CONSUMER)",
+    remedy="stocktake heal --finding FINDING shows which amount would move to which FAMILY provider, and with the "
+    "digest of that plan moves all of them at once; the next audit does the rest. CLASS belongs to the FAMILY provider "
+    "of what the guest's XML says it has (virsh dumpxml CONSUMER); where that is not clear, nothing is moved: "
+    "migrate or shelve these guests, and bring them back once the FAMILY providers are published",
     find=_find,
 )

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from agent.model.finding import SeenFinding
-from agent.model.heal import HealAction
+from agent.model.heal import AnyAction
 from agent.model.placement import ConsumerRecord
-from agent.repairs.base import Repair, Scene
+from agent.repairs.base import AnyRepair, Scene
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,19 +25,20 @@ class Case:
 
     scene: Scene
     seen: SeenFinding
-    repair: Repair | None
-    action: HealAction | None = None
-    chosen: tuple[HealAction, ...] = ()
+    repair: AnyRepair | None
+    action: AnyAction | None = None
+    chosen: tuple[AnyAction, ...] = ()
 
     @property
-    def consumer_uuid(self) -> str | None:
-        """Whose allocation it is about."""
-        return self.seen.finding.consumer_uuid
+    def consumer_uuids(self) -> tuple[str, ...]:
+        """Whose allocations it is about: one, or of a reshape all who hold the class."""
+        if self.repair is not None:
+            return self.repair.consumers(self.scene, self.seen)
+        return (self.seen.finding.consumer_uuid,) if self.seen.finding.consumer_uuid is not None else ()
 
-    @property
-    def record(self) -> ConsumerRecord | None:
+    def record(self, consumer_uuid: str) -> ConsumerRecord | None:
         """All that the consumer held when it was read after the audit."""
-        return self.scene.record(self.consumer_uuid)
+        return self.scene.record(consumer_uuid)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

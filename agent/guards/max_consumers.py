@@ -1,4 +1,8 @@
-"""max-consumers: a fault that makes many look wrong stays small."""
+"""max-consumers: a fault that makes many look wrong stays small.
+
+A reshape counts as one, whatever the number of its consumers: it can be done as a whole
+or not at all, and frees and takes nothing of anybody's.
+"""
 
 from __future__ import annotations
 

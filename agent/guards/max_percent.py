@@ -1,4 +1,7 @@
-"""max-percent: never more than a small part of the host's consumers in one run, but always one."""
+"""max-percent: never more than a small part of the host's consumers in one run, but always one.
+
+A reshape counts as one here too (max_consumers.py).
+"""
 
 from __future__ import annotations
 

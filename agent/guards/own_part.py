@@ -1,8 +1,15 @@
-"""own-part: what a consumer holds on other trees goes out exactly as it came in, and with its own generation."""
+"""own-part: what a consumer holds on other trees goes out exactly as it came in, and with its own generation.
+
+A reshape stays in our tree, and only moves: of each class every consumer holds as much after it as before.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+
 from agent.guards.base import Case, Guard
+from agent.model.heal import ConsumerChange, ReshapeAction
 from agent.model.placement import Allocation
 
 
@@ -10,14 +17,46 @@ def _refuses(case: Case) -> str | None:
     action = case.action
     if action is None:
         return None
-    if action.write.consumer_uuid != action.before.consumer_uuid or action.write.consumer_uuid != case.consumer_uuid:
+    if sorted(change.before.consumer_uuid for change in action.changes) != sorted(case.consumer_uuids):
         return "the change is of another consumer"
-    if action.write.consumer_generation != action.before.generation:
-        return "the change does not rest on the generation that was read"
     tree = case.scene.tree
-    if _elsewhere(tree, action.before.allocations) != _elsewhere(tree, action.write.allocations):
+    if isinstance(action, ReshapeAction):
+        problem = _strange(case, action)
+        if problem is not None:
+            return problem
+        tree |= {provider.uuid for provider in action.reshaping.providers}
+    return next((why for change in action.changes if (why := _wrong(change, tree))), None)
+
+
+def _wrong(change: ConsumerChange, tree: frozenset[str]) -> str | None:
+    before, write = change.before, change.write
+    if write.consumer_uuid != before.consumer_uuid:
+        return "the change is of another consumer"
+    if write.consumer_generation != before.generation:
+        return "the change does not rest on the generation that was read"
+    if _elsewhere(tree, before.allocations) != _elsewhere(tree, write.allocations):
         return "the change would touch what it holds on another host's tree"
     return None
+
+
+def _strange(case: Case, action: ReshapeAction) -> str | None:
+    """What a reshape must not touch: providers that are neither in our tree nor new in it, and amounts."""
+    tree = case.scene.tree
+    for provider in action.reshaping.providers:
+        there = provider.uuid in tree
+        if there != (provider.before is not None) or (not there and provider.parent_uuid not in tree):
+            return f"provider {provider.name} is not of this host's tree"
+    for change in action.changes:
+        if _sums(change.before.allocations) != _sums(change.write.allocations):
+            return f"consumer {change.before.consumer_uuid} would not hold as much as before"
+    return None
+
+
+def _sums(allocations: Iterable[Allocation]) -> Counter[str]:
+    sums: Counter[str] = Counter()
+    for allocation in allocations:
+        sums[allocation.resource_class] += allocation.amount
+    return sums
 
 
 def _elsewhere(tree: frozenset[str], allocations: tuple[Allocation, ...]) -> list[tuple[str, str, int]]:

@@ -12,10 +12,17 @@ from agent.model.placement import Allocation
 
 
 def _refuses(case: Case) -> str | None:
-    record, view = case.record, case.scene.view
+    return next((why for consumer in case.consumer_uuids if (why := _moved(case, consumer))), None)
+
+
+def _moved(case: Case, consumer_uuid: str) -> str | None:
+    record, view = case.record(consumer_uuid), case.scene.view
     if record is None or view is None:
         return "its whole record was not read"
-    if case.action is not None and case.action.before != record:
+    made_from = (
+        [c.before for c in case.action.changes if c.before.consumer_uuid == consumer_uuid] if case.action else []
+    )
+    if any(before != record for before in made_from):
         return "the change is not made from the record that was read"
     seen = [a for a in view.allocations if a.consumer_uuid == record.consumer_uuid]
     here = [a for a in record.allocations if a.provider_uuid in case.scene.tree]

@@ -8,7 +8,7 @@ from agent.guards.base import Case, Guard
 def _refuses(case: Case) -> str | None:
     if case.repair is None:
         return f"no repair is known for {case.seen.finding.code}"
-    return None if case.consumer_uuid is not None else "it names no consumer"
+    return None if case.consumer_uuids else "it names no consumer"
 
 
 GUARD = Guard(name="repairable", refuses=_refuses)

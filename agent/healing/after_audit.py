@@ -108,7 +108,7 @@ def _note(each: Healed) -> HealNote:
     return HealNote(
         finding_id=each.action.finding_id,
         code=each.action.code,
-        consumer_uuid=each.action.before.consumer_uuid,
+        consumer_uuid=each.action.consumer_uuid,
         result=each.outcome.result.value,
         words=each.outcome.words,
         entry_id=each.outcome.entry_id,

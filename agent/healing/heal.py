@@ -11,12 +11,15 @@ from dataclasses import dataclass
 
 from agent.errors import ConfigError, LockHeld, PlacementError
 from agent.healing.consumer_json import after_json, record_json, whereabouts
+from agent.healing.reshape import Order, reshape
+from agent.healing.reshape_json import KIND as RESHAPE_KIND
+from agent.healing.reshape_json import after_document, before_json
 from agent.healing.tree_unmoved import Tree, after_own_write, has_moved, tree_of
 from agent.healing.write import Outcome, Rewrite, rewrite
 from agent.journal import Change, Journal, Result
 from agent.model.audit import AuditResult, Identity
 from agent.model.finding import SeenFinding
-from agent.model.heal import HealAction, HealPlan
+from agent.model.heal import AnyAction, HealAction, HealPlan, ReshapeAction
 from agent.model.nova import NovaState
 from agent.model.placement import ConsumerRecord
 from agent.parts import Errand
@@ -41,7 +44,7 @@ class Prepared:
 class Healed:
     """One action of a plan and how it ended."""
 
-    action: HealAction
+    action: AnyAction
     outcome: Outcome
 
 
@@ -73,7 +76,7 @@ def prepared(
         now=errand.parts.clock.now(),
         undone=undone,
     )
-    records = _records(errand, candidates(scene, asked))
+    records = _records(errand, candidates(scene, asked, max(1, errand.settings.consumer_reads)))
     tree = tree_of(scene.view, scene.subject.node or "") if scene.view else None
     moved = bool(records) and (tree is None or has_moved(errand, tree))
     plan = heal_plan(dataclasses.replace(scene, records=records, has_moved=moved), asked)
@@ -103,12 +106,33 @@ def _one_by_one(errand: Errand, journal: Journal, wanted: Prepared) -> tuple[Hea
     tree = wanted.tree
     for action in wanted.plan.actions:
         errand.stop_if_cancelled()
+        if isinstance(action, ReshapeAction):
+            # The last of a run (agent/repairs), so nothing rests on the tree as it leaves it.
+            healed.append(Healed(action=action, outcome=_reshaped(errand, journal, wanted, action, tree)))
+            continue
         change = _change(wanted, action)
         outcome = rewrite(errand, journal, Rewrite(before=action.before, write=action.write, change=change, tree=tree))
         healed.append(Healed(action=action, outcome=outcome))
         if tree is not None and outcome.result is Result.DONE:
             tree = after_own_write(tree, action.before, action.write)
     return tuple(healed)
+
+
+def _reshaped(errand: Errand, journal: Journal, wanted: Prepared, action: ReshapeAction, tree: Tree | None) -> Outcome:
+    assert tree is not None, "a reshape is made from a view"
+    state, reshaping = wanted.state, action.reshaping
+    change = Change(
+        kind=RESHAPE_KIND,
+        why=action.why,
+        before=before_json(reshaping, lambda consumer: whereabouts(state, consumer) if state else None),
+        after=after_document(reshaping),
+        finding_id=action.finding_id,
+        code=action.code,
+        provider_uuid=tree.root_uuid,
+        audit_id=wanted.audit_id,
+        plan_digest=wanted.plan.digest,
+    )
+    return reshape(errand, journal, Order(reshaping=reshaping, tree=tree, change=change))
 
 
 def _change(wanted: Prepared, action: HealAction) -> Change:
@@ -140,12 +164,12 @@ def _identities(errand: Errand, result: AuditResult) -> tuple[Identity | None, I
 
 
 def _records(errand: Errand, consumers: tuple[str, ...]) -> tuple[ConsumerRecord, ...]:
-    """Whole records, as many as one audit may read; what could not be read is left out, and so left alone."""
+    """Whole records; what could not be read is left out, and so left alone."""
     allocations = errand.parts.allocations
     found: list[ConsumerRecord] = []
     if allocations is None:
         return ()
-    for consumer in consumers[: max(1, errand.settings.consumer_reads)]:
+    for consumer in consumers:
         try:
             found.append(allocations.consumer(consumer))
         except PlacementError:

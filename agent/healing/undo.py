@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 from agent.errors import LockHeld
 from agent.healing.identity_lines import FILE_KIND, NAME_KIND, RECORD_KIND
+from agent.healing.reshape_json import KIND as RESHAPE_KIND
 from agent.healing.undo_allocations import undo_allocations
 from agent.healing.undo_identity import undo_file, undo_name, undo_record
+from agent.healing.undo_reshape import undo_reshape
 from agent.healing.write import Outcome
 from agent.journal import Entry, Journal, Result
 from agent.model.settings import Role
@@ -23,6 +25,7 @@ Handler = Callable[[Errand, Journal, Entry], Outcome]
 
 HANDLERS: Mapping[str, Handler] = {
     "allocations": undo_allocations,
+    RESHAPE_KIND: undo_reshape,
     FILE_KIND: undo_file,
     NAME_KIND: undo_name,
     RECORD_KIND: undo_record,

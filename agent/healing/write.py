@@ -38,13 +38,15 @@ DONE_WORDS = "changed as planned"
 class Outcome:
     """How one change ended, in words; ``entry_id`` is None where nothing was tried.
 
-    ``unread``: it was not tried, or is not known, because Placement or the journal was out of reach.
+    ``unread``: it was not tried, or is not known, because Placement or the journal was out of reach. ``moved``: nothing
+    was changed since something else was meanwhile, and the same plan, decided again, may be tried again.
     """
 
     result: Result
     words: str
     entry_id: str | None = None
     unread: bool = False
+    moved: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from agent.model.placement import ConsumerRecord, Inventory
 from agent.model.plan import PutAllocations
@@ -124,8 +125,16 @@ class HealPlan:
     @property
     def digest(self) -> str:
         """SHA-256 of the actions: equal digests change the same consumers from the same to the same."""
-        body = [asdict(action) for action in self.actions]
+        body = [_body(action) for action in self.actions]
         return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+
+
+def _body(action: AnyAction) -> dict[str, Any]:
+    """A provider that a first try made and left empty is no other plan than one that is not there yet."""
+    if isinstance(action, ReshapeAction):
+        providers = tuple(replace(each, before=each.before or ()) for each in action.reshaping.providers)
+        action = replace(action, reshaping=replace(action.reshaping, providers=providers))
+    return asdict(action)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,13 +54,6 @@ class Provider:
         return next((i for i in self.inventories if i.resource_class == resource_class), None)
 
 
-class Standing(NamedTuple):
-    """One provider's generation and whole inventory, sorted by class, of one moment."""
-
-    generation: int
-    inventories: tuple[Inventory, ...]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allocation:
     """An amount of one class of one provider, held by one consumer."""

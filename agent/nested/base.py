@@ -27,6 +27,13 @@ class Nested:
     traits: Wish = field(default_factory=Wish)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotTold:
+    """Where a consumer's amount belongs is not known, in words."""
+
+    why: str
+
+
 class NestedFamily(Protocol):
     """Child providers that rest on the same facts.
 
@@ -68,6 +75,12 @@ class NestedFamily(Protocol):
 
     def withdrawn(self, snapshot: Snapshot, settings: Settings) -> frozenset[ProviderKey]:
         """Children that are to go where they exist; one in neither is left alone."""
+        ...
+
+    def belongs(
+        self, consumer_uuid: str, resource_class: str, snapshot: Snapshot, settings: Settings
+    ) -> Mapping[ProviderKey, int] | NotTold:
+        """On which children all that the consumer has of that class belongs, as the host says; never a guess."""
         ...
 
 

@@ -13,11 +13,11 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agent.model.devices import Devices, MdevParent
+from agent.model.devices import Devices, Mdev, MdevParent
 from agent.model.placement import Inventory, Provider, ProviderKey
 from agent.model.settings import MdevTypeChoice, Settings
 from agent.model.snapshot import LIBVIRT, Snapshot
-from agent.nested.base import Nested
+from agent.nested.base import Nested, NotTold
 
 KIND = "mdev"
 VGPU = "VGPU"
@@ -25,6 +25,8 @@ VGPU = "VGPU"
 _PCI_NAME = re.compile(r"pci_([0-9a-f]{4,8})_([0-9a-f]{2})_([0-9a-f]{2})_([0-9a-f])")
 # What an unreadable device may have been: one of ours, on a parent that nobody knows.
 _MDEV_PREFIX = "mdev_"
+# A libvirt older than 7.3 tells a mediated device's uuid by its name alone; a newer one adds the parent's address.
+_MDEV_NAME = re.compile(r"mdev_([0-9a-f]{8}(?:_[0-9a-f]{4}){3}_[0-9a-f]{12})(?:_.*)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +86,41 @@ class MediatedDevices:
         """Devices that could make the type and have nothing of it, or too much for its cap."""
         totals = _totals(snapshot, settings)
         return frozenset(ProviderKey(KIND, parent) for parent, total in totals.items() if total == 0)
+
+    def belongs(
+        self, consumer_uuid: str, resource_class: str, snapshot: Snapshot, settings: Settings
+    ) -> Mapping[ProviderKey, int] | NotTold:
+        """By the parents of the mediated devices that its guest names (hypervisor-audit 5)."""
+        host = snapshot.host.value
+        guest = next((d for d in host.domains if d.uuid == consumer_uuid), None) if host else None
+        if host is None or host.devices is None or guest is None:
+            return NotTold(why=f"no guest here is {consumer_uuid}, whose mediated devices would say where it belongs")
+        devices = {uuid_of(mdev): mdev for mdev in host.devices.mdevs}
+        parents: Counter[ProviderKey] = Counter()
+        for uuid in guest.mdev_uuids:
+            place = _place(devices.get(uuid), resource_class, settings)
+            if isinstance(place, str):
+                return NotTold(why=f"guest {guest.uuid} ({guest.name}) has mediated device {uuid}, {place}")
+            if place is not None:
+                parents[place] += 1
+        return parents
+
+
+def uuid_of(mdev: Mdev) -> str | None:
+    """The uuid that guests name it by, None where libvirt does not say."""
+    named = _MDEV_NAME.fullmatch(mdev.name)
+    return (mdev.uuid or (named[1].replace("_", "-") if named else "")).lower() or None
+
+
+def _place(mdev: Mdev | None, resource_class: str, settings: Settings) -> ProviderKey | str | None:
+    """The child that it is counted on, None where that counts another class, or why that is not known."""
+    if mdev is None:
+        return "which libvirt does not list: its parent is not known"
+    bound = bound_to(mdev.parent, settings)
+    if bound is None or bound.type_id != mdev.type_id:
+        configured = f"of type {bound.type_id} alone" if bound else "of no type"
+        return f"of type {mdev.type_id}; {mdev.parent} is to make some {configured}"
+    return ProviderKey(KIND, mdev.parent) if bound.resource_class == resource_class else None
 
 
 def bound_to(parent: str, settings: Settings) -> Bound | None:

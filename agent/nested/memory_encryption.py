@@ -6,10 +6,14 @@ supported takes its provider away. Which kinds there are: traits/memory_encrypti
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import os_traits
+
 from agent.model.placement import Inventory, Provider, ProviderKey
 from agent.model.settings import Settings
 from agent.model.snapshot import LIBVIRT, Snapshot
-from agent.nested.base import Nested
+from agent.nested.base import Nested, NotTold
 from agent.traits.base import Wish
 from agent.traits.memory_encryption import CONTEXT, EncryptionModel, models, unknown_because
 
@@ -55,6 +59,19 @@ class MemoryEncryption:
     def withdrawn(self, snapshot: Snapshot, settings: Settings) -> frozenset[ProviderKey]:
         """The kinds that take none."""
         return frozenset(_key(model) for model in _models(snapshot, settings) if model.contexts <= 0)
+
+    def belongs(
+        self,
+        consumer_uuid: str,  # noqa: ARG002
+        resource_class: str,  # noqa: ARG002
+        snapshot: Snapshot,
+        settings: Settings,
+    ) -> Mapping[ProviderKey, int] | NotTold:
+        """One context of AMD SEV: a nova-compute that kept the class on the root knew no other kind."""
+        sev = [m for m in _models(snapshot, settings) if m.trait == os_traits.HW_CPU_X86_AMD_SEV and m.contexts > 0]
+        if not sev:
+            return NotTold(why="a context on the root is one of AMD SEV, and this host offers guests none of it")
+        return {_key(sev[0]): 1}
 
 
 def _models(snapshot: Snapshot, settings: Settings) -> tuple[EncryptionModel, ...]:

@@ -10,17 +10,17 @@ provider stays as it is and findings/pci_spec_conflict.py says why.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import os_traits
 
 from agent.model.placement import Inventory, Provider, ProviderKey
 from agent.model.settings import Settings
 from agent.model.snapshot import LIBVIRT, Snapshot
-from agent.nested.base import Nested
+from agent.nested.base import Nested, NotTold
 from agent.nested.pci_names import MANAGED
 from agent.nested.pci_offers import Offer
-from agent.nested.pci_view import KIND, PciView, key_of, pci_view, unknown_because
+from agent.nested.pci_view import KIND, PciView, key_of, pci_view, taken_by, unknown_because
 from agent.traits.base import Wish
 from agent.traits.owner import OURS
 
@@ -76,6 +76,21 @@ class PciDevices:
             for name, provider in view.gone.items()
             if provider.uuid not in view.in_use and not view.spent(provider)
         )
+
+    def belongs(
+        self,
+        consumer_uuid: str,
+        resource_class: str,
+        snapshot: Snapshot,
+        settings: Settings,
+    ) -> Mapping[ProviderKey, int] | NotTold:
+        """By the functions that its guest takes (hypervisor-audit 7.5); none of those whose provider stays as it is."""
+        host = snapshot.host.value
+        guest = next((d for d in host.domains if d.uuid == consumer_uuid), None) if host else None
+        if guest is None:
+            return NotTold(why=f"no guest here is {consumer_uuid}, whose devices would say where it belongs")
+        taken = taken_by(guest, pci_view(snapshot, settings))
+        return {key: amount for (key, name), amount in taken.items() if name == resource_class}
 
 
 def _name_too_long(node: str) -> str | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import os_traits
 
-from agent.model.host import HostFacts
+from agent.model.host import Domain, HostFacts
 from agent.model.last_answer import for_the_same_arguments
 from agent.model.placement import Allocation, Inventory, PlacementView, Provider, ProviderKey
 from agent.model.provider_config import ProviderEntry
@@ -72,6 +72,16 @@ class PciView:
 def key_of(address: str) -> ProviderKey:
     """The provider of the device at that address."""
     return ProviderKey(KIND, address.upper())
+
+
+def taken_by(guest: Domain, view: PciView) -> Mapping[tuple[ProviderKey, str], int]:
+    """How many functions the guest takes, by provider and class; none of those whose provider stays as it is."""
+    taken: Counter[tuple[ProviderKey, str]] = Counter()
+    for address, offer in view.offers.items():
+        if address not in view.frozen:
+            mine = sum(1 for match in offer.matches if match.device.address in guest.pci_addresses)
+            taken[key_of(address), offer.classes[0]] += mine
+    return {place: amount for place, amount in sorted(taken.items()) if amount}
 
 
 def unknown_because(host: HostFacts) -> str | None:

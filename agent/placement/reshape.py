@@ -13,7 +13,6 @@ from __future__ import annotations
 from urllib.parse import quote
 
 from agent.errors import DuplicateName, GenerationConflict, PlacementRejected
-from agent.model.placement import Allocation, Standing
 from agent.model.plan import CreateProvider, Reshape
 from agent.placement import wire
 from agent.placement.client import MINIMUM, PlacementClient
@@ -25,21 +24,6 @@ class ReshapeClient:
     def __init__(self, client: PlacementClient) -> None:
         self._client = client
 
-    def standing(self, provider_uuid: str) -> Standing | None:
-        """Generation and whole inventory, read now; None where there is no such provider. Raises PlacementError."""
-        try:
-            found = self._client.get(_path(provider_uuid, "/inventories"), MINIMUM, wire.parse_inventories)
-        except PlacementRejected as error:
-            if error.status != 404:
-                raise
-            return None
-        return Standing(generation=found.generation, inventories=found.inventories)
-
-    def holders(self, provider_uuid: str) -> tuple[Allocation, ...]:
-        """What is allocated of it, read now. Raises PlacementError."""
-        path = _path(provider_uuid, "/allocations")
-        return self._client.get(path, MINIMUM, lambda body: wire.parse_allocations(body, provider_uuid)).allocations
-
     def create(self, write: CreateProvider) -> int:
         """Make it, with nothing to offer; its generation. Raises PlacementError, DuplicateName among them."""
         body = wire.render_provider(write)
@@ -47,7 +31,7 @@ class ReshapeClient:
             made = self._client.post("/resource_providers", MINIMUM, body, wire.parse_provider)
         except DuplicateName as error:
             # One code for a duplicate uuid and a duplicate name (writer.py); the uuid's is somebody who was quicker.
-            if self.standing(write.provider_uuid) is None:
+            if not self._exists(write.provider_uuid):
                 raise
             message = f"somebody made the provider meanwhile: {error.message}"
             raise GenerationConflict(message, status=error.status, request_id=error.request_id) from error
@@ -64,11 +48,11 @@ class ReshapeClient:
     def delete(self, provider_uuid: str) -> None:
         """Remove a provider; one that is gone already is no error. Raises PlacementError, ProviderInUse among them."""
         try:
-            self._client.delete(_path(provider_uuid), MINIMUM)
+            self._client.delete(f"/resource_providers/{quote(provider_uuid, safe='')}", MINIMUM)
         except PlacementRejected as error:
             if error.status != 404:
                 raise
 
-
-def _path(provider_uuid: str, part: str = "") -> str:
-    return f"/resource_providers/{quote(provider_uuid, safe='')}{part}"
+    def _exists(self, provider_uuid: str) -> bool:
+        path = f"/resource_providers?uuid={quote(provider_uuid, safe='')}"
+        return bool(self._client.get(path, MINIMUM, wire.parse_providers))

@@ -12,15 +12,19 @@ from agent.repairs import (
     allocation_stale_move,
     consumer_on_several_providers,
     consumer_project_differs,
+    pci_allocation_missing,
+    reshape_needed,
 )
-from agent.repairs.base import Repair
+from agent.repairs.base import AnyRepair
 
-BUILTIN: tuple[Repair, ...] = (
+BUILTIN: tuple[AnyRepair, ...] = (
     allocation_leaked.REPAIR,
     allocation_stale_move.REPAIR,
     consumer_on_several_providers.REPAIR,
     allocation_missing.REPAIR,
     consumer_project_differs.REPAIR,
+    pci_allocation_missing.REPAIR,
+    reshape_needed.REPAIR,
 )
 
 BY_CODE = {repair.code: repair for repair in BUILTIN}

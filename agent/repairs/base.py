@@ -14,7 +14,7 @@ from agent.model.amounts import with_class
 from agent.model.audit import Identity
 from agent.model.compared import Row, Subject
 from agent.model.finding import SeenFinding
-from agent.model.heal import HealAction
+from agent.model.heal import HealAction, ReshapeAction
 from agent.model.placement import Allocation, ConsumerRecord, PlacementView
 from agent.model.plan import PutAllocations
 from agent.model.report import Verdict
@@ -80,6 +80,35 @@ class Repair:
     code: str
     needs: frozenset[str]
     propose: Callable[[Scene, SeenFinding, ConsumerRecord], HealAction | Declined]
+
+    def consumers(self, scene: Scene, seen: SeenFinding) -> tuple[str, ...]:  # noqa: ARG002
+        """The one that the finding is about."""
+        return (seen.finding.consumer_uuid,) if seen.finding.consumer_uuid is not None else ()
+
+    def proposed(self, scene: Scene, seen: SeenFinding) -> HealAction | Declined:
+        """What to do, from the record that was read."""
+        record = scene.record(seen.finding.consumer_uuid)
+        return Declined(why="its whole record was not read") if record is None else self.propose(scene, seen, record)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeRepair:
+    """How findings about our providers and all who hold something there are repaired, in one change or not at all.
+
+    ``consumers`` are those whose whole records must be read first: all of them.
+    """
+
+    code: str
+    needs: frozenset[str]
+    consumers: Callable[[Scene, SeenFinding], tuple[str, ...]]
+    propose: Callable[[Scene, SeenFinding], ReshapeAction | Declined]
+
+    def proposed(self, scene: Scene, seen: SeenFinding) -> ReshapeAction | Declined:
+        """What to do, from the records that were read."""
+        return self.propose(scene, seen)
+
+
+AnyRepair = Repair | TreeRepair
 
 
 def here_and_elsewhere(scene: Scene, record: ConsumerRecord) -> tuple[tuple[Allocation, ...], tuple[Allocation, ...]]:

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from agent.model.host import HostFacts
 from agent.model.nova import NovaState
-from agent.model.placement import Allocation, ConsumerRecord, PlacementView, Provider, Standing
+from agent.model.placement import ConsumerRecord, PlacementView, Provider
 from agent.model.plan import Applied, CreateProvider, Plan, PutAllocations, RecordWrite, RenameProvider, Reshape
 from agent.model.storage import GuestFile, StorageFacts
 
@@ -124,14 +124,6 @@ class AllocationWriter(Protocol):
 
 class Reshaper(Protocol):
     """Moves inventories and allocations between providers of one tree (``heal`` and ``undo`` alone)."""
-
-    def standing(self, provider_uuid: str) -> Standing | None:
-        """The provider as it is now, None where there is none. Raises PlacementError."""
-        ...
-
-    def holders(self, provider_uuid: str) -> tuple[Allocation, ...]:
-        """What is allocated of it now. Raises PlacementError."""
-        ...
 
     def create(self, write: CreateProvider) -> int:
         """Make an empty provider; its generation. Raises PlacementError."""

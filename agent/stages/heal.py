@@ -9,10 +9,10 @@ from __future__ import annotations
 from agent.guards import AFTER, BEFORE
 from agent.guards.base import Case, Guard
 from agent.model.finding import SeenFinding
-from agent.model.heal import HealAction, HealPlan, HealRefusal
+from agent.model.heal import AnyAction, HealPlan, HealRefusal
 from agent.repairs import BUILTIN as REPAIRS
 from agent.repairs import BY_CODE
-from agent.repairs.base import Declined, Scene
+from agent.repairs.base import Declined, Scene, TreeRepair
 
 #: The name that stands where a guard's does when the repair itself finds nothing that is its to do.
 REPAIR = "repair"
@@ -25,10 +25,15 @@ def asked_for(findings: tuple[SeenFinding, ...], codes: frozenset[str], ids: fro
     return tuple(sorted(wanted, key=lambda s: (_ORDER.get(s.finding.code, len(_ORDER)), s.first_seen_at, s.finding.id)))
 
 
-def candidates(scene: Scene, asked: tuple[SeenFinding, ...]) -> tuple[str, ...]:
-    """Consumers whose whole record must be read before the plan can be made, in the order of the plan."""
-    passed = (seen for seen in asked if _refusal(_case(scene, seen, ()), BEFORE) is None)
-    return tuple(dict.fromkeys(s.finding.consumer_uuid for s in passed if s.finding.consumer_uuid is not None))
+def candidates(scene: Scene, asked: tuple[SeenFinding, ...], most: int) -> tuple[str, ...]:
+    """Consumers whose whole record must be read before the plan can be made.
+
+    At most ``most`` in the order of the plan, and all that a reshape is about: without one of them it cannot be.
+    """
+    passed = [case for seen in asked if _refusal(case := _case(scene, seen, ()), BEFORE) is None]
+    single = [c for case in passed if not isinstance(case.repair, TreeRepair) for c in case.consumer_uuids]
+    together = [c for case in passed if isinstance(case.repair, TreeRepair) for c in case.consumer_uuids]
+    return tuple(dict.fromkeys((*tuple(dict.fromkeys(single))[:most], *together)))
 
 
 def heal_plan(scene: Scene, asked: tuple[SeenFinding, ...]) -> HealPlan:
@@ -36,7 +41,7 @@ def heal_plan(scene: Scene, asked: tuple[SeenFinding, ...]) -> HealPlan:
 
     A finding that asks for the very change that another one has asked for is neither.
     """
-    actions: list[HealAction] = []
+    actions: list[AnyAction] = []
     refusals: list[HealRefusal] = []
     for seen in asked:
         judged = _judged(scene, seen, tuple(actions))
@@ -47,22 +52,22 @@ def heal_plan(scene: Scene, asked: tuple[SeenFinding, ...]) -> HealPlan:
     return HealPlan(actions=tuple(actions), refusals=tuple(refusals))
 
 
-def _judged(scene: Scene, seen: SeenFinding, chosen: tuple[HealAction, ...]) -> HealAction | HealRefusal | None:
+def _judged(scene: Scene, seen: SeenFinding, chosen: tuple[AnyAction, ...]) -> AnyAction | HealRefusal | None:
     case = _case(scene, seen, chosen)
     refusal = _refusal(case, BEFORE)
     if refusal is not None or case.repair is None:
         return refusal
-    if case.record is None:
+    if any(case.record(consumer) is None for consumer in case.consumer_uuids):
         return _refusal(case, AFTER)
-    action = case.repair.propose(scene, seen, case.record)
+    action = case.repair.proposed(scene, seen)
     if isinstance(action, Declined):
         return _refused(seen, REPAIR, action.why)
-    if any(action.write == other.write and action.before == other.before for other in chosen):
+    if any(action.changes == other.changes for other in chosen):
         return None
     return _refusal(_case(scene, seen, chosen, action), AFTER) or action
 
 
-def _case(scene: Scene, seen: SeenFinding, chosen: tuple[HealAction, ...], action: HealAction | None = None) -> Case:
+def _case(scene: Scene, seen: SeenFinding, chosen: tuple[AnyAction, ...], action: AnyAction | None = None) -> Case:
     return Case(scene=scene, seen=seen, repair=BY_CODE.get(seen.finding.code), action=action, chosen=chosen)
 
 

@@ -11,6 +11,7 @@ from agent.guards.base import Case, Guard
 from agent.model.audit import Identity
 from agent.model.finding import SeenFinding
 from agent.model.heal import HealAction, HealSettings
+from agent.model.placement import ConsumerRecord
 from agent.model.settings import Role
 from agent.model.snapshot import LIBVIRT, STATE
 from agent.repairs import BY_CODE
@@ -36,6 +37,13 @@ def case_of(scene: Scene, **changes) -> Case:
     action = repair.propose(scene, seen, held) if held else None
     assert not isinstance(action, Declined)
     return dataclasses.replace(Case(scene=scene, seen=seen, repair=repair, action=action), **changes)
+
+
+def read(case: Case) -> ConsumerRecord:
+    """What its consumer held when it was read."""
+    found = case.scene.record(case.seen.finding.consumer_uuid)
+    assert found is not None
+    return found
 
 
 def with_scene(case: Case, **changes) -> Case:
@@ -78,7 +86,7 @@ def chosen(case: Case, *consumers: str) -> Case:
 
 def many(count: int, case: Case) -> Case:
     """A host of so many consumers."""
-    held = (case.record, *(record(f"c{number}", here={"VCPU": 1}) for number in range(count - 1)))
+    held = (read(case), *(record(f"c{number}", here={"VCPU": 1}) for number in range(count - 1)))
     return with_view(case, allocations=tuple(a for each in held for a in each.allocations))
 
 
@@ -94,8 +102,7 @@ def lost(case: Case, source: str) -> Case:
 
 def moved_on(case: Case, **changes) -> Case:
     """The record as it was read after the audit differs from what the audit saw; the change is made from it."""
-    read = dataclasses.replace(case.record, **changes)
-    case = with_scene(case, records=(read,))
+    case = with_scene(case, records=(dataclasses.replace(read(case), **changes),))
     return case_of(case.scene)
 
 
@@ -151,7 +158,7 @@ WRONG: list[tuple[str, str, Callable[[Case], Case]]] = [
         "record-unmoved",
         "not made from the record",
         lambda c: dataclasses.replace(
-            c, action=dataclasses.replace(c.action, before=dataclasses.replace(c.record, project_id="other"))
+            c, action=dataclasses.replace(c.action, before=dataclasses.replace(read(c), project_id="other"))
         ),
     ),
 ]

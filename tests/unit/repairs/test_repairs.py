@@ -192,9 +192,9 @@ def test_only_what_may_be_healed_is_read():
     snapshot, _ = leaks("gone")
     scene = scene_of(snapshot)
     asked = asked_for(scene.findings, frozenset(BY_CODE), frozenset())
-    assert candidates(scene, asked) == (facts.uuid("gone"),)
+    assert candidates(scene, asked, 20) == (facts.uuid("gone"),)
     young = dataclasses.replace(scene, now=SEEN_AT)
-    assert candidates(young, asked) == ()
+    assert candidates(young, asked, 20) == ()
 
 
 AMOUNTS = st.dictionaries(st.sampled_from(["VCPU", "MEMORY_MB", "DISK_GB", "CUSTOM_A"]), st.integers(1, 9), max_size=4)

@@ -1,0 +1,165 @@
+"""Put a reshape back, by one reshape: the class returns to where it was, with all who hold it.
+
+Only while the class stands as the entry left it: the same inventories of it, on the same
+providers, held by the same consumers alone. Whoever was scheduled onto a child since
+would lose it, and a child that offers the class beside the root would offer it twice.
+Other classes of the same providers stay as they are now.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent.auditing.read import deadline_of
+from agent.errors import PlacementError, SourceError
+from agent.healing.consumer_json import is_as, record_json, whereabouts
+from agent.healing.reshape import Order, reshape
+from agent.healing.reshape_json import ToldConsumer, ToldReshape, after_document, before_json, told_of
+from agent.healing.tree_unmoved import tree_of
+from agent.healing.write import Outcome
+from agent.journal import Change, Entry, Journal, Result
+from agent.model.heal import ConsumerChange, ProviderChange, Reshaping
+from agent.model.nova import NovaState
+from agent.model.placement import ConsumerRecord, Inventory, PlacementView
+from agent.model.plan import PutAllocations
+from agent.parts import Errand
+from agent.sources.base import ViewRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Now:
+    """What there is now: our tree with its allocations, the consumers in the entry's order, the cloud."""
+
+    view: PlacementView
+    records: tuple[ConsumerRecord, ...]
+    state: NovaState
+
+    def where(self, consumer_uuid: str) -> str:
+        """Where the consumer's instance is."""
+        return whereabouts(self.state, consumer_uuid)
+
+
+def undo_reshape(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
+    """The handler of kind ``reshape``; the caller holds the write lock."""
+    told = told_of(entry.change)
+    if told is None or not told.providers or not told.consumers:
+        return _refused("the entry does not say what stood before")
+    try:
+        now = _read(errand, told)
+    except (PlacementError, SourceError) as error:
+        return Outcome(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
+    problem = _of_consumers(told, now) or _of_providers(told, now)
+    if problem is not None:
+        return _refused(problem)
+    reshaping = _back(told, now)
+    change = Change(
+        kind=entry.change.kind,
+        why=f"put back what entry {entry.id} changed ({entry.change.code or entry.change.kind})",
+        before=before_json(reshaping, now.where),
+        after=after_document(reshaping),
+        finding_id=entry.change.finding_id,
+        code=entry.change.code,
+        provider_uuid=entry.change.provider_uuid,
+        undoes=entry.id,
+    )
+    tree = tree_of(now.view, told.providers[0].name)
+    return reshape(errand, journal, Order(reshaping=reshaping, tree=tree, change=change))
+
+
+def _read(errand: Errand, told: ToldReshape) -> _Now:
+    """Raises PlacementError, SourceError."""
+    assert errand.parts.allocations is not None, "a run that undoes has access to consumers"
+    root = told.providers[0]
+    request = ViewRequest(root_uuid=root.uuid, root_name=root.name, fresh_allocations=True, consumer_reads=0)
+    view = errand.parts.reader.view(request)
+    consumers = tuple(each.before.consumer_uuid for each in told.consumers)
+    records = tuple(map(errand.parts.allocations.consumer, consumers))
+    state = errand.parts.state.read(errand.settings.host, frozenset(consumers), deadline_of(errand.settings))
+    return _Now(view=view, records=records, state=state)
+
+
+def _of_consumers(told: ToldReshape, now: _Now) -> str | None:
+    pairs = list(zip(told.consumers, now.records, strict=True))
+    if all(is_as(record, record_json(each.before)) for each, record in pairs):
+        return "the consumers hold what they held before: there is nothing to put back"
+    return next((why for each, record in pairs if (why := _changed(each, record, now))), None)
+
+
+def _changed(each: ToldConsumer, record: ConsumerRecord, now: _Now) -> str | None:
+    uuid = record.consumer_uuid
+    if not is_as(record, each.after):
+        return f"consumer {uuid} was changed since (it is at generation {record.generation} now)"
+    where = now.where(uuid)
+    if where != each.instance:
+        return f"the cloud says that instance {uuid} is {where}; it was {each.instance} when the entry was written"
+    return None
+
+
+def _of_providers(told: ToldReshape, now: _Now) -> str | None:
+    """What stands otherwise than the entry left it, of the class that it moved."""
+    name, ours = told.resource_class, {provider.uuid: provider for provider in told.providers}
+    for there in now.view.providers:
+        left = ours.get(there.uuid)
+        wanted = _of_class(left.after, name) if left else None
+        if there.inventory(name) != wanted:
+            return f"provider {there.name} offers {_text(there.inventory(name))} of {name} now, not {_text(wanted)}"
+    lost = [p.name for p in told.providers if p.after is not None and now.view.provider(p.uuid) is None]
+    if lost:
+        return f"provider {', '.join(lost)} is no more"
+    moved = {each.before.consumer_uuid for each in told.consumers}
+    leaving = {p.uuid for p in told.providers if _of_class(p.before, name) is None}
+    others = sorted(
+        a.consumer_uuid
+        for a in now.view.allocations
+        if a.resource_class == name and a.provider_uuid in leaving and a.consumer_uuid not in moved
+    )
+    return f"by now {', '.join(others)} hold {name} of the children too, and would lose it" if others else None
+
+
+def _back(told: ToldReshape, now: _Now) -> Reshaping:
+    providers = tuple(_provider_back(each, told.resource_class, now.view) for each in told.providers)
+    changes = tuple(
+        ConsumerChange(before=record, write=_write_back(each, record))
+        for each, record in zip(told.consumers, now.records, strict=True)
+    )
+    return Reshaping(resource_class=told.resource_class, providers=providers, changes=changes)
+
+
+def _provider_back(told: ProviderChange, name: str, view: PlacementView) -> ProviderChange:
+    there = view.provider(told.uuid)
+    before = there.inventories if there else None
+    after = _with_class(before or (), name, _of_class(told.before, name)) if there else told.before
+    has_children = any(provider.parent_uuid == told.uuid for provider in view.providers)
+    is_made_by_it = told.before is None and there is not None
+    if is_made_by_it and not after and not has_children:
+        after = None
+    return ProviderChange(uuid=told.uuid, name=told.name, parent_uuid=told.parent_uuid, before=before, after=after)
+
+
+def _write_back(told: ToldConsumer, now: ConsumerRecord) -> PutAllocations:
+    return PutAllocations(
+        consumer_uuid=now.consumer_uuid,
+        consumer_generation=now.generation,
+        project_id=told.before.project_id or "",
+        user_id=told.before.user_id or "",
+        allocations=told.before.allocations,
+    )
+
+
+def _with_class(before: tuple[Inventory, ...], name: str, wanted: Inventory | None) -> tuple[Inventory, ...]:
+    rest = [each for each in before if each.resource_class != name]
+    return tuple(sorted((*rest, *([wanted] if wanted else [])), key=lambda each: each.resource_class))
+
+
+def _of_class(inventories: tuple[Inventory, ...] | None, name: str) -> Inventory | None:
+    return next((each for each in inventories or () if each.resource_class == name), None)
+
+
+def _text(inventory: Inventory | None) -> str:
+    if inventory is None:
+        return "nothing"
+    return f"{inventory.total} ({inventory.reserved} reserved, ratio {inventory.allocation_ratio:g})"
+
+
+def _refused(words: str) -> Outcome:
+    return Outcome(result=Result.REFUSED, words=words)

@@ -1,0 +1,116 @@
+"""pci-allocation-missing: let an instance hold the PCI functions that its guest takes (scenarios 125 and 126).
+
+An ordinary change of one consumer, no reshape: the devices' providers and what they
+offer are the audits' to publish, which nothing keeps from it, so no inventory has to
+move at the same time. While one is not published yet, nothing is done. As nova-compute
+does, only the providers that the guest takes something of are put right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agent.findings.pci_allocation_missing import RULE, resting
+from agent.model.amounts import with_class
+from agent.model.finding import SeenFinding
+from agent.model.heal import HealAction
+from agent.model.host import Domain
+from agent.model.placement import Allocation, ConsumerRecord, Inventory, Provider
+from agent.nested.pci_view import pci_view, taken_by, unknown_because
+from agent.repairs.base import THREE_BOOKS, Declined, Repair, Scene, here_and_elsewhere, rewritten
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """What the consumer is to hold of one provider, which is there."""
+
+    provider: Provider
+    resource_class: str
+    amount: int
+
+
+def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAction | Declined:
+    guest = _guest(scene, record)
+    if isinstance(guest, Declined):
+        return guest
+    wanted = _wanted(scene, guest)
+    if isinstance(wanted, Declined):
+        return wanted
+    held = {(a.provider_uuid, a.resource_class): a.amount for a in record.allocations}
+    wrong = [w for w in wanted if held.get((w.provider.uuid, w.resource_class)) != w.amount]
+    if not wrong:
+        return Declined(why="it holds by now what its guest takes")
+    full = next((why for each in wrong if (why := _no_room(scene, record, each))), None)
+    if full is not None:
+        return Declined(why=full)
+    after = held | {(w.provider.uuid, w.resource_class): w.amount for w in wrong}
+    said = ", ".join(f"{with_class(w.resource_class, w.amount)} on {w.provider.name}" for w in wrong)
+    return HealAction(
+        finding_id=seen.finding.id,
+        code=seen.finding.code,
+        before=record,
+        write=rewritten(record, _allocations(record, after)),
+        why=f"guest {guest.uuid} ({guest.name}) takes {said}; what else it holds stays",
+    )
+
+
+def _guest(scene: Scene, record: ConsumerRecord) -> Domain | Declined:
+    """The guest whose functions count, once its instance rests here and holds something here."""
+    host = scene.snapshot.host.value
+    if host is None or unknown_because(host):
+        return Declined(why="the PCI devices of this host are not all known")
+    if record.project_id is None or not here_and_elsewhere(scene, record)[0]:
+        return Declined(why="it holds nothing on this host: that is allocation-missing's")
+    if record.consumer_uuid not in resting(scene.rows, scene.snapshot.nova.value):
+        return Declined(why="the instance does not rest here: during a move either side may hold the devices")
+    guest = next((d for d in host.domains if d.uuid == record.consumer_uuid), None)
+    return guest or Declined(why="its guest is not here any more")
+
+
+def _wanted(scene: Scene, guest: Domain) -> tuple[_Wanted, ...] | Declined:
+    view = pci_view(scene.snapshot, scene.settings)
+    found: list[_Wanted] = []
+    for (key, resource_class), amount in taken_by(guest, view).items():
+        provider = view.observed.get(key.name)
+        if provider is None or provider.inventory(resource_class) is None:
+            return Declined(
+                why=f"{key.name} is not published with {resource_class} yet; an audit that writes does that"
+            )
+        found.append(_Wanted(provider=provider, resource_class=resource_class, amount=amount))
+    return tuple(found)
+
+
+def _no_room(scene: Scene, record: ConsumerRecord, wanted: _Wanted) -> str | None:
+    """Why Placement would refuse it."""
+    offered, place = _offered(wanted), (wanted.provider.uuid, wanted.resource_class)
+    others = [a for a in (scene.view.allocations if scene.view else ()) if a.consumer_uuid != record.consumer_uuid]
+    used = sum(a.amount for a in others if (a.provider_uuid, a.resource_class) == place)
+    if used + wanted.amount <= offered.capacity and wanted.amount <= offered.max_unit:
+        return None
+    return (
+        f"{wanted.provider.name} offers {with_class(place[1], offered.capacity)}, at most {offered.max_unit} to one; "
+        f"others hold {used}, and {wanted.amount} would come"
+    )
+
+
+def _offered(wanted: _Wanted) -> Inventory:
+    offered = wanted.provider.inventory(wanted.resource_class)
+    assert offered is not None, "_wanted names what is offered alone"
+    return offered
+
+
+def _allocations(record: ConsumerRecord, amounts: Mapping[tuple[str, str], int]) -> tuple[Allocation, ...]:
+    return tuple(
+        Allocation(
+            consumer_uuid=record.consumer_uuid,
+            consumer_generation=record.generation,
+            provider_uuid=provider,
+            resource_class=resource_class,
+            amount=amount,
+        )
+        for (provider, resource_class), amount in sorted(amounts.items())
+    )
+
+
+REPAIR = Repair(code=RULE.code, needs=THREE_BOOKS, propose=_propose)

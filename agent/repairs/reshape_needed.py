@@ -1,0 +1,209 @@
+"""reshape-needed: move a class from the root to the children that it belongs on, with all who hold it (106, 107, 156).
+
+One change or none: a consumer of the class that cannot be placed keeps all the others on
+the root too, since inventory that is left there would be offered twice. What each
+consumer holds stays the same in sum; nothing is freed and nothing taken. All children
+of the family that offer the class are part of it, used or not, so that what was put
+back later is put back as a whole; their traits are the next audit's.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from agent.findings.reshape_needed import RULE
+from agent.model.amounts import with_class
+from agent.model.finding import SeenFinding
+from agent.model.heal import ConsumerChange, ProviderChange, ReshapeAction, Reshaping
+from agent.model.placement import Allocation, ConsumerRecord, Inventory, Provider, ProviderKey
+from agent.model.snapshot import LIBVIRT, PLACEMENT
+from agent.nested import BUILTIN as FAMILIES
+from agent.nested.base import NestedFamily, NotTold, children, still_on_root
+from agent.repairs.base import Declined, Scene, TreeRepair, rewritten
+from agent.stages.desired import child_uuid, is_told
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Target:
+    """A child that is to offer the class; ``observed`` is None where it is to be made."""
+
+    uuid: str
+    name: str
+    observed: Provider | None
+    inventory: Inventory
+
+    def held_by(self, record: ConsumerRecord) -> int:
+        """What the consumer holds of it already."""
+        mine = (self.uuid, self.inventory.resource_class)
+        return sum(a.amount for a in record.allocations if (a.provider_uuid, a.resource_class) == mine)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Move:
+    """What moves: ``resource_class`` from the root ``root`` to ``targets``, as ``family`` says."""
+
+    scene: Scene
+    root: Provider
+    family: NestedFamily
+    resource_class: str
+    targets: Mapping[ProviderKey, _Target]
+
+
+def _holders(scene: Scene, seen: SeenFinding) -> tuple[str, ...]:
+    """All who hold the class on the root."""
+    place = (scene.subject.root_uuid, seen.finding.resource_class)
+    allocations = scene.view.allocations if scene.view else ()
+    return tuple(sorted({a.consumer_uuid for a in allocations if (a.provider_uuid, a.resource_class) == place}))
+
+
+def _propose(scene: Scene, seen: SeenFinding) -> ReshapeAction | Declined:
+    move = _move(scene, seen.finding.resource_class or "")
+    if isinstance(move, Declined):
+        return move
+    changes: list[ConsumerChange] = []
+    for consumer in _holders(scene, seen):
+        change = _change(move, scene.record(consumer), consumer)
+        if isinstance(change, Declined):
+            return change
+        changes.append(change)
+    overfull = _overfull(move, changes)
+    if overfull is not None:
+        return Declined(why=overfull)
+    reshaping = Reshaping(resource_class=move.resource_class, providers=_providers(move), changes=tuple(changes))
+    return ReshapeAction(
+        finding_id=seen.finding.id, code=seen.finding.code, reshaping=reshaping, why=_why(move, changes)
+    )
+
+
+def _move(scene: Scene, resource_class: str) -> _Move | Declined:
+    snapshot, settings, root = scene.snapshot, scene.settings, scene.snapshot.observed_root
+    mine = (f for f in FAMILIES if f.is_configured(settings) and resource_class in still_on_root(f, snapshot))
+    family = next(mine, None)
+    if family is None or root is None:
+        return Declined(why=f"nobody uses {resource_class} on the root any more")
+    if not is_told(family, snapshot, settings):
+        unknown = family.obstacle(snapshot, settings) or "what it rests on was not read"
+        return Declined(why=f"the {family.name} providers are not known: {unknown}")
+    targets = _targets(scene, root, family, resource_class)
+    return _Move(scene=scene, root=root, family=family, resource_class=resource_class, targets=targets)
+
+
+def _targets(scene: Scene, root: Provider, family: NestedFamily, resource_class: str) -> Mapping[ProviderKey, _Target]:
+    observed = children(scene.view, root.name)
+    return {
+        nested.key: _Target(
+            uuid=there.uuid if (there := observed.get(nested.key.name)) else child_uuid(root.uuid, nested.key),
+            name=f"{root.name}_{nested.key.name}",
+            observed=there,
+            inventory=inventory,
+        )
+        for nested in family.providers(scene.snapshot, scene.settings)
+        for inventory in nested.inventories
+        if inventory.resource_class == resource_class
+    }
+
+
+def _change(move: _Move, record: ConsumerRecord | None, consumer_uuid: str) -> ConsumerChange | Declined:
+    if record is None or record.project_id is None or record.user_id is None:
+        return Declined(why=f"consumer {consumer_uuid} was not read as a whole, or belongs to nobody")
+    name, scene = move.resource_class, move.scene
+    belongs = move.family.belongs(consumer_uuid, name, scene.snapshot, scene.settings)
+    if isinstance(belongs, NotTold):
+        return Declined(why=f"nothing moves, for one cannot be placed: {belongs.why}")
+    strange = sorted(key.name for key in belongs if key not in move.targets)
+    if strange:
+        return Declined(why=f"consumer {consumer_uuid} belongs on {', '.join(strange)}, which offers no {name}")
+    coming = {key: amount - move.targets[key].held_by(record) for key, amount in sorted(belongs.items())}
+    held = [a for a in record.allocations if (a.provider_uuid, a.resource_class) == (move.root.uuid, name)]
+    leaving = sum(a.amount for a in held)
+    if any(amount < 0 for amount in coming.values()) or sum(coming.values()) != leaving:
+        placed = ", ".join(f"{amount} on {move.root.name}_{key.name}" for key, amount in sorted(belongs.items()))
+        return Declined(
+            why=f"consumer {consumer_uuid} holds {leaving} {name} on the root, and the host says of all that it has: "
+            f"{placed or 'nothing'}"
+        )
+    after = _moved(move, record, coming)
+    return ConsumerChange(before=record, write=rewritten(record, after))
+
+
+def _moved(move: _Move, record: ConsumerRecord, coming: Mapping[ProviderKey, int]) -> tuple[Allocation, ...]:
+    """All that the consumer holds, with the class where it belongs."""
+    name = move.resource_class
+    amounts = {(a.provider_uuid, a.resource_class): a for a in record.allocations}
+    gone = amounts.pop((move.root.uuid, name))
+    for key, amount in coming.items():
+        place = (move.targets[key].uuid, name)
+        before = amounts[place].amount if place in amounts else 0
+        if amount:
+            amounts[place] = replace(gone, provider_uuid=place[0], amount=before + amount)
+    return tuple(amounts[place] for place in sorted(amounts))
+
+
+def _overfull(move: _Move, changes: list[ConsumerChange]) -> str | None:
+    """Why Placement would refuse it: a child that would be held beyond what it offers."""
+    view = move.scene.view
+    moved = {change.before.consumer_uuid for change in changes}
+    for target in move.targets.values():
+        offered = target.inventory
+        place = (target.uuid, offered.resource_class)
+        stay = [a for a in (view.allocations if view else ()) if a.consumer_uuid not in moved]
+        mine = [a for change in changes for a in change.write.allocations]
+        amounts = [a.amount for a in (*stay, *mine) if (a.provider_uuid, a.resource_class) == place]
+        most = max(amounts, default=0)
+        if sum(amounts) > offered.capacity:
+            return f"{target.name} offers {with_class(place[1], offered.capacity)}, and {sum(amounts)} would be held"
+        if most > offered.max_unit:
+            return f"{target.name} lets nobody hold more than {with_class(place[1], offered.max_unit)}, not {most}"
+    return None
+
+
+def _providers(move: _Move) -> tuple[ProviderChange, ...]:
+    """The root without the class, its children with it, and those that have nothing to give any more."""
+    name, root = move.resource_class, move.root
+    rest = tuple(i for i in root.inventories if i.resource_class != name)
+    above = ProviderChange(
+        uuid=root.uuid, name=root.name, parent_uuid=root.parent_uuid, before=root.inventories, after=rest
+    )
+    below = [_offering(root, target) for target in move.targets.values()] + _withdrawn(move)
+    return (above, *sorted(below, key=lambda child: child.name))
+
+
+def _offering(root: Provider, target: _Target) -> ProviderChange:
+    before = target.observed.inventories if target.observed else None
+    kept = [i for i in before or () if i.resource_class != target.inventory.resource_class]
+    after = tuple(sorted((*kept, target.inventory), key=lambda i: i.resource_class))
+    return ProviderChange(uuid=target.uuid, name=target.name, parent_uuid=root.uuid, before=before, after=after)
+
+
+def _withdrawn(move: _Move) -> list[ProviderChange]:
+    """Children of the family that are to go and that nothing rests on."""
+    view, scene = move.scene.view, move.scene
+    if view is None:
+        return []
+    observed = children(view, move.root.name)
+    busy = {a.provider_uuid for a in view.allocations} | {p.parent_uuid for p in view.providers}
+    going = sorted(key.name for key in move.family.withdrawn(scene.snapshot, scene.settings))
+    return [
+        ProviderChange(
+            uuid=child.uuid, name=child.name, parent_uuid=child.parent_uuid, before=child.inventories, after=None
+        )
+        for name in going
+        if (child := observed.get(name)) and child.uuid not in busy
+    ]
+
+
+def _why(move: _Move, changes: list[ConsumerChange]) -> str:
+    name, arriving = move.resource_class, Counter[str]()
+    by_uuid = {target.uuid: target.name for target in move.targets.values()}
+    for change in changes:
+        for allocation in change.write.allocations:
+            if allocation.resource_class == name and allocation.provider_uuid in by_uuid:
+                arriving[by_uuid[allocation.provider_uuid]] += allocation.amount
+    where = ", ".join(f"{child} ({amount})" for child, amount in sorted(arriving.items()))
+    many = f"{len(changes)} consumer{'s' if len(changes) != 1 else ''}"
+    return f"{name} of {many} moves from {move.root.name} to {where}; each holds as much as before"
+
+
+REPAIR = TreeRepair(code=RULE.code, needs=frozenset({PLACEMENT, LIBVIRT}), consumers=_holders, propose=_propose)
