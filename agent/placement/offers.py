@@ -115,7 +115,7 @@ class _Unread:
         """That provider with its inventories; None where it has gone since it was listed, or its tree is not read."""
         if used is not None and not self._classes.intersection(name for name, _ in used):
             return OfferedProvider(provider=provider, root_uuid=root, used=used)
-        if root in self.roots or self._left < 2:
+        if root in self.roots or self._left < (2 if used is None else 1):
             self.roots.add(root)
             return None
         found = _gone_is_none(lambda: self._read(provider, used))

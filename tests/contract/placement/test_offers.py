@@ -1,0 +1,178 @@
+"""A cloud read with few questions gives the answers of the whole of it, which are those of Placement itself."""
+
+import pytest
+
+from agent.cmd.why_request import Words, request_of
+from agent.errors import PlacementUnavailable
+from agent.placement import offers
+from agent.stages.why import why
+from tests.rigs.placement import Rest, client_of, new_uuid, running
+
+SHARES = "MISC_SHARES_VIA_AGGREGATE"
+HOSTS = 8
+
+
+@pytest.fixture(scope="module")
+def rest(tmp_path_factory):
+    with running(tmp_path_factory.mktemp("placement")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory, rest):
+    return client_of(tmp_path_factory.mktemp("client"), rest.server.url)
+
+
+@pytest.fixture(scope="module")
+def cloud(rest: Rest):
+    """Eleven trees: eight hosts, each a little different, one that is full, one that shares disk, an empty one.
+
+    The uuids of the hosts, then of the one that shares.
+    """
+    aggregate, rack = new_uuid(), new_uuid()
+    hosts = [rest.make_provider(f"host-{number}") for number in range(HOSTS)]
+    for number, host in enumerate(hosts):
+        rest.set_inventories(
+            host,
+            {
+                "VCPU": {"total": 8 + number, "max_unit": 8 + number, "allocation_ratio": 2.0, "reserved": number % 3},
+                "MEMORY_MB": {"total": 4096, "min_unit": 64, "step_size": 64},
+            },
+        )
+        rest.set_traits(host, *(["CUSTOM_FAST"] if number % 2 else []), *(["CUSTOM_OLD"] if number < 3 else []))
+        rest.set_aggregates(host, *([aggregate] if number < 3 else []), *([rack] if number > 4 else []))
+        rest.allocate({host: {"VCPU": number + 1}})
+    device = rest.make_provider("host-7-device", parent=hosts[7])
+    rest.set_inventories(device, {"VGPU": {"total": 2}})
+    rest.set_traits(device, "CUSTOM_NVIDIA")
+    full = rest.make_provider("host-full")
+    rest.set_inventories(full, {"VCPU": {"total": 4}})
+    rest.allocate({full: {"VCPU": 4}})
+    sharing = rest.make_provider("pool")
+    rest.set_inventories(sharing, {"DISK_GB": {"total": 100, "max_unit": 40}})
+    rest.set_traits(sharing, SHARES)
+    rest.set_aggregates(sharing, aggregate)
+    rest.make_provider("empty")
+    return {"hosts": hosts, "full": full, "sharing": sharing, "aggregate": aggregate, "rack": rack, "device": device}
+
+
+QUERIES = (
+    "resources=VCPU:1",
+    "resources=VCPU:10",
+    "resources=VCPU:13",
+    "resources=VCPU:16",
+    "resources=MEMORY_MB:100",
+    "resources=MEMORY_MB:128,VCPU:4",
+    "resources=VCPU:1&required=CUSTOM_FAST",
+    "resources=VCPU:1&required=CUSTOM_FAST,!CUSTOM_OLD",
+    "resources=VCPU:1&required=in:CUSTOM_FAST,CUSTOM_OLD",
+    "resources=VCPU:1&member_of={rack}",
+    "resources=VCPU:1&member_of=!{aggregate}",
+    "resources=VCPU:1&member_of=in:{rack},{aggregate}",
+    "resources=VCPU:1,DISK_GB:40",
+    "resources=VCPU:1,DISK_GB:41",
+    "resources=VCPU:1&resources1=VGPU:2&required1=CUSTOM_NVIDIA",
+    "resources=VCPU:1&resources1=VGPU:3",
+    "resources=VCPU:1&resources1=VGPU:1&resources2=VGPU:1&group_policy=isolate",
+    "resources=VCPU:1&resources1=VGPU:1&resources2=VGPU:1&group_policy=none",
+    "resources=VCPU:1&root_required=CUSTOM_OLD",
+    "resources=VCPU:1&in_tree={device}",
+    "resources=IPV4_ADDRESS:1",
+)
+
+
+def trees_offered(rest, query):
+    """Roots of the providers that give VCPU or what else is asked of the host itself, by Placement's own answer."""
+    answer = rest.done("GET", f"/allocation_candidates?{query}", version="1.39")
+    summaries = answer["provider_summaries"]
+    hosts = {uuid for each in answer["allocation_requests"] for uuid in each["allocations"]}
+    return {summaries[uuid]["root_provider_uuid"] for uuid in hosts}
+
+
+def silent(line):
+    assert line
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_everywhere_agrees_with_the_real_candidates(rest, client, cloud, query):
+    query = query.format(**{name: cloud[name] for name in ("rack", "aggregate", "device")})
+    request = request_of(Words(query=query))
+    found = offers.whole_world(client, request, silent)
+    assert (found.unread, found.world.is_whole) == ((), True)
+    fitting = {tree.root_uuid for tree in why(request, found.world).trees if tree.fits}
+    # A provider that only shares is in the answer as what is taken from, and a tree by itself where it suffices.
+    wanted = trees_offered(rest, query) - {cloud["sharing"]}
+    assert fitting - {cloud["sharing"]} == wanted
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_one_tree_read_in_full_has_the_answer_that_the_bulk_gives(client, cloud, number):
+    """The numbers themselves: inventories, what is used, the traits and aggregates that were asked for."""
+    request = request_of(Words(query=f"resources=VCPU:1,DISK_GB:1&required=CUSTOM_FAST&member_of={cloud['rack']}"))
+    world = offers.whole_world(client, request, silent).world
+    offered = {each.provider.uuid: each for each in world.providers}
+    host = offered[cloud["hosts"][number]]
+    assert host.used == (("MEMORY_MB", 0), ("VCPU", number + 1))
+    inventory = host.provider.inventory("VCPU")
+    assert (inventory.total, inventory.reserved, inventory.allocation_ratio) == (8 + number, number % 3, 2.0)
+    assert host.provider.traits == ({"CUSTOM_FAST"} if number % 2 else set())
+    assert host.provider.aggregates == {cloud["aggregate"]}
+    assert offered[cloud["sharing"]].provider.traits == {SHARES}
+    assert offered[cloud["full"]].used == (("VCPU", 4),)
+    assert offered[cloud["device"]].root_uuid == cloud["hosts"][7]
+
+
+def test_requests_are_one_a_provider_that_has_the_class_and_a_few(rest, client, cloud):
+    request = request_of(Words(query=f"resources=VCPU:1&required=CUSTOM_FAST&member_of={cloud['rack']}"))
+    client.maximum()
+    # What carries a global request id is ours.
+    with rest.watched() as seen, client.global_request_id():
+        offers.whole_world(client, request, silent)
+    asked = [line.split()[1] for line in seen]
+    inventories = [path for path in asked if path.endswith("/inventories")]
+    # Eight hosts that have it; of the full one, the pool and the empty one no summary tells what they have.
+    assert len(inventories) == HOSTS + 3
+    assert len([path for path in asked if path.endswith("/usages")]) == 2
+    few = [path for path in asked if not path.endswith(("/inventories", "/usages"))]
+    assert sorted(path.split("?")[0] for path in few) == sorted(
+        [
+            "/resource_providers",
+            "/allocation_candidates",
+            *["/resource_providers"] * 2,  # each trait, SHARES too
+            *["/resource_providers"] * 2,  # each aggregate, that of the one that shares too
+            f"/resource_providers/{cloud['sharing']}/aggregates",
+        ]
+    )
+
+
+def test_what_is_beyond_the_limit_is_named_and_no_answer(client, cloud):
+    request = request_of(Words(resources=("VCPU=1",)))
+    found = offers.whole_world(client, request, silent, most_reads=4)
+    assert not found.world.is_whole
+    assert len(found.unread) == 11 - 4
+    assert "host-full" in found.unread
+    trees = why(request, found.world).trees
+    assert {tree.root_name for tree in trees}.isdisjoint(found.unread)
+
+
+def test_a_provider_that_goes_while_the_cloud_is_read_is_no_failure(rest, client):
+    """Deleted after it was listed: the progress line comes between the two."""
+    doomed = rest.make_provider()
+    rest.set_inventories(doomed, {"VCPU": {"total": 4}})
+    gone = []
+
+    def delete_once(_line):
+        if not gone:
+            rest.delete_provider(doomed)
+            gone.append(doomed)
+
+    found = offers.whole_world(client, request_of(Words(resources=("VCPU=1",))), delete_once)
+    assert gone == [doomed]
+    assert doomed not in {each.provider.uuid for each in found.world.providers}
+    assert found.unread == ()
+
+
+def test_a_server_that_is_not_there_is_an_error_and_no_empty_cloud(tmp_path):
+    nowhere = client_of(tmp_path, "http://127.0.0.1:9")
+    with pytest.raises(PlacementUnavailable):
+        offers.whole_world(nowhere, request_of(Words(resources=("VCPU=1",))), silent)
