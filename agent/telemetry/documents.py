@@ -15,6 +15,7 @@ from agent.errors import SourceInconsistent
 from agent.model.claim import Claim
 from agent.model.finding import SeenFinding
 from agent.model.last_answer import for_equal_arguments
+from agent.model.microversions import spoken
 from agent.model.placement import ROOT, Inventory, ProviderKey
 from agent.model.plan import (
     CreateProvider,
@@ -67,6 +68,7 @@ def audit_document(report: AuditReport) -> Document:
             "conflicts": report.conflicts,
             "attempts": report.attempts,
             "conflict_kinds": dict(report.conflict_kinds),
+            "microversion": spoken(report.microversion) if report.microversion else None,
         },
         "published": report.published,
         "writes_done": report.writes_done,

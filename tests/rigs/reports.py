@@ -159,6 +159,8 @@ REPORT = AuditReport(
     writes_done=4,
     requests=6,
     conflicts=1,
+    conflict_kinds=(("provider-generation", 1),),
+    microversion=(1, 38),
     attempts=2,
     ledger=(
         _row(GUEST, 4, 4, 4, Verdict.AGREED),

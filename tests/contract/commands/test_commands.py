@@ -72,7 +72,7 @@ def test_audit_document(host):
         (name, True) for name in ("placement", "state", "libvirt", "filesystem", "images")
     ]
     assert all(set(s) == {"name", "ok", "age_s", "duration_ms", "error", "denied"} for s in document["sources"])
-    assert set(document["placement"]) == {"requests", "conflicts", "attempts"}
+    assert set(document["placement"]) == {"requests", "conflicts", "attempts", "conflict_kinds", "microversion"}
     assert [write["kind"] for write in document["plan"]["writes"]] == ["put-inventories", "put-traits"]
 
 

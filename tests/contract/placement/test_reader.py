@@ -263,7 +263,7 @@ def test_forget_reads_everything_again(rest, reader, root):
     reader.forget()
     with rest.watched() as seen:
         view = reader.view(looking_at(root))
-    assert seen == [in_tree(root), *whole(root)]
+    assert seen == ["GET / 200", in_tree(root), *whole(root)]
     assert view.allocations_fresh
 
 

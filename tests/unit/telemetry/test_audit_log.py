@@ -226,13 +226,42 @@ def test_an_error_that_repeats_is_told_at_powers_of_two(log):
 
 def test_the_summary_counts_what_happened_in_between(log):
     for number in range(59):
-        log.audit(replace(REPORT, conflicts=number % 2, writes_done=0, findings=(seen(confirmed=True),)))
+        kinds = (("no-room", 1), ("provider-generation", 2)) if number % 2 else ()
+        log.audit(
+            replace(
+                REPORT,
+                conflicts=3 * (number % 2),
+                conflict_kinds=kinds,
+                writes_done=0,
+                findings=(seen(confirmed=True),),
+            )
+        )
     assert log.audit(replace(REPORT, findings=(seen(confirmed=True),)))[0] == events.SUMMARY
     fields = next(line.fields for line in log.last if line.event == events.SUMMARY)
     assert fields == {
-        "audit_id": "a-1", "audits": 61, "outcomes": ("clean:61",), "requests": 61, "conflicts": 29, "writes": 0,
-        "findings": 1, "confirmed": 1, "outcome": "clean",
+        "audit_id": "a-1", "audits": 61, "outcomes": ("clean:61",), "requests": 61, "conflicts": 87, "writes": 0,
+        "conflict_kinds": ("no-room:29", "provider-generation:58"), "findings": 1, "confirmed": 1, "outcome": "clean",
     }  # fmt: skip
+
+
+def test_what_placement_speaks_is_told_at_start_and_when_it_changes(log):
+    asked = [(1, 36), (1, 36), None, (1, 36), (1, 39), (1, 39)]
+    told = [events.PLACEMENT_SPEAKS in log.audit(replace(REPORT, microversion=newest)) for newest in asked]
+    assert told == [True, False, False, False, True, False]
+
+
+def test_what_placement_speaks_names_the_features_used_and_missed(log):
+    log.audit(replace(REPORT, microversion=(1, 37)))
+    (line,) = [line for line in log.last if line.event == events.PLACEMENT_SPEAKS]
+    assert (line.level, line.fields) == (
+        logging.INFO,
+        {
+            "audit_id": "a-1",
+            "microversions_up_to": "1.37",
+            "uses": ("re-parent providers (1.37)",),
+            "lacks": ("consumer types (1.38)", "any-of traits (1.39)"),
+        },
+    )
 
 
 def test_a_cancelled_audit_tells_nothing_and_changes_nothing(log):

@@ -94,7 +94,7 @@ def test_every_stable_key_is_there():
     assert audit["schema_version"] == 1
     assert set(audit["sources"][0]) == {"name", "ok", "age_s", "duration_ms", "error", "denied"}
     assert set(audit["plan"]) == {"digest", "writes", "held_back"}
-    assert set(audit["placement"]) == {"requests", "conflicts", "attempts"}
+    assert set(audit["placement"]) == {"requests", "conflicts", "attempts", "conflict_kinds", "microversion"}
     assert set(FINDING_KEYS) < set(finding_document(FINDING))
     assert set(LEDGER) < set(ledger_rows(REPORT)[0])
     assert set(INVENTORY) < set(inventory_rows(REPORT)[0])

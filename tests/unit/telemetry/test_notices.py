@@ -24,7 +24,10 @@ def test_a_quiet_audit_is_one_notification_of_counts():
     assert end.payload == {
         **HEAD, "reasons": ["interval", "libvirt event"], "started_at": "2026-11-21T10:00:00.000Z", "duration_ms": 18.5,
         "outcome": "findings", "error": None, "published": True, "findings": 1, "confirmed": 1, "writes_done": 4,
-        "held_back": 1, "sources_lost": ["state"], "placement": {"requests": 6, "conflicts": 1, "attempts": 2},
+        "held_back": 1, "sources_lost": ["state"],
+        "placement": {
+            "requests": 6, "conflicts": 1, "attempts": 2, "conflict_kinds": {"provider-generation": 1},
+        },
     }  # fmt: skip
     assert len(json.dumps(end.payload)) < 1000
 

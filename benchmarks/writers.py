@@ -1,0 +1,361 @@
+"""Many processes that write one provider's inventory: ``python -m benchmarks.writers --writers 64 --minutes 10``.
+
+Each owns one custom class and changes it on its own schedule, through our client, wire
+and writer: read the inventory with its generation, decide, PUT the whole of it with
+everybody else's classes carried through; after a conflict wait, read and decide again.
+What is decided is always the newest value: one that came due meanwhile takes the place of
+the one before, which is then acknowledged with it (that is what an agent does, too: it publishes
+what is true now). Values only grow, so each read proves that nobody's class has vanished
+and nobody's acknowledged value was overwritten with an older one. Placement is two
+processes on one MariaDB, as behind a load balancer. MariaDB now and then answers a
+deadlock (1213), which Placement makes a 500: no answer, so a reason to look again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import enum
+import itertools
+import multiprocessing
+import random
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from agent.errors import GenerationConflict, PlacementUnavailable
+from agent.model.placement import Inventory
+from agent.model.plan import CreateProvider, Plan, PutInventories
+from agent.placement.client import MINIMUM, PlacementClient
+from agent.placement.wire import Inventories, parse_inventories
+from agent.placement.writer import TreeWriter
+from agent.stages.backoff import wait_s
+from agent.worker import retry_delay
+from benchmarks.table import Row, print_table
+from tests.rigs import mariadb
+from tests.rigs.placement import Rest, client_of, new_uuid, running
+
+#: What one audit tries, ours ([placement] conflict_rounds) and the reference's.
+ROUNDS = 4
+#: Before the clock starts each process learns the classes' names, which costs a request a name.
+JOIN_S_PER_WRITER = 0.5
+#: After the last change came due: what is under way may still be acknowledged.
+DRAIN_S = 30.0
+FIRST_VALUE = 1
+CLASS = "CUSTOM_WRITER_"
+OTHERS = {"VCPU": {"total": 64, "reserved": 2, "allocation_ratio": 4.0}}
+
+
+class Policy(enum.Enum):
+    """What follows a conflict. OURS: agent/auditing/act.py and agent/worker.py; REFERENCE: four tries at once."""
+
+    OURS = "ours"
+    REFERENCE = "reference"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """One run. ``period_s`` None: the next change is due as soon as the last one was acknowledged (closed loop)."""
+
+    writers: int
+    seconds: float
+    period_s: float | None
+    policy: Policy = Policy.OURS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What one writer has to say at the end.
+
+    ``acknowledged`` of the ``due`` changes were, the others dropped. ``first`` and ``last`` are the values between
+    which the class must be at the end: acknowledged last, and sent last at all. ``puts`` and ``took_s`` have a number
+    for each PUT that was taken. ``wrong`` are sentences on what a read had lost.
+    """
+
+    resource_class: str
+    due: int
+    acknowledged: int
+    first: int
+    last: int
+    puts: tuple[int, ...]
+    took_s: tuple[float, ...]
+    requests: int
+    wrong: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Changes that are due, the n-th of value FIRST_VALUE + n. ``begin`` is in monotonic seconds."""
+
+    begin: float
+    seconds: float
+    period_s: float | None
+
+    def changes(self, ended: int) -> int:
+        """How many changes have come due; of the closed loop one more than those that ``ended``."""
+        now = time.monotonic() - self.begin
+        if now < 0:
+            return 0
+        if self.period_s is None:
+            return ended + (1 if now < self.seconds else 0)
+        return min(int(self.seconds / self.period_s), 1 + int(now / self.period_s))
+
+
+@dataclass(slots=True)
+class Watch:
+    """What the other writers' classes were when last read: they never vanish, and never go back."""
+
+    own: str
+    seen: dict[str, int] = field(default_factory=dict)
+    wrong: list[str] = field(default_factory=list)
+
+    def look(self, read: Inventories) -> None:
+        """Compare one read with those before."""
+        now = {i.resource_class: i.total for i in read.inventories}
+        for name, total in self.seen.items():
+            if name not in now:
+                self.wrong.append(f"{self.own} read no {name}")
+            elif now[name] < total:
+                self.wrong.append(f"{self.own} read {name} {now[name]} after {total}")
+        self.seen.update(now)
+
+
+class Writer:
+    """One process's work: its class, and the PUTs that were taken."""
+
+    def __init__(self, client: PlacementClient, root: str, name: str, trial: Trial, schedule: Schedule) -> None:
+        self.client, self.root, self.name, self.trial, self.schedule = client, root, name, trial, schedule
+        self.writer = TreeWriter(client)
+        self.watch = Watch(name)
+        self.pause = threading.Event()
+        self.ended = self.acknowledged = 0
+        self.first = self.last = FIRST_VALUE
+        self.puts: list[int] = []
+        self.took_s: list[float] = []
+
+    @property
+    def due(self) -> int:
+        """Changes that have come due."""
+        return self.schedule.changes(self.ended)
+
+    def join(self) -> None:
+        """Learn the names of all classes on a provider of nobody else's, as an agent has after its first audit."""
+        own = new_uuid()
+        names = [f"{CLASS}{number}" for number in range(self.trial.writers)]
+        inventories = tuple(Inventory(resource_class=name, total=1) for name in names)
+        create = CreateProvider(provider_uuid=own, name=own, parent_uuid=None)
+        self.writer.apply(Plan(writes=(create, PutInventories(provider_uuid=own, inventories=inventories))), _never)
+
+    def work(self, end: float) -> None:
+        """Do what is due until all of it has ended, or the drain time is over."""
+        while time.monotonic() < end or self.ended < self.due:
+            if self.ended < self.due:
+                self._change(end + DRAIN_S)
+            else:
+                self.pause.wait(0.02)
+            if time.monotonic() > end + DRAIN_S:
+                return
+
+    def _change(self, until: float) -> None:
+        """Rounds until one is acknowledged, the policy gives up, or the time is over."""
+        started = time.monotonic()
+        for conflict in itertools.count(1):
+            changes = self.due
+            if self._round(FIRST_VALUE + changes):
+                self.acknowledged += changes - self.ended
+                self.ended = changes
+                self.puts.append(conflict)
+                self.took_s.append(time.monotonic() - started)
+                return
+            if time.monotonic() > until:
+                return
+            if self.trial.policy is Policy.REFERENCE and conflict == ROUNDS:
+                self.ended = changes
+                return
+            self.pause.wait(self._wait_s(conflict))
+
+    def _round(self, value: int) -> bool:
+        """Read, decide, write; whether it was acknowledged."""
+        try:
+            read = self.client.get(f"/resource_providers/{self.root}/inventories", MINIMUM, parse_inventories)
+            self.watch.look(read)
+            self.last = value
+            self.writer.apply(decide(self.root, read, self.name, value), _never)
+        except (GenerationConflict, PlacementUnavailable):
+            return False
+        self.first = value
+        return True
+
+    def _wait_s(self, conflict: int) -> float:
+        if self.trial.policy is Policy.REFERENCE:
+            return 0.0
+        audit, round_number = divmod(conflict, ROUNDS)
+        # After the last round of an audit the worker's own delay stands before the next one.
+        return retry_delay(audit) if round_number == 0 else wait_s(round_number, random.random())
+
+    def outcome(self) -> Outcome:
+        """What is left to tell."""
+        return Outcome(
+            resource_class=self.name,
+            due=self.due,
+            acknowledged=self.acknowledged,
+            first=self.first,
+            last=self.last,
+            puts=tuple(self.puts),
+            took_s=tuple(self.took_s),
+            requests=self.client.requests,
+            wrong=tuple(self.watch.wrong),
+        )
+
+
+def decide(root: str, read: Inventories, resource_class: str, total: int) -> Plan:
+    """Pure: the one class as wanted, all others as they stand."""
+    wanted = tuple(replace(i, total=total) if i.resource_class == resource_class else i for i in read.inventories)
+    write = PutInventories(provider_uuid=root, inventories=wanted)
+    return Plan(writes=(write,), generations=((root, read.generation),))
+
+
+def _never() -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a process works: its folder for configuration, its server, the provider."""
+
+    folder: Path
+    url: str
+    root: str
+
+
+def write_for_a_while(place: Place, name: str, trial: Trial, begin: float) -> Outcome:
+    """One process. ``begin`` is in monotonic seconds, later than the joining of all."""
+    random.seed(name)
+    client = client_of(place.folder, place.url)
+    phase = random.random() * (trial.period_s or 0.1)
+    writer = Writer(client, place.root, name, trial, Schedule(begin + phase, trial.seconds, trial.period_s))
+    writer.pause.wait(random.random() * trial.writers * JOIN_S_PER_WRITER / 2)
+    writer.join()
+    late = time.monotonic() - begin
+    if late > 0:
+        raise TimeoutError(f"{name} had learnt the names {late:.1f} s too late")
+    writer.pause.wait(-late)
+    sent_before = client.requests
+    writer.work(begin + trial.seconds + (trial.period_s or 0.0))
+    return replace(writer.outcome(), requests=client.requests - sent_before)
+
+
+@contextlib.contextmanager
+def servers(folder: Path) -> Iterator[tuple[Rest, ...]]:
+    """Two processes on one database: one alone is bound by its interpreter lock."""
+    with mariadb.running(folder / "mariadb") as database:
+        connection = database.create_database("placement")
+        with running(folder / "p1", connection) as first, running(folder / "p2", connection) as second:
+            yield first, second
+
+
+def prepared(rest: Rest, writers: int) -> str:
+    """A provider that has every writer's class."""
+    root = rest.make_provider()
+    names = [f"{CLASS}{number}" for number in range(writers)]
+    for name in names:
+        rest.done("PUT", f"/resource_classes/{name}")
+    rest.set_inventories(root, OTHERS | {name: {"total": FIRST_VALUE} for name in names})
+    return root
+
+
+def tried(folder: Path, placements: tuple[Rest, ...], trial: Trial) -> tuple[tuple[Outcome, ...], list[str]]:
+    """What each writer says, and what is wrong with the inventory that is left."""
+    root = prepared(placements[0], trial.writers)
+    begin = time.monotonic() + 2.0 + trial.writers * JOIN_S_PER_WRITER
+    with ProcessPoolExecutor(trial.writers, mp_context=multiprocessing.get_context("fork")) as processes:
+        places = itertools.cycle(Place(folder=folder, url=p.server.url, root=root) for p in placements)
+        work = [
+            processes.submit(write_for_a_while, place, f"{CLASS}{number}", trial, begin)
+            for number, place in zip(range(trial.writers), places, strict=False)
+        ]
+        said = tuple(one.result() for one in work)
+    wrong = [sentence for outcome in said for sentence in outcome.wrong]
+    return said, [*wrong, *lost(placements[0].inventories(root), said)]
+
+
+def lost(there: dict[str, dict[str, object]], said: tuple[Outcome, ...]) -> list[str]:
+    """Acknowledged values that are not there at the end, and what was never anybody's to change."""
+    wrong = []
+    for outcome in said:
+        total = int(str(there.get(outcome.resource_class, {}).get("total", 0)))
+        if not outcome.first <= total <= outcome.last:
+            wrong.append(f"{outcome.resource_class} is {total} at the end, {outcome.first} was acknowledged")
+    kept = {name: {key: there[name][key] for key in held} for name, held in OTHERS.items() if name in there}
+    return wrong if kept == OTHERS else [*wrong, f"what nobody writes became {kept}"]
+
+
+def rows(trial: Trial, said: tuple[Outcome, ...], wrong: list[str]) -> list[Row]:
+    """What is measured of one trial; budgets hold for our policy on its schedule."""
+    loop = "closed loop" if trial.period_s is None else f"each {trial.period_s:g} s"
+    name = f"{trial.writers} writers, {loop}, {trial.seconds:.0f} s, policy {trial.policy.value}"
+    is_judged = trial.policy is Policy.OURS and trial.period_s is not None
+    due, acknowledged = sum(o.due for o in said), sum(o.acknowledged for o in said)
+    puts = sorted(number for o in said for number in o.puts)
+    took = sorted(seconds for o in said for seconds in o.took_s)
+    share, p99 = 100 * acknowledged / due, at(puts, 0.99)
+    requests = sum(o.requests for o in said) / trial.seconds
+    return [
+        Row(
+            f"{name}: acknowledged",
+            f"{acknowledged} of {due} ({share:.2f} %), {acknowledged / trial.seconds:.1f}/s",
+            "≥ 99.9 %" if is_judged else "",
+            met=share >= 99.9 if is_judged else None,
+        ),
+        Row(
+            f"{name}: PUTs a change",
+            f"p50 {at(puts, 0.5)} p90 {at(puts, 0.9)} p99 {p99} max {puts[-1]}, mean {statistics.mean(puts):.2f}",
+            "p99 ≤ 3" if is_judged else "",
+            met=p99 <= 3 if is_judged else None,
+        ),
+        Row(f"{name}: seconds a change", f"p50 {at(took, 0.5):.2f} p99 {at(took, 0.99):.2f} max {took[-1]:.2f}"),
+        Row(f"{name}: requests", f"{requests:.0f}/s"),
+        Row(f"{name}: values or classes lost", f"{len(wrong)} {wrong[:3] or ''}", "0", met=not wrong),
+    ]
+
+
+def at(ordered: list[float] | list[int], share: float) -> float:
+    """The percentile of sorted numbers."""
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
+
+
+def trials(options: argparse.Namespace) -> list[Trial]:
+    """The one that is asked for, or all four."""
+    seconds, policy = options.minutes * 60, Policy(options.policy)
+    one = Trial(writers=options.writers, seconds=seconds, period_s=options.period, policy=policy)
+    if options.all:
+        both = (one, replace(one, period_s=None))
+        return [replace(trial, policy=policy) for policy in Policy for trial in both]
+    return [replace(one, period_s=None) if options.closed else one]
+
+
+def main() -> int:
+    """Print the table; 1 where a budget is missed."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.writers", description="Many writers on one provider")
+    parser.add_argument("--writers", type=int, default=64)
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--period", type=float, default=20.0, help="seconds between two changes of one writer")
+    parser.add_argument("--closed", action="store_true", help="no pause: the next change follows the last one")
+    parser.add_argument("--policy", choices=[policy.value for policy in Policy], default=Policy.OURS.value)
+    parser.add_argument("--all", action="store_true", help="the schedule and the closed loop, with both policies")
+    options = parser.parse_args()
+    table: list[Row] = []
+    with tempfile.TemporaryDirectory(prefix="stocktake-bench-") as name, servers(Path(name)) as placements:
+        for trial in trials(options):
+            table += rows(trial, *tried(Path(name), placements, trial))
+    return print_table("Writers of one inventory, two Placement processes on MariaDB", table)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,23 @@
+"""What we do above the microversion that is needed."""
+
+from agent.model.microversions import optional_features, spoken
+from agent.placement.client import MINIMUM, TYPED
+
+
+def test_the_needed_version_has_none_of_them_and_the_newest_all():
+    none, all_missing = optional_features(MINIMUM)
+    all_there, nothing = optional_features((1, 39))
+    assert (none, nothing) == ((), ())
+    assert (
+        all_missing
+        == all_there
+        == (
+            "re-parent providers (1.37)",
+            "consumer types (1.38)",
+            "any-of traits (1.39)",
+        )
+    )
+
+
+def test_consumer_types_come_with_the_version_that_the_client_asks_for():
+    assert optional_features(TYPED)[0][-1] == f"consumer types ({spoken(TYPED)})"
