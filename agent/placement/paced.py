@@ -1,0 +1,58 @@
+"""The session that keeps the pace of agent/placement/pace.py: it watches every answer, and waits when told to.
+
+The client says when, which is before a read, and before the time that the read may take begins: a pause is no part of
+that. Requests for a token are Keystone's, and none of this.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+
+import requests
+
+from agent.placement import pace
+from agent.placement.client import MICROVERSION_HEADER, CountingSession
+from agent.placement.pace import Answer, Manners, Pace
+
+
+class PacedSession(CountingSession):
+    """A CountingSession with manners. For one thread. ``wait`` sleeps so many seconds."""
+
+    def __init__(
+        self,
+        manners: Manners,
+        wait: Callable[[float], None] = time.sleep,
+        random01: Callable[[], float] = random.random,
+    ) -> None:
+        super().__init__()
+        self._manners = manners
+        self._wait = wait
+        self._random01 = random01
+        self.pace = Pace()
+
+    def keep_quiet(self) -> None:
+        """Wait until the next read may be sent."""
+        delay_s = pace.delay_s(self.pace, time.monotonic())
+        if delay_s > 0:
+            self._wait(delay_s)
+
+    def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:  # noqa: ANN401 (its own)
+        """As requests does."""
+        if MICROVERSION_HEADER not in request.headers:
+            return super().send(request, **options)
+        began = time.monotonic()
+        try:
+            response = super().send(request, **options)
+        except requests.RequestException:
+            self._seen(began, None)
+            raise
+        self._seen(began, response.status_code)
+        return response
+
+    def _seen(self, began: float, status: int | None) -> None:
+        now = time.monotonic()
+        answer = Answer(at=now, latency_s=now - began, status=status)
+        self.pace = pace.after_answer(self.pace, answer, self._manners, self._random01())
