@@ -10,10 +10,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-from agent.auditing.act import decide_and_act
+from agent.auditing.act import Acted, decide_and_act
 from agent.auditing.read import identified, node_name, read
 from agent.auditing.remember import remember, with_history
 from agent.auditing.report import Run, report
+from agent.errors import PlacementError
 from agent.model.audit import AuditMemory, AuditRequest, AuditResult
 from agent.model.settings import Settings
 from agent.parts import Errand, Parts
@@ -39,4 +40,17 @@ def run_audit(
     ended = parts.clock.monotonic()
     run = Run(audit_id=audit_id, started_at=started_at, duration_s=ended - began, ended=ended)
     told_of = report(run, errand, memory, acted, told)
-    return AuditResult(report=told_of, memory=memory, look_again=look_again, snapshot=acted.snapshot)
+    return AuditResult(
+        report=told_of,
+        memory=memory,
+        look_again=look_again,
+        snapshot=acted.snapshot,
+        not_before=_not_before(acted),
+    )
+
+
+def _not_before(acted: Acted) -> float | None:
+    """Until when Placement wants no request, where it said so to a read or a write of this audit."""
+    errors = (acted.error, *(reading.error for reading in acted.snapshot.readings))
+    said = [error.not_before for error in errors if isinstance(error, PlacementError) and error.not_before is not None]
+    return max(said, default=None)

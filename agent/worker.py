@@ -22,6 +22,7 @@ from agent.exit_codes import BUG, CONFIGURATION
 from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Publish
 from agent.model.report import AuditReport, Outcome
 from agent.model.settings import Settings
+from agent.model.snapshot import PLACEMENT
 from agent.parts import Parts
 
 #: How long ``take`` blocks: how soon a stop or a due retry is seen when nothing else happens.
@@ -32,8 +33,12 @@ TAKE_S = 0.5
 STALL_S = 180.0
 RETRY_FIRST_S = 2.0
 RETRY_CAP_S = 300.0
+#: While Placement is unread, reasons to look gather so long at most. Less than the shortest usual interval.
+GATHER_CAP_S = 30.0
 LOOK_FIRST_S = 0.5
 LOOK_CAP_S = 60.0
+RETRY = "retry"
+LOOK_AGAIN = "look-again"
 
 Audit = Callable[[AuditRequest, Settings, Parts, AuditMemory, Callable[[], bool]], AuditResult]
 
@@ -103,15 +108,38 @@ def look_delay(looks: int) -> float:
     return 0.0 if looks <= 1 else min(LOOK_CAP_S, LOOK_FIRST_S * 2.0 ** min(looks - 2, 20))
 
 
-def follow_up(before: FollowUp, now: float, *, failed: bool, look_again: bool) -> FollowUp:
-    """When to audit again by ourselves. The periodic audits go on beside it, whatever this says."""
-    failures = before.failures + 1 if failed else 0
+def follow_up(
+    before: FollowUp, now: float, *, failed: bool, look_again: bool, not_before: float | None = None
+) -> FollowUp:
+    """When to audit again by ourselves. The periodic audits go on beside it, whatever this says.
+
+    ``not_before``: Placement wants no request until then. An audit that fails while a retry is due already, since an
+    event or the interval asked for it, is no further failure of the retries: those come as they were to come.
+    """
+    earliest = not_before or now
     looks = before.looks + 1 if look_again else 0
+    if failed and not look_again and before.reason == RETRY and before.at is not None and before.at > now:
+        return replace(before, looks=0, at=max(before.at, earliest))
+    failures = before.failures + 1 if failed else 0
     if look_again:
-        return FollowUp(failures=failures, looks=looks, at=now + look_delay(looks), reason="look-again")
+        return FollowUp(failures=failures, looks=looks, at=max(now + look_delay(looks), earliest), reason=LOOK_AGAIN)
     if failed:
-        return FollowUp(failures=failures, at=now + retry_delay(failures), reason="retry")
+        return FollowUp(failures=failures, at=max(now + retry_delay(failures), earliest), reason=RETRY)
     return FollowUp()
+
+
+def gathering(pacing: Pacing, failures: int, report: AuditReport) -> Pacing:
+    """How long reasons gather after ``report``: as configured, and longer while Placement stays unread.
+
+    Events must not make a Placement that is down, or coming back, hear from us more often; what operators, retries
+    and the interval ask for waits for nothing. Not while our identity is unknown: then Placement was not even asked,
+    and an event of libvirt may be what ends that.
+    """
+    is_unread = any(source.name == PLACEMENT and not source.ok for source in report.sources)
+    if failures < 2 or not is_unread or report.provider_uuid is None:
+        return pacing
+    least_s = min(GATHER_CAP_S, RETRY_FIRST_S * 2.0 ** min(failures - 2, 20))
+    return Pacing(settle_s=max(pacing.settle_s, least_s), cap_s=max(pacing.cap_s, least_s))
 
 
 def worth_retrying(report: AuditReport) -> bool:
@@ -217,11 +245,11 @@ class Worker:
         except Exception as error:  # noqa: BLE001 - a bug of one audit must not end the next ones
             report = self._failed(request, configured, error)
             self._publish(report, configured)
-            self._plan_next(report, look_again=False)
+            self._plan_next(report, configured, look_again=False)
             return
         self._memory = result.memory
         self._publish(result.report, configured)
-        self._plan_next(result.report, look_again=result.look_again)
+        self._plan_next(result.report, configured, look_again=result.look_again, not_before=result.not_before)
 
     def _take_over(self, configured: Configured) -> Configured:
         """Use a replaced configuration from now on; what was cached under the old one is forgotten.
@@ -259,9 +287,17 @@ class Worker:
             self.bugs += 1
             self._publisher.bug("publish", error)
 
-    def _plan_next(self, report: AuditReport, *, look_again: bool) -> None:
-        failed = worth_retrying(report)
-        self._follow_up = follow_up(self._follow_up, time.monotonic(), failed=failed, look_again=look_again)
+    def _plan_next(
+        self, report: AuditReport, configured: Configured, *, look_again: bool, not_before: float | None = None
+    ) -> None:
+        self._follow_up = follow_up(
+            self._follow_up,
+            time.monotonic(),
+            failed=worth_retrying(report),
+            look_again=look_again,
+            not_before=not_before,
+        )
+        self._queue.pace(gathering(configured.pacing, self._follow_up.failures, report))
 
     def _ring(self) -> None:
         due = self._follow_up

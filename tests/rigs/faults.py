@@ -129,6 +129,7 @@ class Weather(enum.Enum):
     CLOSED = "each new connection is closed at once"
     SILENT = "taken and never answered: a half-open connection"
     RESET_AFTER_SEND = "passed to the server; its first answer is a reset"
+    TRICKLE = "answers come byte by byte, headers too, ``delay_s`` apart"
 
 
 @dataclass
@@ -195,6 +196,10 @@ class TcpProxy:
                 elif ready is far and self.weather is Weather.RESET_AFTER_SEND:
                     near.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                     return
+                elif ready is far and self.weather is Weather.TRICKLE:
+                    for byte in chunk:
+                        near.sendall(bytes([byte]))
+                        self._ended.wait(self.delay_s)
                 elif ready is far:
                     self._ended.wait(self.delay_s)
                     near.sendall(chunk)

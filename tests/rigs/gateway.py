@@ -7,36 +7,55 @@ between two writes without any hook in the agent. Keep-alive as a real server ha
 from __future__ import annotations
 
 import contextlib
+import enum
 import http.client
+import socket
+import struct
 import threading
 import urllib.parse
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import BinaryIO
 
 WRITES = frozenset({"PUT", "POST", "DELETE"})
 _HOP_BY_HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "content-length", "host", "date", "server"})
 
 
+class Framing(enum.Enum):
+    """How the agent is told where a body ends."""
+
+    HONEST = "its length is given"
+    TOO_LONG = "a greater length than comes, and then the connection ends"
+    UNTIL_CLOSE = "no length: it ends with the connection"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What goes back to the agent."""
+    """What goes back to the agent; with ``byte_every_s`` its body comes byte by byte, that far apart."""
 
     status: int
     body: bytes = b""
     headers: tuple[tuple[str, str], ...] = (("Content-Type", "application/json"),)
+    framing: Framing = Framing.HONEST
+    byte_every_s: float = 0.0
 
 
 class Dropped(Exception):
     """Raised by a hook: the connection ends without an answer."""
 
 
+class Reset(Dropped):
+    """Raised by a hook: the connection ends with a reset."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """One request as it came; ``path`` with its query."""
+    """One request as it came; ``path`` with its query, ``headers`` with their names in small letters."""
 
     method: str
     path: str
+    headers: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def is_write(self) -> bool:
@@ -48,14 +67,17 @@ class Gateway:
     """Before the server at ``target``, or alone where ``before`` answers everything.
 
     ``before`` sees each request first: an Answer is sent as it is, None passes the request on. ``after`` sees it
-    when the target has carried it out and its answer is not sent yet. Both may raise Dropped.
+    when the target has carried it out and its answer is not sent yet; ``change`` then may make another answer of
+    it. All may raise Dropped or Reset.
     """
 
     def __init__(self, target: str = "") -> None:
         self.target = urllib.parse.urlsplit(target)
         self.before: Callable[[Asked], Answer | None] = lambda _asked: None
         self.after: Callable[[Asked], None] = lambda _asked: None
+        self.change: Callable[[Asked, Answer], Answer] = lambda _asked, answer: answer
         self.seen: list[Asked] = []
+        self._ended = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
@@ -67,8 +89,14 @@ class Gateway:
         """METHOD path of the requests that write, so far."""
         return [f"{asked.method} {asked.path}" for asked in self.seen if asked.is_write]
 
+    def clear(self) -> None:
+        """Pass everything on from now on."""
+        self.before, self.after = lambda _asked: None, lambda _asked: None
+        self.change = lambda _asked, answer: answer
+
     def close(self) -> None:
-        """Stop listening."""
+        """Stop listening, and every answer that still comes byte by byte."""
+        self._ended.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -80,6 +108,7 @@ class Gateway:
         if answer is None:
             answer = self._pass_on(asked, body, headers)
             self.after(asked)
+            answer = self.change(asked, answer)
         return answer
 
     def _pass_on(self, asked: Asked, body: bytes, headers: dict[str, str]) -> Answer:
@@ -89,6 +118,14 @@ class Gateway:
             reply = connection.getresponse()
             kept = tuple(pair for pair in reply.getheaders() if pair[0].lower() not in _HOP_BY_HOP)
             return Answer(status=reply.status, body=reply.read(), headers=kept)
+
+    def _send_body(self, to: BinaryIO, answer: Answer) -> None:
+        if not answer.byte_every_s:
+            to.write(answer.body)
+            return
+        for byte in answer.body:
+            to.write(bytes([byte]))
+            self._ended.wait(answer.byte_every_s)
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         gateway = self
@@ -101,7 +138,12 @@ class Gateway:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 headers = {name: value for name, value in self.headers.items() if name.lower() not in _HOP_BY_HOP}
                 try:
-                    self.reply(gateway.carry(Asked(method=self.command, path=self.path), body, headers))
+                    names = {name.lower(): value for name, value in headers.items()}
+                    asked = Asked(method=self.command, path=self.path, headers=names)
+                    self.reply(gateway.carry(asked, body, headers))
+                except Reset:
+                    _reset(self.connection)
+                    self.close_connection = True
                 except (Dropped, OSError):
                     self.close_connection = True
 
@@ -111,15 +153,24 @@ class Gateway:
                 self.send_response(answer.status)
                 for name, value in answer.headers:
                     self.send_header(name, value)
-                if answer.status != 204:
-                    self.send_header("Content-Length", str(len(answer.body)))
+                if answer.framing is not Framing.HONEST:
+                    self.close_connection = True
+                if answer.framing is not Framing.UNTIL_CLOSE and answer.status != 204:
+                    more = 100 if answer.framing is Framing.TOO_LONG else 0
+                    self.send_header("Content-Length", str(len(answer.body) + more))
                 self.end_headers()
-                self.wfile.write(answer.body)
+                gateway._send_body(self.wfile, answer)
 
             def log_message(self, *_arguments: object) -> None:
                 """Nothing: pytest's output is for tests."""
 
         return Handler
+
+
+def _reset(connection: socket.socket) -> None:
+    """End it with a reset: its thread's own shutdown, which would be heard first, finds nothing to shut down."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    socket.close(connection.detach())
 
 
 @contextlib.contextmanager

@@ -1,0 +1,649 @@
+"""All that can go wrong between an audit and Placement: each row of docs/placement.md, caused before a real server.
+
+The host's other sources are well and it has news to publish: what an audit does in spite of the failure, and that
+the next one after it puts everything right, is looked at in each case.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import email.utils
+import json
+import socket
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from agent.errors import PlacementDenied, PlacementError, PlacementRejected, PlacementUnavailable
+from agent.exit_codes import exit_code
+from agent.model.audit import AuditResult
+from agent.model.report import Outcome
+from agent.model.snapshot import PLACEMENT
+from agent.placement import patience
+from tests.rigs.faults import Weather, proxied
+from tests.rigs.gateway import Answer, Asked, Dropped, Framing, Gateway, Reset, gateway
+from tests.rigs.one_host import OneHost
+from tests.rigs.placement import client_of, new_uuid
+from tests.rigs.wait import until
+
+QUICK = {"connect_retry_delay": 0.01, "status_code_retry_delay": 0.01}
+HTML = b"<html><body><h1>Bad Gateway</h1>\nnginx</body></html>"
+PAGE = (("Content-Type", "text/html"),)
+GET_TRIES = 3
+
+
+def in_a_minute() -> str:
+    return email.utils.format_datetime(
+        datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=60), usegmt=True
+    )
+
+
+def page(status: int, **headers: str) -> Answer:
+    """What a proxy says, and no Placement."""
+    return Answer(status=status, body=HTML, headers=(*PAGE, *((k.replace("_", "-"), v) for k, v in headers.items())))
+
+
+def reads(answer: Callable[[], Answer]) -> Callable[[Gateway], None]:
+    """It answers each GET in Placement's place."""
+
+    def install(gate: Gateway) -> None:
+        gate.before = lambda asked: None if asked.is_write else answer()
+
+    return install
+
+
+def writes(answer: Callable[[], Answer]) -> Callable[[Gateway], None]:
+    """It answers each write in Placement's place."""
+
+    def install(gate: Gateway) -> None:
+        gate.before = lambda asked: answer() if asked.is_write else None
+
+    return install
+
+
+def changed(**how: object) -> Callable[[Gateway], None]:
+    """Placement's own answers to GETs, changed on the way."""
+
+    def install(gate: Gateway) -> None:
+        gate.change = lambda asked, answer: answer if asked.is_write else dataclasses.replace(answer, **how)
+
+    return install
+
+
+def cut(framing: Framing) -> Callable[[Gateway], None]:
+    """Placement's own answers to GETs, cut in the middle."""
+
+    def install(gate: Gateway) -> None:
+        gate.change = lambda asked, answer: dataclasses.replace(
+            answer, body=answer.body[: len(answer.body) // 2], framing=framing
+        )
+
+    return install
+
+
+def lost(how: type[Exception], *, of_writes: bool) -> Callable[[Gateway], None]:
+    """Placement carries it out, and its answer never comes."""
+
+    def after(asked: Asked) -> None:
+        if asked.is_write is of_writes:
+            raise how
+
+    def install(gate: Gateway) -> None:
+        gate.after = after
+
+    return install
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One row: what is done to the way, and what comes of it.
+
+    ``tries`` is how often the request that failed was sent; ``hold_s`` how long nothing more is sent, (least, most).
+    """
+
+    install: Callable[[Gateway], None]
+    kind: type[PlacementError]
+    says: str
+    status: int | None = None
+    tries: int = 1
+    hold_s: tuple[float, float] | None = None
+
+
+UNREAD = {
+    "html-200": Case(install=reads(lambda: page(200)), kind=PlacementUnavailable, status=200, says="not JSON"),
+    "html-302": Case(install=reads(lambda: page(302)), kind=PlacementUnavailable, status=302, says="leads to nowhere"),
+    "html-500": Case(install=reads(lambda: page(500)), kind=PlacementUnavailable, status=500, says="Bad Gateway"),
+    "404-of-a-proxy": Case(
+        install=reads(lambda: page(404)), kind=PlacementUnavailable, status=404, says="not Placement's own answer"
+    ),
+    "403": Case(install=reads(lambda: page(403)), kind=PlacementDenied, status=403, says="HTTP 403"),
+    "401": Case(install=reads(lambda: page(401)), kind=PlacementDenied, status=401, says="HTTP 401"),
+    "406": Case(
+        install=reads(lambda: Answer(status=406, body=b'{"errors":[{"status":406,"detail":"Unacceptable version"}]}')),
+        kind=PlacementRejected,
+        status=406,
+        says="Unacceptable version",
+    ),
+    "429": Case(install=reads(lambda: page(429)), kind=PlacementUnavailable, status=429, says="HTTP 429"),
+    "429-retry-after-seconds": Case(
+        install=reads(lambda: page(429, Retry_After="30")),
+        kind=PlacementUnavailable,
+        status=429,
+        says="nothing is sent before .*Z, Retry-After is 30",
+        hold_s=(30, 37.5),
+    ),
+    "429-retry-after-date": Case(
+        install=reads(lambda: page(429, Retry_After=in_a_minute())),
+        kind=PlacementUnavailable,
+        status=429,
+        says="nothing is sent before .*Z, Retry-After is",
+        hold_s=(58, 76),
+    ),
+    "500": Case(
+        install=reads(lambda: Answer(status=500, body=b'{"errors":[{"detail":"database is locked"}]}')),
+        kind=PlacementUnavailable,
+        status=500,
+        says="database is locked",
+    ),
+    "502": Case(install=reads(lambda: page(502)), kind=PlacementUnavailable, status=502, says="HTTP 502"),
+    "502-retry-after": Case(
+        install=reads(lambda: page(502, Retry_After="20")),
+        kind=PlacementUnavailable,
+        status=502,
+        says="Retry-After is 20",
+        hold_s=(20, 25),
+    ),
+    "503": Case(install=reads(lambda: page(503)), kind=PlacementUnavailable, status=503, says="503", tries=GET_TRIES),
+    "503-retry-after-short": Case(
+        install=reads(lambda: page(503, Retry_After="1")),
+        kind=PlacementUnavailable,
+        status=503,
+        says="Retry-After is 1",
+        tries=GET_TRIES,
+        hold_s=(1, 1.25),
+    ),
+    "503-retry-after-endless": Case(
+        install=reads(lambda: page(503, Retry_After="86400")),
+        kind=PlacementUnavailable,
+        status=503,
+        says="Retry-After is 86400",
+        hold_s=(600, 600),
+    ),
+    "503-retry-after-garbage": Case(
+        install=reads(lambda: page(503, Retry_After="-5")),
+        kind=PlacementUnavailable,
+        status=503,
+        says="Bad Gateway.*503",
+        tries=GET_TRIES,
+    ),
+    "504": Case(install=reads(lambda: page(504)), kind=PlacementUnavailable, status=504, says="HTTP 504"),
+    "truncated-with-length": Case(
+        install=cut(Framing.TOO_LONG), kind=PlacementUnavailable, says="IncompleteRead|Connection broken"
+    ),
+    "truncated-without-length": Case(
+        install=cut(Framing.UNTIL_CLOSE), kind=PlacementUnavailable, status=200, says="not JSON"
+    ),
+    "gzip-garbage": Case(
+        install=changed(headers=(("Content-Type", "application/json"), ("Content-Encoding", "gzip"))),
+        kind=PlacementUnavailable,
+        says="gzip",
+    ),
+    "slow-body": Case(
+        install=changed(byte_every_s=0.1), kind=PlacementUnavailable, says="no whole answer within 1.5 s"
+    ),
+    "reset-of-a-read": Case(
+        install=lost(Reset, of_writes=False), kind=PlacementUnavailable, says="reset", tries=GET_TRIES
+    ),
+    "closed-without-an-answer": Case(
+        install=lost(Dropped, of_writes=False), kind=PlacementUnavailable, says="closed|aborted", tries=GET_TRIES
+    ),
+}
+
+
+@pytest.fixture
+def gate(rest) -> Iterator[Gateway]:
+    with gateway(rest.server.url) as gate:
+        yield gate
+
+
+@pytest.fixture
+def one(rest, gate, tmp_path) -> OneHost:
+    """A host that has published 4 CPUs and now has 8."""
+    host = OneHost(client_of(tmp_path, gate.url, timeout=0.5, **QUICK), new_uuid())
+    assert (host.audit().report.outcome, host.audit().report.outcome) == (Outcome.CLEAN, Outcome.CLEAN)
+    host.cpus = 8
+    gate.seen.clear()
+    return host
+
+
+def vcpus(rest, one: OneHost) -> int:
+    return int(rest.inventories(one.root)["VCPU"]["total"])
+
+
+def puts(gate: Gateway) -> list[str]:
+    return [line for line in gate.writes if line.endswith("/inventories")]
+
+
+def source(result: AuditResult):
+    return next(status for status in result.report.sources if status.name == PLACEMENT)
+
+
+def end(gate: Gateway) -> None:
+    """Nobody listens there any more, and the connections that are kept end with their next request."""
+
+    def drop(_asked: Asked) -> Answer:
+        raise Dropped
+
+    gate.before = drop
+    gate.close()
+
+
+def put_right(rest, one: OneHost, gate: Gateway) -> None:
+    """The failure is over: the next audit that may ask says the truth."""
+    gate.clear()
+    gate.seen.clear()
+    assert one.audit().report.error is None
+    assert vcpus(rest, one) == 8
+    assert one.audit().report.outcome is Outcome.CLEAN
+
+
+@pytest.mark.parametrize("key", UNREAD)
+def test_unread(rest, gate, one, key):
+    """Placement cannot be read: the audit goes on with the other sources, writes nothing, and says why."""
+    case = UNREAD[key]
+    case.install(gate)
+    began = time.monotonic()
+    result = one.audit()
+    assert time.monotonic() - began < 8
+    error = result.snapshot.placement.error
+    assert (type(error), error.status) == (case.kind, case.status)
+    assert error.message == error.message.strip()
+    assert one.client.requests == 0 or gate.seen[0].path in str(error)
+    with pytest.raises(PlacementError, match=f"(?s){case.says}"):
+        raise error
+    assert (result.report.outcome, exit_code(result.report), gate.writes) == (Outcome.PARTIAL, 2, [])
+    assert [status.name for status in result.report.sources if not status.ok] == [PLACEMENT]
+    assert "source-unavailable" in {seen.finding.code for seen in result.report.findings}
+    assert len(gate.seen) == case.tries
+    if case.hold_s is None:
+        assert result.not_before is None
+        return put_right(rest, one, gate)
+    held_s = result.not_before - time.monotonic()
+    assert case.hold_s[0] - 3 < held_s <= case.hold_s[1]
+    gate.clear()
+    again = one.audit()
+    assert len(gate.seen) == case.tries, "the server wants no request"
+    assert "not sent, nothing is sent before" in source(again).error
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unwritten:
+    """One row about a write: what the audit says, and whether Placement has the change all the same."""
+
+    install: Callable[[Gateway], None]
+    says: str
+    is_done: bool = False
+    hold_s: tuple[float, float] | None = None
+
+
+UNWRITTEN = {
+    "write-html-200": Unwritten(install=writes(lambda: page(200)), says="not JSON"),
+    "write-404-of-a-proxy": Unwritten(install=writes(lambda: page(404)), says="not Placement's own answer"),
+    "write-429": Unwritten(
+        install=writes(lambda: page(429, Retry_After="20")), says="Retry-After is 20", hold_s=(20, 25)
+    ),
+    "write-500": Unwritten(install=writes(lambda: page(500)), says="HTTP 500"),
+    "write-503": Unwritten(install=writes(lambda: page(503)), says="HTTP 503"),
+    "write-503-retry-after": Unwritten(
+        install=writes(lambda: page(503, Retry_After="1")), says="Retry-After is 1", hold_s=(1, 1.25)
+    ),
+    "write-reset": Unwritten(install=lost(Reset, of_writes=True), says="reset", is_done=True),
+    "write-lost-answer": Unwritten(install=lost(Dropped, of_writes=True), says="closed|aborted", is_done=True),
+}
+
+
+@pytest.mark.parametrize("key", UNWRITTEN)
+def test_unwritten(rest, gate, one, key):
+    """A write that was not acknowledged is sent once, and the next audit looks before it decides again."""
+    case = UNWRITTEN[key]
+    case.install(gate)
+    result = one.audit()
+    with pytest.raises(AssertionError, match=f"(?s)PUT .*/inventories.*{case.says}"):
+        raise AssertionError(result.report.error)
+    assert (result.report.outcome, exit_code(result.report)) == (Outcome.PARTIAL, 2)
+    assert (result.report.published, result.report.writes_done) == (False, 0)
+    assert len(puts(gate)) == 1
+    assert vcpus(rest, one) == (8 if case.is_done else 4)
+    assert (result.not_before is not None) is (case.hold_s is not None)
+    if case.hold_s is not None:
+        assert case.hold_s[0] - 2 < result.not_before - time.monotonic() <= case.hold_s[1]
+        if case.hold_s[0] > 2:
+            return
+        until(lambda: time.monotonic() >= result.not_before, 3, "the server may be asked again")
+    put_right(rest, one, gate)
+    assert len(puts(gate)) == (0 if case.is_done else 1)
+
+
+def test_413(rest, gate, one):
+    """A proxy that takes no large body: no waiting mends that, so it is a finding, with the size that is needed."""
+    gate.before = lambda asked: page(413) if asked.is_write else None
+    result = one.audit()
+    assert (result.report.outcome, exit_code(result.report)) == (Outcome.PARTIAL, 2)
+    refused = next(seen.finding for seen in result.report.findings if seen.finding.code == "write-refused")
+    assert "take bodies of" in str(refused)
+    assert "413" in str(refused)
+    assert len(puts(gate)) == 1
+    put_right(rest, one, gate)
+
+
+def test_an_older_server(rest, gate, one):
+    """A server that was replaced by one that is too old: 406 makes us ask what it speaks, and say that."""
+    old = b'{"versions":[{"id":"v1.0","min_version":"1.0","max_version":"1.29","status":"CURRENT"}]}'
+    refused = b'{"errors":[{"status":406,"detail":"Unacceptable version header: 1.30"}]}'
+    gate.before = lambda asked: Answer(status=200, body=old) if asked.path == "/" else Answer(status=406, body=refused)
+    assert "Unacceptable version" in source(one.audit()).error
+    assert "up to 1.29, 1.30 is needed" in source(one.audit()).error
+    put_right(rest, one, gate)
+
+
+def test_a_redirect_loop(gate, one):
+    gate.before = lambda asked: page(302, Location=f"{gate.url}{asked.path}")
+    result = one.audit()
+    assert "put Placement's own URL into [placement] endpoint_override" in source(result).error
+    assert len(gate.seen) == 4
+
+
+def test_a_redirect_on_the_same_host_is_followed_with_its_method(rest, gate, tmp_path):
+    def moved(asked: Asked) -> Answer | None:
+        return page(308, Location=asked.path.removeprefix("/old")) if asked.path.startswith("/old") else None
+
+    gate.before = moved
+    host = OneHost(client_of(tmp_path, f"{gate.url}/old", **QUICK), new_uuid())
+    assert host.audit().report.error is None
+    assert vcpus(rest, host) == 4
+
+
+def test_a_redirect_to_another_host_gets_no_token(rest, gate, one):
+    with gateway(rest.server.url) as other:
+        elsewhere = other.url.replace("127.0.0.1", "localhost")
+        gate.before = lambda asked: page(302, Location=f"{elsewhere}{asked.path}")
+        result = one.audit()
+        assert f"it leads to {elsewhere}/resource_providers: put" in source(result).error
+        assert other.seen == []
+    put_right(rest, one, gate)
+
+
+def test_slow_headers(rest, tmp_path):
+    """The time-out of requests starts anew with each byte; ours does not, in the headers neither."""
+    port = int(rest.server.url.rpartition(":")[2])
+    with proxied(("127.0.0.1", port)) as proxy:
+        host = OneHost(client_of(tmp_path, proxy.url, timeout=0.4, **QUICK), new_uuid())
+        assert host.audit().report.outcome is Outcome.CLEAN
+        proxy.weather, proxy.delay_s = Weather.TRICKLE, 0.1
+        began = time.monotonic()
+        result = host.audit()
+        assert "no whole answer within 1.2 s" in source(result).error
+        assert time.monotonic() - began < 6
+        proxy.drop_all()
+        proxy.weather, proxy.delay_s = Weather.FAIR, 0.0
+        assert host.audit().report.outcome is Outcome.CLEAN
+
+
+def test_nobody_listens(gate, one):
+    end(gate)
+    result = one.audit()
+    assert "Connection refused" in source(result).error
+    assert gate.url in source(result).error
+    assert (result.report.outcome, result.not_before) == (Outcome.PARTIAL, None)
+
+
+def test_a_name_that_nobody_knows(tmp_path):
+    host = OneHost(client_of(tmp_path, "http://placement.invalid:8778", **QUICK), new_uuid())
+    result = host.audit()
+    assert "placement.invalid" in source(result).error
+    assert "resolve" in source(result).error
+    assert result.report.outcome is Outcome.PARTIAL
+
+
+def test_tls_that_is_none(gate, tmp_path):
+    host = OneHost(client_of(tmp_path, gate.url.replace("http:", "https:"), **QUICK), new_uuid())
+    result = host.audit()
+    assert "SSL" in source(result).error
+    assert isinstance(result.snapshot.placement.error, PlacementUnavailable)
+    assert result.report.outcome is Outcome.PARTIAL
+
+
+# Retry-After.
+
+
+def test_a_get_waits_as_long_as_it_is_told_and_then_is_answered(gate, one):
+    refusals = [page(503, Retry_After="1")]
+    gate.before = lambda asked: refusals.pop() if refusals and not asked.is_write else None
+    began = time.monotonic()
+    result = one.audit()
+    assert result.report.error is None
+    assert time.monotonic() - began >= 1
+    assert result.not_before is None
+
+
+def test_one_audit_waits_for_so_long_in_all_and_no_longer(gate, one, monkeypatch):
+    """Each request alone would be patient: their sum is what holds an audit up."""
+    monkeypatch.setattr(patience, "WAIT_BUDGET_S", 1.5)
+    refused: set[str] = set()
+
+    def before(asked: Asked) -> Answer | None:
+        is_first = not asked.is_write and asked.path not in refused
+        refused.add(asked.path)
+        return page(503, Retry_After="1") if is_first else None
+
+    gate.before = before
+    one._parts.reader.forget()
+    result = one.audit()
+    assert "Retry-After is 1" in source(result).error
+    assert len(gate.seen) == 3, "the first was repeated, the second was not"
+
+
+def test_many_events_in_a_hold_send_nothing_and_after_it_the_first_audit_does_all(rest, gate, one):
+    gate.before = lambda asked: page(503, Retry_After="2") if not asked.is_write else None
+    one.client._adapter.status_code_retries = 0
+    first = one.audit()
+    gate.clear()
+    for _ in range(20):
+        held = one.audit()
+        assert held.not_before == first.not_before
+        assert held.report.outcome is Outcome.PARTIAL
+    assert len(gate.seen) == 1
+    until(lambda: time.monotonic() >= first.not_before, 4, "the server may be asked again")
+    put_right(rest, one, gate)
+
+
+# Credentials.
+
+
+@pytest.mark.parametrize("status", [200, 400, 404, 500, 503])
+def test_no_credential_of_an_error_page_gets_into_a_message(rest, gate, tmp_path, status):
+    """Proxies print the request that they could not serve, headers and all."""
+    token = "admin:s3cr3t-t0ken/+=&x"
+
+    def echo(asked: Asked) -> Answer:
+        lines = [f"{name}: {value}" for name, value in asked.headers.items()]
+        told = [*lines, f"token was '{token}'", '{"auth": {"password": "hunter2 \\"x\\" secret"}}', "//u:hunter2@db/x"]
+        return Answer(status=status, body="\n".join(told).encode(), headers=PAGE)
+
+    client = client_of(tmp_path, gate.url, token=token, status_code_retries=0)
+    host = OneHost(client, new_uuid())
+    assert host.audit().report.error is None
+    gate.before = echo
+    error = source(host.audit()).error
+    assert str(status) in error
+    for part in ("s3cr3t", "hunter2"):
+        assert part not in error
+
+
+# Keystone, as far as a real one cannot be made to fail so; tests with a real one are in test_keystone.py.
+
+
+def token_document(placement_url: str) -> bytes:
+    endpoint = {"id": "e", "interface": "internal", "region": "R", "region_id": "R", "url": placement_url}
+    catalog = [{"id": "c", "type": "placement", "name": "placement", "endpoints": [endpoint]}]
+    return json.dumps(
+        {
+            "token": {
+                "methods": ["password"],
+                "user": {"id": "u", "name": "stocktake", "domain": {"id": "default", "name": "Default"}},
+                "project": {"id": "p", "name": "service", "domain": {"id": "default", "name": "Default"}},
+                "roles": [{"id": "r", "name": "service"}],
+                "issued_at": "2026-01-01T00:00:00.000000Z",
+                "expires_at": "2099-01-01T00:00:00.000000Z",
+                "catalog": catalog if placement_url else [],
+            }
+        }
+    ).encode()
+
+
+class Keystone:
+    """Answers for Keystone: numbered tokens that Placement's noauth2 takes for an admin's."""
+
+    def __init__(self, placement_url: str) -> None:
+        self.placement_url = placement_url
+        self.tokens = 0
+        self.trouble: Answer | None = None
+
+    def __call__(self, _asked: Asked) -> Answer:
+        if self.trouble is not None:
+            return self.trouble
+        self.tokens += 1
+        headers = (("Content-Type", "application/json"), ("X-Subject-Token", self.current))
+        return Answer(status=201, body=token_document(self.placement_url), headers=headers)
+
+    @property
+    def current(self) -> str:
+        return f"admin:token-{self.tokens}"
+
+
+@pytest.fixture
+def identity(gate) -> Iterator[tuple[Gateway, Keystone]]:
+    with gateway() as door:
+        door.before = keystone = Keystone(gate.url)
+        yield door, keystone
+
+
+@pytest.fixture
+def known(rest, gate, identity, tmp_path) -> OneHost:
+    """As ``one``, with a password for Keystone and Placement's URL from its catalog."""
+    door, _keystone = identity
+    client = client_of(
+        tmp_path,
+        "unused",
+        auth_type="v3password",
+        auth_url=f"{door.url}/v3",
+        username="stocktake",
+        password="hunter2-secret",
+        user_domain_name="Default",
+        project_name="service",
+        project_domain_name="Default",
+        **QUICK,
+    )
+    host = OneHost(client, new_uuid())
+    assert (host.audit().report.outcome, host.audit().report.outcome) == (Outcome.CLEAN, Outcome.CLEAN)
+    host.cpus = 8
+    gate.seen.clear()
+    door.seen.clear()
+    return host
+
+
+def expired(gate: Gateway, keystone: Keystone, *, of_writes: bool) -> None:
+    """From the next read (or write) on, only a token that is got later is taken."""
+    ended = keystone.current
+    gate.before = lambda asked: (
+        page(401) if asked.headers["x-auth-token"] == ended and asked.is_write is of_writes else None
+    )
+
+
+@pytest.mark.parametrize("of_writes", [False, True], ids=["before a read", "before a write"])
+def test_a_token_that_expires_in_an_audit_is_replaced_once_and_nothing_is_done_twice(
+    rest, gate, identity, known, of_writes
+):
+    _door, keystone = identity
+    generation = rest.generation(known.root)
+    expired(gate, keystone, of_writes=of_writes)
+    assert known.audit().report.error is None
+    assert keystone.tokens == 2
+    assert len(puts(gate)) == (2 if of_writes else 1), "sent with the old token, refused unread, sent with the new one"
+    assert rest.generation(known.root) == generation + 1
+    assert known.audit().report.outcome is Outcome.CLEAN
+
+
+def test_a_new_token_that_is_refused_as_well(gate, identity, known):
+    _door, keystone = identity
+    gate.before = lambda _asked: page(401)
+    result = known.audit()
+    assert source(result).denied
+    assert (len(gate.seen), keystone.tokens) == (2, 2)
+
+
+def test_keystone_is_down_when_the_token_ends(rest, gate, identity, known):
+    door, keystone = identity
+    expired(gate, keystone, of_writes=True)
+    end(door)
+    result = known.audit()
+    assert "Unable to establish connection" in result.report.error
+    assert "/v3/auth/tokens" in result.report.error
+    assert "hunter2" not in result.report.error
+    assert (result.report.outcome, len(puts(gate)), vcpus(rest, known)) == (Outcome.PARTIAL, 1, 4)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "kind", "says"),
+    [
+        (page(500), PlacementUnavailable, "no token from Keystone.*HTTP 500"),
+        (page(503, Retry_After="30"), PlacementUnavailable, "Retry-After is 30.*HTTP 503"),
+        (page(401), PlacementDenied, "no token from Keystone.*HTTP 401"),
+        (page(404), PlacementDenied, "auth_url.*HTTP 404"),
+        (page(200), PlacementUnavailable, "."),
+    ],
+    ids=["keystone-500", "keystone-503", "keystone-401", "keystone-404", "keystone-html-200"],
+)
+def test_keystone_gives_no_token(gate, identity, known, trouble, kind, says):
+    door, keystone = identity
+    keystone.trouble = trouble
+    expired(gate, keystone, of_writes=False)
+    result = known.audit()
+    error = result.snapshot.placement.error
+    assert type(error) is kind
+    with pytest.raises(PlacementError, match=f"(?s){says}"):
+        raise error
+    assert "hunter2" not in str(error)
+    assert (result.report.outcome, gate.writes) == (Outcome.PARTIAL, [])
+    is_held = trouble.status == 503
+    assert (result.not_before is not None) is is_held
+    asked = len(door.seen)
+    known.audit()
+    assert (len(door.seen) == asked) is is_held
+
+
+def test_a_catalog_without_placement(identity, gate, tmp_path):
+    door, keystone = identity
+    keystone.placement_url = ""
+    options = {"auth_type": "v3password", "auth_url": f"{door.url}/v3", "username": "u", "user_domain_name": "Default"}
+    client = client_of(tmp_path, "unused", **options, password="hunter2-secret", project_id="p", **QUICK)
+    result = OneHost(client, new_uuid()).audit()
+    assert isinstance(result.snapshot.placement.error, PlacementUnavailable)
+    assert "catalog" in source(result).error
+    keystone.placement_url = gate.url
+    assert client.maximum() >= (1, 30), "the catalog is asked for anew"
+
+
+def test_half_open(rest, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        host = OneHost(client_of(tmp_path, url, timeout=0.2, **QUICK), new_uuid())
+        began = time.monotonic()
+        result = host.audit()
+    assert "timed out" in source(result).error
+    assert time.monotonic() - began < 5
+    assert result.report.outcome is Outcome.PARTIAL
