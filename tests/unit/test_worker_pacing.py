@@ -4,8 +4,20 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
+from agent.audit_queue import Pacing
 from agent.model.report import AuditReport, Outcome, SourceStatus
-from agent.worker import LOOK_CAP_S, RETRY_CAP_S, FollowUp, follow_up, look_delay, retry_delay, worth_retrying
+from agent.worker import (
+    GATHER_CAP_S,
+    LOOK_CAP_S,
+    RETRY,
+    RETRY_CAP_S,
+    FollowUp,
+    follow_up,
+    gathering,
+    look_delay,
+    retry_delay,
+    worth_retrying,
+)
 
 AUDITS = st.lists(st.tuples(st.booleans(), st.booleans()), max_size=60)
 
@@ -66,3 +78,70 @@ def test_an_audit_is_worth_retrying_where_anything_was_not_read_or_not_written(o
         started_at="2026-01-01T00:00:00.000Z", outcome=Outcome.PARTIAL, sources=sources, error=error,
     )  # fmt: skip
     assert worth_retrying(report) is expected
+
+
+def report_of(*sources: SourceStatus, provider: str | None = "u", error: str | None = None) -> AuditReport:
+    return AuditReport(
+        audit_id="a", host="h", node=None, provider_uuid=provider, role="owner", reasons=(), duration_ms=0,
+        started_at="2026-01-01T00:00:00.000Z", outcome=Outcome.PARTIAL, sources=sources, error=error,
+    )  # fmt: skip
+
+
+def read(name: str, *, ok: bool) -> SourceStatus:
+    return SourceStatus(name=name, ok=ok, age_s=0.0, duration_ms=1.0, error=None if ok else "refused")
+
+
+OUT = report_of(read("placement", ok=False), read("libvirt", ok=True))
+
+
+@given(st.lists(st.floats(0.01, 20), min_size=1, max_size=200))
+def test_audits_that_events_ask_for_neither_hasten_nor_put_off_the_retry(gaps):
+    """However many fail before it is due: it comes when it was to come, and counts once."""
+    due = follow_up(FollowUp(failures=5), 0.0, failed=True, look_again=False)
+    now, state = 0.0, due
+    for gap in gaps:
+        now += gap
+        if now >= due.at:
+            break
+        state = follow_up(state, now, failed=True, look_again=False)
+        assert state == due
+
+
+def test_the_retry_itself_counts_and_its_pauses_grow_to_the_cap():
+    state, now, pauses = FollowUp(), 0.0, []
+    for _ in range(14):
+        state = follow_up(state, now, failed=True, look_again=False)
+        pauses.append(state.at - now)
+        now, state = state.at, FollowUp(failures=state.failures, reason=RETRY)
+    assert all(2.0**n <= pause <= 2.0 ** (n + 1) for n, pause in enumerate(pauses[:7]))
+    assert all(RETRY_CAP_S / 2 <= pause <= RETRY_CAP_S for pause in pauses[9:])
+
+
+@given(st.booleans(), st.booleans(), st.floats(0, 600), st.sampled_from([None, 1.0, 250.0]))
+def test_nothing_is_tried_before_the_server_said(failed, look_again, hold_s, due_in):
+    before = FollowUp(failures=3, at=None if due_in is None else 100.0 + due_in, reason=RETRY)
+    after = follow_up(before, 100.0, failed=failed, look_again=look_again, not_before=100.0 + hold_s)
+    assert (after.at is None) is (not failed and not look_again)
+    assert after.at is None or after.at >= 100.0 + hold_s
+
+
+def test_while_placement_is_out_reasons_gather_longer_and_longer():
+    usual = Pacing()
+    waits = [gathering(usual, failures, OUT).cap_s for failures in range(10)]
+    assert waits == [1.0, 1.0, 2.0, 4.0, 8.0, 16.0, GATHER_CAP_S, GATHER_CAP_S, GATHER_CAP_S, GATHER_CAP_S]
+    assert gathering(usual, 9, OUT).settle_s == GATHER_CAP_S
+    assert gathering(Pacing(settle_s=50.0, cap_s=60.0), 9, OUT) == Pacing(settle_s=50.0, cap_s=60.0)
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        report_of(read("placement", ok=True), read("libvirt", ok=False)),
+        report_of(read("placement", ok=False), read("libvirt", ok=False), provider=None),
+        report_of(read("placement", ok=True), error="placement: PUT x: why (HTTP 400)"),
+        report_of(),
+    ],
+    ids=["another source", "not asked, identity unknown", "a write", "a bug"],
+)
+def test_otherwise_events_are_as_quick_as_ever(report):
+    assert gathering(Pacing(), 9, report) == Pacing()

@@ -1,0 +1,56 @@
+"""Credentials in foreign text: which are found, and that ordinary words are left."""
+
+import html
+from urllib.parse import quote
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from agent.placement.blot import SECRET_LENGTH, blotted
+
+FERNET = "gAAAAABmPz3k9a_Qx-7aZ0bB8Y0c1d2e3f4g5h6i7j8k9l0mNoPqRsTuVwXyZ=="
+
+
+@given(st.text(min_size=SECRET_LENGTH), st.text(), st.text())
+def test_a_known_secret_is_found_wherever_it_stands(secret, before, after):
+    """As it is, as a page shows it and as a URL has it; what is left may hold it only if the rest does."""
+    for form in (secret, html.escape(secret), quote(secret, safe="")):
+        text = blotted(f"<{form}>", (secret,))
+        assert form not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("X-Auth-Token: s3cr3t", "X-Auth-Token: ***"),
+        ("x-subject-token=s3cr3t; a", "x-subject-token=***; a"),
+        ("Authorization: Basic am9lOnNlY3JldA== next", "Authorization: *** next"),
+        ("Authorization: Bearer abc.def next", "Authorization: *** next"),
+        ('{"password": "hun\\"ter 2", "a": 1}', '{"password": ***, "a": 1}'),
+        ("{'secret': 'hunter 2'}", "{'secret': ***}"),
+        ("password=hunter2&user=joe", "password=***&user=joe"),
+        ("http://joe:hunter2@proxy:3128/x", "http://***@proxy:3128/x"),
+        (f"<b>{FERNET}</b>", "<b>***</b>"),
+        ("Cookie: a=b", "Cookie: ***"),
+    ],
+)
+def test_what_looks_like_one_is_taken_out(text, left):
+    assert blotted(text) == left
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "wrong password",
+        "no token from Keystone at http://keystone:5000/v3/auth/tokens: wrong password",
+        "Unable to establish connection to http://placement:8778/resource_providers: [Errno 111] Connection refused",
+        "Unable to create allocation for 'VCPU' on resource provider 'u'.",
+    ],
+)
+def test_ordinary_words_are_left(text):
+    assert blotted(text) == text
+
+
+def test_a_short_word_is_no_secret():
+    assert blotted("the admin said admin", ("admin",)) == "the admin said admin"

@@ -1,0 +1,64 @@
+"""What Retry-After says, and how much of it is believed."""
+
+import datetime
+import email.utils
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from agent.placement.patience import HOLD_CAP_S, HOLD_SPREAD, asked_s, hold_s, wait_s
+
+NOW = datetime.datetime(2026, 11, 22, 1, 0, 0, tzinfo=datetime.UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("120", 120.0),
+        (" 0 ", 0.0),
+        # RFC 9110, 5.6.7: the three forms of a date, two of them obsolete.
+        ("Sun, 22 Nov 2026 01:02:00 GMT", 120.0),
+        ("Sunday, 22-Nov-26 01:02:00 GMT", 120.0),
+        ("Sun Nov 22 01:02:00 2026", 120.0),
+        ("Sun, 22 Nov 2026 00:00:00 GMT", 0.0),
+    ],
+)
+def test_a_number_of_seconds_or_a_date(text, seconds):
+    assert asked_s(text, None, NOW) == seconds
+
+
+@pytest.mark.parametrize("text", [None, "", "soon", "-5", "1.5", "1e9", "٣", "inf", "9" * 40, "32 Nov 2026", "Sun, 22"])
+def test_what_is_neither_is_nothing(text):
+    assert asked_s(text, None, NOW) is None
+
+
+@given(st.text())
+def test_no_text_breaks_it(text):
+    asked = asked_s(text, text, NOW)
+    assert asked is None or asked >= 0
+
+
+def test_a_date_is_measured_by_the_server_s_clock():
+    ahead = NOW + datetime.timedelta(hours=5)
+    date = email.utils.format_datetime(ahead, usegmt=True)
+    until = email.utils.format_datetime(ahead + datetime.timedelta(seconds=30), usegmt=True)
+    assert asked_s(until, date, NOW) == 30.0
+    assert asked_s(until, "garbage", NOW) == 5 * 3600 + 30.0
+
+
+@given(st.floats(0, 1e9), st.floats(0, 1, exclude_max=True))
+def test_nobody_comes_back_before_he_was_told_or_stays_away_for_ever(asked, random01):
+    held = hold_s(asked, random01)
+    assert min(asked, HOLD_CAP_S) <= held <= min(HOLD_CAP_S, asked * (1 + HOLD_SPREAD))
+
+
+def test_a_fleet_that_was_told_one_second_comes_back_at_many():
+    assert len({hold_s(30, number / 100) for number in range(100)}) == 100
+
+
+def test_a_repetition_waits_as_told_as_configured_or_longer_each_time():
+    assert wait_s(7.0, 1, 0.1) == 7.0
+    assert wait_s(0.0, 2, 0.1) == 0.0
+    assert [wait_s(None, repeat, 0.1) for repeat in (1, 2)] == [0.1, 0.1]
+    assert [wait_s(None, repeat, None) for repeat in (1, 2, 3)] == [0.5, 1.0, 2.0]

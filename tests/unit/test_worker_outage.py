@@ -1,0 +1,147 @@
+"""A worker whose Placement is out: how often it audits then, and how soon it is right again afterwards."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+
+import pytest
+
+from agent import worker as workers
+from agent.audit_queue import AuditQueue, Pacing
+from agent.model.audit import AuditMemory, AuditResult, Publish
+from agent.model.report import Outcome, SourceStatus
+from agent.worker import Configured, Current, Worker
+from tests.rigs.facts import settings
+from tests.rigs.reports import REPORT
+from tests.rigs.wait import until
+
+PACING = Pacing(settle_s=0.0, cap_s=0.0)
+STORM_S = 2.0
+
+
+@dataclass
+class Outage:
+    """An audit that finds Placement out, or not; ``asked`` are the reasons of each audit that asked it."""
+
+    is_out: bool = True
+    hold_s: float | None = None
+    asked: list[tuple[str, ...]] = field(default_factory=list)
+    held: list[tuple[str, ...]] = field(default_factory=list)
+    not_before: float | None = None
+
+    def __call__(self, request, _settings, _parts, memory, _cancelled):
+        if self.not_before is not None and time.monotonic() < self.not_before:
+            self.held.append(request.reasons)
+            return AuditResult(report=report(is_out=True), memory=memory, not_before=self.not_before)
+        self.asked.append(request.reasons)
+        self.not_before = time.monotonic() + self.hold_s if self.is_out and self.hold_s else None
+        return AuditResult(report=report(is_out=self.is_out), memory=memory, not_before=self.not_before)
+
+
+def report(*, is_out: bool):
+    status = SourceStatus(
+        name="placement", ok=not is_out, age_s=None, duration_ms=1.0, error="refused" if is_out else None
+    )
+    outcome = Outcome.PARTIAL if is_out else Outcome.CLEAN
+    return replace(REPORT, provider_uuid="u", sources=(status,), error=None, outcome=outcome)
+
+
+@pytest.fixture
+def living():
+    """The queue, and a function that makes a worker live on it with the audit that it is given."""
+    waiting = AuditQueue(PACING)
+    bugs, started = [], []
+    publisher = SimpleNamespace(publish=lambda *_: None, bug=lambda *told: bugs.append(told))
+    parts = SimpleNamespace(clock=SimpleNamespace(now=str))
+    configured = Configured(
+        settings=settings(), parts=parts, publish=Publish.BY_ROLE, pacing=PACING, interval_s=None,
+        summary_interval_s=600.0,
+    )  # fmt: skip
+
+    def live(audit):
+        worker = Worker(waiting, Current(configured), audit, publisher, on_end=lambda _code: None)
+        worker.start()
+        started.append(worker)
+
+    yield waiting, live
+    waiting.close()
+    for worker in started:
+        worker.stop()
+        assert worker.join(10)
+    assert bugs == []
+
+
+def storm(waiting: AuditQueue, seconds: float) -> int:
+    """Events as fast as they may come; how many."""
+    end, pause, count = time.monotonic() + seconds, threading.Event(), 0
+    while time.monotonic() < end:
+        waiting.request(f"libvirt: {count}")
+        count += 1
+        pause.wait(0.002)
+    return count
+
+
+def of_events(asked: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    return [reasons for reasons in asked if any(reason.startswith("libvirt") for reason in reasons)]
+
+
+def test_a_storm_of_events_in_an_outage_is_a_few_audits(living, monkeypatch):
+    monkeypatch.setattr(workers, "TAKE_S", 0.01)
+    waiting, live = living
+    outage = Outage()
+    live(outage)
+    waiting.request_now("start-up")
+    until(lambda: len(outage.asked) >= 2, 5, "the first retry")  # 1 to 2 s after the start
+    before = len(outage.asked)
+    assert storm(waiting, STORM_S) > 100
+    assert len(of_events(outage.asked[before:])) <= 2, "one that had gathered when it began, one every two seconds"
+
+
+def test_what_an_operator_asks_for_in_an_outage_is_done_at_once_and_its_end_is_seen_by_all(living):
+    waiting, live = living
+    outage = Outage()
+    live(outage)
+    waiting.request_now("start-up")
+    until(lambda: len(outage.asked) >= 3, 15, "two retries")
+    outage.is_out = False
+    count = len(outage.asked)
+    began = time.monotonic()
+    waiting.request_now("signal: USR1")
+    until(lambda: len(outage.asked) > count, 5, "the audit that was asked for")
+    assert time.monotonic() - began < 1
+    waiting.request("libvirt: after")
+    until(lambda: outage.asked[-1] == ("libvirt: after",), 1, "events are as quick as before the outage")
+
+
+def test_after_a_hold_the_retry_comes_by_itself_and_not_before(living):
+    waiting, live = living
+    outage = Outage(hold_s=3.5)
+    live(outage)
+    waiting.request_now("start-up")
+    until(lambda: outage.asked, 5, "the first audit")
+    ends = outage.not_before
+    storm(waiting, 0.3)
+    until(lambda: outage.held, 5, "an audit of an event, which goes on without Placement")
+    outage.is_out = False
+    until(lambda: len(outage.asked) == 2, 10, "the retry")
+    assert time.monotonic() >= ends
+    assert "retry" in outage.asked[1]
+
+
+def test_memory_is_kept_through_an_outage(living):
+    waiting, live = living
+    seen: list[AuditMemory] = []
+    kept = AuditMemory(node_name="cmp1")
+
+    def audit(_request, _settings, _parts, memory, _cancelled):
+        seen.append(memory)
+        return AuditResult(report=report(is_out=True), memory=kept)
+
+    live(audit)
+    for number in (1, 2):
+        waiting.request_now(f"signal: {number}")
+        until(lambda wanted=number: len(seen) >= wanted, 5, "that audit")
+    assert seen[:2] == [AuditMemory(), kept]
