@@ -35,6 +35,7 @@ from agent.placement.wire import Microversion
 
 if TYPE_CHECKING:
     from keystoneauth1.adapter import Adapter
+    from requests import Response  # by its own name: in PlacementClient ``requests`` is a number
 
 T = TypeVar("T")
 
@@ -194,9 +195,7 @@ class PlacementClient:
             raise self._held_by(answers.refusal(reply), response.headers)
         return reply
 
-    def _once(
-        self, method: str, path: str, microversion: Microversion, json: Mapping[str, object] | None
-    ) -> requests.Response:
+    def _once(self, method: str, path: str, microversion: Microversion, json: Mapping[str, object] | None) -> Response:
         """What answers in the end, redirects followed. Raises PlacementError where nobody does."""
         try:
             return self._followed(method, path, microversion, json)
@@ -209,7 +208,7 @@ class PlacementClient:
 
     def _followed(
         self, method: str, path: str, microversion: Microversion, json: Mapping[str, object] | None
-    ) -> requests.Response:
+    ) -> Response:
         headers = {"Accept": "application/json"}
         if self._request_id is not None:
             headers["X-OpenStack-Request-ID"] = self._request_id
@@ -217,17 +216,18 @@ class PlacementClient:
         options: dict[str, Any] = {"redirect": False, "status_code_retries": 0}
         if method != "GET":
             options["connect_retries"] = 0
-        url: str | None = path
+        url = path
         for _ in range(REDIRECTS + 1):
-            response: requests.Response = self._adapter.request(
+            response: Response = self._adapter.request(
                 url, method, microversion=str(microversion), headers=headers, json=json, **options
             )
-            url = answers.onward(response.status_code, response.url, response.headers.get("Location"))
-            if url is None:
+            onward = answers.onward(response.status_code, response.url, response.headers.get("Location"))
+            if onward is None:
                 break
+            url = onward
         return response
 
-    def _waits(self, response: requests.Response, repeat: int) -> bool:
+    def _waits(self, response: Response, repeat: int) -> bool:
         """Waits before the ``repeat``-th repetition of a GET, where another answer is to be expected; False if not."""
         asked = _asked_s(response.headers)
         repeated = self._adapter.retriable_status_codes or REPEATED

@@ -78,7 +78,7 @@ class _BoundedResponse(http.client.HTTPResponse):
             self.fp = io.BufferedReader(_BoundedReads(self.fp.detach(), sock, ends_at))
 
 
-class BoundedAdapter(TCPKeepAliveAdapter):  # type: ignore[misc]  # keystoneauth's types are not followed here
+class BoundedAdapter(TCPKeepAliveAdapter):
     """The adapter to mount where ``within`` is to hold, through a proxy too."""
 
     def init_poolmanager(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - handed on
