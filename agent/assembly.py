@@ -16,7 +16,7 @@ from agent.runner import Runner
 from agent.service import AgentService, Nobody, Telling
 from agent.sources.base import EventSource
 from agent.telemetry.dump import dump_state
-from agent.triggers import IntervalTrigger
+from agent.triggers import IntervalTrigger, StartTrigger
 from agent.worker import Audit, Configured, Current, Worker
 
 #: So many reads of libvirt in a row without an answer, and the watchdog is no longer fed (design 3.1).
@@ -32,7 +32,8 @@ class Outside:
     no answer in time; ``close`` frees what the parts hold; ``graceful_s`` is the
     time limit of a stop in seconds, 0 for none; ``reading`` says whether the audit is
     inside a read; ``sent_at`` is when it sent its last request to Placement, in monotonic
-    seconds; ``telling`` makes what speaks to those on the broker, nobody where there is none.
+    seconds; ``telling`` makes what speaks to those on the broker, nobody where there is none;
+    ``start_delay_s`` is how long the first audit waits.
     """
 
     audit: Audit
@@ -45,6 +46,7 @@ class Outside:
     reading: Callable[[], bool] = lambda: False
     sent_at: Callable[[], float] = lambda: 0.0
     telling: Callable[[Inside], Telling] = lambda _inside: Nobody()
+    start_delay_s: float = 0.0
 
 
 def assemble(configured: Configured, outside: Outside, inbox: Inbox, notifier: Notifier) -> Runner:
@@ -57,7 +59,8 @@ def assemble(configured: Configured, outside: Outside, inbox: Inbox, notifier: N
     service = AgentService(
         queue=queue,
         worker=worker,
-        interval=IntervalTrigger(queue.request),
+        interval=IntervalTrigger(queue.request_now, configured.settings.host),
+        first=StartTrigger(queue.request_now, outside.start_delay_s),
         events=outside.events,
         current=current,
         reload=outside.reload,

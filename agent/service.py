@@ -18,7 +18,7 @@ from agent.model.report import AuditReport
 from agent.sources.base import EventSource
 from agent.telemetry import events
 from agent.telemetry.finding_changes import FindingChange
-from agent.triggers import IntervalTrigger
+from agent.triggers import IntervalTrigger, StartTrigger
 from agent.worker import Configured, Current, Worker
 
 LOG = logging.getLogger(__name__)
@@ -79,6 +79,7 @@ class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service h
         queue: AuditQueue,
         worker: Worker,
         interval: IntervalTrigger,
+        first: StartTrigger,
         events: tuple[EventSource, ...],
         current: Current,
         reload: Callable[[], Configured],
@@ -89,6 +90,7 @@ class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service h
         self._queue = queue
         self._worker = worker
         self._interval = interval
+        self._first = first
         self._events = events
         self._current = current
         self._reload = reload
@@ -104,13 +106,14 @@ class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service h
         for source in self._events:
             source.start(self._queue.request)
         self._interval.start(self._current.get().interval_s)
-        self._queue.request_now("start-up")
+        self._first.start()
         self._telling.listen()
 
     def stop(self) -> None:
         """End all threads: the running audit at its next safe point; a read that hangs is left behind."""
         self._worker.stop()
         self._telling.deafen()
+        self._first.stop()
         self._interval.stop()
         for source in reversed(self._events):
             source.stop()

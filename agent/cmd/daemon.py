@@ -123,6 +123,7 @@ def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
     from agent.healing.after_audit import AuditThenHeal
     from agent.notifier import notifier
     from agent.telemetry.reports import write_report
+    from agent.triggers import start_delay_s
 
     options = agent_options_from(loaded)
     _announce(loaded, notices(loaded))
@@ -137,6 +138,7 @@ def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
         close=wired.close,
         graceful_s=options.graceful_shutdown_timeout_s,
         telling=telling_from(loaded, wired.parts.clock.now),
+        start_delay_s=start_delay_s(loaded.value("DEFAULT", "host"), options.start_splay_s),
     )
     runner = assemble(configured_from(loaded, wired.parts, publish), outside, inbox, notifier())
     # What was imported lives as long as the process; without this each full collection walks all of it again (40 ms).

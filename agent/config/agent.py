@@ -60,6 +60,14 @@ OPTS = [
         help="Seconds after the first event at which an audit begins, however busy the host is; not below "
         "event_settle. The default keeps cause to inventory within 2 s. Needs a restart.",
     ),
+    cfg.FloatOpt(
+        "start_splay",
+        default=0.0,
+        min=0.0,
+        help="Seconds over which the first audits of a fleet are spread when one command starts it; each host's place "
+        "in them comes from its name. 0: at once, since a client slows down by itself when Placement answers late. "
+        "Needs a restart.",
+    ),
     cfg.IntOpt(
         "confirm_audits",
         default=2,

@@ -85,6 +85,7 @@ def agent_options_from(loaded: Loaded) -> AgentOptions:
         state_dir=loaded.value("agent", "state_dir"),
         run_dir=loaded.value("agent", "run_dir"),
         graceful_shutdown_timeout_s=float(loaded.value("DEFAULT", "graceful_shutdown_timeout")),
+        start_splay_s=loaded.value("agent", "start_splay"),
     )
 
 

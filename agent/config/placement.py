@@ -45,6 +45,21 @@ OURS = [
         help="Records of single consumers read in one audit at most, suspicious ones first; bounds the requests of "
         "an audit after a busy hour. SIGHUP applies it.",
     ),
+    cfg.FloatOpt(
+        "slow_answer",
+        default=0.5,
+        min=0.01,
+        help="Seconds after which an answer is late: for 15 times as long as it was late no read is sent, on average. "
+        "So a fleet takes what Placement has, and no more. Needs a restart.",
+    ),
+    cfg.FloatOpt(
+        "longest_pause",
+        default=120.0,
+        min=0.0,
+        max=120.0,
+        help="Seconds that a read waits at most because Placement answered late, or with 429 or 503; 0: it never "
+        "waits. No more than the default: after three minutes the watchdog takes the agent for stuck. Needs a restart.",
+    ),
 ]
 
 OPTS = [*FROM_NOVA, *OURS]

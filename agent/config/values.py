@@ -19,6 +19,7 @@ class AgentOptions:
     state_dir: str
     run_dir: str
     graceful_shutdown_timeout_s: float
+    start_splay_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

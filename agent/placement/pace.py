@@ -19,14 +19,14 @@ import math
 from dataclasses import dataclass
 
 #: Seconds of silence, on average, for each second that an answer was late.
-PATIENCE = 10.0
+PATIENCE = 15.0
 #: What an answer that pushes back (429, 503, …) makes of no pause at all, in seconds.
-FIRST_SPREAD_S = 1.0
+FIRST_SPREAD_S = 4.0
+#: Where nobody listens: that costs no server anything, and an audit has other sources to read.
+NOBODY_SPREAD_S = 1.0
 GROWTH = 2.0
 #: What an answer that has room leaves of it. Twelve good answers to a refusal are where growth and this balance.
 SHRINK = 0.9
-#: Nobody listens: that costs no server anything, and an audit has other sources to read. The worker's retries grow.
-NOBODY_SPREAD_S = 4.0
 # Below this a pause is not worth a thread's sleep.
 _NO_SPREAD_S = 0.01
 # A proxy in front, or Placement itself, that has no room for the request. 500 is a failure, not a want of room.
@@ -41,7 +41,7 @@ class Manners:
     """
 
     slow_s: float = 0.5
-    longest_s: float = 60.0
+    longest_s: float = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,7 @@ def _late_s(best_s: float, answer: Answer, manners: Manners) -> float:
 def _pushed_s(pushed_s: float, status: int | None) -> float:
     """The spread that refusals made, after one more answer."""
     if status is None:
-        return max(pushed_s, min(NOBODY_SPREAD_S, max(FIRST_SPREAD_S, pushed_s * GROWTH)))
+        return max(NOBODY_SPREAD_S, pushed_s)
     if status in _PUSHED_BACK:
         return max(FIRST_SPREAD_S, pushed_s * GROWTH)
     return pushed_s * SHRINK if pushed_s * SHRINK >= _NO_SPREAD_S else 0.0

@@ -1,7 +1,8 @@
-"""The session that keeps the pace of agent/placement/pace.py: it watches every answer, and waits when told to.
+"""The session that keeps the pace of agent/placement/pace.py: it waits before a read, and watches every answer.
 
-The client says when, which is before a read, and before the time that the read may take begins: a pause is no part of
-that. Requests for a token are Keystone's, and none of this.
+It is below keystoneauth, which sends a read again by itself: those wait as well. A
+pause is no part of the time that a request may take. Requests for a token are
+Keystone's, and none of this.
 """
 
 from __future__ import annotations
@@ -33,16 +34,12 @@ class PacedSession(CountingSession):
         self._random01 = random01
         self.pace = Pace()
 
-    def keep_quiet(self) -> None:
-        """Wait until the next read may be sent."""
-        delay_s = pace.delay_s(self.pace, time.monotonic())
-        if delay_s > 0:
-            self._wait(delay_s)
-
     def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:  # noqa: ANN401 (its own)
-        """As requests does."""
+        """As requests does, in good time."""
         if MICROVERSION_HEADER not in request.headers:
             return super().send(request, **options)
+        if request.method == "GET":
+            self._keep_quiet()
         began = time.monotonic()
         try:
             response = super().send(request, **options)
@@ -51,6 +48,11 @@ class PacedSession(CountingSession):
             raise
         self._seen(began, response.status_code)
         return response
+
+    def _keep_quiet(self) -> None:
+        delay_s = pace.delay_s(self.pace, time.monotonic())
+        if delay_s > 0:
+            self._wait(delay_s)
 
     def _seen(self, began: float, status: int | None) -> None:
         now = time.monotonic()

@@ -31,4 +31,5 @@ def until_turn(now: float, period_s: float, part: float) -> float:
     ``now`` is in seconds since the epoch, the one origin that a host's restarts share.
     """
     waited = (now - part * period_s) % period_s
-    return period_s - waited
+    # Rounding can make the remainder the whole period.
+    return (period_s - waited) or period_s

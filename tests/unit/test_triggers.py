@@ -1,11 +1,14 @@
-"""The interval, on the real looping call."""
+"""The first audit and the interval, on the real timers."""
 
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from agent.triggers import IntervalTrigger, jittered
+from agent.triggers import IntervalTrigger, StartTrigger, first_delay_s, start_delay_s
+from tests.rigs.facts import uuid
 from tests.rigs.wait import until
+
+HOSTS = [f"cmp{number}.example.org" for number in range(1000)]
 
 
 @pytest.fixture
@@ -15,14 +18,59 @@ def asked() -> list[str]:
 
 @pytest.fixture
 def trigger(asked):
-    trigger = IntervalTrigger(asked.append)
+    trigger = IntervalTrigger(asked.append, "cmp1")
     yield trigger
     trigger.stop()
 
 
-@given(st.floats(1, 1e6))
-def test_jitter_stays_within_five_percent(interval_s):
-    assert 0.949 * interval_s <= jittered(interval_s) <= 1.051 * interval_s
+@given(st.text(), st.floats(0.1, 1e6), st.floats(0, 4e9))
+def test_the_first_turn_is_half_an_interval_away_at_least_and_never_two(identity, interval_s, now):
+    assert 0.5 * interval_s <= first_delay_s(identity, interval_s, now) <= 1.5 * interval_s
+
+
+@given(st.integers(0, 4_000_000_000), st.integers(0, 100_000))
+def test_a_host_keeps_its_turn_across_a_restart(now, later):
+    one = now + first_delay_s("cmp1", 60, now)
+    other = now + later + first_delay_s("cmp1", 60, now + later)
+    assert (other - one + 30) % 60 == pytest.approx(30, abs=1e-3)
+
+
+@pytest.mark.parametrize("now", [0, 1_800_000_000])
+def test_a_fleet_that_one_command_started_does_not_ask_in_step(now):
+    """Of 1,000 hosts with an interval of 60 s, 16.7 have their turn in one second on average."""
+    turns = [int(now + first_delay_s(host, 60, now)) % 60 for host in HOSTS]
+    busiest = max(turns.count(second) for second in range(60))
+    # Poisson with mean 16.7: more than 40 in one of 60 seconds is less likely than one in 10,000.
+    assert busiest <= 40
+
+
+def test_starts_are_spread_where_that_is_asked_for():
+    delays = [start_delay_s(host, 30.0) for host in HOSTS]
+    assert all(0 <= delay < 30 for delay in delays)
+    assert max(sum(second <= delay < second + 1 for delay in delays) for second in range(30)) <= 65
+    assert {start_delay_s(uuid(host), 0.0) for host in HOSTS} == {0.0}
+
+
+def test_a_start_without_splay_asks_before_it_returns(asked):
+    StartTrigger(asked.append, 0.0).start()
+    assert asked == ["start-up"]
+
+
+def test_a_start_with_splay_asks_once_and_later(asked):
+    start = StartTrigger(asked.append, 0.05)
+    start.start()
+    assert asked == []
+    until(lambda: asked == ["start-up"], 5, "the first audit")
+    start.stop()
+    assert asked == ["start-up"]
+
+
+def test_a_start_that_is_stopped_before_its_turn_never_asks(asked):
+    start = StartTrigger(asked.append, 0.1)
+    start.start()
+    start.stop()
+    with pytest.raises(AssertionError):
+        until(lambda: asked != [], 0.3, "an audit after the end")
 
 
 def test_it_asks_again_and_again(trigger, asked):
@@ -56,7 +104,7 @@ def test_a_request_that_raises_does_not_end_it(asked):
         asked.append(reason)
         raise RuntimeError(reason)
 
-    trigger = IntervalTrigger(fail)
+    trigger = IntervalTrigger(fail, "cmp1")
     trigger.start(0.02)
     until(lambda: len(asked) >= 3, 5, "three requests")
     trigger.stop()

@@ -1,0 +1,190 @@
+"""The pace of one client by law, and of ten thousand in simulated time."""
+
+import itertools
+from dataclasses import replace
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from agent.placement.pace import PATIENCE, Answer, Manners, Pace, after_answer, delay_s
+from tests.rigs.fleet_model import Fleet, Seen, Server, Simulation
+
+MANNERS = Manners()
+CHANCE = st.floats(0, 1, exclude_max=True)
+LATENCY = st.floats(0, 100)
+STATUS = st.sampled_from([None, 200, 204, 404, 409, 429, 500, 502, 503, 504])
+ANSWERS = st.lists(st.tuples(LATENCY, STATUS, CHANCE), max_size=40)
+BUSY = st.sampled_from([429, 502, 503, 504])
+
+
+# A tenth of 10,000 agents that one command starts, before a tenth of a server that takes 400 requests a second.
+CROWDED = Server(workers=8, service_s=0.2, probe_s=0.02)
+THOUSAND = Fleet(agents=1000)
+
+
+def answer(status: int | None = 200, *, at: float = 100.0, latency_s: float = 0.01) -> Answer:
+    return Answer(at=at, latency_s=latency_s, status=status)
+
+
+def paced(*answers: Answer, start: Pace | None = None, chance: float = 0.5) -> Pace:
+    pace = start or Pace()
+    for one in answers:
+        pace = after_answer(pace, one, MANNERS, chance)
+    return pace
+
+
+@given(st.lists(st.tuples(st.floats(0, 0.5), CHANCE), max_size=20))
+def test_who_is_answered_in_time_never_waits(answers):
+    pace = Pace()
+    for at, (latency_s, chance) in enumerate(answers):
+        pace = after_answer(pace, answer(at=float(at), latency_s=latency_s), MANNERS, chance)
+        assert delay_s(pace, float(at)) == 0.0
+
+
+@given(ANSWERS, st.floats(0.1, 120))
+def test_no_pause_is_longer_than_the_longest(answers, longest_s):
+    manners, pace = Manners(longest_s=longest_s), Pace()
+    for at, (latency_s, status, chance) in enumerate(answers):
+        one = Answer(at=float(at), latency_s=latency_s, status=status)
+        pace = after_answer(pace, one, manners, chance)
+        assert 0.0 <= delay_s(pace, float(at)) <= longest_s + 1e-9
+
+
+@given(ANSWERS)
+def test_without_a_longest_pause_nobody_waits(answers):
+    manners, pace = Manners(longest_s=0.0), Pace()
+    for at, (latency_s, status, chance) in enumerate(answers):
+        one = Answer(at=float(at), latency_s=latency_s, status=status)
+        pace = after_answer(pace, one, manners, chance)
+        assert delay_s(pace, float(at)) == 0.0
+
+
+@given(st.floats(1, 3), st.floats(0, 5))
+def test_the_later_the_answer_the_longer_the_pause(latency_s, more_s):
+    quick = paced(answer(latency_s=0.01))
+    late = paced(answer(latency_s=latency_s), start=quick)
+    later = paced(answer(latency_s=latency_s + more_s), start=quick)
+    assert delay_s(later, 100) >= delay_s(late, 100) > 0
+
+
+def test_the_mean_pause_is_so_many_times_what_the_answer_was_late():
+    quick = paced(answer(latency_s=0.0))
+    pauses = [delay_s(paced(answer(latency_s=1.5), start=quick, chance=n / 1000), 100) for n in range(1000)]
+    assert sum(pauses) / len(pauses) == pytest.approx(PATIENCE * (1.5 - MANNERS.slow_s), rel=0.01)
+
+
+def test_a_far_server_is_not_a_crowded_one():
+    """0.9 s each time: half of a second of it is the way, or the server's own."""
+    pace = paced(*(answer(at=float(n), latency_s=0.9) for n in range(10)))
+    assert delay_s(pace, 9.0) == 0.0
+
+
+def test_who_starts_in_a_crowd_takes_no_lateness_for_usual():
+    assert delay_s(paced(answer(latency_s=4.0)), 100) > 10.0
+
+
+@given(BUSY, CHANCE)
+def test_an_answer_that_pushes_back_makes_the_next_pauses_longer(status, chance):
+    pace, spreads = Pace(), []
+    for at in range(12):
+        pace = after_answer(pace, answer(status, at=float(at)), MANNERS, chance)
+        spreads.append(pace.pushed_s)
+    assert spreads[0] > 0
+    assert all(b >= min(2 * a, MANNERS.longest_s) for a, b in itertools.pairwise(spreads))
+
+
+@given(BUSY, st.integers(1, 20))
+def test_good_answers_end_it(status, refusals):
+    pace = paced(*(answer(status) for _ in range(refusals)))
+    for _ in range(100):
+        pace = after_answer(pace, answer(at=pace.quiet_until + 0.01), MANNERS, 0.5)
+    assert pace.pushed_s == 0.0
+    assert delay_s(pace, pace.quiet_until) == 0.0
+
+
+@pytest.mark.parametrize("status", [400, 404, 409, 500])
+def test_other_refusals_say_nothing_about_room(status):
+    assert delay_s(paced(*(answer(status, at=float(n)) for n in range(20))), 19.0) == 0.0
+
+
+@given(st.integers(1, 30), CHANCE)
+def test_where_nobody_listens_the_audit_is_not_held_up(failures, chance):
+    pace = Pace()
+    for at in range(failures):
+        pace = after_answer(pace, answer(None, at=float(at * 10), latency_s=0.0), MANNERS, chance)
+        assert delay_s(pace, float(at * 10)) <= 1.0
+
+
+@given(st.lists(st.floats(1.0, 9.0), min_size=1, max_size=10))
+def test_what_a_chain_of_writes_owes_the_next_read_waits(latencies):
+    """The pauses of writes, which nobody keeps between them, are added up."""
+    pace, at, owed = replace(Pace(), best_s=0.0), 100.0, 0.0
+    for latency_s in latencies:
+        at += latency_s
+        pace = after_answer(pace, answer(at=at, latency_s=latency_s), MANNERS, 0.5)
+        alone = after_answer(Pace(best_s=0.0), answer(at=at, latency_s=latency_s), MANNERS, 0.5)
+        owed = min(MANNERS.longest_s, max(0.0, owed - latency_s) + delay_s(alone, at))
+    assert delay_s(pace, at) == pytest.approx(owed)
+
+
+def ideal_s(fleet: Fleet, capacity: float) -> float:
+    """When all have started at the earliest: the server has no idle moment, and nothing is asked in vain."""
+    return fleet.agents * (fleet.reads + fleet.writes) / capacity
+
+
+def test_a_fleet_that_starts_in_one_second_takes_what_the_server_has_and_no_more():
+    seen = Simulation(CROWDED, THOUSAND).run()
+    assert len(seen.done_at) == 1000
+    assert seen.error_share == 0.0
+    assert max(seen.done_at) < 1.25 * ideal_s(THOUSAND, CROWDED.capacity)
+    # A wave can be above what the server takes, but none stays there: 40 s are one mean pause.
+    rates = [seen.offered_rate(begin, begin + 40) for begin in range(5, int(max(seen.done_at)) - 40)]
+    assert max(rates) < 1.2 * CROWDED.capacity
+    # Far from the time-out, so nobody's request is carried out for nobody.
+    assert max(latency for second, latency in seen.latency.items() if second > 30) < THOUSAND.timeout_s * 0.8
+
+
+def test_without_manners_the_same_fleet_keeps_the_server_busy_for_nobody():
+    seen = Simulation(CROWDED, Fleet(agents=1000, manners=None)).run()
+    assert seen.error_share > 0.3
+    assert len(seen.done_at) < 1000 or max(seen.done_at) > 2 * ideal_s(THOUSAND, CROWDED.capacity)
+
+
+def later_error_share(seen: Seen, after_s: int) -> float:
+    """The share of errors in what was offered after that second."""
+    failed = sum(count for second, count in (seen.refused + seen.timed_out).items() if second >= after_s)
+    return failed / sum(count for second, count in seen.offered.items() if second >= after_s)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_does_not_fit_into_the_queue_at_first_fits_after_the_first_pauses(seed):
+    seen = Simulation(Server(workers=8, service_s=0.2, probe_s=0.02, queue=200), THOUSAND, seed).run()
+    assert len(seen.done_at) == 1000
+    assert later_error_share(seen, 30) < 0.02
+
+
+def test_a_start_that_is_splayed_finds_room_in_a_short_queue():
+    short = Server(workers=8, service_s=0.2, probe_s=0.02, queue=200)
+    splayed = Simulation(short, Fleet(agents=1000, within_s=60.0)).run()
+    at_once = Simulation(short, THOUSAND).run()
+    assert splayed.error_share < at_once.error_share / 3
+
+
+def test_a_limit_of_requests_that_nothing_but_503_tells_is_found():
+    limited = Server(workers=16, service_s=0.02, rate_limit=40.0)
+    with_manners = Simulation(limited, THOUSAND).run()
+    without = Simulation(limited, Fleet(agents=1000, manners=None)).run()
+    assert len(with_manners.done_at) == 1000
+    assert with_manners.error_share < without.error_share / 1.5
+
+
+def test_a_lone_host_is_not_held_up():
+    seen = Simulation(Server(workers=1, service_s=0.05), Fleet(agents=1)).run()
+    assert max(seen.done_at) < 2.0
+    assert seen.offered.total() == 1 + THOUSAND.reads + THOUSAND.writes
+
+
+def test_a_lone_host_before_a_slow_server_starts_all_the_same():
+    seen = Simulation(Server(workers=1, service_s=1.5, probe_s=1.5), Fleet(agents=1)).run()
+    assert max(seen.done_at) < 300.0
