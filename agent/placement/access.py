@@ -4,9 +4,9 @@ What the operator's nova.conf says there works here: any auth plugin, TLS option
 ``endpoint_override`` or the catalog. ``auth_type`` must be set: without a plugin
 keystoneauth fails only at the first request and does not say why.
 Nothing is connected here, but TLS files are read: a wrong path ends the start.
-keystoneauth's ``none`` sends the token "notused",
-which a Placement with ``auth_strategy = noauth2`` refuses (403): that one takes
-``admin_token`` with token ``admin``.
+keystoneauth's ``none`` sends the token "notused", which a Placement with
+``auth_strategy = noauth2`` refuses (403): that one takes ``admin_token`` with
+token ``admin``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ from requests.adapters import HTTPAdapter
 from agent.errors import ConfigError
 from agent.placement.answers import quoted
 from agent.placement.catalog import CatalogAdapterLoader
-from agent.placement.client import CountingSession, PlacementClient
+from agent.placement.client import PlacementClient
+from agent.placement.pace import Manners
+from agent.placement.paced import PacedSession
+from agent.placement.session import TokenSessionLoader
 from agent.placement.tls_files import tls_problems
 from agent.placement.transport import BoundedAdapter
 
@@ -58,12 +61,8 @@ def _build(conf: cfg.ConfigOpts, group: str, transport: HTTPAdapter | None) -> P
     options = conf[group]
     _check_endpoint(group, options.endpoint_override, auth)
     _check_password(options.auth_section or group, conf, auth)
-    if problems := tuple(tls_problems(options.cafile, options.certfile, options.keyfile)):
-        raise ConfigError(*(f"[{group}] {problem}" for problem in problems))
-    if options.insecure:
-        # urllib3 warns at each request, which fills the log of a daemon and the screen of a command.
-        warnings.filterwarnings("ignore", message="Unverified HTTPS request")
-    http = CountingSession()
+    _check_tls(group, options)
+    http = PacedSession(Manners(slow_s=options.slow_answer, longest_s=options.longest_pause))
     carrier = transport or BoundedAdapter(
         pool_connections=POOL_SIZE,
         pool_maxsize=POOL_SIZE,
@@ -72,7 +71,7 @@ def _build(conf: cfg.ConfigOpts, group: str, transport: HTTPAdapter | None) -> P
     )
     http.mount("http://", carrier)
     http.mount("https://", carrier)
-    session = ks.load_session_from_conf_options(conf, group, auth=auth, session=http, app_name="stocktake")
+    session = TokenSessionLoader().load_from_conf_options(conf, group, auth=auth, session=http, app_name="stocktake")
     adapter = CatalogAdapterLoader().load_from_conf_options(conf, group, session=session, raise_exc=False)
     # Placement has one major version; these three are accepted for nova.conf's sake and would only add discovery.
     adapter.version = adapter.min_version = adapter.max_version = None
@@ -95,3 +94,11 @@ def _check_password(section: str, conf: cfg.ConfigOpts, auth: BaseAuthPlugin) ->
     # keystoneauth notices at the first request, and says it by a bare Exception.
     if isinstance(auth, generic.Password) and conf[section].password is None:
         raise ConfigError(f"[{section}] password is not set")
+
+
+def _check_tls(group: str, options: cfg.ConfigOpts.GroupAttr) -> None:
+    if problems := tuple(tls_problems(options.cafile, options.certfile, options.keyfile)):
+        raise ConfigError(*(f"[{group}] {problem}" for problem in problems))
+    if options.insecure:
+        # urllib3 warns at each request, which fills the log of a daemon and the screen of a command.
+        warnings.filterwarnings("ignore", message="Unverified HTTPS request")

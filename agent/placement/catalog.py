@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import requests
 
 CATALOG_RETRY_S = 600.0
+REGIONS_NAMED = 5
 
 
 class CatalogAdapter(Adapter):
@@ -38,9 +39,15 @@ class CatalogAdapter(Adapter):
             raise kx.EmptyCatalog("Keystone's catalog is empty, as that of a token without a project is") from error
         except kx.EndpointNotFound as error:
             raise kx.EndpointNotFound(self._missing()) from error
+        except kx.DiscoveryFailure as error:
+            keystone = getattr(self.auth or self.session.auth, "auth_url", None)
+            raise kx.DiscoveryFailure(f"no token from Keystone at {keystone}: {error}") from error
         except kx.ConnectionError:
             self._doubt()
             raise
+        except OSError as error:
+            # So requests tells of a TLS file that is gone; keystoneauth passes on what is no error of requests' own.
+            raise kx.SSLError(str(error)) from error
         self._answered = True
         return response
 
@@ -66,8 +73,11 @@ class CatalogAdapter(Adapter):
         if known is None:
             return "and no other"
         found = known.service_catalog.get_endpoint_data_list(service_type=self.service_type, interface=None)
-        offered = sorted({f"{endpoint.interface} in {endpoint.region_name}" for endpoint in found})
-        return f"only {', '.join(offered)}" if offered else "and no other of that type"
+        there = sorted({endpoint.interface for endpoint in found if endpoint.region_name == self.region_name})
+        regions = sorted({endpoint.region_name for endpoint in found})
+        if there or not regions:
+            return f"only {', '.join(there)} there" if there else "and no other of that type"
+        return f"only in {', '.join(regions[:REGIONS_NAMED])}{' …' if regions[REGIONS_NAMED:] else ''}"
 
 
 class CatalogAdapterLoader(ks.adapter.Adapter):

@@ -39,7 +39,7 @@ _KEYSTONE: Final = {
     400: _CREDENTIALS,
     401: _CREDENTIALS,
     403: _CREDENTIALS,
-    404: "is [placement] auth_url Keystone's, with its version (…/v3)?",
+    404: "is [placement] auth_url Keystone's, with its version (…/v3), and is the application credential still there?",
 }
 
 _PLACEMENT: Final = {

@@ -1,0 +1,44 @@
+"""One Keystone with its Placement for all of this folder's tests; who changes an account or a region makes its own."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from agent.placement.access import client_from_conf
+from agent.placement.client import PlacementClient
+from tests.rigs import keystone, mariadb
+from tests.rigs.keystone import Account, Cloud
+from tests.rigs.placement import conf_of
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # One worker has them all: a second Keystone would cost more than it saves.
+    for item in items:
+        if "/contract/keystone/" in str(item.path):
+            item.add_marker(pytest.mark.xdist_group("keystone"))
+
+
+@pytest.fixture(scope="session")
+def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
+    if not mariadb.available():
+        pytest.skip("MariaDB is not installed (Debian: mariadb-server-core)")
+    with keystone.running(tmp_path_factory.mktemp("keystone")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def account(cloud: Cloud) -> Account:
+    """A user that may do what nova's may: role service on a project of its own. For tests that leave it as it is."""
+    return cloud.identity.make_account()
+
+
+@pytest.fixture
+def own_account(cloud: Cloud) -> Account:
+    """The same, for one test alone."""
+    return cloud.identity.make_account()
+
+
+@pytest.fixture
+def client_with(tmp_path) -> Callable[..., PlacementClient]:
+    """Our client, from a configuration file with these options in [placement]."""
+    return lambda **options: client_from_conf(conf_of(tmp_path, **options))

@@ -1,0 +1,141 @@
+"""Which endpoint of a real catalog is taken, what is said when there is none, and how a moved one is found again."""
+
+import contextlib
+
+import pytest
+
+from agent.errors import PlacementUnavailable
+from agent.placement import catalog, wire
+from agent.placement.client import MINIMUM
+from tests.rigs.gateway import gateway
+from tests.rigs.keystone import INTERFACES
+from tests.rigs.mariadb import free_port
+from tests.rigs.placement import new_uuid
+
+LISTING = "/resource_providers?name=nobody"
+NO_RETRIES = {"connect_retries": 0, "status_code_retries": 0}
+
+
+def listed(client):
+    return client.get(LISTING, MINIMUM, wire.parse_providers)
+
+
+def token_requests(cloud):
+    return len([line for line in cloud.keystone.asked() if line.startswith("POST /v3/auth/tokens")])
+
+
+@pytest.fixture
+def doors(cloud):
+    """A region whose public, internal and admin endpoint are three ports before the same Placement."""
+    region = cloud.identity.make_region()
+    with contextlib.ExitStack() as stack:
+        opened = {name: stack.enter_context(gateway(cloud.placement.url)) for name in INTERFACES}
+        for name, door in opened.items():
+            cloud.identity.make_endpoint(cloud.service, name, door.url, region)
+        yield region, opened
+
+
+@pytest.mark.parametrize(
+    ("valid_interfaces", "taken"),
+    [
+        (None, "internal"),
+        ("internal,public", "internal"),
+        ("public,internal", "public"),
+        ("admin", "admin"),
+        ("public", "public"),
+    ],
+)
+def test_the_first_of_valid_interfaces_is_taken(cloud, account, doors, client_with, valid_interfaces, taken):
+    region, opened = doors
+    options = {"region_name": region} | ({"valid_interfaces": valid_interfaces} if valid_interfaces else {})
+    assert listed(client_with(**account.options(cloud.auth_url, **options))) == ()
+    assert [name for name, door in opened.items() if door.seen] == [taken]
+
+
+def test_the_next_of_valid_interfaces_where_the_first_is_missing(cloud, account, client_with):
+    region = cloud.identity.make_region()
+    cloud.identity.make_endpoint(cloud.service, "public", cloud.placement.url, region)
+    assert listed(client_with(**account.options(cloud.auth_url, region_name=region))) == ()
+    only_internal = client_with(
+        **account.options(cloud.auth_url, region_name=region, valid_interfaces="internal"), **NO_RETRIES
+    )
+    with pytest.raises(PlacementUnavailable, match=f"no internal endpoint.*region {region}, only public there"):
+        listed(only_internal)
+
+
+def test_the_region_decides(cloud, account, doors, client_with):
+    region, opened = doors
+    assert listed(client_with(**account.options(cloud.auth_url))) == ()
+    assert not any(door.seen for door in opened.values())
+    assert listed(client_with(**account.options(cloud.auth_url, region_name=region))) == ()
+    assert opened["internal"].seen
+
+
+def test_a_region_that_is_not_in_the_catalog_is_named_beside_those_that_are(cloud, account, client_with):
+    kind = f"placement-{new_uuid()}"
+    service, regions = cloud.identity.make_service(kind), sorted(cloud.identity.make_region() for _ in range(2))
+    for region in regions:
+        cloud.identity.make_endpoint(service, "internal", cloud.placement.url, region)
+    with pytest.raises(PlacementUnavailable) as raised:
+        listed(client_with(**account.options(cloud.auth_url, region_name="RegionTow", service_type=kind)))
+    said = str(raised.value)
+    assert f"no internal or public endpoint of service type {kind} in region RegionTow" in said
+    assert f"only in {', '.join(regions)}:" in said
+    assert "region_name" in said
+
+
+def test_a_service_type_that_is_not_in_the_catalog(cloud, account, client_with):
+    with pytest.raises(PlacementUnavailable, match=r"service type no-such-thing.*and no other of that type"):
+        listed(client_with(**account.options(cloud.auth_url, service_type="no-such-thing")))
+
+
+def test_endpoint_override_takes_the_token_of_keystone_and_not_its_catalog(cloud, account, client_with):
+    with gateway(cloud.placement.url) as door:
+        overridden = account.options(cloud.auth_url, region_name="RegionTow", endpoint_override=door.url)
+        assert listed(client_with(**overridden)) == ()
+        assert door.seen
+
+
+def test_a_service_that_comes_into_the_catalog_is_found_by_the_next_audit(cloud, account, client_with):
+    region = cloud.identity.make_region()
+    client = client_with(**account.options(cloud.auth_url, region_name=region))
+    with pytest.raises(PlacementUnavailable, match="endpoint_override"):
+        listed(client)
+    cloud.identity.make_endpoint(cloud.service, "internal", cloud.placement.url, region)
+    assert listed(client) == ()
+
+
+def test_an_endpoint_that_moves_is_found_by_the_next_audit(cloud, account, client_with):
+    region = cloud.identity.make_region()
+    with gateway(cloud.placement.url) as old:
+        endpoint = cloud.identity.make_endpoint(cloud.service, "internal", old.url, region)
+        client = client_with(**account.options(cloud.auth_url, region_name=region), **NO_RETRIES)
+        assert listed(client) == ()
+    client._session.close()
+    cloud.identity.move_endpoint(endpoint, cloud.placement.url)
+    with pytest.raises(PlacementUnavailable, match=old.url):
+        listed(client)
+    assert listed(client) == ()
+
+
+def test_a_placement_that_stays_dead_does_not_cost_keystone_a_token_each_audit(
+    cloud, account, client_with, monkeypatch
+):
+    region = cloud.identity.make_region()
+    with gateway(cloud.placement.url) as old:
+        endpoint = cloud.identity.make_endpoint(cloud.service, "internal", old.url, region)
+        client = client_with(**account.options(cloud.auth_url, region_name=region), **NO_RETRIES)
+        assert listed(client) == ()
+        before = token_requests(cloud)
+    client._session.close()
+    cloud.identity.move_endpoint(endpoint, f"http://127.0.0.1:{free_port()}")
+    for _ in range(5):
+        with pytest.raises(PlacementUnavailable):
+            listed(client)
+    assert token_requests(cloud) - before == 1
+    # It moves later than it went, which is what an evacuation of its host looks like.
+    cloud.identity.move_endpoint(endpoint, cloud.placement.url)
+    monkeypatch.setattr(catalog, "CATALOG_RETRY_S", 0.0)
+    with pytest.raises(PlacementUnavailable):
+        listed(client)
+    assert listed(client) == ()

@@ -1,0 +1,106 @@
+"""The installed programs with a real Keystone: the command, one audit, and the daemon before Keystone is there."""
+
+import json
+
+import pytest
+
+from tests.rigs.domains import node_xml
+from tests.rigs.host import AgentHost, host_on
+from tests.rigs.keystone import ADMIN_PASSWORD, Account, Cloud
+from tests.rigs.wait import until
+
+RECOVERY_S = 60.0
+AUDITS = 10
+LOUDEST = {"debug": "true", "default_log_levels": "keystoneauth=DEBUG,urllib3=DEBUG,requests=DEBUG"}
+
+
+@pytest.fixture
+def host(tmp_path, cloud: Cloud, account: Account) -> AgentHost:
+    """4 CPUs, no guest; nova.conf has the credentials, as on a compute host."""
+    made = host_on(
+        tmp_path,
+        cloud.placement.url,
+        options={
+            "DEFAULT": {"update_resources_interval": -1},
+            "placement": {"auth_type": None, "token": None, "endpoint_override": None},
+        },
+    )
+    (tmp_path / "node.xml").write_text(node_xml(cpus=4, memory_mib=4096, domains=[]))
+    made.configure()
+    made.make_cell().dispose()
+    nova_conf(made, account.options(cloud.auth_url))
+    return made
+
+
+def nova_conf(host: AgentHost, options: dict[str, object]) -> None:
+    lines = [f"{name} = {value}" for name, value in options.items()]
+    (host.folder / "nova.conf").write_text("\n".join(["[placement]", *lines, ""]))
+
+
+def classes(cloud: Cloud, host: AgentHost) -> set[str]:
+    """What Placement holds of this host; nothing where there is no provider."""
+    found = cloud.rest("GET", f"/resource_providers?uuid={host.provider_uuid}")["resource_providers"]
+    if not found:
+        return set()
+    return set(cloud.rest("GET", f"/resource_providers/{host.provider_uuid}/inventories")["inventories"])
+
+
+def token_requests(cloud: Cloud) -> list[str]:
+    return [line for line in cloud.keystone.asked() if line.startswith("POST /v3/auth/tokens") and " stocktake" in line]
+
+
+def test_one_audit_and_the_command_with_nova_s_credentials_and_no_secret_told(cloud, host, account):
+    host.configure({"DEFAULT": LOUDEST})
+    once = host.agent("--once")
+    assert once.code == 0, once.stderr
+    assert classes(cloud, host) >= {"VCPU", "MEMORY_MB"}
+    audit = host.stocktake("audit", "-f", "json")
+    assert (audit.code, audit.document["outcome"]) == (0, "clean")
+    told = "".join((once.stdout, once.stderr, audit.stdout, audit.stderr))
+    # All that the libraries say is in it, the token's head in place of the token included.
+    assert "Making authentication request" in told
+    assert "{SHA256}" in told
+    assert account.password not in told
+    assert "gAAAAA" not in told
+
+
+def test_a_wrong_password_is_told_with_the_file_that_it_stands_in(cloud, host, account):
+    nova_conf(host, account.options(cloud.auth_url, password="wrong-6e1f"))
+    ended = host.stocktake("audit", "-f", "json")
+    assert ended.code == 2
+    error = next(s["error"] for s in json.loads(ended.stdout)["sources"] if s["name"] == "placement")
+    assert "no token from Keystone" in error
+    assert "stocktake config show" in error
+    assert "wrong-6e1f" not in ended.stdout + ended.stderr
+    shown = host.stocktake("config", "show").stdout
+    assert str(host.folder / "nova.conf") in next(line for line in shown.splitlines() if "password" in line)
+    assert "wrong-6e1f" not in shown
+
+
+def test_s154_keystone_is_down_at_start_and_the_first_audit_after_its_return_publishes(cloud, host, account):
+    cloud.keystone.stop()
+    try:
+        with host.daemon() as daemon:
+            report = daemon.first_audit()
+            placement = next(source for source in report["audit"]["sources"] if source["name"] == "placement")
+            assert "Connection refused" in placement["error"]
+            assert cloud.auth_url in placement["error"]
+            cloud.keystone.start()
+            # Nobody helps it: no signal is sent, and the interval is off.
+            until(lambda: classes(cloud, host) >= {"VCPU", "MEMORY_MB"}, RECOVERY_S, "the daemon publishes")
+            assert daemon.process.poll() is None
+            assert account.password not in daemon.text()
+    finally:
+        if not cloud.keystone.runs:
+            cloud.keystone.start()
+
+
+def test_a_daemon_of_ten_audits_has_asked_keystone_for_one_token(cloud, host):
+    before = len(token_requests(cloud))
+    with host.daemon() as daemon:
+        daemon.first_audit()
+        for _ in range(AUDITS):
+            report = daemon.audit_now()
+        assert report["audit"]["outcome"] == "clean"
+    assert len(token_requests(cloud)) - before == 1
+    assert ADMIN_PASSWORD not in daemon.text()

@@ -1,0 +1,151 @@
+"""Keystone and Placement behind TLS of a private CA: what has to be set, and what an error says when it is not."""
+
+import pytest
+
+from agent.errors import ConfigError, PlacementUnavailable
+from agent.placement import wire
+from agent.placement.client import MINIMUM
+from tests.rigs.tls import Authority, tls_before
+
+LISTING = "/resource_providers?name=nobody"
+QUICK = {"connect_retries": 0}
+
+
+def listed(client):
+    return client.get(LISTING, MINIMUM, wire.parse_providers)
+
+
+def refused(client) -> str:
+    with pytest.raises(PlacementUnavailable) as raised:
+        listed(client)
+    return str(raised.value)
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("ca"))
+
+
+@pytest.fixture(scope="module")
+def secure(cloud, authority):
+    """Placement behind TLS; its certificate is for 127.0.0.1."""
+    with tls_before(cloud.placement.url, authority.certificate("placement")) as door:
+        yield door
+
+
+@pytest.fixture(scope="module")
+def secure_keystone(cloud, authority):
+    with tls_before(cloud.keystone.url, authority.certificate("keystone")) as door:
+        yield door
+
+
+def test_the_right_cafile_is_all_that_is_needed(cloud, account, authority, secure, secure_keystone, client_with):
+    region = cloud.identity.make_region()
+    cloud.identity.make_endpoint(cloud.service, "internal", secure.url, region)
+    options = account.options(f"{secure_keystone.url}/v3", region_name=region, cafile=authority.path)
+    assert listed(client_with(**options)) == ()
+    assert secure.seen
+    # The token too was asked for there, and not where Keystone's version document might have led.
+    assert ("POST", "/v3/auth/tokens") in [(asked.method, asked.path) for asked in secure_keystone.seen]
+
+
+def test_a_cafile_that_goes_while_we_work_is_weather(cloud, account, authority, secure, client_with, tmp_path):
+    cafile = tmp_path / "ca.pem"
+    cafile.write_bytes(authority.path.read_bytes())
+    client = client_with(**account.options(cloud.auth_url, endpoint_override=secure.url, cafile=cafile, **QUICK))
+    assert listed(client) == ()
+    cafile.unlink()
+    assert str(cafile) in refused(client)
+    cafile.write_bytes(authority.path.read_bytes())
+    assert listed(client) == ()
+
+
+def test_placement_without_cafile_names_the_option(cloud, account, secure, client_with):
+    said = refused(client_with(**account.options(cloud.auth_url, endpoint_override=secure.url, **QUICK)))
+    assert "set [placement] cafile" in said
+    assert secure.url in said
+
+
+@pytest.mark.parametrize("suffix", ["", "/v3"])
+def test_keystone_without_cafile_names_the_option(account, secure_keystone, client_with, suffix):
+    said = refused(client_with(**account.options(secure_keystone.url + suffix, **QUICK)))
+    assert "set [placement] cafile" in said
+    assert secure_keystone.url in said
+
+
+def test_the_cafile_of_somebody_else(cloud, account, secure, client_with, tmp_path):
+    other = Authority(tmp_path / "other")
+    options = account.options(cloud.auth_url, endpoint_override=secure.url, cafile=other.path, **QUICK)
+    assert "set [placement] cafile" in refused(client_with(**options))
+
+
+def test_a_certificate_for_another_name(cloud, account, authority, client_with):
+    with tls_before(cloud.placement.url, authority.certificate("elsewhere", "DNS:placement.example.org")) as door:
+        options = account.options(cloud.auth_url, endpoint_override=door.url, cafile=authority.path, **QUICK)
+        assert "the certificate is for another name than the URL's" in refused(client_with(**options))
+
+
+def test_a_certificate_that_has_expired(cloud, account, authority, client_with):
+    with tls_before(cloud.placement.url, authority.certificate("old", days=-1)) as door:
+        options = account.options(cloud.auth_url, endpoint_override=door.url, cafile=authority.path, **QUICK)
+        assert "has expired, or this host's clock is ahead" in refused(client_with(**options))
+
+
+def test_a_client_certificate(cloud, account, authority, client_with):
+    ours = authority.certificate("agent")
+    with tls_before(cloud.placement.url, authority.certificate("mutual"), clients_of=authority) as door:
+        options = account.options(cloud.auth_url, endpoint_override=door.url, cafile=authority.path, **QUICK)
+        assert "set [placement] certfile and keyfile" in refused(client_with(**options))
+        assert listed(client_with(**options, certfile=ours.path, keyfile=ours.key)) == ()
+        both = authority.path.parent / "both.pem"
+        both.write_bytes(ours.path.read_bytes() + ours.key.read_bytes())
+        assert listed(client_with(**options, certfile=both)) == ()
+
+
+def test_insecure_asks_for_no_certificate_and_is_quiet(cloud, account, secure, client_with, recwarn):
+    options = account.options(cloud.auth_url, endpoint_override=secure.url, insecure="true")
+    assert listed(client_with(**options)) == ()
+    assert [str(warning.message) for warning in recwarn] == []
+
+
+def test_http_where_https_is_served_and_the_other_way_round(cloud, account, authority, secure, client_with):
+    backwards = cloud.placement.url.replace("http://", "https://")
+    options = account.options(cloud.auth_url, endpoint_override=backwards, cafile=authority.path, **QUICK)
+    assert "is it http://" in refused(client_with(**options))
+    plain = secure.url.replace("https://", "http://")
+    assert plain in refused(client_with(**account.options(cloud.auth_url, endpoint_override=plain, **QUICK)))
+
+
+def wrong_files(authority, folder):
+    text, other = folder / "text.pem", authority.certificate("unrelated")
+    text.write_text("not a certificate\n")
+    ours = authority.certificate("ours")
+    return {
+        "missing cafile": ({"cafile": folder / "none.pem"}, "none.pem: No such file"),
+        "cafile of text": ({"cafile": text}, "no PEM file of certificates"),
+        "missing certfile": ({"certfile": folder / "none.pem", "keyfile": ours.key}, "none.pem: No such file"),
+        "missing keyfile": ({"certfile": ours.path, "keyfile": folder / "none.key"}, "none.key: No such file"),
+        "key of another": ({"certfile": ours.path, "keyfile": other.key}, "no PEM certificate with its"),
+        "certfile without a key": ({"certfile": ours.path}, "no PEM certificate with its"),
+        "keyfile alone": ({"keyfile": ours.key}, "of no use without certfile"),
+    }
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "missing cafile",
+        "cafile of text",
+        "missing certfile",
+        "missing keyfile",
+        "key of another",
+        "certfile without a key",
+        "keyfile alone",
+    ],
+)
+def test_files_that_cannot_work_end_the_start_by_option_and_path(authority, account, client_with, tmp_path, case):
+    options, said = wrong_files(authority, tmp_path)[case]
+    with pytest.raises(ConfigError) as raised:
+        client_with(**account.options("https://keystone:5000/v3", **options))
+    assert said in str(raised.value)
+    assert f"[placement] {next(iter(options))} = " in str(raised.value)

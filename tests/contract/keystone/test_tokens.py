@@ -1,0 +1,76 @@
+"""Tokens of a real Keystone: few, and one that ends in the middle of an audit costs one more and nothing else."""
+
+import re
+
+import pytest
+
+from agent.errors import PlacementUnavailable
+from agent.placement import wire
+from agent.placement.client import MINIMUM
+from agent.placement.reader import TreeReader
+from tests.rigs.keystone import token_in_hand
+from tests.rigs.placement import looking_at, new_uuid
+
+AUDITS = 10
+
+
+def ours(lines, pattern):
+    """Of an access log: what our client sent and ``pattern`` finds; the rig's own client names no stocktake."""
+    return [line for line in lines if " stocktake" in line and re.search(pattern, line)]
+
+
+def with_provider(cloud, client):
+    uuid = new_uuid()
+    client.post("/resource_providers", MINIMUM, {"uuid": uuid, "name": f"host-{uuid}"}, wire.parse_provider)
+    return uuid
+
+
+def put_vcpus(client, uuid, generation, total):
+    body = {"resource_provider_generation": generation, "inventories": {"VCPU": {"total": total}}}
+    return client.put(f"/resource_providers/{uuid}/inventories", MINIMUM, body, wire.parse_inventories)
+
+
+def test_ten_audits_ask_keystone_for_one_token(cloud, account, client_with):
+    client = client_with(**account.options(cloud.auth_url))
+    before = len(cloud.keystone.asked())
+    uuid = with_provider(cloud, client)
+    reader = TreeReader(client)
+    for _ in range(AUDITS):
+        assert len(reader.view(looking_at(uuid)).providers) == 1
+    asked = ours(cloud.keystone.asked()[before:], "")
+    assert [line.split()[:3] for line in asked] == [["GET", "/v3", "200"], ["POST", "/v3/auth/tokens", "201"]]
+
+
+def test_a_token_that_is_revoked_in_mid_audit_is_replaced_once_and_the_write_is_done_once(cloud, account, client_with):
+    client = client_with(**account.options(cloud.auth_url))
+    uuid = with_provider(cloud, client)
+    reader = TreeReader(client)
+    (provider,) = reader.view(looking_at(uuid)).providers
+    keystone, placement = len(cloud.keystone.asked()), len(cloud.placement.asked())
+    cloud.identity.revoke(token_in_hand(client))
+    written = put_vcpus(client, uuid, provider.generation, 8)
+    # Placement counts a provider's writes: two would have been two generations.
+    assert written.generation == provider.generation + 1
+    puts = ours(cloud.placement.asked()[placement:], "^PUT")
+    assert [line.split()[2] for line in puts] == ["401", "200"]
+    assert len(ours(cloud.keystone.asked()[keystone:], "^POST /v3/auth/tokens 201")) == 1
+    (provider,) = reader.view(looking_at(uuid)).providers
+    assert [(i.resource_class, i.total) for i in provider.inventories] == [("VCPU", 8)]
+    assert len(ours(cloud.keystone.asked()[keystone:], "^POST /v3/auth/tokens")) == 1
+
+
+def test_keystone_s_end_in_mid_audit_is_weather_and_its_return_needs_nobody(cloud, account, client_with):
+    client = client_with(**account.options(cloud.auth_url, status_code_retry_delay=0.01, connect_retry_delay=0.01))
+    uuid = with_provider(cloud, client)
+    reader = TreeReader(client)
+    cloud.keystone.stop()
+    try:
+        # Placement cannot check our token now, and says so.
+        with pytest.raises(PlacementUnavailable) as raised:
+            reader.view(looking_at(uuid))
+        assert raised.value.status == 503
+        with pytest.raises(PlacementUnavailable, match="Connection refused"):
+            client_with(**account.options(cloud.auth_url)).maximum()
+    finally:
+        cloud.keystone.start()
+    assert len(reader.view(looking_at(uuid)).providers) == 1

@@ -1,0 +1,44 @@
+"""Python environments with released packages that are not ours to depend on; each made once and kept between runs.
+
+In the cache folder, under a lock, so that parallel workers make one; a half-made folder (no stamp) is thrown away.
+"""
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+INSTALL_TIMEOUT_S = 900
+
+
+def made(name: str, constraints: Path, *packages: str) -> Path:
+    """The python of the environment ``name``. AssertionError, with pip's own words, where it cannot be made."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stocktake"
+    cache.mkdir(parents=True, exist_ok=True)
+    home = cache / name
+    with (cache / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not _complete(home, constraints):
+            _make(home, constraints, packages)
+    return home / "bin" / "python"
+
+
+def _complete(home: Path, constraints: Path) -> bool:
+    # The stamp holds the constraints, so that a change of them makes it anew.
+    stamp = home / "complete"
+    return stamp.exists() and stamp.read_text() == constraints.read_text()
+
+
+def _make(home: Path, constraints: Path, packages: tuple[str, ...]) -> None:
+    shutil.rmtree(home, ignore_errors=True)
+    _run([sys.executable, "-m", "venv", str(home)])
+    pip = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    _run([*pip, "-c", str(constraints), *packages])
+    (home / "complete").write_text(constraints.read_text())
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_TIMEOUT_S, check=False)
+    assert done.returncode == 0, f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
