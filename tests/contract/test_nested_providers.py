@@ -24,35 +24,14 @@ from tests.rigs.domains import node_xml
 from tests.rigs.facts import host, settings, snapshot, state
 from tests.rigs.host import AgentHost, host_on
 from tests.rigs.nested import GPU_06, GPU_07, SEV, encrypting, kernel, machine, passing_through, with_tdx, x86
+from tests.rigs.node_devices import card_xml, mdev_xml
 from tests.rigs.placement import Rest, client_of, looking_at
 
 OURS = "CUSTOM_OWNER_STOCKTAKE"
 CONTEXT = "MEM_ENCRYPTION_CONTEXT"
 
 
-def card_xml(name: str, **available: int) -> str:
-    """A card as libvirt prints it, with the types of mediated devices that it can make."""
-    _, domain, bus, slot, function = name.split("_")
-    numbers = zip(("domain", "bus", "slot", "function"), (domain, bus, slot, function), strict=True)
-    types = "".join(
-        f"<type id='{key.replace('_', '-')}'><deviceAPI>vfio-pci</deviceAPI>"
-        f"<availableInstances>{count}</availableInstances></type>"
-        for key, count in available.items()
-    )
-    return (
-        f"<device><name>{name}</name><parent>computer</parent><capability type='pci'>"
-        f"{''.join(f'<{key}>{int(value, 16)}</{key}>' for key, value in numbers)}"
-        "<product id='0x1eb8'>T4</product><vendor id='0x10de'>NVIDIA</vendor>"
-        f"<capability type='mdev_types'>{types}</capability></capability></device>"
-    )
-
-
-def mdev_xml(number: int, parent: str, type_id: str) -> str:
-    uuid = f"4b20d080-1b54-4048-85b3-a6a62d16500{number}"
-    return (
-        f"<device><name>mdev_{uuid.replace('-', '_')}</name><parent>{parent}</parent><capability type='mdev'>"
-        f"<type id='{type_id}'/><uuid>{uuid}</uuid><iommuGroup number='{number}'/></capability></device>"
-    )
+MDEV = "4b20d080-1b54-4048-85b3-a6a62d16500{}"
 
 
 class Cards:
@@ -105,8 +84,8 @@ class Cards:
 ALL = (
     card_xml(GPU_06, nvidia_11=15, nvidia_12=9),
     card_xml(GPU_07, nvidia_11=7, nvidia_12=10),
-    mdev_xml(1, GPU_06, "nvidia-11"),
-    mdev_xml(2, GPU_07, "nvidia-11"),
+    mdev_xml(MDEV.format(1), GPU_06, "nvidia-11"),
+    mdev_xml(MDEV.format(2), GPU_07, "nvidia-11"),
 )
 AT_06 = {"device_addresses": "0000:06:00.0"}
 AT_07 = {"device_addresses": "0000:07:00.0"}

@@ -34,3 +34,31 @@ def functions_xml(pf: str, virtual: Sequence[str], ids: str = "8086:1563", vf_id
     own = device_xml(pf, ids, f"<capability type='virt_functions' maxCount='64'>{made}</capability>")
     parent = f"<capability type='phys_function'>{address_xml(pf)}</capability>"
     return [own, *(device_xml(address, vf_ids, parent) for address in virtual)]
+
+
+def card_xml(name: str, **available: int) -> str:
+    """A card as libvirt prints it, with the types of mediated devices that it can make; ``nvidia_11`` is nvidia-11."""
+    _, domain, bus, slot, function = name.split("_")
+    types = "".join(
+        f"<type id='{key.replace('_', '-')}'><deviceAPI>vfio-pci</deviceAPI>"
+        f"<availableInstances>{count}</availableInstances></type>"
+        for key, count in available.items()
+    )
+    more = f"<capability type='mdev_types'>{types}</capability>"
+    return device_xml(f"{domain}:{bus}:{slot}.{function}", "10de:1eb8", more)
+
+
+def mdev_xml(uuid: str, parent: str, type_id: str) -> str:
+    """A mediated device that exists."""
+    return (
+        f"<device><name>mdev_{uuid.replace('-', '_')}</name><parent>{parent}</parent><capability type='mdev'>"
+        f"<type id='{type_id}'/><uuid>{uuid}</uuid><iommuGroup number='1'/></capability></device>"
+    )
+
+
+def mdev_hostdev_xml(uuid: str) -> str:
+    """What a guest that has a mediated device says of it."""
+    return (
+        "<hostdev mode='subsystem' type='mdev' managed='no' model='vfio-pci'>"
+        f"<source><address uuid='{uuid}'/></source></hostdev>"
+    )

@@ -1,0 +1,653 @@
+"""A class that was kept on the root, moved to its children: heal, journal and undo of it on a real Placement.
+
+libvirt's test driver lists cards, mediated devices and the guests that have them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.audit import run_audit
+from agent.cmd import wiring
+from agent.config.build import load_checked, settings_from
+from agent.healing.heal import Healed, Prepared, prepared, run_heal
+from agent.journal import Result
+from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish
+from agent.parts import Errand
+from agent.placement.allocations import AllocationClient
+from agent.placement.reshape import ReshapeClient
+from agent.repairs import BY_CODE
+from tests.rigs import facts
+from tests.rigs.commands import stocktake, stocktake_here
+from tests.rigs.domains import domain_xml, node_xml
+from tests.rigs.facts import FLAVOR_B
+from tests.rigs.faults import Answer, LoseAnswer, Meanwhile, ScriptedAdapter, on_match, on_path
+from tests.rigs.host import AgentHost, Ended, host_on
+from tests.rigs.nested import GPU_06, GPU_07
+from tests.rigs.node_devices import card_xml, mdev_hostdev_xml, mdev_xml
+from tests.rigs.placement import PROJECT, USER, Rest, client_of, new_uuid
+from tests.rigs.source_tree import ROOT
+
+OURS = "CUSTOM_OWNER_STOCKTAKE"
+OLD = {"VGPU": {"total": 24}, "VCPU": {"total": 64}, "MEMORY_MB": {"total": 65536}, "DISK_GB": {"total": 100}}
+# Waits are measured elsewhere.
+AT_ONCE = {"random": lambda: 0.0}
+
+
+@dataclasses.dataclass(frozen=True)
+class Told:
+    """One command's end and its document."""
+
+    code: int
+    document: Any
+
+
+@dataclasses.dataclass
+class Cards:
+    """A host with two cards; instances ``i1`` (a mediated device on each card) and ``i2`` (one on the first)."""
+
+    agent: AgentHost
+    rest: Rest
+    other: str
+    one: str
+    two: str
+    mdevs: dict[str, str]
+
+    @property
+    def root(self) -> str:
+        return self.agent.provider_uuid
+
+    def run(self, *arguments: str) -> Ended:
+        return stocktake_here("--config-file", self.agent.config_file, *arguments)
+
+    def told(self, *arguments: str) -> Told:
+        ended = self.run(*arguments, "-f", "json")
+        assert ended.stdout, ended.stderr
+        return Told(ended.code, ended.document)
+
+    def finding(self, code: str = "reshape-needed") -> str:
+        found = self.told("audit").document["findings"]
+        (one,) = [f["id"] for f in found if f["code"] == code]
+        return one
+
+    def plan(self) -> Told:
+        return self.told("heal", "--finding", self.finding())
+
+    def healed(self) -> Told:
+        plan = self.plan()
+        assert plan.document["actions"], plan.document
+        ids = [action["finding_id"] for action in plan.document["actions"]]
+        return self.told("heal", "--finding", *ids, "--plan", plan.document["digest"], "--yes")
+
+    def allocate(self, consumer: str, holdings: dict[str, dict[str, int]], kind: str | None = None) -> str:
+        if kind is None:
+            return self.rest.allocate(holdings, consumer)
+        body = {
+            "allocations": {provider: {"resources": held} for provider, held in holdings.items()},
+            "project_id": PROJECT,
+            "user_id": USER,
+            "consumer_generation": None,
+            "consumer_type": kind,
+        }
+        self.rest.done("PUT", f"/allocations/{consumer}", body, version="1.38")
+        return consumer
+
+    def scheduled(self, kind: str | None = None) -> None:
+        """As the scheduler of an older cloud left it; i1 holds something of another host too."""
+        mine = {"VCPU": 2, "MEMORY_MB": 256}
+        self.allocate(self.one, {self.root: mine | {"VGPU": 2}, self.other: {"VCPU": 1}}, kind)
+        self.allocate(self.two, {self.root: mine | {"VGPU": 1}}, kind)
+
+    def held(self, consumer: str) -> Any:
+        """What GET says at 1.38, but for the generations."""
+        found = self.rest.done("GET", f"/allocations/{consumer}", version="1.38")
+        found.pop("consumer_generation", None)
+        for held in found["allocations"].values():
+            held.pop("generation")
+        return found
+
+    def amounts(self, consumer: str) -> dict[str, dict[str, int]]:
+        return {provider: held["resources"] for provider, held in self.held(consumer)["allocations"].items()}
+
+    @property
+    def children(self) -> dict[str, str]:
+        """Provider uuid by what follows the node's name."""
+        found = self.rest.done("GET", f"/resource_providers?in_tree={self.root}")["resource_providers"]
+        return {p["name"].removeprefix(f"{self.agent.name}_"): p["uuid"] for p in found if p["uuid"] != self.root}
+
+    @property
+    def offers(self) -> dict[str, int]:
+        """VGPU by provider: the root is "root"."""
+        places = {"root": self.root, **self.children}
+        found = {name: self.rest.inventories(uuid) for name, uuid in places.items()}
+        return {name: records["VGPU"]["total"] for name, records in found.items() if "VGPU" in records}
+
+    def everything(self) -> Any:
+        """All that one reshape may touch."""
+        return (
+            self.children,
+            {uuid: self.rest.inventories(uuid) for uuid in (self.root, *self.children.values())},
+            [self.held(consumer) for consumer in (self.one, self.two)],
+        )
+
+    def journal(self) -> list[tuple[str, str]]:
+        return [(entry["kind"], entry["result"]) for entry in self.told("journal").document]
+
+    def devices(self, *cards: str, guests: tuple[tuple[str, tuple[str, ...]], ...]) -> None:
+        """What libvirt lists: these cards, all mediated devices, guests with those that they name."""
+        made = [mdev_xml(uuid, parent, "nvidia-11") for uuid, parent in self.mdevs.items()]
+        domains = [
+            domain_xml(
+                f"instance-{number}",
+                domain_uuid=uuid,
+                vcpus=FLAVOR_B.vcpus,
+                memory_mib=FLAVOR_B.memory_mib,
+                disks=[mdev_hostdev_xml(name) for name in names],
+            )
+            for number, (uuid, names) in enumerate(guests)
+        ]
+        (self.agent.folder / "node.xml").write_text(
+            node_xml(cpus=8, memory_mib=4096, domains=[*cards, *made, *domains])
+        )
+
+
+BOTH = (card_xml(GPU_06, nvidia_11=14), card_xml(GPU_07, nvidia_11=7))
+
+
+@pytest.fixture
+def cards(tmp_path: Path, placement: Rest) -> Iterator[Cards]:
+    names = [f"i-{new_uuid()}" for _ in range(2)]
+    made = host_on(
+        tmp_path,
+        placement.server.url,
+        options={"heal": {"min_age": 0}, "devices": {"enabled_mdev_types": "nvidia-11"}},
+    )
+    made.configure()
+    a, b, c = (new_uuid() for _ in range(3))
+    one, two = map(facts.uuid, names)
+    host = Cards(
+        agent=made,
+        rest=placement,
+        other=placement.make_provider(),
+        one=one,
+        two=two,
+        mdevs={a: GPU_06, b: GPU_07, c: GPU_06},
+    )
+    host.devices(*BOTH, guests=((one, (a, b)), (two, (c,))))
+    placement.set_inventories(host.other, {"VCPU": {"total": 64}})
+    placement.make_provider(made.name, uuid=made.provider_uuid)
+    placement.set_inventories(made.provider_uuid, OLD)
+    placement.set_traits(made.provider_uuid, OURS, "COMPUTE_NODE")
+    instances = [made.instance(name, flavor=FLAVOR_B, flavor_id=2) for name in names]
+    engine = made.make_cell(*instances)
+    try:
+        yield host
+    finally:
+        engine.dispose()
+
+
+@contextlib.contextmanager
+def in_process(cards: Cards, adapter: ScriptedAdapter | None = None) -> Iterator[tuple[Errand, Prepared]]:
+    """An errand with a plan made of confirmed findings; ``adapter`` carries what heal itself asks of Placement."""
+    loaded = load_checked([str(cards.agent.config_file)])
+    request = AuditRequest(reasons=("test",), publish=Publish.NEVER, depth=Depth.FULL)
+    with wiring.wire(loaded) as wired:
+        parts = dataclasses.replace(wired.parts, **AT_ONCE)
+        errand = Errand(request=request, settings=settings_from(loaded), parts=parts, cancelled=lambda: False)
+        memory = AuditMemory()
+        for _ in range(2):
+            result = run_audit(request, errand.settings, parts, memory, errand.cancelled)
+            memory = result.memory
+        plan = prepared(errand, result, frozenset({"reshape-needed"}))
+        assert plan is not None
+        assert len(plan.plan.actions) == 1, plan.plan.refusals
+        if adapter is not None:
+            client = client_of(cards.agent.folder, cards.rest.server.url, adapter)
+            parts = dataclasses.replace(parts, allocations=AllocationClient(client), reshaper=ReshapeClient(client))
+        yield dataclasses.replace(errand, parts=parts), plan
+
+
+def carried_out(cards: Cards, script: Any) -> tuple[Healed, ScriptedAdapter]:
+    adapter = ScriptedAdapter(script)
+    with in_process(cards, adapter) as (errand, plan):
+        (healed,) = run_heal(errand, plan)
+    return healed, adapter
+
+
+def posts(adapter: ScriptedAdapter) -> int:
+    return sum(1 for method, url in adapter.sent if method == "POST" and url.endswith("/reshaper"))
+
+
+def on_reshape(fault: Any) -> Any:
+    return on_path(1, "/reshaper", fault)
+
+
+MOVED = {"VCPU": 2, "MEMORY_MB": 256}
+
+
+def sums(cards: Cards) -> list[Counter[str]]:
+    return [
+        sum((Counter(held) for held in cards.amounts(consumer).values()), Counter())
+        for consumer in (cards.one, cards.two)
+    ]
+
+
+@pytest.mark.parametrize("kind", [None, "INSTANCE", "STOCKTAKE_UNMANAGED"])
+def test_s106_amounts_move_to_the_parents_of_the_guests_devices_in_one_request(cards, kind):
+    cards.scheduled(kind)
+    before, held = sums(cards), cards.held(cards.one)
+    finding = cards.finding()
+    plan = cards.told("heal", "--finding", finding)
+    assert plan.code == 3
+    assert cards.children == {}, "a plan changes nothing"
+    with cards.rest.watched() as seen:
+        done = cards.told("heal", "--finding", finding, "--plan", plan.document["digest"], "--yes")
+    assert (done.code, [r["result"] for r in done.document["results"]]) == (4, ["done"]), done.document["results"][0][
+        "words"
+    ]
+    assert [line for line in seen if not line.startswith("GET")] == [
+        "POST /resource_providers 200",
+        "POST /resource_providers 200",
+        "POST /reshaper 204",
+    ]
+    children = cards.children
+    assert cards.amounts(cards.one) == {
+        cards.root: MOVED,
+        children[GPU_06]: {"VGPU": 1},
+        children[GPU_07]: {"VGPU": 1},
+        cards.other: {"VCPU": 1},
+    }
+    assert cards.amounts(cards.two) == {cards.root: MOVED, children[GPU_06]: {"VGPU": 1}}
+    assert cards.offers == {GPU_06: 16, GPU_07: 8}
+    assert sums(cards) == before
+    now = cards.held(cards.one)
+    assert {k: now[k] for k in ("project_id", "user_id", "consumer_type")} == {
+        k: held[k] for k in ("project_id", "user_id", "consumer_type")
+    }
+    assert held["consumer_type"] == (kind or "unknown")
+
+
+def test_the_next_audit_puts_traits_on_the_children_and_the_one_after_it_nothing(cards):
+    cards.scheduled()
+    cards.healed()
+    children = cards.children
+    assert cards.agent.agent("--once").code in (0, 3)
+    assert cards.children == children
+    assert all(OURS in cards.rest.traits(uuid) for uuid in children.values())
+    assert cards.offers == {GPU_06: 16, GPU_07: 8}
+    with cards.rest.watched() as seen:
+        ended = cards.agent.agent("--once")
+    assert [line for line in seen if not line.startswith("GET")] == []
+    assert "reshape-needed" not in {f["code"] for f in cards.agent.report()["audit"]["findings"]}, ended.stderr
+
+
+def test_people_are_told_what_goes_where_by_the_installed_command(cards):
+    cards.scheduled()
+    finding = cards.finding()
+    plan = stocktake("--config-file", cards.agent.config_file, "heal", "--finding", finding)
+    digest = cards.told("heal", "--finding", finding).document["digest"]
+    assert f"provider {cards.agent.name} ({cards.root}): VGPU 24 -> none" in plan.stdout
+    assert f"{cards.agent.name}_{GPU_06}" in plan.stdout
+    assert "VGPU no provider -> 16" in plan.stdout
+    assert f"consumer {cards.two}: 1 VGPU on {cards.agent.name} -> 1 VGPU on {cards.agent.name}_{GPU_06}" in plan.stdout
+    assert digest in plan.stdout
+    done = stocktake("--config-file", cards.agent.config_file, "heal", "--finding", finding, "--plan", digest, "--yes")
+    assert (done.code, "moved as planned" in done.stdout) == (4, True), done.stdout + done.stderr
+    assert cards.offers == {GPU_06: 16, GPU_07: 8}
+
+
+def test_a_guest_whose_device_is_not_listed_keeps_all_of_them_where_they_are(cards):
+    cards.scheduled()
+    a, b, _ = cards.mdevs
+    cards.devices(*BOTH, guests=((cards.one, (a, b)), (cards.two, (new_uuid(),))))
+    before = cards.everything()
+    plan = cards.plan()
+    assert (plan.code, plan.document["actions"]) == (5, [])
+    (refusal,) = plan.document["refusals"]
+    assert refusal["guard"] == "repair"
+    assert cards.two in refusal["why"]
+    assert "its parent is not known" in refusal["why"]
+    assert cards.everything() == before
+
+
+def test_a_guest_with_another_number_of_devices_is_told_with_the_numbers(cards):
+    cards.scheduled()
+    cards.rest.allocate({cards.root: {"VGPU": 2}}, cards.two)
+    (refusal,) = cards.plan().document["refusals"]
+    assert f"consumer {cards.two} holds 2 VGPU on the root" in refusal["why"]
+    assert f"1 on {cards.agent.name}_{GPU_06}" in refusal["why"]
+
+
+def test_s155_what_was_written_meanwhile_refuses_all_of_it_and_the_command_decides_again(cards):
+    cards.scheduled()
+    healed, adapter = carried_out(cards, on_reshape(Meanwhile(lambda: cards.rest.allocate({cards.root: {"VCPU": 1}}))))
+    assert healed.outcome.result is Result.REFUSED
+    assert healed.outcome.moved
+    assert "resource provider generation conflict" in healed.outcome.words
+    assert "made for it and left" in healed.outcome.words
+    assert posts(adapter) == 1, "what was stale is not sent again"
+    assert cards.offers == {"root": 24}
+    assert set(cards.children) == {GPU_06, GPU_07}, "empty, which is harmless"
+    assert cards.amounts(cards.two) == {cards.root: MOVED | {"VGPU": 1}}
+    assert cards.healed().code == 4
+    assert cards.offers == {GPU_06: 16, GPU_07: 8}
+    assert cards.journal() == [("reshape", "refused"), ("reshape", "done")]
+
+
+def test_s155_a_plan_that_stays_the_same_is_tried_again_by_itself(cards, monkeypatch):
+    """Somebody is scheduled here between the decision and the first try: the second one rests on what is there now."""
+    cards.scheduled()
+    finding = cards.finding()
+    digest = cards.told("heal", "--finding", finding).document["digest"]
+    real, times = ReshapeClient.reshape, iter(range(1))
+
+    def late(self: ReshapeClient, write: Any) -> None:
+        if next(times, None) is not None:
+            cards.rest.allocate({cards.root: {"VCPU": 1}})
+        real(self, write)
+
+    monkeypatch.setattr(ReshapeClient, "reshape", late)
+    done = cards.told("heal", "--finding", finding, "--plan", digest, "--yes")
+    assert (done.code, [r["result"] for r in done.document["results"]]) == (4, ["done"]), done.document
+    assert cards.journal() == [("reshape", "refused"), ("reshape", "done")]
+
+
+def test_a_consumer_that_changes_between_plan_and_request_refuses_all_of_it(cards):
+    cards.scheduled()
+    healed, _ = carried_out(
+        cards, on_reshape(Meanwhile(lambda: cards.rest.allocate({cards.root: {"VGPU": 1}}, cards.two)))
+    )
+    assert healed.outcome.result is Result.REFUSED
+    assert cards.offers == {"root": 24}
+    assert cards.amounts(cards.one)[cards.root]["VGPU"] == 2
+
+
+def test_a_consumer_that_went_between_plan_and_request_refuses_all_of_it(cards):
+    """A DELETE raises no generation of a provider; the consumer's own is what refuses."""
+    cards.scheduled()
+    healed, _ = carried_out(cards, on_reshape(Meanwhile(lambda: cards.rest.release(cards.two))))
+    assert healed.outcome.result is Result.REFUSED
+    assert "consumer generation conflict" in healed.outcome.words
+    assert cards.offers == {"root": 24}
+    assert cards.amounts(cards.two) == {}
+
+
+def test_s155_any_other_refusal_is_told_in_words_and_nothing_moved(cards):
+    cards.scheduled()
+    before = cards.amounts(cards.one)
+    body = {"errors": [{"status": 400, "code": "placement.undefined_code", "detail": "malformed reshaper data"}]}
+    refused = Answer(400, json.dumps(body).encode(), (("content-type", "application/json"),))
+    healed, _ = carried_out(cards, on_reshape(refused))
+    assert (healed.outcome.result, healed.outcome.moved) == (Result.REFUSED, False)
+    assert "nothing was moved: placement: POST" in healed.outcome.words
+    assert "malformed reshaper data" in healed.outcome.words
+    assert cards.amounts(cards.one) == before
+
+
+def test_what_finds_no_room_after_all_is_no_conflict(cards):
+    """Placement has no code for it: told apart by the request, and tried once."""
+    cards.scheduled()
+    with in_process(cards) as (errand, plan):
+        (action,) = plan.plan.actions
+        small = tuple(
+            dataclasses.replace(p, after=tuple(dataclasses.replace(i, total=1, max_unit=1) for i in p.after))
+            if p.uuid != cards.root
+            else p
+            for p in action.reshaping.providers
+        )
+        narrow = dataclasses.replace(action, reshaping=dataclasses.replace(action.reshaping, providers=small))
+        wrong = dataclasses.replace(plan, plan=dataclasses.replace(plan.plan, actions=(narrow,)))
+        (healed,) = run_heal(errand, wrong)
+    assert (healed.outcome.result, healed.outcome.moved) == (Result.REFUSED, False)
+    assert "Unable to allocate inventory" in healed.outcome.words
+    assert cards.offers == {"root": 24}
+
+
+def test_a_lost_answer_is_looked_up_and_found_done(cards):
+    cards.scheduled()
+    healed, adapter = carried_out(cards, on_reshape(LoseAnswer()))
+    assert healed.outcome.result is Result.DONE
+    assert "looked up: it was done" in healed.outcome.words
+    assert posts(adapter) == 1
+    assert cards.offers == {GPU_06: 16, GPU_07: 8}
+
+
+def test_an_answer_of_a_proxy_is_looked_up_and_found_not_done(cards):
+    cards.scheduled()
+    healed, _ = carried_out(cards, on_reshape(Answer(502, b"<html>bad gateway</html>")))
+    assert (healed.outcome.result, healed.outcome.unread) == (Result.REFUSED, True)
+    assert "looked up: it was not done" in healed.outcome.words
+    assert cards.offers == {"root": 24}
+
+
+def test_a_lost_answer_that_cannot_be_looked_up_is_unknown(cards):
+    cards.scheduled()
+    lost = []
+
+    def script(request: Any) -> Any:
+        if str(request.url).endswith("/reshaper"):
+            lost.append(request)
+            return LoseAnswer()
+        return Answer(503) if lost else None
+
+    healed, _ = carried_out(cards, script)
+    assert healed.outcome.result is Result.UNKNOWN
+    assert "looking it up failed too" in healed.outcome.words
+
+
+def test_undo_is_exact(cards):
+    cards.scheduled("INSTANCE")
+    before = cards.everything()
+    cards.healed()
+    assert cards.everything() != before
+    (entry,) = cards.told("journal").document
+    assert (entry["kind"], entry["code"], entry["consumer_uuid"]) == ("reshape", "reshape-needed", None)
+    with cards.rest.watched() as seen:
+        undone = cards.told("undo", entry["id"])
+    assert (undone.code, undone.document["result"]) == (0, "done"), undone.document
+    assert cards.everything() == before
+    writes = [line for line in seen if not line.startswith("GET")]
+    assert [line.split("/")[1].split()[0] for line in writes] == [
+        "reshaper",
+        "resource_providers",
+        "resource_providers",
+    ]
+    again = cards.told("undo", entry["id"])
+    assert (again.code, "put back already" in again.document["words"]) == (5, True)
+
+
+def test_undo_is_exact_after_the_daemons_audit_and_it_too_can_be_undone(cards):
+    cards.scheduled()
+    before = cards.everything()
+    cards.healed()
+    moved = cards.everything()
+    cards.agent.agent("--once")
+    (entry,) = cards.told("journal").document
+    undone = cards.told("undo", entry["id"])
+    assert undone.code == 0, undone.document
+    children, inventories, held = cards.everything()
+    assert (children, held) == (before[0], before[2])
+    assert inventories[cards.root]["VGPU"] == before[1][cards.root]["VGPU"]
+    back = cards.told("undo", undone.document["entry_id"])
+    assert back.code == 0, back.document
+    assert cards.everything()[0] == moved[0]
+    assert cards.everything()[2] == moved[2]
+
+
+def test_undo_refuses_while_somebody_else_holds_what_would_go(cards):
+    cards.scheduled()
+    cards.healed()
+    stranger = cards.rest.allocate({cards.children[GPU_07]: {"VGPU": 1}})
+    (entry,) = cards.told("journal").document
+    found = cards.told("undo", entry["id"])
+    assert (found.code, found.document["words"]) == (
+        5,
+        f"by now {stranger} hold VGPU of the children too, and would lose it",
+    )
+    assert cards.offers == {GPU_06: 16, GPU_07: 8}
+
+
+def test_undo_refuses_what_stands_otherwise_by_now(cards):
+    cards.scheduled()
+    cards.healed()
+    (entry,) = cards.told("journal").document
+    cards.rest.set_inventories(cards.children[GPU_07], {"VGPU": {"total": 3, "max_unit": 3}})
+    found = cards.told("undo", entry["id"])
+    assert found.code == 5
+    assert f"provider {cards.agent.name}_{GPU_07} offers 3 (0 reserved, ratio 1) of VGPU now" in found.document["words"]
+    cards.rest.release(cards.two)
+    found = cards.told("undo", entry["id"])
+    assert (found.code, f"consumer {cards.two} was changed since" in found.document["words"]) == (5, True)
+
+
+CRASHING = """
+import dataclasses, os, signal, sys
+from agent.cmd.daemon import choose_backend
+choose_backend()
+from agent.audit import run_audit
+from agent.cmd import wiring
+from agent.config.build import load_checked, settings_from
+from agent.healing.heal import prepared, run_heal
+from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish
+from agent.parts import Errand
+
+class Killed:
+    def __init__(self, real, when):
+        self.real, self.when = real, when
+    def create(self, write):
+        if self.when == "before any":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return self.real.create(write)
+    def reshape(self, write):
+        if self.when == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.real.reshape(write)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+loaded = load_checked([sys.argv[1]])
+request = AuditRequest(reasons=("crash",), publish=Publish.NEVER, depth=Depth.FULL)
+wired = wiring.wire(loaded)
+parts = dataclasses.replace(wired.parts, reshaper=Killed(wired.parts.reshaper, sys.argv[2]))
+errand = Errand(request=request, settings=settings_from(loaded), parts=parts, cancelled=lambda: False)
+memory = AuditMemory()
+for _ in range(2):
+    result = run_audit(request, errand.settings, parts, memory, errand.cancelled)
+    memory = result.memory
+run_heal(errand, prepared(errand, result, frozenset({"reshape-needed"})))
+"""
+
+
+@pytest.mark.parametrize("when", ["before any", "before", "after"])
+def test_a_crash_beside_the_request_leaves_a_journal_and_an_undo_that_tell_the_truth(cards, when):
+    cards.scheduled()
+    before = cards.everything()
+    done = subprocess.run(
+        [sys.executable, "-c", CRASHING, str(cards.agent.config_file), when],
+        cwd=ROOT,
+        env=dict(os.environ),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert set(cards.children) == (set() if when == "before any" else {GPU_06, GPU_07})
+    assert cards.offers == ({GPU_06: 16, GPU_07: 8} if when == "after" else {"root": 24})
+    (entry,) = cards.told("journal").document
+    assert (entry["result"], entry["kind"]) == ("open", "reshape")
+    undone = cards.told("undo", entry["id"])
+    assert (undone.code, undone.document["result"]) == ((0, "done") if when == "after" else (5, "refused"))
+    assert when == "after" or "there is nothing to put back" in undone.document["words"]
+    if when != "before":
+        assert cards.everything() == before
+    assert cards.healed().code == 4, "and then it can be done"
+    assert cards.offers == {GPU_06: 16, GPU_07: 8}
+
+
+def test_s156_a_child_that_goes_is_in_the_body_with_nothing_and_removed_after_it(cards):
+    cards.scheduled()
+    gone = "pci_0000_08_00_0"
+    child = cards.rest.make_provider(f"{cards.agent.name}_{gone}", parent=cards.root)
+    cards.rest.set_inventories(child, {"VGPU": {"total": 4}})
+    guests = ((cards.one, tuple(cards.mdevs)[:2]), (cards.two, tuple(cards.mdevs)[2:]))
+    cards.devices(*BOTH, card_xml(gone, nvidia_11=0), guests=guests)
+    bodies: list[Any] = []
+
+    def remember(request: Any) -> None:
+        if str(request.url).endswith("/reshaper"):
+            bodies.append(json.loads(request.body))
+
+    healed, adapter = carried_out(cards, remember)
+    assert healed.outcome.result is Result.DONE
+    (body,) = bodies
+    assert body["inventories"][child]["inventories"] == {}
+    methods = [(method, url.rpartition("/")[2]) for method, url in adapter.sent if method in {"POST", "DELETE"}]
+    assert methods[-2:] == [("POST", "reshaper"), ("DELETE", child)]
+    assert set(cards.children) == {GPU_06, GPU_07}
+    (entry,) = cards.told("journal").document
+    assert cards.told("undo", entry["id"]).code == 0
+    assert cards.offers == {"root": 24, gone: 4}
+    assert cards.children == {gone: child}
+
+
+def test_a_child_that_cannot_be_removed_offers_nothing_and_is_told(cards):
+    cards.scheduled()
+    gone = "pci_0000_08_00_0"
+    child = cards.rest.make_provider(f"{cards.agent.name}_{gone}", parent=cards.root)
+    cards.rest.set_inventories(child, {"VGPU": {"total": 4}})
+    guests = ((cards.one, tuple(cards.mdevs)[:2]), (cards.two, tuple(cards.mdevs)[2:]))
+    cards.devices(*BOTH, card_xml(gone, nvidia_11=0), guests=guests)
+    under = Meanwhile(lambda: cards.rest.make_provider(parent=child))
+    healed, _ = carried_out(cards, on_match(1, lambda request: request.method == "DELETE", under))
+    assert healed.outcome.result is Result.DONE
+    assert f"{gone} offers nothing now and could not be removed" in healed.outcome.words
+    assert cards.offers == {GPU_06: 16, GPU_07: 8}
+
+
+def test_a_child_of_somebody_elses_name_refuses_all_of_it(cards):
+    cards.scheduled()
+    cards.rest.make_provider(f"{cards.agent.name}_{GPU_07}")
+    healed, _ = carried_out(cards, lambda _request: None)
+    assert healed.outcome.result is Result.REFUSED
+    assert "nothing was moved" in healed.outcome.words
+    assert cards.offers == {"root": 24}
+
+
+def test_the_daemon_moves_nothing_unless_its_codes_say_so(cards):
+    cards.scheduled()
+    cards.agent.options = {**cards.agent.options, "heal": {"min_age": 0, "enabled": True}}
+    cards.agent.configure()
+    with cards.agent.daemon() as daemon:
+        daemon.first_audit()
+        daemon.audit_now()
+        daemon.audit_now()
+    assert cards.offers == {"root": 24}
+    named = {"min_age": 0, "enabled": True, "codes": "reshape-needed"}
+    cards.agent.options = {**cards.agent.options, "heal": named}
+    cards.agent.configure()
+    with cards.agent.daemon() as daemon:
+        report = daemon.first_audit()
+        for _ in range(4):
+            if report["audit"]["healed"]:
+                break
+            report = daemon.audit_now()
+        assert [note["result"] for note in report["audit"]["healed"]] == ["done"]
+        report = daemon.audit_now()
+        assert "reshape-needed" not in {f["code"] for f in report["audit"]["findings"]}
+    assert cards.offers == {GPU_06: 16, GPU_07: 8}
+
+
+def test_every_repair_is_one_of_the_commands(cards):
+    assert {"reshape-needed", "pci-allocation-missing"} <= set(BY_CODE)
