@@ -22,7 +22,7 @@ def phase(identity: str, salt: str) -> float:
     # The length first: ("ab", "c") and ("b", "ca") are two hosts.
     text = f"{len(salt)}:{salt}{identity}"
     first = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> (64 - _BITS)
-    return first / 2**_BITS
+    return first / (1 << _BITS)
 
 
 def until_turn(now: float, period_s: float, part: float) -> float:
