@@ -31,7 +31,7 @@ from agent.model.why_report import CellRoom, WhyReport
 from agent.placement.client import PlacementClient
 from agent.placement.offers import Offers, own_world, whole_world
 from agent.stages.why import why
-from agent.stages.why_host import GuestShape, cell_rooms, guest_shape, host_notes, host_obstacles
+from agent.stages.why_host import GuestShape, guest_shape, host_notes, host_obstacles, rooms_of
 from agent.telemetry.explain import unread
 
 
@@ -79,7 +79,7 @@ def _answer(client: PlacementClient, question: Question, request: ResourceReques
     before = client.requests
     offers = _offers(client, question, request, view)
     shape = guest_shape(request, question.numa_nodes, question.page)
-    rooms = _rooms(result.report, view)
+    rooms = rooms_of(result.report, view.root if view else None)
     return WhyReport(
         node=result.report.node,
         provider_uuid=result.report.provider_uuid,
@@ -115,22 +115,6 @@ def _instance(result: AuditResult, text: str) -> Instance:
     if found is None:
         raise UsageError(f"--flavor-of: {uuid} is no instance of this host, and holds nothing here")
     return found
-
-
-def _rooms(report: AuditReport, view: PlacementView | None) -> tuple[CellRoom, ...] | None:
-    """None where the cells, or what guests use of them, are not known; () where the host has none in nova's sense."""
-    seen = report.resource_view
-    if seen is None or (seen.cells is None and any("numa_topology" in line for line in seen.unknown)):
-        return None
-    if seen.cells is None:
-        return ()
-    root = view.root if view else None
-    if report.cell_usages is None or root is None:
-        return None
-    ratios = (
-        inventory.allocation_ratio if (inventory := root.inventory(name)) else 1.0 for name in ("VCPU", "MEMORY_MB")
-    )
-    return cell_rooms(seen.cells, report.cell_usages, *ratios)
 
 
 def _unknown(report: AuditReport, shape: GuestShape, rooms: tuple[CellRoom, ...] | None) -> tuple[str, ...]:

@@ -30,6 +30,8 @@ from agent.placement.sharing import AGGREGATES_AT_ONCE, SHARES
 
 T = TypeVar("T")
 
+#: What all hosts have, and most have room for a unit of.
+EVERY_HOST_HAS = "VCPU"
 #: Requests for single providers in one look at the cloud; a Placement answers some hundred a second.
 MOST_READS = 5000
 #: A progress line after so many of them.
@@ -77,7 +79,7 @@ def whole_world(
     tell(f"{len(listed)} providers")
     traits = _bearers(client, "required", {SHARES, *_traits_of(request)})
     aggregates = _aggregates(client, request, {uuid for uuid, found in traits.items() if SHARES in found})
-    used = _used_everywhere(client, request)
+    used = _used_everywhere(client, request, listed)
     roots = _roots(listed)
     unread = _Unread(client, tell, most_reads, frozenset(name for g in request.groups for name, _ in g.resources))
     offered = {}
@@ -225,14 +227,19 @@ def _aggregates(client: PlacementClient, request: ResourceRequest, sharing: Iter
     return _bearers(client, "member_of", shared | _aggregates_of(request))
 
 
-def _used_everywhere(client: PlacementClient, request: ResourceRequest) -> dict[str, Amounts]:
-    """What is used of providers in trees with room for a unit of a class that is asked for, one question a class.
+def _used_everywhere(
+    client: PlacementClient, request: ResourceRequest, listed: Sequence[Provider]
+) -> dict[str, Amounts]:
+    """What is used of providers in trees with room for a unit of a class, one question a class.
 
-    The first class that the cloud has leaves little for the others: a second question is asked only where it names
-    a class that no summary has had.
+    The first class that the cloud has leaves little for the others: another question is asked only where it names
+    a class that no summary has had. The last one says of hosts that have none of what is asked for what they have.
     """
     found: dict[str, Amounts] = {}
-    for resource_class in dict.fromkeys(name for group in request.groups for name, _ in group.resources):
+    asked = [name for group in request.groups for name, _ in group.resources]
+    for resource_class in dict.fromkeys((*asked, EVERY_HOST_HAS)):
+        if all(provider.uuid in found for provider in listed):
+            break
         if any(resource_class == name for used in found.values() for name, _ in used):
             continue
         path = f"/allocation_candidates?resources={quote(resource_class, safe='')}:1"

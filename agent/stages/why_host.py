@@ -13,6 +13,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from agent.model.placement import Provider
+from agent.model.report import AuditReport
 from agent.model.resource_request import ResourceRequest
 from agent.model.resource_view import ViewCell
 from agent.model.usage import CellUsage
@@ -49,6 +51,27 @@ def guest_shape(request: ResourceRequest, cells: int | None, page: int | str | N
         sum(amount for name, amount in asked if name == wanted) for wanted in ("VCPU", "PCPU", "MEMORY_MB")
     )
     return GuestShape(cpus=cpus, pinned=pinned, memory_mib=memory, cells=cells, page=page)
+
+
+def rooms_of(report: AuditReport, root: Provider | None) -> tuple[CellRoom, ...] | None:
+    """What is left of the cells that an audit saw, at the ratios that Placement holds on ``root``.
+
+    None where the cells, what guests use of them or the ratios are not known; () where nova knows no cells here.
+    """
+    seen = report.resource_view
+    if seen is None or (seen.cells is None and any("numa_topology" in line for line in seen.unknown)):
+        return None
+    if seen.cells is None:
+        return ()
+    if report.cell_usages is None or root is None:
+        return None
+    vcpu, memory = root.inventory("VCPU"), root.inventory("MEMORY_MB")
+    return cell_rooms(
+        seen.cells,
+        report.cell_usages,
+        vcpu.allocation_ratio if vcpu else 1.0,
+        memory.allocation_ratio if memory else 1.0,
+    )
 
 
 def cell_rooms(

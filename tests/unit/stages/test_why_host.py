@@ -1,12 +1,16 @@
 """NUMA cells and huge pages: what nova refuses on a host, though Placement has room."""
 
+import dataclasses
+
 import pytest
 
 from agent.model.resource_request import RequestGroup, ResourceRequest
 from agent.model.resource_view import CellPages, ViewCell
 from agent.model.usage import CellUsage
 from agent.model.why import Constraint
-from agent.stages.why_host import LARGE, cell_rooms, guest_shape, host_notes, host_obstacles
+from agent.stages.why_host import LARGE, cell_rooms, guest_shape, host_notes, host_obstacles, rooms_of
+from tests.rigs import facts
+from tests.rigs.reports import REPORT
 
 
 def view_cell(number, cpus=8, memory_mib=16384, pages=((4, 1000000, 0), (2048, 512, 0)), pcpus=None):
@@ -142,3 +146,34 @@ def test_notes_name_the_largest_cell_and_whether_one_would_do():
 def test_no_note_for_a_guest_that_takes_nothing_of_the_cells():
     assert host_notes(shape(DISK_GB=10), rooms(*TWO)) == ()
     assert host_notes(shape(VCPU=1), ()) == ()
+
+
+def audited(cells, usages, unknown=()):
+    view = dataclasses.replace(REPORT.resource_view, cells=cells, unknown=unknown)
+    return dataclasses.replace(REPORT, resource_view=view, cell_usages=usages)
+
+
+ROOT = facts.root(facts.inventory("VCPU", 8, allocation_ratio=2.0), facts.inventory("MEMORY_MB", 16384))
+
+
+def test_the_cells_that_an_audit_saw_at_placements_own_ratios():
+    (room,) = rooms_of(audited((view_cell(0),), (usage(0, cpus=2),)), ROOT)
+    assert (room.cpus_free, room.memory_mib) == (14, 16384)
+
+
+@pytest.mark.parametrize(
+    ("report", "root"),
+    [
+        (dataclasses.replace(REPORT, resource_view=None), ROOT),
+        (audited(None, None, unknown=("cpu_info, numa_topology: libvirt has not told",)), ROOT),
+        (audited((view_cell(0),), None), ROOT),
+        (audited((view_cell(0),), (usage(0),)), None),
+    ],
+    ids=["no libvirt", "no capabilities", "no state", "no root"],
+)
+def test_what_was_not_read_is_not_known(report, root):
+    assert rooms_of(report, root) is None
+
+
+def test_a_host_that_has_no_cells_is_known_to_have_none():
+    assert rooms_of(audited(None, None), ROOT) == ()

@@ -1,0 +1,69 @@
+"""Story 3 counts as shown by our own answer too: the two numbers, and that max_unit is what refuses."""
+
+import dataclasses
+
+import pytest
+
+from agent.demo import cast
+from agent.demo.stories import Seen, stories
+from agent.model.finding import Finding, SeenFinding, Severity
+from agent.model.placement import Inventory
+from agent.model.report import AuditReport, InventoryRow, Outcome
+from agent.model.why import Constraint, Obstacle, TreeAnswer
+
+REPORT = AuditReport(
+    audit_id="a", host="h", node="h", provider_uuid=cast.FIRST.root_uuid, role="owner", reasons=("demo",),
+    started_at="2026-11-21T10:00:00.000Z", duration_ms=1.0, outcome=Outcome.FINDINGS, sources=(),
+    findings=(
+        SeenFinding(
+            finding=Finding(
+                code="consumer-on-several-providers", severity=Severity.ERROR, subject=cast.EVACUATED.uuid,
+                consumer_uuid=cast.EVACUATED.uuid, expected="one", actual="two", evidence=(), remedy="r",
+            ),
+            first_seen_at="2026-11-21T10:00:00.000Z", confirmed=True,
+        ),
+    ),
+)  # fmt: skip
+VCPU = Inventory(resource_class="VCPU", total=48, max_unit=48, allocation_ratio=4.0)
+FIRST = Obstacle(
+    constraint=Constraint.MAX_UNIT,
+    words="64 are wanted, 48 given",
+    change="ask for at most 48",
+    wanted=64,
+    available=48,
+)
+
+
+def told(**changes):
+    answer = TreeAnswer(
+        root_uuid=cast.FIRST.root_uuid, root_name="h", obstacles=(dataclasses.replace(FIRST, **changes),)
+    )
+    return third(answer)
+
+
+def third(answer):
+    row = InventoryRow(provider="h", provider_uuid=cast.FIRST.root_uuid, wanted=VCPU, recorded=VCPU, used=24)
+    seen = Seen(
+        first=REPORT, second=REPORT, first_holds=(row,), second_holds=(), offered_for_asked=(),
+        offered_for_max_unit=(cast.FIRST.root_uuid,), answer=answer,
+    )  # fmt: skip
+    return stories(seen)[2]
+
+
+def test_it_is_shown_with_the_sentence_of_the_answer():
+    story = told()
+    assert story.shown
+    assert "stocktake why: max-unit: 64 are wanted, 48 given. Smallest change: ask for at most 48" in story.evidence
+    assert story.ask == "why --resource VCPU=64"
+
+
+@pytest.mark.parametrize(
+    "changes", [{"constraint": Constraint.CAPACITY}, {"available": 192}, {"wanted": 65}], ids=["other", "room", "asked"]
+)
+def test_another_reason_does_not_show_it(changes):
+    assert not told(**changes).shown
+
+
+@pytest.mark.parametrize("answer", [None, TreeAnswer(root_uuid="u", root_name="h")], ids=["no tree", "fits"])
+def test_no_refusal_does_not_show_it(answer):
+    assert not third(answer).shown

@@ -1,0 +1,162 @@
+"""What an answer to "No valid host" looks like, for people and for programs, in the sentences of the engine."""
+
+import dataclasses
+import json
+
+import pytest
+
+from agent.cmd.why_run import code_of
+from agent.model.placement import Inventory, Provider
+from agent.model.resource_request import OfferedProvider, OfferedWorld, RequestGroup, ResourceRequest
+from agent.model.why import Answer, Constraint, Obstacle, TreeAnswer
+from agent.model.why_report import CellRoom, WhyReport
+from agent.stages.why import why
+from agent.telemetry.why_json import document
+from agent.telemetry.why_text import lines, request_text
+
+WIDE = 200
+
+
+def offered(number, **changes):
+    inventory = Inventory(resource_class="VCPU", total=48, max_unit=48, allocation_ratio=4.0)
+    uuid = f"00000000-0000-4000-8000-{number:012d}"
+    provider = Provider(
+        uuid=uuid, name=f"host-{number}", parent_uuid=None, generation=1,
+        inventories=(dataclasses.replace(inventory, **changes),),
+    )  # fmt: skip
+    return OfferedProvider(provider=provider, root_uuid=uuid, used=(("VCPU", 8),))
+
+
+SIXTY_FOUR = ResourceRequest(groups=(RequestGroup(resources=(("VCPU", 64),)),))
+
+
+def asked(*providers, **changes):
+    answer = why(SIXTY_FOUR, OfferedWorld(providers=providers, is_whole=True))
+    return WhyReport(
+        node="host-1", provider_uuid=providers[0].provider.uuid if providers else None, answer=answer, **changes
+    )
+
+
+def test_the_third_story_for_people():
+    assert lines(asked(offered(1)), WIDE) == (
+        "asked: 64 VCPU",
+        "host-1: does not fit",
+        "  first: max-unit: 64 VCPU are wanted, host-1 gives at most 48 to one request (max_unit)",
+        "  smallest change: ask for at most 48 VCPU in one request"
+        " (max_unit is the number of CPUs; no ratio raises it)",
+    )
+
+
+def test_no_line_is_wider_than_the_terminal():
+    text = lines(asked(offered(1), notes=("word " * 60,)), 80)
+    assert max(map(len, text)) <= 80
+    assert any(line.startswith("      word") for line in text)
+
+
+def test_the_second_obstacle_the_host_and_what_was_not_read():
+    # 256 x 4 capacity, of which all but 60 is reserved: the amount is one request's, the room is not there.
+    report = asked(
+        offered(1, max_unit=32, reserved=40),
+        notes=("the largest free NUMA cell is 0",),
+        unknown=("state: timed out",),
+    )
+    obstacle = Obstacle(constraint=Constraint.NUMA_CELL, words="no cell", change="ask for less")
+    report = dataclasses.replace(report, answer=dataclasses.replace(report.answer, host_obstacles=(obstacle,)))
+    text = lines(report, WIDE)
+    assert text[2].startswith("  first: max-unit: ")
+    assert text[4].startswith("  also: capacity: ")
+    assert "  not known to Placement: numa-cell: no cell" in text
+    assert text[-2:] == ("  note: the largest free NUMA cell is 0", "not read: state: timed out")
+
+
+def test_the_whole_cloud_is_counted_by_what_refuses_first_and_the_nearest_named():
+    many = [offered(number) for number in range(1, 9)]
+    short = offered(9, total=128, max_unit=128, reserved=126)
+    text = lines(asked(*many, short, offered(10, total=96, max_unit=96), is_whole=True), WIDE)
+    told = text[text.index("") + 1 :]
+    assert told[0] == "everywhere: 1 of 10 provider trees fit: host-10"
+    assert told[1] == "  8 refused by max-unit: host-1, host-2, host-3 and 5 more"
+    assert told[2] == "  1 refused by capacity: host-9"
+    assert told[3] == "nearest of those that do not fit (5 of 9):"
+    assert len(told) == 4 + 2 * 5
+
+
+def test_trees_that_were_not_read_may_fit():
+    report = asked(offered(1), is_whole=True, unread=("host-7", "host-8"))
+    assert "  not read, so each may fit or not: 2 trees: host-7, host-8" in lines(report, WIDE)
+    assert (report.fits, code_of(report)) == (False, 2)
+    assert code_of(asked(offered(1), offered(2, total=96, max_unit=96), is_whole=True, unread=("host-7",))) == 0
+
+
+@pytest.mark.parametrize(
+    ("report", "code"),
+    [
+        (asked(offered(1, total=96, max_unit=96)), 0),
+        (asked(offered(1)), 3),
+        (asked(offered(1), offered(2, total=96, max_unit=96)), 3),
+        (asked(offered(1), offered(2, total=96, max_unit=96), is_whole=True), 0),
+        (asked(offered(1, total=96, max_unit=96), unknown=("libvirt: down",)), 2),
+        (asked(), 3),
+    ],
+)
+def test_exit_codes(report, code):
+    assert code_of(report) == code
+
+
+def test_a_host_of_which_nothing_is_there_says_why():
+    report = WhyReport(node="host-1", provider_uuid="x", answer=why(SIXTY_FOUR, OfferedWorld(providers=())))
+    assert "host-1: not known: Placement has no provider of this host" in lines(report, WIDE)
+    assert document(report)["tree"] is None
+
+
+def test_what_could_not_be_decided_is_open():
+    undecided = Obstacle(constraint=Constraint.UNDECIDED, words="too many ways", change="")
+    answer = Answer(request=SIXTY_FOUR, trees=(TreeAnswer(root_uuid="u", root_name="host-1", obstacles=(undecided,)),))
+    report = WhyReport(node="host-1", provider_uuid="u", answer=answer)
+    assert (report.fits, code_of(report)) == (False, 2)
+    assert lines(report, WIDE)[1:] == ("host-1: not decided", "  first: undecided: too many ways")
+
+
+def test_the_document_of_the_third_story():
+    cells = (CellRoom(id=0, cpus=4, cpus_free=9, pinnable=3, memory_mib=100, cell_memory_mib=200, pages=((2048, 7),)),)
+    found = json.loads(json.dumps(document(asked(offered(1), cells=cells, requests=9, is_whole=True))))
+    obstacle = found["tree"]["obstacles"][0]
+    uuid = "00000000-0000-4000-8000-000000000001"
+    assert (obstacle["constraint"], obstacle["wanted"], obstacle["available"]) == ("max-unit", 64, 48)
+    assert obstacle["remedies"] == [
+        {"kind": "ask", "provider_uuid": None, "resource_class": "VCPU", "number": 48, "name": None}
+    ]
+    assert found["host"]["cells"][0]["pages"] == [{"size_kib": 2048, "free": 7}]
+    assert {key: found["cloud"][key] for key in ("trees", "fits", "undecided", "refused", "unread")} == {
+        "trees": 1, "fits": 0, "undecided": 0, "refused": {"max-unit": 1}, "unread": [],
+    }  # fmt: skip
+    assert found["request"] == {
+        "groups": [
+            {
+                "suffix": "", "resources": {"VCPU": 64}, "required": [], "forbidden": [], "member_of": [],
+                "forbidden_aggregates": [], "in_tree": None,
+            }
+        ],
+        "group_policy": None, "root_required": [], "root_forbidden": [], "same_subtree": [],
+    }  # fmt: skip
+    assert (found["schema_version"], found["provider_uuid"], found["placement"]) == (1, uuid, {"requests": 9})
+
+
+def test_a_request_in_words():
+    request = ResourceRequest(
+        groups=(
+            RequestGroup(
+                resources=(("MEMORY_MB", 64), ("VCPU", 1)),
+                required=(frozenset({"A"}), frozenset({"B", "C"})),
+                forbidden=frozenset({"D"}),
+            ),
+            RequestGroup(suffix="1", resources=(("VGPU", 1),), member_of=(frozenset({"u1", "u2"}),)),
+        ),
+        group_policy="isolate",
+        root_required=frozenset({"R"}),
+        same_subtree=(frozenset({"1", "_x"}),),
+    )
+    assert request_text(request) == (
+        "64 MiB of MEMORY_MB, 1 VCPU with A and B or C without D; group 1: 1 VGPU in aggregate u1 or u2; "
+        "groups on different providers; the root with R; groups 1, _x below one of them"
+    )
