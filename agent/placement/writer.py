@@ -282,7 +282,7 @@ def _where(tree: Mapping[str, Provider], uuid: str) -> str:
     if standing.parent_uuid is None:
         return f"provider {uuid} exists already, as {standing.name} without a parent"
     at = standing
-    while at.parent_uuid in tree:
+    while at.parent_uuid is not None and at.parent_uuid in tree:
         at = tree[at.parent_uuid]
     return f"provider {uuid} exists already, as {standing.name} in the tree of {at.name} ({at.uuid})"
 

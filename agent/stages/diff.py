@@ -62,7 +62,7 @@ def _deletes(wanted: DesiredTree, view: PlacementView, placed: Places, held: lis
     """As the tree stands when all else is done: a child that is moved away keeps nothing there."""
     writes: list[Write] = []
     parents, known = dict(placed.parents), view.known
-    names = {p.uuid: p.name for p in (*wanted.providers, *known.values())}
+    names = {p.uuid: p.name for p in wanted.providers} | {p.uuid: p.name for p in known.values()}
     for uuid in sorted(wanted.obsolete, key=lambda uuid: -depth(uuid, parents)):
         if uuid not in known:
             continue

@@ -65,7 +65,7 @@ def depth(uuid: str, parents: _Parents) -> int:
     """How many providers stand above it, as far as they are known; a loop counts once round."""
     above: set[str] = set()
     at = parents.get(uuid)
-    while at in parents and at not in above:
+    while at is not None and at in parents and at not in above:
         above.add(at)
         at = parents[at]
     return len(above)
