@@ -28,19 +28,19 @@ from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish
 from agent.parts import Errand
 from agent.placement.allocations import AllocationClient
 from agent.placement.reshape import ReshapeClient
-from agent.repairs import BY_CODE
 from tests.rigs import facts
 from tests.rigs.commands import stocktake, stocktake_here
 from tests.rigs.domains import domain_xml, node_xml
 from tests.rigs.facts import FLAVOR_B
 from tests.rigs.faults import Answer, LoseAnswer, Meanwhile, ScriptedAdapter, on_match, on_path
 from tests.rigs.host import AgentHost, Ended, host_on
-from tests.rigs.nested import GPU_06, GPU_07
-from tests.rigs.node_devices import card_xml, mdev_hostdev_xml, mdev_xml
+from tests.rigs.nested import GPU_06, GPU_07, encrypting
+from tests.rigs.node_devices import address_xml, card_xml, functions_xml, mdev_hostdev_xml, mdev_xml
 from tests.rigs.placement import PROJECT, USER, Rest, client_of, new_uuid
 from tests.rigs.source_tree import ROOT
 
 OURS = "CUSTOM_OWNER_STOCKTAKE"
+CONTEXT = "MEM_ENCRYPTION_CONTEXT"
 OLD = {"VGPU": {"total": 24}, "VCPU": {"total": 64}, "MEMORY_MB": {"total": 65536}, "DISK_GB": {"total": 100}}
 # Waits are measured elsewhere.
 AT_ONCE = {"random": lambda: 0.0}
@@ -199,12 +199,14 @@ def cards(tmp_path: Path, placement: Rest) -> Iterator[Cards]:
 
 
 @contextlib.contextmanager
-def in_process(cards: Cards, adapter: ScriptedAdapter | None = None) -> Iterator[tuple[Errand, Prepared]]:
-    """An errand with a plan made of confirmed findings; ``adapter`` carries what heal itself asks of Placement."""
+def in_process(
+    cards: Cards, adapter: ScriptedAdapter | None = None, host: Any = None
+) -> Iterator[tuple[Errand, Prepared]]:
+    """An errand with a plan of confirmed findings; heal asks by ``adapter``, ``host`` takes the place of libvirt."""
     loaded = load_checked([str(cards.agent.config_file)])
     request = AuditRequest(reasons=("test",), publish=Publish.NEVER, depth=Depth.FULL)
     with wiring.wire(loaded) as wired:
-        parts = dataclasses.replace(wired.parts, **AT_ONCE)
+        parts = dataclasses.replace(wired.parts, **AT_ONCE, **({"host": host} if host else {}))
         errand = Errand(request=request, settings=settings_from(loaded), parts=parts, cancelled=lambda: False)
         memory = AuditMemory()
         for _ in range(2):
@@ -649,5 +651,93 @@ def test_the_daemon_moves_nothing_unless_its_codes_say_so(cards):
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 
-def test_every_repair_is_one_of_the_commands(cards):
-    assert {"reshape-needed", "pci-allocation-missing"} <= set(BY_CODE)
+class SevHost:
+    """The host as libvirt would show it on a platform with memory encryption, which its test driver cannot have."""
+
+    name = "libvirt"
+
+    def __init__(self, node: str) -> None:
+        self._facts = dataclasses.replace(encrypting(sev="Y"), hostname=node)
+
+    def read(self, _deadline: Any) -> Any:
+        return self._facts
+
+    def forget(self) -> None:
+        """Nothing is remembered."""
+
+
+def test_s107_a_context_moves_to_the_sev_child_and_the_trait_follows_in_the_next_audit(cards):
+    sev = "HW_CPU_X86_AMD_SEV"
+    cards.rest.set_inventories(cards.root, OLD | {CONTEXT: {"total": 16, "max_unit": 1}})
+    cards.rest.set_traits(cards.root, OURS, "COMPUTE_NODE", sev)
+    cards.allocate(cards.one, {cards.root: MOVED | {CONTEXT: 1}}, "INSTANCE")
+    cards.allocate(cards.two, {cards.root: MOVED | {CONTEXT: 1}})
+    before = sums(cards)
+    with in_process(cards, host=SevHost(cards.agent.name)) as (errand, plan):
+        (healed,) = run_heal(errand, plan)
+        assert healed.outcome.result is Result.DONE, healed.outcome.words
+        child = cards.children["amd_sev"]
+        assert cards.amounts(cards.one) == {cards.root: MOVED, child: {CONTEXT: 1}}
+        assert cards.amounts(cards.two) == {cards.root: MOVED, child: {CONTEXT: 1}}
+        assert CONTEXT not in cards.rest.inventories(cards.root)
+        assert (cards.rest.inventories(child)[CONTEXT]["total"], sums(cards)) == (16, before)
+        publishing = dataclasses.replace(errand.request, publish=Publish.BY_ROLE)
+        run_audit(publishing, errand.settings, errand.parts, AuditMemory(), errand.cancelled)
+        assert cards.rest.traits(child) == {OURS, sev}
+        assert sev not in cards.rest.traits(cards.root)
+        result = run_audit(publishing, errand.settings, errand.parts, AuditMemory(), errand.cancelled)
+        assert result.report.plan.writes == ()
+
+
+PF, VFS = "0000:82:00.0", ("0000:82:10.0", "0000:82:10.1", "0000:82:10.2")
+PF_CLASS = "CUSTOM_PCI_8086_1515"
+
+
+def hands_out(cards: Cards, *guests: str) -> None:
+    """Three virtual functions of one device, two of which ``one``'s guest takes."""
+    taken = "".join(
+        f"<hostdev mode='subsystem' type='pci'><source>{address_xml(a)}</source></hostdev>" for a in VFS[:2]
+    )
+    domains = [
+        domain_xml(f"g-{uuid}", domain_uuid=uuid, vcpus=FLAVOR_B.vcpus, memory_mib=FLAVOR_B.memory_mib, disks=[taken])
+        for uuid in guests
+    ]
+    listed = node_xml(cpus=8, memory_mib=4096, domains=[*functions_xml(PF, VFS), *domains])
+    (cards.agent.folder / "node.xml").write_text(listed)
+    spec = json.dumps([{"vendor_id": "8086", "product_id": "1515"}])
+    cards.agent.options = {"heal": {"min_age": 0}, "pci": {"device_spec": spec, "report_in_placement": True}}
+    cards.agent.configure()
+
+
+def test_s125_the_functions_that_a_guest_takes_are_added_to_what_it_holds(cards):
+    """No reshape: nothing keeps an audit from publishing the device first, so one consumer's change is all there is."""
+    hands_out(cards, cards.one)
+    cards.rest.set_inventories(cards.root, {name: offer for name, offer in OLD.items() if name != "VGPU"})
+    cards.allocate(cards.one, {cards.root: MOVED, cards.other: {"VCPU": 1}}, "INSTANCE")
+    before = cards.held(cards.one)
+    early = cards.told("heal", "--finding", cards.finding("pci-allocation-missing")).document
+    assert "is not published" in early["refusals"][0]["why"]
+    cards.agent.agent("--once")
+    finding = cards.finding("pci-allocation-missing")
+    digest = cards.told("heal", "--finding", finding).document["digest"]
+    with cards.rest.watched() as seen:
+        done = cards.told("heal", "--finding", finding, "--plan", digest, "--yes")
+    assert done.code == 4, done.document
+    assert [line for line in seen if not line.startswith("GET")] == [f"PUT /allocations/{cards.one} 204"]
+    child = cards.children[PF.upper()]
+    assert cards.amounts(cards.one) == {cards.root: MOVED, child: {PF_CLASS: 2}, cards.other: {"VCPU": 1}}
+    assert cards.held(cards.one)["consumer_type"] == "INSTANCE"
+    assert "pci-allocation-missing" not in {f["code"] for f in cards.told("audit").document["findings"]}
+    (entry,) = cards.told("journal").document
+    assert cards.told("undo", entry["id"]).code == 0
+    assert cards.held(cards.one) == before
+
+
+def test_s126_an_instance_that_holds_nothing_here_is_not_given_its_functions(cards):
+    hands_out(cards, cards.one)
+    cards.rest.set_inventories(cards.root, {name: offer for name, offer in OLD.items() if name != "VGPU"})
+    cards.agent.agent("--once")
+    codes = {f["code"] for f in cards.told("audit").document["findings"]}
+    assert "pci-allocation-missing" not in codes
+    assert "allocation-missing" in codes
+    assert cards.amounts(cards.one) == {}
