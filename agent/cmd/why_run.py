@@ -52,7 +52,7 @@ def answered(options: argparse.Namespace, question: Question) -> WhyReport:
     request = None if question.flavor_of else request_of(question.words)
     loaded = loaded_for(options)
     asked = AuditRequest(reasons=("command: why",), publish=Publish.NEVER, depth=Depth.FULL)
-    with wiring.wire(loaded) as wired:
+    with wiring.wire(loaded) as wired, wired.placement.global_request_id():
         if request is not None:
             refuse_unknown_names(wired.placement, request)
         result = run_audit(asked, settings_from(loaded), wired.parts, AuditMemory(), lambda: False)
@@ -76,7 +76,6 @@ def _answer(client: PlacementClient, question: Question, request: ResourceReques
         lines = [line for line in unread(result.report) if line.startswith(PLACEMENT)]
         raise PlacementUnavailable("; ".join(lines) or "Placement was not read")
     refuse_unknown_places(client, request, view.providers if view else ())
-    before = client.requests
     offers = _offers(client, question, request, view)
     shape = guest_shape(request, question.numa_nodes, question.page)
     rooms = rooms_of(result.report, view.root if view else None)
@@ -91,7 +90,7 @@ def _answer(client: PlacementClient, question: Question, request: ResourceReques
         notes=host_notes(shape, rooms) if rooms is not None else (),
         unknown=_unknown(result.report, shape, rooms),
         cells=rooms,
-        requests=result.report.requests + client.requests - before,
+        requests=client.requests,
     )
 
 

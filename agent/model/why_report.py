@@ -32,7 +32,7 @@ class WhyReport:
 
     ``unread`` are names of trees that were not looked at, each of which may fit or not; ``notes`` are sentences on
     this host that refuse nothing; ``unknown`` what could not be read, in words. ``cells`` is None where they are not
-    known. ``requests`` were sent to Placement for the answer.
+    known. ``requests`` is how many were sent to Placement, the audit's and those for names too.
     """
 
     node: str | None

@@ -75,6 +75,12 @@ def test_story_2_the_volume_made_by_hand_is_reserved(document):
 def test_story_3_max_unit_is_the_number_of_cpus(document):
     vcpu = of_class(document["inventory"], "VCPU")
     assert (vcpu["total"], vcpu["max_unit"], vcpu["allocation_ratio"]) == (48, 48, 4.0)
+    third = document["stories"][2]
+    (answer,) = [line for line in third["evidence"] if line.startswith("stocktake why: max-unit: ")]
+    assert "64 VCPU" in answer
+    assert "at most 48" in answer
+    assert "no ratio raises it" in answer
+    assert third["ask"] == "stocktake why --resource VCPU=64"
     assert findings(document, "consumer-on-several-providers")
 
 
@@ -135,6 +141,7 @@ def test_kept_it_answers_what_it_says_and_ends_as_it_says(tmp_path):
         assert "7 allocation-leaked" in copied(kept_command(done.stdout, "stocktake-demo-2", "explain VCPU"))
         assert "reserved 120 GiB" in copied(kept_command(done.stdout, "stocktake-demo-1", "explain DISK_GB"))
         assert "compute-node-orphaned" in copied(kept_command(done.stdout, "stocktake-demo-1", "audit"))
+        assert "first: max-unit" in copied(kept_command(done.stdout, "stocktake-demo-1", "why --resource VCPU=64"))
     finally:
         ended = end_as_told(done.stderr)
     assert ended.returncode == 0, ended.stderr

@@ -165,3 +165,33 @@ def test_a_state_source_that_is_down_makes_it_partial(tmp_path, rest):
     own.agent.configure({"state": {"connection": f"sqlite:///{tmp_path}/nowhere/cell.sqlite"}})
     code, document = own.json("why", "--resource", "VCPU=1")
     assert (code, document["fits"], bool(document["unknown"])) == (2, True, True)
+
+
+def test_everywhere_agrees_with_the_candidates_and_names_the_others(host, rest):
+    roomy, aggregate = rest.make_provider(f"roomy-{new_uuid()[:8]}"), new_uuid()
+    rest.set_inventories(roomy, {"VCPU": {"total": 4 * CPUS}})
+    rest.set_aggregates(roomy, aggregate)
+    wanted = f"VCPU={CPUS + 1}"
+    ended = host.run_apart("why", "--resource", wanted, "--everywhere", "-f", "json")
+    document = ended.document
+    fitting = {tree["root_uuid"] for tree in document["cloud"]["answers"] if tree["fits"]}
+    assert fitting == offered(rest, f"resources=VCPU:{CPUS + 1}")
+    assert roomy in fitting
+    assert (ended.code, document["fits"], document["tree"]["fits"], document["cloud"]["unread"]) == (0, True, False, [])
+    assert document["cloud"]["trees"] == len(rest.done("GET", "/resource_providers")["resource_providers"])
+    assert "reading the cloud: " in ended.stderr
+    said = host.run("why", "--resource", wanted, "--everywhere", "--forbidden", "CUSTOM_OWNER_STOCKTAKE").stdout
+    assert "refused by max-unit" in said
+    assert f"{host.agent.name}: does not fit" in said
+
+
+def test_this_host_is_asked_of_with_no_more_requests_than_an_audit_and_two_for_names(host, rest):
+    with rest.watched() as seen:
+        host.run("audit")
+    with rest.watched() as asked:
+        ended = host.run("why", "--resource", "VCPU=1", "--required", "COMPUTE_NODE", "-f", "json")
+    assert ended.code == 0
+    names = [line for line in asked if line.split()[1] in ("/resource_classes", "/traits")]
+    assert len(names) == 2
+    # No aggregate, so nothing can share with it and nobody is asked.
+    assert len(asked) == len(seen) + 2 == ended.document["placement"]["requests"]
