@@ -2,11 +2,18 @@
 
 import os
 import pathlib
+import signal
 import sys
 from collections.abc import Iterator
 
 sys.modules["eventlet"] = None  # type: ignore[assignment]
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+
+# A shell that puts a run into the background lets it ignore these, and so all that it starts: no test of ours would
+# see the daemon or a command end by them.
+for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, handler)
 
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
