@@ -45,6 +45,8 @@ token = {token}
 """
 # What counts as stuck, scaled down; a process without a safe point or a request for so long is not fed.
 STALL_S = 1.5
+# Of one request: less than that, and together more than twice as long.
+SLOW_S = 0.9
 HASTY = f"import sys, agent.worker; agent.worker.STALL_S = {STALL_S}; from agent.cmd.daemon import main; main()"
 NOBODY = "http://127.0.0.1:9"
 
@@ -240,13 +242,13 @@ def test_a_slow_placement_does_not_starve_the_watchdog(agent, placement):
     with gateway(placement.server.url) as between, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
         told.bind(str(agent.folder / "notify"))
         told.settimeout(0.05)
-        between.before = lambda _asked: slow.wait(0.5) or None
+        between.before = lambda _asked: slow.wait(SLOW_S) or None
         agent.configure(url=between.url)
         environment = {"NOTIFY_SOCKET": told.getsockname(), "WATCHDOG_USEC": "300000"}
         agent.start("--no-publish", program=HASTY, environment=environment)
         longest = fed_until_reported(agent, told)
         agent.close()
-    assert agent.report()["placement"]["requests"] * 0.5 > 2 * STALL_S + 1
+    assert agent.report()["placement"]["requests"] * SLOW_S > 2 * STALL_S + 1
     assert longest < STALL_S + 1
 
 
