@@ -298,13 +298,13 @@ def run_case(rest: Rest, client: Client, seed: int, tally: Counter[str]) -> None
 
 # How often each must have happened in a hundred cases, for the cases to be worth anything.
 AT_LEAST = {
-    "CreateProvider": 100,
-    "MoveProvider": 100,
+    "CreateProvider": 60,
+    "MoveProvider": 80,
     "PutInventories": 200,
     "PutTraits": 200,
     "PutAggregates": 100,
-    "DeleteProvider": 50,
-    "conflicts": 50,
+    "DeleteProvider": 30,
+    "conflicts": 25,
     "held class": 10,
     "held delete": 10,
     "held new parent": 10,

@@ -94,7 +94,7 @@ def test_the_observed_generation_is_where_the_chain_begins(rest, writer):
     assert rest.inventories(uuid)["VCPU"]["total"] == 8
 
 
-def test_custom_names_are_ensured_once_per_process(rest, client):
+def test_s146_custom_names_are_ensured_once_per_process(rest, client):
     suffix = new_uuid().replace("-", "").upper()
     trait, widget = f"CUSTOM_T{suffix}", Inventory(resource_class=f"CUSTOM_C{suffix}", total=1)
     writer = TreeWriter(client)
@@ -126,7 +126,7 @@ def traits(uuid, *names):
     return PutTraits(provider_uuid=uuid, traits=names)
 
 
-def test_standard_traits_that_this_placement_lacks_are_left_out_and_told(rest, writer):
+def test_s147_standard_traits_that_this_placement_lacks_are_left_out_and_told(rest, writer):
     """An older Placement: with one unknown name it refuses the whole set."""
     root, child = new_uuid(), new_uuid()
     # So many that the server's own list of them does not fit into an error message.
@@ -173,7 +173,7 @@ def test_what_is_learned_of_traits_is_told_although_the_plan_ends(rest, writer):
     assert rest.traits(uuid) == {trait}
 
 
-def test_empty_sets_clear(rest, writer):
+def test_s148_empty_sets_clear(rest, writer):
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 1}})
     rest.set_traits(uuid, "HW_CPU_X86_AVX")
@@ -183,11 +183,13 @@ def test_empty_sets_clear(rest, writer):
         PutTraits(provider_uuid=uuid, traits=()),
         PutAggregates(provider_uuid=uuid, aggregates=()),
     )
-    writer.apply(Plan(writes=writes, generations=((uuid, rest.generation(uuid)),)), never)
+    with rest.watched() as seen:
+        writer.apply(Plan(writes=writes, generations=((uuid, rest.generation(uuid)),)), never)
     assert (rest.inventories(uuid), rest.traits(uuid), rest.aggregates(uuid)) == ({}, set(), set())
+    assert seen == [f"PUT /resource_providers/{uuid}/{part} 200" for part in ("inventories", "traits", "aggregates")]
 
 
-def test_children_are_deleted_and_what_is_gone_already_is_done(rest, writer):
+def test_s159_children_are_deleted_and_what_is_gone_already_is_done(rest, writer):
     root = rest.make_provider()
     child = rest.make_provider(parent=root)
     gone = new_uuid()
@@ -243,7 +245,7 @@ def test_a_child_whose_name_is_taken_holds_up_nothing_but_itself_and_what_is_bel
     assert rest.request("GET", f"/resource_providers/{grandchild}").status_code == 404
 
 
-def test_an_inventory_that_is_refused_leaves_out_its_traits_and_new_children_and_no_other_provider(rest, writer):
+def test_s143_an_inventory_that_is_refused_leaves_out_its_traits_and_new_children_and_no_other_provider(rest, writer):
     """A class that moves to a new child must not be offered by both; a child that is there is as due as ever."""
     root, there, made = rest.make_provider(), new_uuid(), new_uuid()
     rest.make_provider(uuid=there, parent=root)
@@ -343,13 +345,15 @@ def test_a_provider_deleted_from_outside_means_decide_again(rest, writer):
         writer.apply(Plan(writes=(inventories(uuid, VCPU),), generations=((uuid, 0),)), never)
 
 
-def test_a_class_in_use_is_not_removed_and_what_came_before_it_stands(rest, writer):
+def test_s142_a_class_in_use_is_not_removed_and_what_came_before_it_stands(rest, writer):
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 4}})
     rest.allocate({uuid: {"VCPU": 1}})
     writes = (PutTraits(provider_uuid=uuid, traits=("HW_CPU_X86_AVX",)), inventories(uuid))
-    applied = writer.apply(Plan(writes=writes, generations=((uuid, rest.generation(uuid)),)), never)
+    with rest.watched() as seen:
+        applied = writer.apply(Plan(writes=writes, generations=((uuid, rest.generation(uuid)),)), never)
     assert refusals(applied) == [(writes[1], InventoryInUse)]
+    assert [line for line in seen if "/inventories" in line] == [f"PUT /resource_providers/{uuid}/inventories 409"]
     assert applied.done == writes[:1]
     assert rest.inventories(uuid)["VCPU"]["total"] == 4
 

@@ -1,0 +1,330 @@
+"""From a look at a real Placement to a tree as wanted: new ones, moves, roots that share, and who stands elsewhere."""
+
+import dataclasses
+
+import pytest
+
+from agent.errors import DuplicateName, GenerationConflict, PlacementRejected, ProviderElsewhere
+from agent.model.books import DesiredProvider, DesiredTree
+from agent.model.placement import Inventory, ProviderKey
+from agent.model.plan import CreateProvider, MoveProvider, Plan, PutAggregates, PutInventories
+from agent.placement.beside import BesideReader
+from agent.placement.reader import TreeReader
+from agent.placement.writer import TreeWriter
+from agent.stages.diff import diff
+from tests.rigs.faults import Answer, Meanwhile, ScriptedAdapter, on_match
+from tests.rigs.placement import client_of, looking_at, new_uuid
+
+VCPU = Inventory(resource_class="VCPU", total=8)
+DISK = Inventory(resource_class="DISK_GB", total=100)
+OURS = "CUSTOM_OWNER_STOCKTAKE"
+
+
+def never():
+    return False
+
+
+def wanted(uuid, parent=None, *inventories, **changes):
+    plain = DesiredProvider(
+        key=ProviderKey("any", uuid),
+        uuid=uuid,
+        name=f"host-{uuid}",
+        parent_uuid=parent,
+        inventories=inventories,
+        owned_classes=frozenset({"VCPU", "DISK_GB"}),
+        traits_wanted=frozenset({OURS}),
+    )
+    return dataclasses.replace(plain, **changes)
+
+
+def scripted(rest, tmp_path, script):
+    client = client_of(tmp_path, rest.server.url, ScriptedAdapter(script))
+    client.maximum()
+    return client
+
+
+def older(request):
+    """The server's newest microversion is 1.36."""
+    is_root = "/resource_providers" not in request.url and "/traits" not in request.url
+    return Answer(200, b'{"versions":[{"id":"v1.0","max_version":"1.36"}]}') if is_root else None
+
+
+def look(client, tree):
+    uuids = (*(provider.uuid for provider in tree.providers), *tree.obsolete)
+    request = looking_at(tree.root.uuid, fresh_allocations=True)
+    return BesideReader(client).read(TreeReader(client).view(request), uuids)
+
+
+def brought_about(client, tree):
+    """One round of a client that asks for nothing twice; the plan and what became of it."""
+    plan = diff(tree, look(client, tree))
+    return plan, TreeWriter(client).apply(plan, never)
+
+
+def parent_of(rest, uuid):
+    return rest.done("GET", f"/resource_providers/{uuid}")["parent_provider_uuid"]
+
+
+def test_s137_a_new_root_is_made_and_filled_with_what_its_making_answered(rest, client):
+    """No look between: the generation of each write is what the one before it left."""
+    tree = DesiredTree(providers=(wanted(new_uuid(), None, VCPU),))
+    uuid = tree.root.uuid
+    writer = TreeWriter(client)
+    writer.apply(Plan(writes=(CreateProvider(provider_uuid=new_uuid(), name=new_uuid(), parent_uuid=None),)), never)
+    rest.done("PUT", f"/traits/{OURS}")
+    with rest.watched() as seen:
+        plan = diff(tree, TreeReader(client).view(looking_at(uuid)))
+        writer.apply(plan, never)
+    assert seen == [
+        f"GET /resource_providers?in_tree={uuid} 200",
+        f"GET /resource_providers?name=host-{uuid} 200",
+        "POST /resource_providers 200",
+        f"PUT /resource_providers/{uuid}/inventories 200",
+        f"PUT /traits/{OURS} 204",
+        f"PUT /resource_providers/{uuid}/traits 200",
+    ]
+    assert rest.inventories(uuid)["VCPU"]["total"] == 8
+
+
+def test_s138_a_provider_that_somebody_made_meanwhile_is_gone_on_with(rest, tmp_path):
+    tree = DesiredTree(providers=(wanted(new_uuid(), None, VCPU),))
+    uuid = tree.root.uuid
+    meanwhile = Meanwhile(lambda: rest.make_provider(uuid=uuid, name=f"host-{uuid}"))
+    client = scripted(rest, tmp_path, on_match(1, lambda request: request.method == "POST", meanwhile))
+    with rest.watched() as seen:
+        with pytest.raises(GenerationConflict, match="somebody made the provider meanwhile"):
+            brought_about(client, tree)
+        brought_about(client, tree)
+    assert [line for line in seen if line.startswith("POST")] == ["POST /resource_providers 409"]
+    assert (rest.inventories(uuid)["VCPU"]["total"], rest.traits(uuid)) == (8, {OURS})
+
+
+def test_s156_an_emptied_child_goes_last_and_one_in_use_stays(rest, client):
+    """As far as DELETE goes: an audit never moves the allocations of a child (healing does)."""
+    root = rest.make_provider()
+    free, held = rest.make_provider(parent=root), rest.make_provider(parent=root)
+    for child in (free, held):
+        rest.set_inventories(child, {"VCPU": {"total": 1}})
+    rest.allocate({held: {"VCPU": 1}})
+    with rest.watched() as seen:
+        plan, _ = brought_about(client, DesiredTree(providers=(wanted(root, None, VCPU),), obsolete=(free, held)))
+    assert [line for line in seen if not line.startswith("GET")][-1] == f"DELETE /resource_providers/{free} 204"
+    assert [(one.provider_uuid, one.what) for one in plan.held_back] == [(held, "delete")]
+    assert rest.inventories(held)["VCPU"]["total"] == 1
+
+
+def test_s157_new_parent_and_child_in_and_old_parent_and_child_out(rest, client):
+    root, p, q = rest.make_provider(), new_uuid(), new_uuid()
+    r = rest.make_provider(parent=root)
+    s = rest.make_provider(parent=r)
+    tree = DesiredTree(
+        providers=(wanted(root, None), wanted(p, root, VCPU), wanted(q, p, DISK)),
+        obsolete=(r, s),
+    )
+    rest.set_traits(root, OURS)
+    with rest.watched() as seen:
+        brought_about(client, tree)
+    assert [line for line in seen if not line.startswith(("GET", "PUT /traits"))] == [
+        "POST /resource_providers 200",
+        f"PUT /resource_providers/{p}/inventories 200",
+        f"PUT /resource_providers/{p}/traits 200",
+        "POST /resource_providers 200",
+        f"PUT /resource_providers/{q}/inventories 200",
+        f"PUT /resource_providers/{q}/traits 200",
+        f"DELETE /resource_providers/{s} 204",
+        f"DELETE /resource_providers/{r} 204",
+    ]
+    assert (parent_of(rest, p), parent_of(rest, q)) == (root, p)
+
+
+def test_two_that_stand_the_wrong_way_round_are_turned_without_leaving_the_tree(rest, client):
+    """What a plan that is broken off leaves behind must still be in the tree, or the next look would not find it."""
+    root = rest.make_provider()
+    upper = rest.make_provider(parent=root)
+    lower = rest.make_provider(parent=upper)
+    rest.set_inventories(lower, {"VCPU": {"total": 1}})
+    rest.allocate({lower: {"VCPU": 1}})
+    foreign = rest.make_provider(parent=lower)
+    tree = DesiredTree(providers=(wanted(root), wanted(lower, root, VCPU), wanted(upper, lower)))
+    with rest.watched() as seen:
+        plan, applied = brought_about(client, tree)
+    assert [write for write in plan.writes if isinstance(write, MoveProvider)] == [
+        MoveProvider(provider_uuid=lower, name=f"host-{lower}", parent_uuid=root),
+        MoveProvider(provider_uuid=upper, name=f"host-{upper}", parent_uuid=lower),
+    ]
+    assert applied.done == plan.writes
+    assert [parent_of(rest, one) for one in (lower, upper, foreign)] == [root, lower, lower]
+    assert f"PUT /resource_providers/{lower} 200" in seen
+    assert brought_about(client, tree)[1].done == ()
+
+
+def test_a_move_keeps_the_name_and_leaves_the_generation(rest, client):
+    root = rest.make_provider()
+    child = rest.make_provider(parent=rest.make_provider(parent=root), name=f"by-hand-{root}")
+    at = rest.generation(child)
+    tree = DesiredTree(providers=(wanted(root), wanted(child, root, traits_wanted=frozenset())))
+    brought_about(client, tree)
+    assert (parent_of(rest, child), rest.generation(child)) == (root, at)
+    assert rest.done("GET", f"/resource_providers/{child}")["name"] == f"by-hand-{root}"
+
+
+def test_a_root_of_ours_below_another_provider_becomes_a_root_again(rest, client):
+    above = rest.make_provider()
+    root = rest.make_provider(parent=above)
+    brought_about(client, DesiredTree(providers=(wanted(root),)))
+    assert parent_of(rest, root) is None
+
+
+def test_a_provider_that_shares_comes_to_be_beside_the_tree(rest, client):
+    root, disk, aggregate, other = rest.make_provider(), new_uuid(), new_uuid(), new_uuid()
+    rest.set_aggregates(root, other)
+    sharing = wanted(
+        disk,
+        None,
+        DISK,
+        traits_wanted=frozenset({OURS, "MISC_SHARES_VIA_AGGREGATE"}),
+        aggregates_wanted=frozenset({aggregate}),
+    )
+    ours = wanted(root, None, VCPU, aggregates_wanted=frozenset({aggregate}))
+    tree = DesiredTree(providers=(ours, sharing))
+    _, applied = brought_about(client, tree)
+    assert applied.done[-1] == PutAggregates(provider_uuid=disk, aggregates=(aggregate,))
+    assert rest.aggregates(root) == {aggregate, other}
+    found = rest.done("GET", f"/allocation_candidates?resources=VCPU:1,DISK_GB:10&member_of={aggregate}")
+    assert {uuid for one in found["allocation_requests"] for uuid in one["allocations"]} == {root, disk}
+    assert brought_about(client, tree)[1].done == ()
+
+
+def test_nobody_makes_a_root_beside_the_tree_that_was_not_looked_for(rest, client):
+    root, disk = rest.make_provider(), new_uuid()
+    tree = DesiredTree(providers=(wanted(root), wanted(disk, None, DISK)))
+    plan = diff(tree, TreeReader(client).view(looking_at(root)))
+    assert {write.provider_uuid for write in plan.writes} == {root}
+    assert [(one.provider_uuid, one.why) for one in plan.held_back] == [
+        (disk, "nobody looked whether it is there already")
+    ]
+
+
+def test_a_child_that_stands_in_another_tree_is_told_and_not_tried_for_ever(rest, client):
+    """The list of our tree does not show it, so it would be made again and again."""
+    root, child, grandchild = rest.make_provider(), new_uuid(), new_uuid()
+    elsewhere = rest.make_provider()
+    rest.make_provider(uuid=child, name=f"host-{child}", parent=elsewhere)
+    tree = DesiredTree(providers=(wanted(root, None, VCPU), wanted(child, root, DISK), wanted(grandchild, child)))
+    for _ in range(2):
+        view = TreeReader(client).view(looking_at(root))
+        applied = TreeWriter(client).apply(diff(tree, view), never)
+        (refused,) = applied.refused
+        assert isinstance(refused.error, ProviderElsewhere)
+        assert f"in the tree of host-{elsewhere} ({elsewhere})" in refused.error.message
+    assert rest.inventories(root)["VCPU"]["total"] == 8
+    assert (rest.inventories(child), parent_of(rest, child)) == ({}, elsewhere)
+
+
+def test_a_child_without_a_parent_is_told_too(rest, client):
+    root, child = rest.make_provider(), rest.make_provider()
+    plan = Plan(writes=(CreateProvider(provider_uuid=child, name=f"host-{child}", parent_uuid=root),))
+    (refused,) = TreeWriter(client).apply(plan, never).refused
+    assert "without a parent" in refused.error.message
+
+
+def test_who_looks_beside_the_tree_brings_the_child_back(rest, client):
+    root, child = rest.make_provider(), rest.make_provider(parent=rest.make_provider())
+    brought_about(client, DesiredTree(providers=(wanted(root), wanted(child, root, DISK))))
+    assert (parent_of(rest, child), rest.inventories(child)["DISK_GB"]["total"]) == (root, 100)
+
+
+def test_a_name_that_is_taken_by_another_is_still_just_that(rest, client):
+    root, child = rest.make_provider(), new_uuid()
+    rest.make_provider(name=f"host-{child}")
+    _, applied = brought_about(client, DesiredTree(providers=(wanted(root), wanted(child, root))))
+    assert [type(refused.error) for refused in applied.refused] == [DuplicateName]
+
+
+def test_an_older_server_gives_a_parent_to_one_that_has_none(rest, tmp_path):
+    client = scripted(rest, tmp_path, older)
+    root, loose, child = rest.make_provider(), rest.make_provider(), new_uuid()
+    middle = rest.make_provider(parent=root)
+    rest.make_provider(uuid=child, parent=middle)
+    tree = DesiredTree(providers=(wanted(root), wanted(loose, root, VCPU), wanted(child, root, VCPU)))
+    plan, _ = brought_about(client, tree)
+    assert (parent_of(rest, loose), parent_of(rest, child)) == (root, middle)
+    assert [(one.provider_uuid, one.what) for one in plan.held_back] == [(child, "new parent")]
+    assert plan.held_back[0].why == (
+        f"it stands below {middle}, and this Placement moves no provider (microversion 1.37 does)"
+    )
+    assert rest.inventories(child)["VCPU"]["total"] == 8, "what it offers is as due where it stands"
+    assert brought_about(client, tree)[1].done == ()
+
+
+def a_move(rest, tmp_path, meanwhile, method="GET"):
+    """The plan of a move, carried out by a client in whose way somebody gets before it looks, or before it puts."""
+    root = rest.make_provider()
+    child = rest.make_provider(parent=rest.make_provider(parent=root))
+    target = rest.make_provider(parent=root)
+    write = MoveProvider(provider_uuid=child, name=f"host-{child}", parent_uuid=target)
+    fault = Meanwhile(lambda: meanwhile(child, target))
+    hit = on_match(1, lambda r: r.method == method and r.url.endswith(f"/resource_providers/{child}"), fault)
+    return TreeWriter(scripted(rest, tmp_path, hit)).apply(Plan(writes=(write,)), never)
+
+
+def test_a_rename_before_the_move_is_not_undone(rest, tmp_path):
+    name = f"renamed-{new_uuid()}"
+    moved = []
+
+    def rename(child, _target):
+        moved.append(child)
+        rest.done("PUT", f"/resource_providers/{child}", {"name": name})
+
+    with pytest.raises(GenerationConflict, match="renamed since it was read"):
+        a_move(rest, tmp_path, rename)
+    assert rest.done("GET", f"/resource_providers/{moved[0]}")["name"] == name
+
+
+TREE_CHANGES = {
+    "the parent goes": lambda rest, child, target: rest.delete_provider(target),
+    "the provider goes": lambda rest, child, target: rest.delete_provider(child),
+    "the parent comes to stand below it": lambda rest, child, target: rest.done(
+        "PUT", f"/resource_providers/{target}", {"name": f"host-{target}", "parent_provider_uuid": child}, "1.37"
+    ),
+}
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT"])
+@pytest.mark.parametrize("change", TREE_CHANGES.values(), ids=TREE_CHANGES.keys())
+def test_a_tree_that_changes_under_a_move_is_looked_at_again(rest, tmp_path, change, method):
+    with pytest.raises(GenerationConflict, match="the tree was changed"):
+        a_move(rest, tmp_path, lambda child, target: change(rest, child, target), method)
+
+
+def test_a_parent_that_goes_under_a_new_child_is_looked_at_again(rest, tmp_path):
+    root = rest.make_provider()
+    fault = Meanwhile(lambda: rest.delete_provider(root))
+    client = scripted(rest, tmp_path, on_match(1, lambda request: request.method == "POST", fault))
+    write = CreateProvider(provider_uuid=new_uuid(), name=new_uuid(), parent_uuid=root)
+    with pytest.raises(GenerationConflict, match="its parent was deleted"):
+        TreeWriter(client).apply(Plan(writes=(write,)), never)
+
+
+def test_what_is_refused_of_a_move_keeps_nothing_else_back(rest, client):
+    """A name that is too long for Placement is a plan of nobody's, but a refusal for good."""
+    root = rest.make_provider()
+    child = rest.make_provider(parent=rest.make_provider(parent=root))
+    writes = (
+        MoveProvider(provider_uuid=child, name=f"host-{child}", parent_uuid="no-uuid"),
+        PutInventories(provider_uuid=child, inventories=(VCPU,)),
+    )
+    applied = TreeWriter(client).apply(Plan(writes=writes, generations=((child, 0),)), never)
+    assert [type(refused.error) for refused in applied.refused] == [PlacementRejected]
+    assert applied.done == writes[1:]
+
+
+def test_nothing_is_moved_under_a_provider_that_could_not_be_made(rest, client):
+    root, new = rest.make_provider(), new_uuid()
+    rest.make_provider(name=f"host-{new}")
+    child = rest.make_provider(parent=root)
+    tree = DesiredTree(providers=(wanted(root), wanted(new, root), wanted(child, new, VCPU)))
+    _, applied = brought_about(client, tree)
+    assert [type(refused.error) for refused in applied.refused] == [DuplicateName]
+    assert parent_of(rest, child) == root
+    assert rest.inventories(child)["VCPU"]["total"] == 8
