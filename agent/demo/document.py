@@ -130,7 +130,7 @@ def _ask(story: Story, commands: Mapping[str, str]) -> str:
     """One line, however long: it is to be copied."""
     if story.host in commands:
         return f"{commands[story.host]} {story.ask}"
-    return f"{story.ask} ({story.host}; demo --keep leaves it standing and gives the whole command)"
+    return f"{story.ask} ({story.host}; demo --keep leaves it there and gives the whole command)"
 
 
 def _bullet(sentence: str) -> list[str]:
