@@ -1,0 +1,218 @@
+"""The guard rails asked about a reshape: each alone prevents a wrong one, and its size is no reason against it."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable
+
+import pytest
+
+from agent.guards import BUILTIN
+from agent.guards.base import Case
+from agent.model.audit import Identity
+from agent.model.finding import SeenFinding
+from agent.model.heal import HealAction, HealSettings, ReshapeAction
+from agent.model.placement import Allocation
+from agent.model.settings import Role
+from agent.model.snapshot import LIBVIRT
+from agent.repairs import BY_CODE
+from agent.repairs.base import Scene
+from agent.stages.heal import asked_for, heal_plan
+from tests.rigs import facts
+from tests.rigs.heal import OTHER, record
+from tests.rigs.nested import GPU_06, GPU_07, on
+from tests.rigs.reshape import ONE_TYPE, gpu_scene, record_of
+
+CODE = "reshape-needed"
+GUARDS = {guard.name: guard for guard in BUILTIN}
+
+
+def case_of(scene: Scene, **changes) -> Case:
+    (seen,) = (s for s in scene.findings if s.finding.code == CODE)
+    action = BY_CODE[CODE].proposed(scene, seen)
+    assert isinstance(action, ReshapeAction), action
+    return dataclasses.replace(Case(scene=scene, seen=seen, repair=BY_CODE[CODE], action=action), **changes)
+
+
+def right() -> Case:
+    """i1 holds something of another host as well."""
+    return case_of(gpu_scene(records=(record_of("i1", 2, on(OTHER, "i1", "VCPU", 4)), record_of("i2", 1))))
+
+
+def with_scene(case: Case, **changes) -> Case:
+    return dataclasses.replace(case, scene=dataclasses.replace(case.scene, **changes))
+
+
+def with_seen(case: Case, **changes) -> Case:
+    return dataclasses.replace(case, seen=dataclasses.replace(case.seen, **changes))
+
+
+def with_settings(case: Case, **changes) -> Case:
+    return with_scene(case, settings=dataclasses.replace(case.scene.settings, **changes))
+
+
+def with_view(case: Case, **changes) -> Case:
+    snapshot = case.scene.snapshot
+    view = dataclasses.replace(snapshot.placement.value, **changes)
+    placement = dataclasses.replace(snapshot.placement, value=view)
+    return with_scene(case, snapshot=dataclasses.replace(snapshot, placement=placement))
+
+
+def with_action(case: Case, **changes) -> Case:
+    reshaping = dataclasses.replace(case.action.reshaping, **changes)
+    return dataclasses.replace(case, action=dataclasses.replace(case.action, reshaping=reshaping))
+
+
+def with_writes(case: Case, change: Callable[[tuple[Allocation, ...]], tuple[Allocation, ...]], **more) -> Case:
+    """Another write for the first consumer."""
+    first, *others = case.action.reshaping.changes
+    write = dataclasses.replace(first.write, **{"allocations": change(first.write.allocations)} | more)
+    return with_action(case, changes=(dataclasses.replace(first, write=write), *others))
+
+
+def more_of(amount: int, **which: str) -> Callable[[tuple[Allocation, ...]], tuple[Allocation, ...]]:
+    """So much more of the allocations of that class or provider."""
+
+    def changed(held: tuple[Allocation, ...]) -> tuple[Allocation, ...]:
+        hit = [all(getattr(a, name) == value for name, value in which.items()) for a in held]
+        assert any(hit)
+        return tuple(
+            dataclasses.replace(a, amount=a.amount + amount) if h else a for a, h in zip(held, hit, strict=True)
+        )
+
+    return changed
+
+
+def strange_provider(case: Case, **changes) -> Case:
+    *others, last = case.action.reshaping.providers
+    return with_action(case, providers=(*others, dataclasses.replace(last, **changes)))
+
+
+def chosen_leak(case: Case, name: str) -> Case:
+    """This run has taken on a leak of that consumer already."""
+    leaked = record(name, here={"VCPU": 1})
+    write = dataclasses.replace(case.action.changes[0].write, consumer_uuid=leaked.consumer_uuid, allocations=())
+    leak = HealAction(finding_id="x", code="allocation-leaked", before=leaked, write=write, why="")
+    return dataclasses.replace(case, chosen=(*case.chosen, leak))
+
+
+def rival_seen(case: Case) -> Case:
+    rival = dataclasses.replace(case.seen.finding, code="rival-writer", actual="nova-compute is alive")
+    seen = SeenFinding(finding=rival, confirmed=True, first_seen_at=case.seen.first_seen_at)
+    return with_scene(case, findings=(*case.scene.findings, seen))
+
+
+def read_as(case: Case, **changes) -> Case:
+    """i2's record, as it was read after the audit, is another one; the reshape is made from it."""
+    one, two = case.scene.records
+    return case_of(dataclasses.replace(case.scene, records=(one, dataclasses.replace(two, **changes))))
+
+
+WRONG: list[tuple[str, str, Callable[[Case], Case]]] = [
+    ("repairable", "no repair is known", lambda c: dataclasses.replace(c, repair=None, action=None)),
+    ("role", "role observer", lambda c: with_settings(c, role=Role.OBSERVER)),
+    ("role", "role companion heals nothing", lambda c: with_settings(c, role=Role.COMPANION)),
+    ("undone", "an operator undid", lambda c: with_scene(c, undone=frozenset({c.seen.finding.id}))),
+    ("confirmed", "2 audits in a row", lambda c: with_seen(c, confirmed=False)),
+    ("minimum-age", "first seen 10 s ago", lambda c: with_scene(c, now="2026-11-21T11:00:10.000Z")),
+    ("recorded-fresh", "were not read in this audit", lambda c: with_view(c, allocations_fresh=False)),
+    ("no-rival", "another program writes", rival_seen),
+    ("identity", "is not known", lambda c: with_scene(c, identity=None)),
+    (
+        "identity",
+        "now, the audit went by",
+        lambda c: with_scene(c, persisted=Identity(uuid=facts.uuid("x"), origin="/var/lib/x")),
+    ),
+    ("record-unmoved", "was not read", lambda c: with_scene(c, records=c.scene.records[:1])),
+    ("record-unmoved", "came to this host since", lambda c: with_scene(c, has_moved=True)),
+    ("record-unmoved", "its generation is 2, the audit saw 1", lambda c: read_as(c, generation=2)),
+    (
+        "record-unmoved",
+        "not made from the record",
+        lambda c: with_action(
+            c,
+            changes=tuple(
+                dataclasses.replace(each, before=dataclasses.replace(each.before, project_id="other"))
+                for each in c.action.changes
+            ),
+        ),
+    ),
+    (
+        "own-part",
+        "another host's tree",
+        lambda c: with_writes(c, lambda held: tuple(a if a.provider_uuid != OTHER else moved(a) for a in held)),
+    ),
+    ("own-part", "would not hold as much", lambda c: with_writes(c, more_of(1, resource_class="VGPU"))),
+    ("own-part", "would not hold as much", lambda c: with_writes(c, lambda held: held[1:])),
+    ("own-part", "generation that was read", lambda c: with_writes(c, lambda held: held, consumer_generation=7)),
+    ("own-part", "of another consumer", lambda c: with_action(c, changes=c.action.changes[:1])),
+    ("own-part", "of another consumer", lambda c: with_writes(c, lambda h: h, consumer_uuid=facts.uuid("innocent"))),
+    ("own-part", "is not of this host's tree", lambda c: strange_provider(c, parent_uuid=OTHER)),
+    ("own-part", "is not of this host's tree", lambda c: strange_provider(c, uuid=OTHER, before=())),
+    ("one-change", "changes the consumer already, for allocation-leaked", lambda c: chosen_leak(c, "i2")),
+    ("one-change", "moves VGPU already", lambda c: dataclasses.replace(c, chosen=(other_class(c),))),
+]
+
+
+def moved(allocation: Allocation) -> Allocation:
+    """The same amount, on a provider of a third host."""
+    return dataclasses.replace(allocation, provider_uuid=facts.uuid("third"))
+
+
+def other_class(case: Case) -> ReshapeAction:
+    """A reshape of other consumers that this run has taken on."""
+    return dataclasses.replace(case.action, reshaping=dataclasses.replace(case.action.reshaping, changes=()))
+
+
+def refused_by(case: Case) -> list[str]:
+    return [guard.name for guard in BUILTIN if guard.refuses(case) is not None]
+
+
+def test_nothing_refuses_what_is_right():
+    assert refused_by(many(100, right())) == []
+
+
+@pytest.mark.parametrize(("name", "words", "wrong"), WRONG, ids=lambda value: value if isinstance(value, str) else "")
+def test_it_alone_says_no(name, words, wrong):
+    case = many(100, wrong(right()))
+    assert refused_by(case) == [name]
+    assert re.search(words, GUARDS[name].refuses(case))
+
+
+def many(count: int, case: Case) -> Case:
+    """A host of so many consumers more, so that one that was chosen already is not too many."""
+    extra = tuple(a for number in range(count) for a in record(f"c{number}", here={"VCPU": 1}).allocations)
+    view = case.scene.snapshot.placement.value
+    return with_view(case, allocations=(*view.allocations, *extra))
+
+
+def test_what_libvirt_said_earlier_is_no_ground():
+    case = right()
+    lost = with_scene(case, snapshot=facts.without(case.scene.snapshot, LIBVIRT))
+    assert "sources-fresh" in refused_by(lost)
+
+
+def test_it_counts_as_one_whatever_the_number_of_its_consumers():
+    """It frees nothing and takes nothing, and a part of it would be worse than none."""
+    used = {f"g{number}": (GPU_06, GPU_07)[number % 2 : number % 2 + 1] for number in range(9)}
+    scene = gpu_scene(used, settings=dataclasses.replace(ONE_TYPE, heal=HealSettings(max_consumers=1, max_percent=0.0)))
+    plan = heal_plan(scene, asked_for(scene.findings, frozenset({CODE}), frozenset()))
+    assert [len(action.changes) for action in plan.actions] == [9]
+    case = chosen_leak(case_of(scene), "elsewhere")
+    assert [n for n in refused_by(case) if n.startswith("max")] == ["max-consumers", "max-percent"]
+
+
+def test_a_leak_of_a_consumer_that_a_reshape_moves_is_left_to_a_later_run():
+    case = right()
+    seen = dataclasses.replace(
+        case.seen,
+        finding=dataclasses.replace(case.seen.finding, code="allocation-leaked", consumer_uuid=facts.uuid("i1")),
+    )
+    leak = Case(scene=case.scene, seen=seen, repair=BY_CODE["allocation-leaked"], chosen=(case.action,))
+    assert GUARDS["one-change"].refuses(leak) == f"this run changes the consumer already, for {CODE}"
+
+
+def test_every_guard_was_asked():
+    asked = {name for name, _, _ in WRONG} | {"sources-fresh", "max-consumers", "max-percent"}
+    assert asked == set(GUARDS)

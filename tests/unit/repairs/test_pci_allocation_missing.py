@@ -1,0 +1,151 @@
+"""What heal makes of pci-allocation-missing: what the guest takes is set where it is published, and no more."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from agent.model.devices import Devices
+from agent.model.heal import HealAction
+from agent.model.placement import Allocation, ConsumerRecord, Provider
+from agent.model.snapshot import Snapshot
+from agent.nested.pci import PciDevices
+from agent.nested.pci_view import key_of
+from agent.repairs import BY_CODE
+from agent.repairs.base import Declined, Scene
+from agent.stages.heal import asked_for, heal_plan
+from tests.rigs import facts
+from tests.rigs.facts import NODE, allocations, domain, host, instance, inventory, migration, root, state, uuid, view
+from tests.rigs.heal import OTHER, scene_of
+from tests.rigs.pci import NEW_ENOUGH, child, device, functions, held, pci_settings
+
+CODE = "pci-allocation-missing"
+GPU, PF = "0000:81:0a.0", "0000:82:00.0"
+T4, VF_CLASS = "CUSTOM_PCI_10DE_1EB8", "CUSTOM_PCI_8086_1515"
+VFS = functions(PF, 4)
+FIRST, SECOND = (function.address for function in VFS[1:3])
+ALL = pci_settings({"vendor_id": "10de"}, {"product_id": "1515"})
+I1 = uuid("i1")
+FLAVOR = allocations(I1, VCPU=1, MEMORY_MB=128, DISK_GB=1)
+CHILDREN = (child(GPU, inventory(T4, 1)), child(PF, inventory(VF_CLASS, 4)))
+ELSEWHERE = Allocation(consumer_uuid=I1, consumer_generation=1, provider_uuid=OTHER, resource_class="VCPU", amount=3)
+
+
+def scene(
+    *addresses: str,
+    mine: tuple[Allocation, ...] = FLAVOR,
+    others: tuple[Allocation, ...] = (),
+    children: tuple[Provider, ...] = CHILDREN,
+    **changes: Any,
+) -> Scene:
+    """Instance i1 rests here, its guest takes these functions; it holds ``mine`` here and something elsewhere."""
+    cards = Devices(pci=(device(GPU), *VFS))
+    world: Snapshot = facts.snapshot(
+        **{
+            "nova": state(instance()),
+            "libvirt": host(domain(pci_addresses=tuple(sorted(addresses))), **NEW_ENOUGH, devices=cards),
+            "placement": view((*mine, *others), providers=(root(), *children)),
+        }
+        | changes
+    )
+    record = ConsumerRecord(consumer_uuid=I1, generation=1, project_id="p", user_id="u", allocations=(*mine, ELSEWHERE))
+    return scene_of(world, record, settings=ALL)
+
+
+def healed(found: Scene) -> HealAction:
+    plan = heal_plan(found, asked_for(found.findings, frozenset({CODE}), frozenset()))
+    assert [type(action) for action in plan.actions] == [HealAction], plan.refusals
+    return plan.actions[0]
+
+
+def declined(found: Scene) -> str:
+    plan = heal_plan(found, asked_for(found.findings, frozenset({CODE}), frozenset()))
+    assert plan.actions == ()
+    (refusal,) = plan.refusals
+    assert refusal.guard == "repair"
+    return refusal.why
+
+
+def amounts(action: HealAction) -> dict[tuple[str, str], int]:
+    return {(a.provider_uuid, a.resource_class): a.amount for a in action.write.allocations}
+
+
+def of(*held_here: Allocation) -> dict[tuple[str, str], int]:
+    return {(a.provider_uuid, a.resource_class): a.amount for a in (*held_here, ELSEWHERE)}
+
+
+def test_s125_what_the_guest_takes_comes_and_the_rest_stays():
+    action = healed(scene(FIRST, SECOND, GPU))
+    assert amounts(action) == of(*FLAVOR) | {
+        (uuid(f"child-{PF}"), VF_CLASS): 2,
+        (uuid(f"child-{GPU}"), T4): 1,
+    }
+    assert (action.write.consumer_generation, action.write.consumer_type) == (1, None)
+    assert f"2 {VF_CLASS} on {NODE}_{PF.upper()}" in action.why
+
+
+def test_s125_more_than_it_takes_becomes_what_it_takes():
+    action = healed(scene(FIRST, mine=(*FLAVOR, held(PF, VF_CLASS, 3))))
+    assert amounts(action) == of(*FLAVOR) | {(uuid(f"child-{PF}"), VF_CLASS): 1}
+
+
+def test_as_in_nova_a_provider_that_the_guest_takes_nothing_of_is_left_alone():
+    action = healed(scene(FIRST, mine=(*FLAVOR, held(GPU, T4))))
+    assert amounts(action) == of(*FLAVOR, held(GPU, T4)) | {(uuid(f"child-{PF}"), VF_CLASS): 1}
+
+
+def test_a_device_that_is_not_published_is_an_audits_to_publish_first():
+    assert "is not published with" in declined(scene(GPU, children=()))
+    assert "is not published with" in declined(scene(GPU, children=(child(GPU),)))
+
+
+def test_no_room_is_told_with_the_numbers():
+    others = (held(PF, VF_CLASS, 3, consumer="i2"),)
+    assert declined(scene(FIRST, SECOND, others=others)) == (
+        f"{NODE}_{PF.upper()} offers 4 {VF_CLASS}, at most 4 to one; others hold 3, and 2 would come"
+    )
+    narrow = (CHILDREN[0], child(PF, inventory(VF_CLASS, 4, max_unit=1)))
+    assert "at most 1 to one" in declined(scene(FIRST, SECOND, children=narrow))
+
+
+MOVED_ON = {
+    "holds nothing on this host": lambda s: with_record(s, (ELSEWHERE,)),
+    "holds by now what": lambda s: with_record(s, (*FLAVOR, held(PF, VF_CLASS, 1), ELSEWHERE)),
+    "does not rest here": lambda s: with_state(s, migrations=(migration(),)),
+    "are not all known": lambda s: with_host(s, devices=None),
+    "is not here any more": lambda s: with_host(s, domains=()),
+}
+
+
+def with_record(found: Scene, mine: tuple[Allocation, ...]) -> Scene:
+    (record,) = found.records
+    return dataclasses.replace(found, records=(dataclasses.replace(record, allocations=mine),))
+
+
+def with_state(found: Scene, **changes: Any) -> Scene:
+    nova = found.snapshot.nova
+    changed = dataclasses.replace(nova, value=dataclasses.replace(nova.value, **changes))
+    return dataclasses.replace(found, snapshot=dataclasses.replace(found.snapshot, nova=changed))
+
+
+def with_host(found: Scene, **changes: Any) -> Scene:
+    libvirt = found.snapshot.host
+    changed = dataclasses.replace(libvirt, value=dataclasses.replace(libvirt.value, **changes))
+    return dataclasses.replace(found, snapshot=dataclasses.replace(found.snapshot, host=changed))
+
+
+@pytest.mark.parametrize(("words", "change"), MOVED_ON.items(), ids=MOVED_ON.keys())
+def test_s126_what_is_not_so_any_more_is_not_made_up(words, change):
+    found = scene(FIRST)
+    (seen,) = asked_for(found.findings, frozenset({CODE}), frozenset())
+    said = BY_CODE[CODE].proposed(change(found), seen)
+    assert isinstance(said, Declined)
+    assert words in said.why
+
+
+def test_where_a_guests_functions_belong_by_class():
+    found = scene(FIRST, SECOND, GPU)
+    told = PciDevices().belongs(I1, VF_CLASS, found.snapshot, found.settings)
+    assert told == {key_of(PF): 2}

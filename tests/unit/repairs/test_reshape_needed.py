@@ -1,0 +1,261 @@
+"""What heal makes of reshape-needed: every amount to the child that the host names, or nothing at all."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.model.devices import OddDevice
+from agent.model.heal import HealPlan, ReshapeAction
+from agent.model.placement import Allocation, ProviderKey
+from agent.model.snapshot import Snapshot
+from agent.nested.mdev import KIND
+from agent.repairs import BY_CODE
+from agent.repairs.base import Declined, Scene
+from agent.stages.desired import child_uuid
+from agent.stages.heal import asked_for, candidates, heal_plan
+from tests.rigs import facts
+from tests.rigs.facts import NODE, ROOT_UUID, allocations, inventory, uuid
+from tests.rigs.heal import OTHER, scene_of
+from tests.rigs.nested import GPU_06, GPU_07, card, child, encrypting, mdev_type, on
+from tests.rigs.reshape import USED, gpu_host, gpu_scene, record_of, view_with
+
+CODE = "reshape-needed"
+CHILD_06, CHILD_07 = (child_uuid(ROOT_UUID, ProviderKey(KIND, name)) for name in (GPU_06, GPU_07))
+CONTEXT = "MEM_ENCRYPTION_CONTEXT"
+
+
+def plan_of(scene: Scene) -> HealPlan:
+    return heal_plan(scene, asked_for(scene.findings, frozenset({CODE}), frozenset()))
+
+
+def action_of(scene: Scene) -> ReshapeAction:
+    plan = plan_of(scene)
+    assert [type(action) for action in plan.actions] == [ReshapeAction], plan.refusals
+    (action,) = plan.actions
+    assert isinstance(action, ReshapeAction)
+    return action
+
+
+def declined(scene: Scene) -> str:
+    plan = plan_of(scene)
+    assert plan.actions == ()
+    (refusal,) = plan.refusals
+    assert refusal.guard == "repair"
+    return refusal.why
+
+
+def written(action: ReshapeAction) -> dict[str, dict[tuple[str, str], int]]:
+    return {
+        change.write.consumer_uuid: {(a.provider_uuid, a.resource_class): a.amount for a in change.write.allocations}
+        for change in action.changes
+    }
+
+
+def offered(action: ReshapeAction) -> dict[str, tuple[dict[str, int] | None, dict[str, int] | None]]:
+    def totals(inventories):
+        return None if inventories is None else {i.resource_class: i.total for i in inventories}
+
+    return {p.name: (totals(p.before), totals(p.after)) for p in action.reshaping.providers}
+
+
+def test_s106_each_device_by_its_parent_and_all_else_as_it_was():
+    action = action_of(gpu_scene())
+    assert written(action) == {
+        uuid("i1"): {(ROOT_UUID, "VCPU"): 1, (CHILD_06, "VGPU"): 1, (CHILD_07, "VGPU"): 1},
+        uuid("i2"): {(ROOT_UUID, "VCPU"): 1, (CHILD_06, "VGPU"): 1},
+    }
+    assert offered(action) == {
+        NODE: ({"VCPU": 64, "VGPU": 24}, {"VCPU": 64}),
+        f"{NODE}_{GPU_06}": (None, {"VGPU": 10}),
+        f"{NODE}_{GPU_07}": (None, {"VGPU": 9}),
+    }
+    assert {c.write.consumer_type for c in action.changes} == {None}, "sent below 1.38, which keeps the type"
+    assert action.reshaping.providers[0].uuid == ROOT_UUID, "parents first"
+    assert f"{NODE}_{GPU_06} (2)" in action.why
+
+
+def test_a_device_whose_uuid_libvirt_tells_by_its_name_alone_or_with_its_parent():
+    plain = gpu_scene()
+    host = plain.snapshot.host.value
+    longer = tuple(dataclasses.replace(m, name=f"{m.name}_{m.parent[4:]}") for m in host.devices.mdevs)
+    told = tuple(
+        dataclasses.replace(m, name="mdev_0", uuid=m.name.removeprefix("mdev_").replace("_", "-").upper())
+        for m in host.devices.mdevs
+    )
+    for made in (longer, told):
+        devices = dataclasses.replace(host.devices, mdevs=made)
+        again = gpu_scene(libvirt=dataclasses.replace(host, devices=devices))
+        assert action_of(again) == action_of(plain)
+
+
+def test_what_is_held_elsewhere_and_the_own_generation_go_with_it():
+    far = on(OTHER, "i1", "VGPU", 4)
+    records = (record_of("i1", 2, far), record_of("i2", 1))
+    action = action_of(gpu_scene(records=records))
+    assert written(action)[uuid("i1")][OTHER, "VGPU"] == 4
+    assert [c.write.consumer_generation for c in action.changes] == [1, 1]
+    assert [(c.write.project_id, c.write.user_id) for c in action.changes] == [("p", "u")] * 2
+
+
+def test_children_that_are_there_are_filled_whatever_their_uuid_and_what_is_moved_already_counts():
+    mine = child(GPU_06, inventory("CUSTOM_X", 3))
+    half = child(GPU_07, inventory("VGPU", 2))
+    records = (record_of("i1", 1, on(half.uuid, "i1", "VGPU", 1)), record_of("i2", 1))
+    root = facts.root(inventory("VCPU", 64), inventory("VGPU", 24))
+    action = action_of(gpu_scene(records=records, placement=view_with(records, providers=(root, mine, half))))
+    assert written(action)[uuid("i1")] == {(ROOT_UUID, "VCPU"): 1, (mine.uuid, "VGPU"): 1, (half.uuid, "VGPU"): 1}
+    assert offered(action)[mine.name] == ({"CUSTOM_X": 3}, {"CUSTOM_X": 3, "VGPU": 10})
+    assert offered(action)[half.name] == ({"VGPU": 2}, {"VGPU": 9})
+
+
+def test_s156_a_card_that_has_nothing_left_goes_unless_something_rests_on_it():
+    gone = child("pci_0000_08_00_0", inventory("VGPU", 4))
+    below = dataclasses.replace(child("x"), parent_uuid=gone.uuid)
+    root = facts.root(inventory("VCPU", 64), inventory("VGPU", 24))
+    records = (record_of("i1", 2), record_of("i2", 1))
+    host = gpu_host(USED)
+    cards = (*host.devices.mdev_parents, card("pci_0000_08_00_0", nvidia_11=0))
+    empty = dataclasses.replace(host, devices=dataclasses.replace(host.devices, mdev_parents=cards))
+
+    def going(*more, held=()):
+        view = view_with(records, providers=(root, gone, *more))
+        view = dataclasses.replace(view, allocations=(*view.allocations, *held))
+        return offered(action_of(gpu_scene(records=records, placement=view, libvirt=empty))).get(gone.name)
+
+    assert going() == ({"VGPU": 4}, None)
+    assert going(held=(on(gone.uuid, "i9", "VGPU", 1),)) is None
+    assert going(below) is None
+
+
+@pytest.mark.parametrize(
+    ("parents", "said"),
+    [((), "nothing"), ((GPU_06, GPU_06), f"2 on {NODE}_{GPU_06}")],
+    ids=["no device", "two devices"],
+)
+def test_one_whose_devices_do_not_explain_its_amount_keeps_all_where_they_are(parents, said):
+    records = (record_of("i1", 2), record_of("i2", 1))
+    why = declined(gpu_scene(USED | {"i2": parents}, records=records))
+    assert why == (f"consumer {uuid('i2')} holds 1 VGPU on the root, and the host says of all that it has: {said}")
+
+
+def test_without_its_guest_nothing_moves():
+    records = (record_of("i1", 2), record_of("i2", 1), record_of("gone", 1))
+    assert f"no guest here is {uuid('gone')}" in declined(gpu_scene(records=records))
+
+
+def test_a_device_of_another_type_or_unknown_parent_says_nothing():
+    host = gpu_host(USED)
+    other = tuple(dataclasses.replace(m, type_id="nvidia-12") for m in host.devices.mdevs)
+    odd = dataclasses.replace(host, devices=dataclasses.replace(host.devices, mdevs=other))
+    assert "of type nvidia-12" in declined(gpu_scene(libvirt=odd))
+    none = dataclasses.replace(host, devices=dataclasses.replace(host.devices, mdevs=()))
+    assert "which libvirt does not list: its parent is not known" in declined(gpu_scene(libvirt=none))
+
+
+def test_devices_of_another_class_are_not_counted_for_this_one():
+    """i1's second device is on a card that counts another class: only one of its two is VGPU."""
+    chosen = facts.settings(
+        mdev_types=(
+            mdev_type("nvidia-11", "0000:06:00.0"),
+            mdev_type("nvidia-11", "0000:07:00.0", resource_class="CUSTOM_BIG"),
+        )
+    )
+    records = (record_of("i1", 1), record_of("i2", 1))
+    action = action_of(gpu_scene(records=records, settings=chosen))
+    assert written(action)[uuid("i1")] == {(ROOT_UUID, "VCPU"): 1, (CHILD_06, "VGPU"): 1}
+    assert set(offered(action)) == {NODE, f"{NODE}_{GPU_06}"}
+
+
+def test_a_child_that_would_be_held_beyond_what_it_offers():
+    crowd = child(GPU_06, inventory("VGPU", 99))
+    root = facts.root(inventory("VCPU", 64), inventory("VGPU", 24))
+    records = (record_of("i1", 2), record_of("i2", 1))
+    view = view_with(records, providers=(root, crowd))
+    view = dataclasses.replace(view, allocations=(*view.allocations, on(crowd.uuid, "other", "VGPU", 9)))
+    assert declined(gpu_scene(records=records, placement=view)) == f"{crowd.name} offers 10 VGPU, and 11 would be held"
+
+
+def test_devices_that_are_not_known():
+    odd = gpu_host(USED, odd=(OddDevice(name="mdev_x", reason="?"),))
+    assert "mediated devices that cannot be read" in declined(gpu_scene(libvirt=odd))
+
+
+def test_all_its_records_are_read_whatever_one_audit_may_read():
+    scene = gpu_scene()
+    asked = asked_for(scene.findings, frozenset(BY_CODE), frozenset())
+    assert candidates(scene, asked, 1) == tuple(sorted((uuid("i1"), uuid("i2"))))
+    half = dataclasses.replace(scene, records=scene.records[:1])
+    assert [(r.guard, r.why) for r in plan_of(half).refusals] == [("record-unmoved", "its whole record was not read")]
+    assert isinstance(BY_CODE[CODE].proposed(half, asked[0]), Declined)
+
+
+def test_the_digest_is_of_what_moves_and_not_of_who_was_scheduled_meanwhile():
+    scene = gpu_scene()
+    view = scene.view
+    busy = (dataclasses.replace(view.root, generation=99),)
+    again = gpu_scene(placement=dataclasses.replace(view, providers=busy))
+    assert plan_of(again).digest == plan_of(scene).digest
+    more = gpu_scene({**USED, "i2": (GPU_07,)})
+    assert plan_of(more).digest != plan_of(scene).digest
+    empty = (dataclasses.replace(child(name), uuid=u) for name, u in ((GPU_06, CHILD_06), (GPU_07, CHILD_07)))
+    made = (view.root, *empty)
+    left = gpu_scene(placement=dataclasses.replace(view, providers=made))
+    assert plan_of(left).digest == plan_of(scene).digest, "children that a first try left empty"
+
+
+def sev_scene(*names: str, amount: int = 1, **kernel: str) -> Scene:
+    held = tuple(
+        dataclasses.replace(record_of(name, 1), allocations=allocations(uuid(name), **{CONTEXT: amount}))
+        for name in names
+    )
+    root = facts.root(inventory(CONTEXT, 16, max_unit=4))
+    here = tuple(a for each in held for a in each.allocations)
+    world: Snapshot = facts.snapshot(
+        placement=facts.view(here, providers=(root,)), libvirt=encrypting(**({"sev": "Y"} | kernel))
+    )
+    return scene_of(world, *held)
+
+
+def test_s107_a_context_is_one_of_sev_on_a_host_that_has_sev_es_too():
+    action = action_of(sev_scene("a", "b", sev_es="Y"))
+    sev = child_uuid(ROOT_UUID, ProviderKey("memory-encryption", "amd_sev"))
+    assert written(action) == {uuid(n): {(sev, CONTEXT): 1} for n in ("a", "b")}
+    assert offered(action)[NODE] == ({CONTEXT: 16}, {})
+    assert set(offered(action)) == {NODE, f"{NODE}_amd_sev", f"{NODE}_amd_sev_es"}
+
+
+def test_s107_a_host_without_sev_by_now_and_two_contexts_of_one_guest():
+    assert "offers guests none of it" in declined(sev_scene("a", sev="N"))
+    assert "holds 2 MEM_ENCRYPTION_CONTEXT on the root" in declined(sev_scene("a", amount=2))
+
+
+GUESTS = st.dictionaries(
+    st.sampled_from(["a", "b", "c", "d"]),
+    st.lists(st.sampled_from([GPU_06, GPU_07]), max_size=3).map(tuple),
+    min_size=1,
+)
+
+
+def summed(held: tuple[Allocation, ...]) -> Counter[str]:
+    amounts: Counter[str] = Counter()
+    for each in held:
+        amounts[each.resource_class] += each.amount
+    return amounts
+
+
+@given(used=GUESTS, wrong=st.integers(0, 2))
+def test_in_sum_every_consumer_holds_what_it_held_or_nothing_is_done(used, wrong):
+    """Amounts that the devices do not explain are never made up for."""
+    first = min(used)
+    amounts = {name: max(1, len(used[name]) + (wrong if name == first else 0)) for name in sorted(used)}
+    plan = plan_of(gpu_scene(used, records=tuple(record_of(name, amount) for name, amount in amounts.items())))
+    assert bool(plan.actions) == all(len(used[name]) == amount for name, amount in amounts.items())
+    for action in plan.actions:
+        for change in action.changes:
+            assert summed(change.before.allocations) == summed(change.write.allocations)
+            assert not any((a.provider_uuid, a.resource_class) == (ROOT_UUID, "VGPU") for a in change.write.allocations)
