@@ -47,6 +47,11 @@ class Slot:
         """Whether it is a group of its own."""
         return bool(self.group.suffix)
 
+    @property
+    def asked(self) -> dict[str, int]:
+        """Class to amount."""
+        return dict(self.amounts)
+
 
 def slots_of(group: RequestGroup, tree: Tree, forest: Forest) -> tuple[Slot, ...]:
     """What the group needs served, with who can."""
@@ -68,14 +73,20 @@ def parts_of(group: RequestGroup) -> tuple[tuple[tuple[str, int], ...], ...]:
 def is_served(
     group: RequestGroup, amounts: tuple[tuple[str, int], ...], offered: OfferedProvider, tree: Tree, forest: Forest
 ) -> bool:
-    """Whether nothing refuses it."""
-    return next(refusals(group, amounts, offered, tree, forest), None) is None
+    """Whether nothing refuses it. Most providers have not even the class: that is asked first."""
+    for resource_class, amount in amounts:
+        inventory = offered.provider.inventory(resource_class)
+        if inventory is None:
+            return False
+        if next(_not_granted(inventory, offered.used_of(resource_class), amount), None) is not None:
+            return False
+    return next(_group_refusals(group, offered, tree, forest), None) is None
 
 
 def refusals(
     group: RequestGroup, amounts: tuple[tuple[str, int], ...], offered: OfferedProvider, tree: Tree, forest: Forest
 ) -> Iterator[Refusal]:
-    """All that refuses that provider, cheapest questions first; required traits only of a granular group."""
+    """All that refuses that provider, required traits only of a granular group."""
     for resource_class, amount in amounts:
         yield from _inventory_refusals(offered, resource_class, amount)
     for constraint in _group_refusals(group, offered, tree, forest):

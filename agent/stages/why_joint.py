@@ -53,8 +53,10 @@ def _problem(request: ResourceRequest, slots: tuple[Slot, ...], forest: Forest) 
 def _to_blame(problem: Problem) -> list[Rule]:
     rules = [rule for rule in Rule if rule in problem.rules]
     alone = [rule for rule in rules if search(replace(problem, rules=problem.rules - {rule})) is Verdict.FITS]
+    if alone:
+        return alone
     by_itself = [rule for rule in rules if search(replace(problem, rules=frozenset({rule}))) is Verdict.REFUSED]
-    return alone or by_itself or rules
+    return by_itself or rules
 
 
 def _undecided(slots: tuple[Slot, ...]) -> Obstacle:
@@ -116,11 +118,11 @@ def _free(givers: list[OfferedProvider], resource_class: str, asked: int) -> Ite
 
 
 def _asked(problem: Problem, resource_class: str) -> int:
-    return sum(dict(slot.amounts).get(resource_class, 0) for slot in problem.slots)
+    return sum(slot.asked.get(resource_class, 0) for slot in problem.slots)
 
 
 def _givers(problem: Problem, resource_class: str) -> list[OfferedProvider]:
-    asking = (slot for slot in problem.slots if resource_class in dict(slot.amounts))
+    asking = (slot for slot in problem.slots if resource_class in slot.asked)
     return list({offered.provider.uuid: offered for slot in asking for offered in slot.domain}.values())
 
 
