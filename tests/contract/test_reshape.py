@@ -398,6 +398,18 @@ def test_s155_any_other_refusal_is_told_in_words_and_nothing_moved(cards):
     assert cards.amounts(cards.one) == before
 
 
+def test_an_admin_without_the_role_service_is_told_that_it_is_needed(cards):
+    """Placement's default policy for POST /reshaper; every other request of ours is for admin as well."""
+    cards.scheduled()
+    adapter = ScriptedAdapter(lambda request: request.headers.update({"X-Roles": "admin"}))
+    with in_process(cards, adapter) as (errand, plan):
+        (healed,) = run_heal(errand, plan)
+    assert (healed.outcome.result, healed.outcome.moved) == (Result.REFUSED, False)
+    assert "Policy does not allow placement:reshaper:reshape" in healed.outcome.words
+    assert "the role service alone may reshape" in healed.outcome.words
+    assert cards.offers == {"root": 24}
+
+
 def test_what_finds_no_room_after_all_is_no_conflict(cards):
     """Placement has no code for it: told apart by the request, and tried once."""
     cards.scheduled()

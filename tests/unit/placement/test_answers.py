@@ -56,6 +56,8 @@ def test_an_allocation_without_room_is_no_race_and_says_what_is_full():
     error = refusal(reply(409, "placement.undefined_code", request="PUT http://p:8778/x/allocations/c", detail=full))
     assert (type(error), error.retry) == (AllocationRefused, Retry.NEVER)
     assert full in str(error)
+    reshape = reply(409, "placement.undefined_code", request="POST http://p:8778/x/reshaper", detail=full)
+    assert type(refusal(reshape)) is AllocationRefused
     for code in ("placement.concurrent_update", ""):
         assert type(refusal(reply(409, code, request="PUT http://p/allocations/c"))) is GenerationConflict
     other = reply(409, "placement.undefined_code", request="PUT http://p/resource_providers/u/allocations")

@@ -208,6 +208,18 @@ def test_pci_functions_that_a_guest_takes_are_named_as_libvirt_lists_them():
     assert parse(taken).pci_addresses == ("0000:81:0a.1", "0001:02:03.0")
 
 
+def test_mediated_devices_that_a_guest_has_are_named_by_uuid():
+    """What libvirt prints for hostdev type mdev (formatdomain, "Host device assignment")."""
+    named = "4B20D080-1B54-4048-85B3-A6A62D165C01"
+    hostdev = "<hostdev mode='subsystem' type='mdev' model='vfio-pci' managed='no'><source>{}</source></hostdev>"
+    guest = parse(domain_xml("gpu", disks=(hostdev.format(f"<address uuid='{named}'/>"),)))
+    assert (guest.mdev_uuids, guest.pci_addresses) == ((named.lower(),), ())
+    assert parse(domain_xml("plain")).mdev_uuids == ()
+    for broken in ("<address/>", "<address uuid='x'/>"):
+        with pytest.raises(SourceInconsistent, match="uuid"):
+            parse(domain_xml("gpu", disks=(hostdev.format(broken),)))
+
+
 def test_an_address_that_is_none_is_odd():
     with pytest.raises(SourceInconsistent, match="is not a hexadecimal number"):
         parse(domain_xml("gpu", disks=(f"<hostdev type='pci'><source>{PCI.replace('0x81', 'x')}</source></hostdev>",)))
