@@ -8,7 +8,9 @@ known, and nothing of it refuses a request.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agent.audit import run_audit
@@ -17,9 +19,9 @@ from agent.cmd.audited import loaded_for
 from agent.cmd.ending import say
 from agent.cmd.usage import UsageError
 from agent.cmd.why_known import refuse_unknown_names, refuse_unknown_places
-from agent.cmd.why_request import Words, canonical_uuid, request_of
+from agent.cmd.why_request import Words, canonical_uuid, cells_and_page, request_of
 from agent.config.build import settings_from
-from agent.errors import PlacementUnavailable
+from agent.errors import PlacementRejected, PlacementUnavailable
 from agent.exit_codes import CLEAN, FINDINGS, PARTIAL
 from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Depth, Publish
 from agent.model.nova import Instance
@@ -57,9 +59,10 @@ def answered(options: argparse.Namespace, question: Question) -> WhyReport:
             refuse_unknown_names(wired.placement, request)
         result = run_audit(asked, settings_from(loaded), wired.parts, AuditMemory(), lambda: False)
         if request is None:
-            request = request_of(question.words, _instance(result, question.flavor_of or ""))
+            instance = _instance(result, question.flavor_of or "")
+            request, question = request_of(question.words, instance), _with_cells_of(question, instance)
             refuse_unknown_names(wired.placement, request)
-        with wired.parts.request_scope(result.report.audit_id):
+        with wired.parts.request_scope(result.report.audit_id), _no_document_without():
             return _answer(wired.placement, question, request, result)
 
 
@@ -92,6 +95,23 @@ def _answer(client: PlacementClient, question: Question, request: ResourceReques
         cells=rooms,
         requests=client.requests,
     )
+
+
+@contextlib.contextmanager
+def _no_document_without() -> Iterator[None]:
+    """A Placement that refuses to be read (too old, or no Placement) is none that was read."""
+    try:
+        yield
+    except PlacementRejected as error:
+        raise PlacementUnavailable(error.message, status=error.status, request_id=error.request_id) from error
+
+
+def _with_cells_of(question: Question, instance: Instance) -> Question:
+    """What the flavor says of cells and pages, where the command line says nothing of both."""
+    if instance.flavor is None or question.numa_nodes is not None or question.page is not None:
+        return question
+    cells, page = cells_and_page(instance.flavor)
+    return dataclasses.replace(question, numa_nodes=cells, page=page)
 
 
 def _offers(

@@ -5,8 +5,9 @@ import pytest
 from agent.cmd.why_request import Words, request_of
 from agent.errors import PlacementUnavailable
 from agent.placement import offers
+from agent.placement.reader import TreeReader
 from agent.stages.why import why
-from tests.rigs.placement import Rest, client_of, new_uuid, running
+from tests.rigs.placement import Rest, client_of, looking_at, new_uuid, running
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
 HOSTS = 8
@@ -176,3 +177,37 @@ def test_a_server_that_is_not_there_is_an_error_and_no_empty_cloud(tmp_path):
     nowhere = client_of(tmp_path, "http://127.0.0.1:9")
     with pytest.raises(PlacementUnavailable):
         offers.whole_world(nowhere, request_of(Words(resources=("VCPU=1",))), silent)
+
+
+def test_a_host_alone_answers_as_in_the_whole_cloud(client, cloud):
+    """From an audit's view, with what shares read beside it, as from the few questions: the same obstacles in words."""
+    roots = [cloud["hosts"][number] for number in (0, 2, 7)]
+    alone = {root: offers.own_world(client, TreeReader(client).view(looking_at(root))) for root in roots}
+    names = {name: cloud[name] for name in ("rack", "aggregate", "device")}
+    for query in QUERIES:
+        request = request_of(Words(query=query.format(**names)))
+        everywhere = offers.whole_world(client, request, silent).world
+        for root in roots:
+            assert tree_of(request, alone[root], root) == tree_of(request, everywhere, root), query
+
+
+def tree_of(request, world, root):
+    (found,) = [tree for tree in why(request, world).trees if tree.root_uuid == root]
+    return found
+
+
+def test_an_aggregate_of_a_child_shares_with_the_whole_tree(rest, client):
+    """Placement goes by any provider of the tree, not by its root alone."""
+    root, aggregate = rest.make_provider(), new_uuid()
+    rest.set_inventories(root, {"VCPU": {"total": 4}})
+    rest.set_aggregates(rest.make_provider(parent=root), aggregate)
+    sharing = rest.make_provider()
+    rest.set_inventories(sharing, {"SRIOV_NET_VF": {"total": 4}})
+    rest.set_traits(sharing, SHARES)
+    rest.set_aggregates(sharing, aggregate)
+    query = "resources=VCPU:1,SRIOV_NET_VF:4"
+    request = request_of(Words(query=query))
+    view = TreeReader(client).view(looking_at(root))
+    assert root in trees_offered(rest, query)
+    assert tree_of(request, offers.own_world(client, view), root).fits
+    assert tree_of(request, offers.whole_world(client, request, silent).world, root).fits

@@ -1,9 +1,11 @@
 """What is asked, from options and from Placement's own query string; what is wrong with it is named."""
 
+import dataclasses
+
 import pytest
 
 from agent.cmd.usage import UsageError
-from agent.cmd.why_request import Words, request_of
+from agent.cmd.why_request import Words, cells_and_page, request_of
 from agent.model.nova import Flavor
 from agent.model.resource_request import RequestGroup, ResourceRequest
 from tests.rigs import facts
@@ -135,3 +137,22 @@ def test_a_flavor_that_cannot_be_read_is_said():
     broken = facts.instance("one", flavor=None, problem="no JSON")
     with pytest.raises(UsageError, match="cannot be read: no JSON"):
         request_of(Words(), broken)
+
+
+@pytest.mark.parametrize(
+    ("specs", "wanted"),
+    [
+        ((), (None, None)),
+        ((("hw:numa_nodes", "2"),), (2, None)),
+        ((("hw:mem_page_size", "2048"),), (1, 2048)),
+        ((("hw:mem_page_size", "1GB"),), (1, 1048576)),
+        ((("hw:mem_page_size", "2MB"), ("hw:numa_nodes", "4")), (4, 2048)),
+        ((("hw:mem_page_size", "large"),), (1, "large")),
+        ((("hw:mem_page_size", "any"),), (1, None)),
+        ((("hw:cpu_policy", "dedicated"),), (1, None)),
+        ((("hw:cpu_policy", "shared"),), (None, None)),
+        ((("hw:numa_nodes", "many"),), (None, None)),
+    ],
+)
+def test_cells_and_pages_of_a_flavor(specs, wanted):
+    assert cells_and_page(dataclasses.replace(FLAVOR, extra_specs=specs)) == wanted
