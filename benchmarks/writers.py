@@ -35,16 +35,17 @@ from agent.model.plan import CreateProvider, Plan, PutInventories
 from agent.placement.client import MINIMUM, PlacementClient
 from agent.placement.wire import Inventories, parse_inventories
 from agent.placement.writer import TreeWriter
-from agent.stages.backoff import wait_s
+from agent.stages.backoff import hold_s, wait_s
 from agent.worker import retry_delay
 from benchmarks.table import Row, print_table
 from tests.rigs import mariadb
 from tests.rigs.placement import Rest, client_of, new_uuid, running
+from tests.rigs.wait import until
 
 #: What one audit tries, ours ([placement] conflict_rounds) and the reference's.
 ROUNDS = 4
 #: Before the clock starts each process learns the classes' names, which costs a request a name.
-JOIN_S_PER_WRITER = 0.5
+JOIN_TIMEOUT_S = 300.0
 #: After the last change came due: what is under way may still be acknowledged.
 DRAIN_S = 30.0
 FIRST_VALUE = 1
@@ -129,12 +130,14 @@ class Watch:
 class Writer:
     """One process's work: its class, and the PUTs that were taken."""
 
-    def __init__(self, client: PlacementClient, root: str, name: str, trial: Trial, schedule: Schedule) -> None:
-        self.client, self.root, self.name, self.trial, self.schedule = client, root, name, trial, schedule
+    def __init__(self, client: PlacementClient, root: str, name: str, trial: Trial) -> None:
+        self.client, self.root, self.name, self.trial = client, root, name, trial
+        self.schedule = Schedule(float("inf"), trial.seconds, trial.period_s)
         self.writer = TreeWriter(client)
         self.watch = Watch(name)
         self.pause = threading.Event()
         self.ended = self.acknowledged = 0
+        self.hold_s = 0.0
         self.first = self.last = FIRST_VALUE
         self.puts: list[int] = []
         self.took_s: list[float] = []
@@ -165,9 +168,14 @@ class Writer:
     def _change(self, until: float) -> None:
         """Rounds until one is acknowledged, the policy gives up, or the time is over."""
         started = time.monotonic()
+        self.pause.wait(self.hold_s)
         for conflict in itertools.count(1):
-            changes = self.due
-            if self._round(FIRST_VALUE + changes):
+            changes, began = self.due, time.monotonic()
+            is_taken = self._round(FIRST_VALUE + changes)
+            round_s = time.monotonic() - began
+            if self.trial.policy is Policy.OURS:
+                self.hold_s = hold_s(self.hold_s, conflict - is_taken, round_s, random.random())
+            if is_taken:
                 self.acknowledged += changes - self.ended
                 self.ended = changes
                 self.puts.append(conflict)
@@ -178,7 +186,7 @@ class Writer:
             if self.trial.policy is Policy.REFERENCE and conflict == ROUNDS:
                 self.ended = changes
                 return
-            self.pause.wait(self._wait_s(conflict))
+            self.pause.wait(self._wait_s(conflict, round_s))
 
     def _round(self, value: int) -> bool:
         """Read, decide, write; whether it was acknowledged."""
@@ -192,12 +200,12 @@ class Writer:
         self.first = value
         return True
 
-    def _wait_s(self, conflict: int) -> float:
+    def _wait_s(self, conflict: int, round_s: float) -> float:
         if self.trial.policy is Policy.REFERENCE:
             return 0.0
         audit, round_number = divmod(conflict, ROUNDS)
         # After the last round of an audit the worker's own delay stands before the next one.
-        return retry_delay(audit) if round_number == 0 else wait_s(round_number, random.random())
+        return retry_delay(audit) if round_number == 0 else wait_s(round_number, random.random(), round_s)
 
     def outcome(self) -> Outcome:
         """What is left to tell."""
@@ -227,25 +235,32 @@ def _never() -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a process works: its folder for configuration, its server, the provider."""
+    """Where a process works: its folder, its server, the provider."""
 
     folder: Path
     url: str
     root: str
 
+    def joined(self, name: str) -> Path:
+        """A file that says that this process is ready."""
+        return self.folder / f"{self.root}-{name}"
 
-def write_for_a_while(place: Place, name: str, trial: Trial, begin: float) -> Outcome:
-    """One process. ``begin`` is in monotonic seconds, later than the joining of all."""
+    @property
+    def begin(self) -> Path:
+        """When the clock starts, in monotonic seconds; written once all are ready."""
+        return self.folder / f"{self.root}-begin"
+
+
+def write_for_a_while(place: Place, name: str, trial: Trial) -> Outcome:
+    """One process."""
     random.seed(name)
     client = client_of(place.folder, place.url)
     phase = random.random() * (trial.period_s or 0.1)
-    writer = Writer(client, place.root, name, trial, Schedule(begin + phase, trial.seconds, trial.period_s))
-    writer.pause.wait(random.random() * trial.writers * JOIN_S_PER_WRITER / 2)
+    writer = Writer(client, place.root, name, trial)
     writer.join()
-    late = time.monotonic() - begin
-    if late > 0:
-        raise TimeoutError(f"{name} had learnt the names {late:.1f} s too late")
-    writer.pause.wait(-late)
+    place.joined(name).touch()
+    begin = float(until(lambda: place.begin.exists() and place.begin.read_text(), JOIN_TIMEOUT_S, "all have joined"))
+    writer.schedule = Schedule(begin + phase, trial.seconds, trial.period_s)
     sent_before = client.requests
     writer.work(begin + trial.seconds + (trial.period_s or 0.0))
     return replace(writer.outcome(), requests=client.requests - sent_before)
@@ -273,13 +288,19 @@ def prepared(rest: Rest, writers: int) -> str:
 def tried(folder: Path, placements: tuple[Rest, ...], trial: Trial) -> tuple[tuple[Outcome, ...], list[str]]:
     """What each writer says, and what is wrong with the inventory that is left."""
     root = prepared(placements[0], trial.writers)
-    begin = time.monotonic() + 2.0 + trial.writers * JOIN_S_PER_WRITER
+    places = [Place(folder=folder, url=p.server.url, root=root) for p in placements]
+    names = [f"{CLASS}{number}" for number in range(trial.writers)]
     with ProcessPoolExecutor(trial.writers, mp_context=multiprocessing.get_context("fork")) as processes:
-        places = itertools.cycle(Place(folder=folder, url=p.server.url, root=root) for p in placements)
         work = [
-            processes.submit(write_for_a_while, place, f"{CLASS}{number}", trial, begin)
-            for number, place in zip(range(trial.writers), places, strict=False)
+            processes.submit(write_for_a_while, place, name, trial)
+            for name, place in zip(names, itertools.cycle(places), strict=False)
         ]
+        ready = [places[0].joined(name) for name in names]
+        # One that has ended already has failed, and says so below.
+        until(lambda: all(map(Path.exists, ready)) or any(o.done() for o in work), JOIN_TIMEOUT_S, "all have joined")
+        started = places[0].folder / "starting"
+        started.write_text(str(time.monotonic() + 1.0))
+        started.rename(places[0].begin)
         said = tuple(one.result() for one in work)
     wrong = [sentence for outcome in said for sentence in outcome.wrong]
     return said, [*wrong, *lost(placements[0].inventories(root), said)]

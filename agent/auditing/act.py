@@ -31,7 +31,7 @@ from agent.model.finding import History
 from agent.model.plan import AnyWrite, Applied, Plan, PutAllocations, PutInventories, RecordWrite, RefusedWrite
 from agent.model.snapshot import Snapshot
 from agent.parts import Errand
-from agent.stages.backoff import wait_s
+from agent.stages.backoff import hold_s, wait_s
 from agent.stages.decide import Decision, decide, with_refusals
 from agent.stages.turns import Turn
 
@@ -41,7 +41,8 @@ class Acted:
     """The last decision, the snapshot it rests on, and what became of its plan.
 
     ``done`` are the writes of all rounds that Placement acknowledged, ``refused`` what it refused in the last one.
-    ``conflicts`` has every 409 that was met, in order.
+    ``conflicts`` has every 409 that was met, in order. ``round_s`` is what the last round's writes took; ``hold_s`` is
+    for the next audit's first one.
     """
 
     snapshot: Snapshot
@@ -54,6 +55,8 @@ class Acted:
     error: AgentError | None = None
     refused: tuple[RefusedWrite, ...] = ()
     unknown_traits: frozenset[str] = frozenset()
+    round_s: float = 0.0
+    hold_s: float = 0.0
 
     @property
     def writes_done(self) -> int:
@@ -68,16 +71,29 @@ def decide_and_act(errand: Errand, memory: AuditMemory, snapshot: Snapshot) -> A
         decision=_decide(errand, memory, snapshot, memory.compared),
         requests=snapshot.placement.value.requests if snapshot.placement.value else 0,
         unknown_traits=memory.unknown_traits,
+        hold_s=memory.hold_s,
     )
     if not errand.may_publish():
         return acted
+    if memory.hold_s and not acted.decision.plan.is_empty:
+        errand.parts.clock.wait(memory.hold_s)
+        acted = _look_again(errand, memory, acted)
+    acted = _rounds(errand, memory, acted)
+    lost = acted.conflicts.count(ConflictKind.PROVIDER_GENERATION)
+    return dataclasses.replace(acted, hold_s=hold_s(acted.hold_s, lost, acted.round_s, errand.parts.random()))
+
+
+def _rounds(errand: Errand, memory: AuditMemory, acted: Acted) -> Acted:
+    """Apply, and after a conflict wait, look and decide again."""
     while not acted.decision.plan.is_empty:
         errand.stop_if_cancelled()
+        began = errand.parts.clock.monotonic()
         acted = _apply(errand, acted)
+        acted = dataclasses.replace(acted, round_s=errand.parts.clock.monotonic() - began)
         is_moved = isinstance(acted.error, GenerationConflict | AllocationRefused)
         if not is_moved or acted.attempts >= errand.settings.conflict_rounds:
             break
-        errand.parts.clock.wait(wait_s(acted.attempts, errand.parts.random()))
+        errand.parts.clock.wait(wait_s(acted.attempts, errand.parts.random(), acted.round_s))
         memory = dataclasses.replace(memory, unknown_traits=acted.unknown_traits)
         tried, acted = acted, _look_again(errand, memory, acted)
         if isinstance(tried.error, AllocationRefused) and acted.decision.plan.digest == tried.decision.plan.digest:

@@ -48,7 +48,9 @@ def remember(errand: Errand, memory: AuditMemory, acted: Acted) -> tuple[Confirm
     told = confirm(before, acted.decision.findings, look)
     book_digest = acted.decision.compared.digest or memory.book_digest
     moved = memory.book_digest is not None and book_digest != memory.book_digest and not fresh
-    look_again = view is not None and (told.recheck_recorded or moved)
+    suspects = _suspects(acted, told)
+    unread = _newly_unread(memory, acted, suspects)
+    look_again = view is not None and (told.recheck_recorded or moved or unread)
     added, left = _added(errand, before, acted), _left(errand, memory, before, acted)
     sightings = _with_rival(before, told.history, acted)
     kept = dataclasses.replace(told.history, sightings=sightings, added=added, left=left)
@@ -64,7 +66,8 @@ def remember(errand: Errand, memory: AuditMemory, acted: Acted) -> tuple[Confirm
             recheck_recorded=look_again or told.awaits_recorded or view is None,
             audits=memory.audits + 1,
             audits_since_everything=_since_everything(errand, memory, acted),
-            suspects=_suspects(acted, told),
+            hold_s=acted.hold_s,
+            suspects=suspects,
             told=_told(told),
             consumers=view.consumer_uuids if view else memory.consumers,
             written=_written(memory, acted),
@@ -172,6 +175,14 @@ def _suspects(acted: Acted, told: Confirmed) -> tuple[str, ...]:
     verdicts = _SUSPICIOUS if all_read else _SUSPICIOUS - {Verdict.UNKNOWN}
     suspicious = {row.key for row in acted.decision.rows if row.verdict in verdicts}
     return tuple(sorted(suspicious | set(told.unconfirmed_recorded)))
+
+
+def _newly_unread(memory: AuditMemory, acted: Acted, suspects: tuple[str, ...]) -> bool:
+    """Whether somebody became suspicious whose record nobody has read: that must not wait for the next interval."""
+    view = acted.snapshot.placement.value
+    read = {record.consumer_uuid for record in view.consumers} if view else set()
+    holding = view.consumer_uuids if view else frozenset()
+    return bool((set(suspects) & holding) - read - set(memory.suspects))
 
 
 def _written(memory: AuditMemory, acted: Acted) -> WrittenProvider | None:

@@ -73,6 +73,7 @@ class AuditMemory:
     ``guests`` are the domains' uuids as last read: the state source is asked about them too.
     ``shared_due_in`` is after how many audits sharing providers are read again, 0: in the next one.
     ``audits`` counts the audits so far, ``audits_since_everything`` those since all of Placement was read anew.
+    ``hold_s`` is how long the first write of an audit is held back: somebody else writes at our time.
     """
 
     identity: Identity | None = None
@@ -82,6 +83,7 @@ class AuditMemory:
     recheck_recorded: bool = True
     audits: int = 0
     audits_since_everything: int = 0
+    hold_s: float = 0.0
     suspects: tuple[str, ...] = ()
     told: tuple[str, ...] = ()
     consumers: frozenset[str] = frozenset()

@@ -1,28 +1,50 @@
-"""Waits between conflict rounds: short at first, spread wide later, never endless."""
+"""Waits between conflict rounds: short at first, spread wide later, never endless, and as slow as the server is."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.stages.backoff import wait_s
+from agent.stages.backoff import hold_s, wait_s
 
 ALMOST_1 = 1.0 - 2**-53
+DRAWS = st.floats(0.0, ALMOST_1)
+ROUNDS = st.floats(0.0, 600.0)
 
 
-@given(st.integers(0, 10**6), st.floats(0.0, ALMOST_1))
-def test_a_wait_is_between_nothing_and_two_seconds(conflict, random01):
-    assert 0.0 <= wait_s(conflict, random01) <= 2.0
+@given(st.integers(0, 10**6), DRAWS, ROUNDS)
+def test_a_wait_is_between_nothing_and_five_seconds(conflict, random01, round_s):
+    assert 0.0 <= wait_s(conflict, random01, round_s) <= 5.0
 
 
-@given(st.integers(1, 100), st.floats(0.0, ALMOST_1))
-def test_it_never_gets_shorter_for_the_same_draw(conflict, random01):
-    assert wait_s(conflict, random01) <= wait_s(conflict + 1, random01)
+@given(st.integers(1, 100), DRAWS, ROUNDS)
+def test_it_never_gets_shorter_for_the_same_draw(conflict, random01, round_s):
+    assert wait_s(conflict, random01, round_s) <= wait_s(conflict + 1, random01, round_s)
+    assert wait_s(conflict, random01, round_s) <= wait_s(conflict, random01, round_s + 0.1)
 
 
 def test_the_longest_waits_grow_from_50_ms_to_the_cap():
     longest = [round(wait_s(conflict, ALMOST_1), 6) for conflict in range(1, 6)]
-    assert longest == [0.05, 0.2, 0.8, 2.0, 2.0]
+    assert longest == [0.05, 0.2, 0.8, 3.2, 5.0]
+
+
+def test_where_a_round_takes_long_the_waits_are_longer():
+    assert [round(wait_s(conflict, ALMOST_1, 0.1), 6) for conflict in range(1, 4)] == [0.8, 3.2, 5.0]
 
 
 def test_the_draw_spreads_over_the_whole_range():
     assert wait_s(2, 0.0) == 0.0
     assert wait_s(2, 0.5) == 0.1
+
+
+def test_one_lost_round_is_no_reason_to_hold_back_and_two_are():
+    assert hold_s(0.0, 1, 0.1, 0.5) == 0.0
+    assert hold_s(0.0, 2, 0.1, 0.5) == 1.6
+
+
+def test_what_was_learnt_stays_until_it_loses_again():
+    assert hold_s(1.6, 0, 0.1, 0.25) == 1.6
+    assert hold_s(1.6, 3, 0.1, 0.25) == 0.8
+
+
+@given(st.floats(0.0, 5.0), st.integers(0, 100), ROUNDS, DRAWS)
+def test_nothing_is_held_back_for_more_than_five_seconds(before, conflicts, round_s, random01):
+    assert 0.0 <= hold_s(before, conflicts, round_s, random01) <= 5.0
