@@ -1,0 +1,279 @@
+"""What a quiet host costs Placement, counted in its access log: the same whatever it carries, at most 1.25 an audit.
+
+Whole audits, with guests in libvirt, in the cell's database and in Placement that agree;
+and what such thrift must not overlook: a database that was put back, a consumer on two hosts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from agent.audit import run_audit
+from agent.cmd.wiring import Wired, wire
+from agent.config.build import settings_from
+from agent.config.load import load
+from agent.model.audit import AuditMemory, AuditRequest, Depth
+from agent.model.report import AuditReport
+from agent.stages.turns import EVERYTHING_AFTER, turn
+from tests.rigs import facts
+from tests.rigs.domains import domain_xml, node_xml
+from tests.rigs.facts import FLAVOR_A
+from tests.rigs.host import AgentHost, Options, host_on
+from tests.rigs.placement import PROJECT, USER, Rest, new_uuid, running
+from tests.rigs.wait import until
+
+EVERY = 10
+HELD = {"VCPU": 1, "MEMORY_MB": 128, "DISK_GB": 1}
+BATCH = 100
+RATIOS: dict[str, dict[str, object]] = {"DEFAULT": {"cpu_allocation_ratio": 16.0, "disk_allocation_ratio": 1000.0}}
+PARTS = ("inventories", "traits", "aggregates", "allocations")
+
+
+@pytest.fixture(scope="module")
+def placement(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rest]:
+    """A server whose database is a file that we can reach."""
+    with running(tmp_path_factory.mktemp("placement")) as rest:
+        yield rest
+
+
+def with_turns_of(reference: str) -> str:
+    """Another identity whose turns are those of ``reference``."""
+    cycle = range(1, EVERY * EVERYTHING_AFTER + 1)
+    wanted = [turn(reference, audit, EVERY) for audit in cycle]
+    return next(u for u in iter(new_uuid, "") if [turn(u, audit, EVERY) for audit in cycle] == wanted)
+
+
+@dataclass(slots=True)
+class Quiet:
+    """A host whose guests agree in all three books, and its agent, audit by audit."""
+
+    placement: Rest
+    host: AgentHost
+    wired: Wired
+    consumers: tuple[str, ...]
+    memory: AuditMemory = field(default_factory=AuditMemory)
+
+    def audit(self, depth: Depth = Depth.ECONOMICAL) -> AuditReport:
+        request = AuditRequest(reasons=("test",), depth=depth)
+        settings = settings_from(load([str(self.host.config_file)]))
+        done = run_audit(request, settings, self.wired.parts, self.memory, lambda: False)
+        self.memory = done.memory
+        return done.report
+
+    def restart(self) -> None:
+        """As a new process."""
+        self.memory = AuditMemory()
+        self.wired.parts.reader.forget()
+
+    def audits(self, count: int) -> list[list[str]]:
+        """What each of so many audits asked; every one is clean."""
+        asked = []
+        for _ in range(count):
+            with self.placement.watched() as seen:
+                report = self.audit()
+            assert report.error is None, report.error
+            assert [s.finding.code for s in report.findings] == []
+            asked.append(seen)
+        return asked
+
+
+@contextlib.contextmanager
+def quiet_host(
+    folder: Path, placement: Rest, guests: int, uuid: str | None = None, changes: Options | None = None
+) -> Iterator[Quiet]:
+    """That many guests, allocated many at once, as the acceptance's fleet is."""
+    folder.mkdir()
+    host = host_on(folder, placement.server.url, options=RATIOS)
+    host.provider_uuid = uuid or host.provider_uuid
+    names = [f"{host.name}-{number}" for number in range(guests)]
+    domains = [domain_xml(n, domain_uuid=facts.uuid(n), vcpus=1, memory_mib=128) for n in names]
+    (folder / "node.xml").write_text(node_xml(cpus=64, memory_mib=262144, domains=domains))
+    host.configure(changes)
+    host.make_cell(*(host.instance(name, flavor=FLAVOR_A) for name in names)).dispose()
+    with wire(load([str(host.config_file)])) as wired:
+        made = Quiet(placement, host, wired, tuple(facts.uuid(name) for name in names))
+        made.audit()
+        allocate(made)
+        made.restart()
+        yield made
+
+
+def allocate(made: Quiet) -> None:
+    """All of them, as POST /allocations does it in batches."""
+    for start in range(0, len(made.consumers), BATCH):
+        body = {
+            consumer: {
+                "allocations": {made.host.provider_uuid: {"resources": HELD}},
+                "project_id": PROJECT,
+                "user_id": USER,
+                "consumer_generation": None,
+            }
+            for consumer in made.consumers[start : start + BATCH]
+        }
+        made.placement.done("POST", "/allocations", body, version="1.28")
+
+
+def kinds(asked: list[list[str]]) -> list[list[str]]:
+    """Requests without whom they are about."""
+    return [[_kind(line) for line in seen] for seen in asked]
+
+
+def _kind(line: str) -> str:
+    method, path, status = line.split()
+    if path.startswith("/allocations/"):
+        return f"{method} consumer {status}"
+    return f"{method} {path.partition('?')[0].rpartition('/')[2] or '/'} {status}"
+
+
+def test_a_quiet_host_asks_the_same_with_10_100_and_1000_consumers(tmp_path, placement):
+    """Over 2 k audits, from the second on: the first is the start."""
+    uuid = new_uuid()
+    asked = {}
+    for guests in (10, 100, 1000):
+        with quiet_host(tmp_path / str(guests), placement, guests, with_turns_of(uuid)) as made:
+            start = made.audits(2)
+            assert max(map(len, start)) <= 1 + 1 + len(PARTS) + 1
+            asked[guests] = kinds(made.audits(2 * EVERY))
+    assert asked[10] == asked[100] == asked[1000]
+    assert all(seen[0] == "GET resource_providers 200" for seen in asked[1000] if seen[0] != "GET / 200")
+    # A turn for allocations is one request more and one consumer's record, and a quiet audit is one.
+    assert sorted({len(seen) for seen in asked[1000]}) in ([1, 3], [1, 3, 6])
+
+
+def test_s144_s149_s150_a_whole_cycle_is_at_most_one_and_a_quarter_requests_an_audit(tmp_path, placement):
+    """100 consumers, 10 k audits: no PUT, parts of a provider that stands still once, each record at most once."""
+    with quiet_host(tmp_path / "host", placement, 100) as made:
+        made.audits(2)
+        asked = made.audits(EVERYTHING_AFTER * EVERY)
+    every = [line for seen in kinds(asked) for line in seen]
+    count = {kind: every.count(kind) for kind in sorted(set(every))}
+    print(f"\n{len(asked)} quiet audits, 100 consumers: {len(every) / len(asked):.3f} requests an audit, {count}")
+    assert count == {
+        "GET / 200": 1,
+        "GET resource_providers 200": 100,
+        "GET inventories 200": 1,
+        "GET traits 200": 1,
+        "GET aggregates 200": 1,
+        "GET allocations 200": 10,
+        "GET consumer 200": 9,
+    }
+    assert len(every) / len(asked) <= 1.25
+    records = [line for seen in asked for line in seen if " /allocations/" in line]
+    assert len(set(records)) == len(records)
+
+
+def test_s149_a_foreign_change_is_seen_by_the_next_audit(tmp_path, placement):
+    with quiet_host(tmp_path / "host", placement, 2) as made:
+        made.audits(3)
+        root = made.host.provider_uuid
+        aggregate = new_uuid()
+        placement.set_aggregates(root, aggregate)
+        with placement.watched() as seen:
+            report = made.audit()
+    assert [f"GET /resource_providers/{root}/{part} 200" in seen for part in PARTS] == [True] * 4
+    assert report.outcome.value == "clean"
+
+
+def test_a_database_that_was_put_back_is_seen_when_everything_is_read(tmp_path, placement):
+    """The same generations over an older inventory, as after a restore: only reading all of it tells."""
+    changes = {"placement": {"full_read_every": 1}}
+    with quiet_host(tmp_path / "host", placement, 2, changes=changes) as made:
+        made.audits(2)
+        root = made.host.provider_uuid
+        generation = placement.generation(root)
+        put_back(placement, root, "VCPU", 63)
+        assert placement.generation(root) == generation
+        assert placement.inventories(root)["VCPU"]["total"] == 63
+        audits = 0
+        while placement.inventories(root)["VCPU"]["total"] == 63:
+            made.audit()
+            audits += 1
+            assert audits <= EVERYTHING_AFTER
+        assert placement.inventories(root)["VCPU"]["total"] == 64
+
+
+def put_back(placement: Rest, root: str, resource_class: str, total: int) -> None:
+    """What a restore leaves: another row under the generation that was seen before."""
+    with contextlib.closing(sqlite3.connect(placement.server.folder / "placement.sqlite")) as database, database:
+        found = database.execute("SELECT id FROM resource_classes WHERE name = ?", (resource_class,)).fetchone()
+        changed = database.execute(
+            "UPDATE inventories SET total = ? WHERE resource_class_id = ? AND resource_provider_id ="
+            " (SELECT id FROM resource_providers WHERE uuid = ?)",
+            (total, found[0], root),
+        )
+        assert changed.rowcount == 1
+
+
+def test_a_consumer_on_two_hosts_is_found_in_its_turn_and_at_once_by_hand(tmp_path, placement):
+    """Nothing points at it: its instance lives here. It was there before the agent started."""
+    changes = {"placement": {"full_read_every": 1}}
+    with quiet_host(tmp_path / "host", placement, 5, changes=changes) as made:
+        placement.release(max(made.consumers))
+        # Written once, as all the others: those that were written more often come first.
+        spread = spread_out(placement, made)
+        assert zombies(made.audit()) == set()
+        audits = 1
+        while zombies(made.audit()) != {spread}:
+            audits += 1
+            assert audits <= 2 + len(made.consumers)
+        made.restart()
+        assert zombies(made.audit(Depth.FULL)) == {spread}
+
+
+def test_a_consumer_that_comes_while_we_look_is_read_at_once(tmp_path, placement):
+    with quiet_host(tmp_path / "host", placement, 30) as made:
+        made.audits(2)
+        spread = spread_out(placement, made)
+        with placement.watched() as seen:
+            report = made.audit()
+    assert zombies(report) == {spread}
+    assert [line for line in seen if " /allocations/" in line] == [f"GET /allocations/{spread} 200"]
+
+
+def spread_out(placement: Rest, made: Quiet) -> str:
+    """The last of the consumers holds as much elsewhere."""
+    elsewhere, consumer = placement.make_provider(), max(made.consumers)
+    placement.set_inventories(elsewhere, {name: {"total": 1000} for name in HELD})
+    return placement.allocate({made.host.provider_uuid: HELD, elsewhere: HELD}, consumer)
+
+
+def zombies(report: AuditReport) -> set[str | None]:
+    return {s.finding.consumer_uuid for s in report.findings if s.finding.code == "consumer-on-several-providers"}
+
+
+def test_without_the_database_nobody_is_suspicious(tmp_path, placement):
+    """Of a fleet whose database is away each host would read all its consumers' records, and learn nothing."""
+    with quiet_host(tmp_path / "host", placement, 30) as made:
+        made.audits(1)
+        made.host.cell_path.rename(tmp_path / "away")
+        assert made.audit().outcome.value == "partial"
+        with placement.watched() as seen:
+            assert made.audit().outcome.value == "partial"
+    assert len([line for line in seen if " /allocations/" in line]) <= 1
+
+
+def test_after_hup_the_next_audit_reads_everything(tmp_path, placement):
+    with quiet_host(tmp_path / "host", placement, 3) as made:
+        root = made.host.provider_uuid
+        with made.host.daemon() as daemon:
+            daemon.first_audit()
+            daemon.audit_now()
+            with placement.watched() as before:
+                daemon.audit_now()
+            assert f"GET /resource_providers/{root}/inventories 200" not in before
+            with placement.watched() as seen:
+                daemon.send(signal.SIGHUP)
+                until(lambda: "configuration reloaded" in daemon.text(), 30, "the reload")
+                daemon.audit_now()
+            daemon.send(signal.SIGTERM)
+            assert daemon.ended() == 0
+    whole = [f"GET /resource_providers/{root}/{part} 200" for part in PARTS]
+    assert [line for line in seen if line in whole] == whole
+    assert "GET / 200" in seen
