@@ -15,18 +15,25 @@ from agent.stages.why_forest import Forest, Tree, forest_of
 from agent.stages.why_joint import joint_obstacles
 from agent.stages.why_words import group_obstacles, root_obstacles
 
+# A tree that lacks a class altogether is further away than one that is full.
+_FAR = (Constraint.RESOURCE_CLASS, Constraint.IN_TREE)
 _ORDER = {constraint: number for number, constraint in enumerate(Constraint)}
 
 
 def why(request: ResourceRequest, world: OfferedWorld) -> Answer:
     """Of each tree of the world whether the request fits, with what refuses it: the first obstacle is the one to tell.
 
-    Trees that fit come first, then those with the fewest obstacles; in a world that is one host's, the trees of the
-    providers that share with it are answered too, as far as they are known.
+    Trees that fit come first, then those that have all classes, by the number of obstacles. In a world that is one
+    host's, the trees of the providers that share with it are answered too, as far as they are known.
     """
     forest = forest_of(world)
     answers = [_answer(request, tree, forest) for tree in forest.trees]
-    return Answer(request=request, trees=tuple(sorted(answers, key=lambda a: (len(a.obstacles), a.root_name))))
+    return Answer(request=request, trees=tuple(sorted(answers, key=_distance)))
+
+
+def _distance(answer: TreeAnswer) -> tuple[int, int, str]:
+    far = sum(obstacle.constraint in _FAR for obstacle in answer.obstacles)
+    return far, len(answer.obstacles), answer.root_name
 
 
 def _answer(request: ResourceRequest, tree: Tree, forest: Forest) -> TreeAnswer:

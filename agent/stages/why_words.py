@@ -14,7 +14,7 @@ from agent.stages.why_candidates import Refusal, judged_for_forbidden, judged_fo
 from agent.stages.why_forest import Forest, Tree
 from agent.stages.why_inventory import inventory_obstacle, left, told
 
-_FAR = {Constraint.RESOURCE_CLASS: 100, Constraint.IN_TREE: 10_000}
+_FAR = {Constraint.RESOURCE_CLASS: 100, Constraint.IN_TREE: 50}
 
 
 def group_obstacles(group: RequestGroup, tree: Tree, forest: Forest) -> tuple[Obstacle, ...]:
@@ -31,7 +31,7 @@ def group_obstacles(group: RequestGroup, tree: Tree, forest: Forest) -> tuple[Ob
         nearest = min(refused, key=_distance)
         found += [obstacle for refusal in nearest for obstacle in _told(refusal, group, tree)]
         found += _one_provider(group, refused, nearest)
-    return tuple(found)
+    return tuple(dict.fromkeys(found))
 
 
 def _distance(refused: list[Refusal]) -> tuple[int, float]:
@@ -54,14 +54,12 @@ def _gap(refusal: Refusal) -> float:
 
 
 def _one_provider(group: RequestGroup, refused: list[list[Refusal]], nearest: list[Refusal]) -> list[Obstacle]:
-    """Said where each thing that the nearest lacks is had by another provider."""
+    """Said where the nearest lacks only resources, each of which another provider could give."""
     if not group.suffix or len(refused) < 2:
         return []
-    lacking = {(refusal.constraint, refusal.resource_class) for refusal in nearest}
-    kept_by_some = all(
-        any(key not in {(r.constraint, r.resource_class) for r in others} for others in refused) for key in lacking
-    )
-    if not kept_by_some or Constraint.ONE_PROVIDER in {refusal.constraint for refusal in nearest}:
+    lacking = {refusal.resource_class for refusal in nearest}
+    refused_classes = [{refusal.resource_class for refusal in of_one} for of_one in refused]
+    if "" in lacking or not all(any(name not in classes for classes in refused_classes) for name in lacking):
         return []
     provider = nearest[0].offered.provider
     return [

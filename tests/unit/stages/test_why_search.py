@@ -1,0 +1,127 @@
+"""The bounded walk finds what trying every choice finds, and ends where that never would."""
+
+import itertools
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.model.placement import Inventory, Provider
+from agent.model.resource_request import OfferedProvider, RequestGroup
+from agent.stages.why_candidates import Slot
+from agent.stages.why_search import MAX_STEPS, Problem, Rule, Verdict, contested_classes, search
+
+SUFFIXES = ("", "", "1", "2", "3", "4")
+
+
+def offered(number, parent, room, traits=()):
+    stock = tuple(Inventory(resource_class=name, total=total) for name, total in zip("XY", room, strict=True))
+    provider = Provider(
+        uuid=f"p{number}",
+        name=f"p{number}",
+        parent_uuid=parent,
+        generation=0,
+        inventories=stock,
+        traits=frozenset(traits),
+    )
+    return OfferedProvider(provider=provider, root_uuid="p0")
+
+
+def random_problem(rng: random.Random) -> Problem:
+    """Few kinds of providers and parts, so that many are alike."""
+    kinds = [((rng.randint(0, 4), rng.randint(0, 4)), rng.sample("ABC", rng.randint(0, 2))) for _ in range(3)]
+    providers = [
+        offered(number, None if number == 0 else f"p{rng.randrange(number)}", *rng.choice(kinds))
+        for number in range(rng.randint(1, 5))
+    ]
+    slots = []
+    unnumbered = RequestGroup()
+    for suffix in rng.sample(SUFFIXES, rng.randint(1, 5)):
+        amounts = tuple((name, rng.randint(1, 3)) for name in rng.choice(("X", "Y", "XY")))
+        domain = tuple(p for p in providers if rng.random() < 0.8) if rng.random() < 0.5 else tuple(providers)
+        slots.append(Slot(group=RequestGroup(suffix=suffix) if suffix else unnumbered, amounts=amounts, domain=domain))
+    suffixes = sorted({slot.group.suffix for slot in slots} - {""})
+    subtrees = tuple(frozenset(rng.sample(suffixes, rng.randint(1, len(suffixes)))) for _ in range(2) if suffixes)
+    has_unnumbered = any(not slot.is_granular for slot in slots)
+    return Problem(
+        slots=tuple(slots),
+        rules=frozenset(rule for rule in Rule if rng.random() < 0.6 and (rule is not Rule.TRAITS or has_unnumbered)),
+        required=tuple(frozenset(rng.sample("ABC", rng.randint(1, 2))) for _ in range(rng.randint(0, 2))),
+        same_subtree=subtrees,
+        parent_of={p.provider.uuid: p.provider.parent_uuid for p in providers},
+    )
+
+
+def is_kept(problem: Problem, chosen: tuple[OfferedProvider, ...]) -> bool:
+    """One whole choice, rule by rule."""
+    served = list(zip(problem.slots, chosen, strict=True))
+    granular = [o.provider.uuid for slot, o in served if slot.is_granular]
+    taken: dict[tuple[str, str], int] = {}
+    for slot, one in served:
+        for name, amount in slot.amounts:
+            if name in contested_classes(problem.slots):
+                taken[one.provider.uuid, name] = taken.get((one.provider.uuid, name), 0) + amount
+    totals = {(o.provider.uuid, i.resource_class): i.total for _, o in served for i in o.provider.inventories}
+    traits = frozenset().union(*(o.provider.traits for slot, o in served if not slot.is_granular))
+    kept = {
+        Rule.SUMS: all(amount <= totals[key] for key, amount in taken.items()),
+        Rule.TRAITS: all(choice & traits for choice in problem.required),
+        Rule.ISOLATE: len(set(granular)) == len(granular),
+        Rule.SAME_SUBTREE: all(
+            is_one_subtree({o.provider.uuid for slot, o in served if slot.group.suffix in suffixes}, problem)
+            for suffixes in problem.same_subtree
+        ),
+    }
+    return all(kept[rule] for rule in problem.rules)
+
+
+def is_one_subtree(uuids: set[str], problem: Problem) -> bool:
+    def above(uuid):
+        while uuid is not None:
+            yield uuid
+            uuid = problem.parent_of[uuid]
+
+    return any(all(top in above(uuid) for uuid in uuids) for top in uuids)
+
+
+@given(st.integers(0, 2**32))
+def test_it_finds_what_trying_everything_finds(seed):
+    rng = random.Random(seed)
+    for _ in range(10):
+        problem = random_problem(rng)
+        fits = any(is_kept(problem, chosen) for chosen in itertools.product(*(slot.domain for slot in problem.slots)))
+        assert search(problem) is (Verdict.FITS if fits else Verdict.REFUSED), problem
+
+
+def test_the_random_problems_are_of_both_kinds():
+    rng = random.Random(3)
+    found = [search(random_problem(rng)) for _ in range(400)]
+    assert min(found.count(Verdict.FITS), found.count(Verdict.REFUSED)) >= 80
+
+
+def problem_of(rooms: list[int], amounts: list[int], *rules: Rule) -> Problem:
+    providers = tuple(offered(number, None, (room, 0)) for number, room in enumerate(rooms))
+    return Problem(
+        slots=tuple(
+            Slot(group=RequestGroup(suffix=str(number)), amounts=(("X", amount),), domain=providers)
+            for number, amount in enumerate(amounts)
+        ),
+        rules=frozenset(rules),
+        parent_of={p.provider.uuid: None for p in providers},
+    )
+
+
+def test_parts_and_providers_that_are_alike_are_tried_once():
+    # Trying everything would be 16 ** 17 choices.
+    assert search(problem_of([3] * 16, [2] * 17, Rule.SUMS)) is Verdict.REFUSED
+    assert search(problem_of([3] * 16, [2] * 17, Rule.ISOLATE)) is Verdict.REFUSED
+    assert search(problem_of([3] * 16, [2] * 16, Rule.SUMS, Rule.ISOLATE)) is Verdict.FITS
+
+
+def test_what_cannot_be_decided_within_bounds_is_not_guessed():
+    rng = random.Random(16)
+    rooms = [rng.randint(100, 200) for _ in range(12)]
+    shares = [rng.uniform(0.5, 1.5) for _ in range(24)]
+    amounts = [int(share * (sum(rooms) - 5) / sum(shares)) for share in shares]
+    assert search(problem_of(rooms, amounts, Rule.SUMS)) is Verdict.UNDECIDED
+    assert MAX_STEPS < 10_000
