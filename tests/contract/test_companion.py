@@ -190,6 +190,7 @@ def test_a_scheduler_that_is_faster_takes_the_room_and_we_decide_again(placement
     host.agent("--once")
     report = host.report()["audit"]["placement"]
     assert (report["attempts"], report["conflicts"]) == (2, 1)
+    assert report["conflict_kinds"] == {"no-room": 1}
     assert held(placement, host) == {"VCPU": 2, "MEMORY_MB": 512}
     assert "1 VCPU found no place" in told(host, "unmanaged-use-unplaced")["VCPU"]["actual"]
 
@@ -227,7 +228,7 @@ def test_a_second_agent_of_ours_that_is_faster_is_a_conflict_and_no_error(placem
 
     at_our_first_put(door, host, faster)
     assert host.agent("--once").code == 3
-    assert host.report()["audit"]["placement"]["conflicts"] == 1
+    assert host.report()["audit"]["placement"]["conflict_kinds"] == {"consumer-generation": 1}
     assert held(placement, host) == {"VCPU": 3, "MEMORY_MB": 512}
 
 

@@ -1,0 +1,82 @@
+"""Every 409 of a real Placement is told apart: whose generation, in use, the name, no room."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.errors import ConflictKind, ConsumerConflict, GenerationConflict, PlacementError, Retry
+from agent.model.placement import Allocation, Inventory
+from agent.model.plan import CreateProvider, DeleteProvider, Plan, PutAllocations, PutInventories
+from agent.placement.allocations import AllocationClient
+from agent.placement.writer import TreeWriter
+from tests.rigs.placement import PROJECT, USER, new_uuid
+
+
+@pytest.fixture
+def root(rest):
+    uuid = rest.make_provider()
+    rest.set_inventories(uuid, {"VCPU": {"total": 4}, "MEMORY_MB": {"total": 64}})
+    return uuid
+
+
+def held_by(consumer: str, root: str, amount: int, generation: int | None) -> PutAllocations:
+    held = Allocation(
+        consumer_uuid=consumer,
+        consumer_generation=generation,
+        provider_uuid=root,
+        resource_class="VCPU",
+        amount=amount,
+    )
+    return PutAllocations(
+        consumer_uuid=consumer, allocations=(held,), consumer_generation=generation, project_id=PROJECT, user_id=USER
+    )
+
+
+def test_a_stale_consumer_is_not_a_stale_provider(rest, client, root):
+    consumer = rest.allocate({root: {"VCPU": 1}})
+    allocations = AllocationClient(client)
+    known = allocations.consumer(consumer).generation
+    rest.allocate({root: {"VCPU": 2}}, consumer)
+    with pytest.raises(ConsumerConflict) as stale:
+        allocations.put(held_by(consumer, root, 3, known))
+    assert (stale.value.conflict, stale.value.retry) == (ConflictKind.CONSUMER_GENERATION, Retry.AT_ONCE)
+    assert allocations.consumer(consumer).allocations[0].amount == 2
+
+
+def test_a_consumer_that_is_there_by_now_is_a_consumers_conflict(rest, client, root):
+    consumer = rest.allocate({root: {"VCPU": 1}})
+    with pytest.raises(ConsumerConflict):
+        AllocationClient(client).put(held_by(consumer, root, 1, None))
+
+
+def test_a_stale_provider_is_no_consumers_conflict(rest, client, root):
+    plan = Plan(
+        writes=(PutInventories(provider_uuid=root, inventories=(Inventory(resource_class="VCPU", total=5),)),),
+        generations=((root, rest.generation(root) - 1),),
+    )
+    with pytest.raises(GenerationConflict) as stale:
+        TreeWriter(client).apply(plan, lambda: False)
+    assert stale.value.conflict is ConflictKind.PROVIDER_GENERATION
+    assert rest.inventories(root)["VCPU"]["total"] == 4
+
+
+def test_no_room_is_neither(client, root):
+    with pytest.raises(PlacementError) as full:
+        AllocationClient(client).put(held_by(new_uuid(), root, 5, None))
+    assert full.value.conflict is ConflictKind.NO_ROOM
+
+
+def test_what_is_refused_says_of_which_kind_it_is(rest, client, root):
+    """A class in use, a provider in use, a name that is taken: each refused, and each by its own name."""
+    rest.allocate({root: {"VCPU": 1}})
+    memory = (Inventory(resource_class="MEMORY_MB", total=64),)
+    without_vcpu = Plan(
+        writes=(PutInventories(provider_uuid=root, inventories=memory),), generations=((root, rest.generation(root)),)
+    )
+    gone = Plan(writes=(DeleteProvider(provider_uuid=root),))
+    same_name = Plan(writes=(CreateProvider(provider_uuid=new_uuid(), name=f"host-{root}", parent_uuid=None),))
+    kinds = []
+    for plan in (without_vcpu, gone, same_name):
+        (refused,) = TreeWriter(client).apply(plan, lambda: False).refused
+        kinds.append(refused.error.conflict)
+    assert kinds == [ConflictKind.INVENTORY_IN_USE, ConflictKind.PROVIDER_IN_USE, ConflictKind.DUPLICATE_NAME]

@@ -1,0 +1,109 @@
+"""Whose record is read in which look: suspects and arrivals at once, everybody else in turn."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.model.placement import Allocation, ConsumerRecord, Provider
+from agent.model.plan import PutAllocations
+from agent.placement.consumers import NOBODY, Consumers, read_consumers
+from agent.sources.base import ViewRequest
+
+ROOT = Provider(uuid="root", name="root", parent_uuid=None, generation=1)
+
+
+class Records:
+    """AllocationWriter of which only what was asked is of interest."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def consumer(self, consumer_uuid: str) -> ConsumerRecord:
+        self.asked.append(consumer_uuid)
+        return ConsumerRecord(consumer_uuid=consumer_uuid, generation=1, project_id=None, user_id=None, allocations=())
+
+    def put(self, write: PutAllocations) -> None:
+        raise AssertionError("nothing is written here")
+
+
+def held(generations: dict[str, int]):
+    allocations = tuple(
+        Allocation(consumer_uuid=c, consumer_generation=g, provider_uuid="root", resource_class="VCPU", amount=1)
+        for c, g in generations.items()
+    )
+    return ((ROOT, allocations),)
+
+
+def looked(last: Consumers, generations: dict[str, int], **wanted: object) -> tuple[Consumers, list[str]]:
+    """The look, and whose records it asked for."""
+    usual = {"consumer_reads": 20, "unsuspicious_reads": 0, "fresh_allocations": True}
+    request = ViewRequest(root_uuid="root", root_name="root", **(usual | wanted))  # type: ignore[arg-type]
+    source = Records()
+    after = read_consumers(source, last, held(generations), request)
+    assert len(after.records) <= len(generations)
+    return after, source.asked
+
+
+def test_who_was_there_before_the_first_look_is_not_asked_for():
+    after, asked = looked(NOBODY, dict.fromkeys("abc", 1))
+    assert (asked, after.records) == ([], ())
+
+
+def test_who_came_or_changed_since_the_last_look_is():
+    first, _ = looked(NOBODY, {"a": 1, "b": 1, "c": 1})
+    _, asked = looked(first, {"a": 1, "b": 2, "c": 1, "d": 1})
+    assert asked == ["b", "d"]
+
+
+def test_a_crowd_that_came_is_read_over_several_looks():
+    nobody, _ = looked(NOBODY, {})
+    generations = dict.fromkeys("abcde", 1)
+    look, asked, turns = nobody, [], []
+    for _ in range(4):
+        look, now = looked(look, generations, consumer_reads=2)
+        turns.append(len(now))
+        asked += now
+    assert (turns, asked) == ([2, 2, 1, 0], ["a", "b", "c", "d", "e"])
+
+
+def test_a_suspect_is_read_at_once_and_only_once():
+    first, asked = looked(NOBODY, dict.fromkeys("abc", 1), suspects=("c", "gone"))
+    assert asked == ["c"]
+    assert looked(first, dict.fromkeys("abc", 1), suspects=("c",))[1] == []
+
+
+def test_by_hand_all_are_read():
+    assert looked(NOBODY, dict.fromkeys("abc", 1), unsuspicious_reads=None)[1] == ["a", "b", "c"]
+
+
+def test_of_the_others_those_written_most_often_come_first_then_those_read_longest_ago():
+    generations = {"a": 1, "b": 1, "c": 5, "d": 2}
+    look, order = NOBODY, []
+    for _ in range(8):
+        look, asked = looked(look, generations, unsuspicious_reads=1)
+        order += asked
+    assert order == ["c", "d", "a", "b", "c", "d", "a", "b"]
+
+
+def test_a_turn_comes_on_top_of_what_is_read_at_once():
+    first, _ = looked(NOBODY, {"a": 1, "b": 1})
+    _, asked = looked(first, {"a": 1, "b": 1, "c": 1}, unsuspicious_reads=1)
+    assert asked == ["c", "a"]
+
+
+def test_who_went_is_forgotten():
+    first, _ = looked(NOBODY, {"a": 1, "b": 1}, unsuspicious_reads=None)
+    after, asked = looked(first, {"b": 1})
+    assert ([record.consumer_uuid for record in after.records], asked) == (["b"], [])
+
+
+@given(st.integers(0, 30), st.integers(1, 3))
+def test_in_as_many_turns_as_there_are_consumers_each_is_read_once(count, reads):
+    generations = {f"{number:02}": 1 for number in range(count)}
+    look, order = NOBODY, []
+    for _ in range(-(-count // reads)):
+        look, asked = looked(look, generations, unsuspicious_reads=reads)
+        order += asked
+    assert set(order) == set(generations)
+    assert len(order) < count + reads
