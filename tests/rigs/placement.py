@@ -164,8 +164,11 @@ def conf_of(folder: Path, **options: object) -> cfg.ConfigOpts:
 
 
 def client_of(folder: Path, url: str, transport: HTTPAdapter | None = None, **options: object) -> PlacementClient:
-    """Our client of the server at ``url``, built from a configuration file as the agent does it."""
-    wanted = {"auth_type": "admin_token", "token": TOKEN, "endpoint": url} | options
+    """Our client of the server at ``url``, built from a configuration file as the agent does it.
+
+    It has no manners unless ``options`` has them: a test of a failure is not to wait for what the next one is spared.
+    """
+    wanted = {"auth_type": "admin_token", "token": TOKEN, "endpoint": url, "longest_pause": 0} | options
     return client_from_conf(conf_of(folder, **wanted), transport=transport)
 
 
