@@ -1,6 +1,6 @@
 """A reshape as the journal keeps it, and back: the whole inventory of each provider and all that each consumer held.
 
-``before`` and ``after`` have the same members, so an undo of an undo reads like the first. Pure.
+``before`` and ``after`` have the same members, so an undo of an undo reads like the first.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from agent.healing.consumer_json import after_json, record_from_json, record_json
-from agent.journal import Change
 from agent.model.heal import ConsumerChange, ProviderChange, Reshaping
 from agent.model.placement import ConsumerRecord, Inventory
 
@@ -58,10 +57,9 @@ def after_document(reshaping: Reshaping) -> Document:
     }
 
 
-def told_of(change: Change) -> ToldReshape | None:
-    """What the entry says; None where it does not say all of it."""
+def told_of(before: Any, after: Any) -> ToldReshape | None:  # noqa: ANN401 - JSON may be anything
+    """What an entry's two documents say; None where they do not say all of it."""
     try:
-        before, after = change.before, change.after
         pairs = zip(before["providers"], after["providers"], strict=True)
         consumers = zip(before["consumers"], after["consumers"], strict=True)
         return ToldReshape(

@@ -41,7 +41,7 @@ class _Now:
 
 def undo_reshape(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
     """The handler of kind ``reshape``; the caller holds the write lock."""
-    told = told_of(entry.change)
+    told = told_of(entry.change.before, entry.change.after)
     if told is None or not told.providers or not told.consumers:
         return _refused("the entry does not say what stood before")
     try:

@@ -7,8 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.healing.reshape_json import KIND, after_document, before_json, told_of
-from agent.journal import Change
+from agent.healing.reshape_json import after_document, before_json, told_of
 from agent.model.heal import ConsumerChange, ProviderChange, Reshaping
 from agent.repairs.base import rewritten
 from tests.rigs import facts
@@ -30,10 +29,6 @@ JSON = st.recursive(
 )
 
 
-def change_of(before: object, after: object) -> Change:
-    return Change(kind=KIND, why="", before=before, after=after)
-
-
 @given(sets=st.lists(st.tuples(SETS, SETS), min_size=1, max_size=4), where=st.sampled_from([None, "on cmp1", "gone"]))
 def test_what_is_written_is_read_back(sets, where):
     providers = tuple(
@@ -44,7 +39,7 @@ def test_what_is_written_is_read_back(sets, where):
     write = rewritten(record, record.allocations[:1])
     done = Reshaping(resource_class="VGPU", providers=providers, changes=(ConsumerChange(before=record, write=write),))
     lines = [json.loads(json.dumps(each)) for each in (before_json(done, lambda _: where), after_document(done))]
-    told = told_of(change_of(*lines))
+    told = told_of(*lines)
     assert told is not None
     assert (told.resource_class, told.providers) == ("VGPU", providers)
     (consumer,) = told.consumers
@@ -54,5 +49,5 @@ def test_what_is_written_is_read_back(sets, where):
 
 @given(before=JSON, after=JSON)
 def test_anything_else_is_told_as_nothing_and_never_raises(before, after):
-    told = told_of(change_of(before, after))
+    told = told_of(before, after)
     assert told is None or (told.providers, told.consumers) == ((), ())
