@@ -58,14 +58,14 @@ def contested_classes(slots: Sequence[Slot]) -> frozenset[str]:
 
 
 def room(offered: OfferedProvider, resource_class: str) -> int:
-    """The most that one consumer may take of that class at once: what is left, and never more than max_unit.
+    """The most that one consumer may take of that class at once: what is left, 0 where overdrawn, never over max_unit.
 
     min_unit and step_size are asked of each group alone, never of their sum.
     """
     inventory = offered.provider.inventory(resource_class)
     if inventory is None:
         return 0
-    return min(int(inventory.capacity) - offered.used_of(resource_class), inventory.max_unit)
+    return max(0, min(int(inventory.capacity) - offered.used_of(resource_class), inventory.max_unit))
 
 
 def search(problem: Problem) -> Verdict:
@@ -167,9 +167,8 @@ class _Walk:
     def _is_allowed(self, slot: Slot, uuid: str) -> bool:
         if slot.is_granular and uuid in self._holding and Rule.ISOLATE in self._problem.rules:
             return False
-        rooms = self._rooms[uuid]
-        asked = slot.asked
-        return all(asked.get(name, 0) <= rooms[index] for index, name in enumerate(self._contested))
+        rooms, asked = self._rooms[uuid], slot.asked
+        return all(asked[name] <= rooms[index] for index, name in enumerate(self._contested) if name in asked)
 
     def _take(self, slot: Slot, number: int) -> None:
         offered = slot.domain[number]

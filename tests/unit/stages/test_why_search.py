@@ -15,7 +15,8 @@ SUFFIXES = ("", "", "1", "2", "3", "4")
 
 
 def offered(number, parent, room, traits=()):
-    stock = tuple(Inventory(resource_class=name, total=total) for name, total in zip("XY", room, strict=True))
+    """A room below 0 is of a class that is overdrawn."""
+    stock = tuple(Inventory(resource_class=name, total=max(total, 0)) for name, total in zip("XY", room, strict=True))
     provider = Provider(
         uuid=f"p{number}",
         name=f"p{number}",
@@ -24,12 +25,13 @@ def offered(number, parent, room, traits=()):
         inventories=stock,
         traits=frozenset(traits),
     )
-    return OfferedProvider(provider=provider, root_uuid="p0")
+    used = tuple((name, -left) for name, left in zip("XY", room, strict=True) if left < 0)
+    return OfferedProvider(provider=provider, root_uuid="p0", used=used)
 
 
 def random_problem(rng: random.Random) -> Problem:
     """Few kinds of providers and parts, so that many are alike."""
-    kinds = [((rng.randint(0, 4), rng.randint(0, 4)), rng.sample("ABC", rng.randint(0, 2))) for _ in range(3)]
+    kinds = [((rng.randint(-2, 4), rng.randint(-2, 4)), rng.sample("ABC", rng.randint(0, 2))) for _ in range(3)]
     providers = [
         offered(number, None if number == 0 else f"p{rng.randrange(number)}", *rng.choice(kinds))
         for number in range(rng.randint(1, 5))
