@@ -37,7 +37,7 @@ class OneHost:
     memory: AuditMemory = field(default_factory=AuditMemory)
 
     def __post_init__(self) -> None:
-        self._parts = Parts(
+        self.parts = Parts(
             state=_Source(STATE, lambda: state(nodes=(node(uuid=self.root, hypervisor_hostname=self.name),))),
             host=_Source(LIBVIRT, lambda: host(cpus=self.cpus, hostname=self.name)),
             storage=(_Source(FILESYSTEM, filesystem),),
@@ -59,7 +59,7 @@ class OneHost:
     def audit(self, **changes: Any) -> AuditResult:
         """One audit, remembered for the next one; ``changes`` are settings."""
         request = AuditRequest(reasons=("test",))
-        result = run_audit(request, settings(**changes), self._parts, self.memory, lambda: False)
+        result = run_audit(request, settings(**changes), self.parts, self.memory, lambda: False)
         self.memory = dataclasses.replace(result.memory)
         return result
 

@@ -1,0 +1,60 @@
+"""Each row of the outcome table in docs/placement.md has its test, and each case that is tested has its row."""
+
+import re
+
+import pytest
+
+from agent import errors
+from tests.rigs.source_tree import ROOT
+
+DOCUMENT = (ROOT / "docs/placement.md").read_text()
+FAILURES = "tests/contract/placement/test_failures.py"
+HEAD = "| Situation | Error | The audit | Tried again | Log | Test |"
+
+
+def _rows() -> list[list[str]]:
+    table = DOCUMENT.partition(f"{HEAD}\n")[2].partition("\n\n")[0]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[1:]]
+
+
+ROWS = _rows()
+
+
+def _tests(row: list[str]) -> list[tuple[str, str, str]]:
+    """File, function and key (may be empty) of each test that the row names."""
+    named = re.findall(r"`(?:(tests/[\w/.]+)::)?(test_\w+)(?:\[([\w-]+)\])?`", row[5])
+    return [(path or FAILURES, function, key) for path, function, key in named]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
+def test_row_is_whole_and_has_its_test(row: list[str]):
+    assert len(row) == 6
+    assert all(row)
+    assert _tests(row), "names no test"
+    assert row[5].count("`") == 2 * len(_tests(row)), "names something that is no test"
+    for path, function, key in _tests(row):
+        text = (ROOT / path).read_text()
+        assert f"def {function}(" in text, f"{path} has no {function}"
+        assert not key or f'"{key}"' in text, f"{path} has no {key}"
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
+def test_row_names_an_error_that_there_is(row: list[str]):
+    named = re.match(r"[A-Z]\w+", row[1])
+    assert named is None or issubclass(getattr(errors, named[0]), errors.PlacementError)
+
+
+def test_no_two_rows_are_about_the_same():
+    assert len({row[0] for row in ROWS}) == len(ROWS) > 50
+
+
+def test_every_case_that_is_tested_has_its_row():
+    text = (ROOT / FAILURES).read_text()
+    cases = set(re.findall(r'^    "([\w-]+)": (?:Case|Unwritten)\(', text, re.MULTILINE))
+    assert len(cases) > 20
+    assert cases == {key for row in ROWS for _path, function, key in _tests(row) if function in OF_CASES}
+    functions = set(re.findall(r"^def (test_\w+)\(", text, re.MULTILINE))
+    assert functions == {function for row in ROWS for path, function, _key in _tests(row) if path == FAILURES}
+
+
+OF_CASES = {"test_unread", "test_unwritten"}
