@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from agent.errors import ConfigError, LockHeld, PlacementError
 from agent.healing.consumer_json import after_json, record_json, whereabouts
 from agent.healing.reshape import Order, reshape
-from agent.healing.reshape_json import KIND as RESHAPE_KIND
-from agent.healing.reshape_json import after_document, before_json
+from agent.healing.reshape_lines import KIND as RESHAPE_KIND
+from agent.healing.reshape_lines import after_document, before_json
 from agent.healing.tree_unmoved import Tree, after_own_write, has_moved, tree_of
 from agent.healing.write import Outcome, Rewrite, rewrite
 from agent.journal import Change, Journal, Result

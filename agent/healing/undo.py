@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from agent.errors import LockHeld
 from agent.healing.identity_lines import FILE_KIND, NAME_KIND, RECORD_KIND
-from agent.healing.reshape_json import KIND as RESHAPE_KIND
+from agent.healing.reshape_lines import KIND as RESHAPE_KIND
 from agent.healing.undo_allocations import undo_allocations
 from agent.healing.undo_identity import undo_file, undo_name, undo_record
 from agent.healing.undo_reshape import undo_reshape

@@ -14,7 +14,7 @@ from agent.auditing.read import deadline_of
 from agent.errors import PlacementError, SourceError
 from agent.healing.consumer_json import is_as, record_json, whereabouts
 from agent.healing.reshape import Order, reshape
-from agent.healing.reshape_json import ToldConsumer, ToldReshape, after_document, before_json, told_of
+from agent.healing.reshape_lines import ToldConsumer, ToldReshape, after_document, before_json, told_of
 from agent.healing.tree_unmoved import tree_of
 from agent.healing.write import Outcome
 from agent.journal import Change, Entry, Journal, Result
