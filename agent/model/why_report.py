@@ -11,10 +11,9 @@ from agent.model.why import Answer, Constraint, TreeAnswer
 class CellRoom:
     """What is left of one NUMA cell for one more guest.
 
-    ``cpus`` is how many CPUs the largest guest may have that floats, ``cpus_free`` how many of the cell's CPUs times
-    the ratio nobody has; ``pinnable`` are host CPUs that nobody is pinned to. ``memory_mib`` is what guests
-    without huge pages may still take (times the ratio), ``cell_memory_mib`` the cell's own, above which no guest cell
-    goes. ``pages`` are (size in KiB, free), sorted.
+    ``cpus`` and ``memory_mib`` are the most that a guest may have whose CPUs float, ``pinnable`` and
+    ``memory_pinned_mib`` the most that a pinned one may, which knows no ratio. ``cpus_free`` and ``memory_free_mib``
+    are what nobody has of the cell's own, times the ratio. ``pages`` are (size in KiB, free), sorted.
     """
 
     id: int
@@ -22,7 +21,8 @@ class CellRoom:
     cpus_free: int
     pinnable: int
     memory_mib: int
-    cell_memory_mib: int
+    memory_free_mib: int
+    memory_pinned_mib: int
     pages: tuple[tuple[int, int], ...] = ()
 
 

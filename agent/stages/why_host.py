@@ -1,16 +1,18 @@
 """Facts of this host that Placement does not know: whether a guest finds its NUMA cells, huge pages and CPUs to pin to.
 
-Rules are nova's own (nova/virt/hardware.py, numa_fit_instance_to_host): a guest cell has
-an equal share of the guest, needs a host cell of its own, never goes above what that
-cell *has* however high the ratio is, and not above what is left of it times the ratio; pinned CPUs
-know no ratio; a page size makes one cell where no number was asked for. What a newcomer would get wrong: none of
-this refuses a guest that asks for no cells, so without being asked for it is a note and no obstacle.
+Rules are nova's own (nova/virt/hardware.py, numa_fit_instance_to_host): a guest cell has an equal share of the
+guest, needs a host cell of its own, never goes above what that cell *has* however high the ratio is, and not
+above what is left of it times the ratio; pinned CPUs, and the memory of a pinned guest, know no ratio. What a
+newcomer would get wrong: without a page size memory comes from the smallest pages alone, so huge pages that
+were set up at boot are missing there; and none of this refuses a guest that asks for no cells, so unasked it
+is a note and no obstacle.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from agent.model.placement import Provider
@@ -84,19 +86,19 @@ def cell_rooms(
 
 def _room(cell: ViewCell, used: CellUsage, cpu_ratio: float, memory_ratio: float) -> CellRoom:
     pages_used = dict(used.pages)
-    free = math.floor(len(cell.cpuset) * cpu_ratio) - used.cpus
+    cpus_free = math.floor(len(cell.cpuset) * cpu_ratio) - used.cpus
+    memory_free = math.floor(cell.memory_mib * memory_ratio) - used.memory_mib
+    pages = sorted((p.size_kib, p.total, p.total - p.reserved - pages_used.get(p.size_kib, 0)) for p in cell.pages)
+    smallest = pages[0] if pages else None
     return CellRoom(
         id=cell.id,
-        cpus=min(len(cell.cpuset), free),
-        cpus_free=free,
+        cpus=min(len(cell.cpuset), cpus_free),
+        cpus_free=cpus_free,
         pinnable=len(frozenset(cell.pcpuset) - frozenset(used.pinned)),
-        memory_mib=min(cell.memory_mib, math.floor(cell.memory_mib * memory_ratio) - used.memory_mib),
-        cell_memory_mib=cell.memory_mib,
-        pages=tuple(
-            sorted(
-                (page.size_kib, page.total - page.reserved - pages_used.get(page.size_kib, 0)) for page in cell.pages
-            )
-        ),
+        memory_mib=min(smallest[0] * smallest[1] // 1024 if smallest else cell.memory_mib, memory_free),
+        memory_free_mib=memory_free,
+        memory_pinned_mib=smallest[0] * smallest[2] // 1024 if smallest else cell.memory_mib - used.memory_mib,
+        pages=tuple((size, free) for size, _, free in pages),
     )
 
 
@@ -120,11 +122,12 @@ def host_notes(shape: GuestShape, rooms: Sequence[CellRoom]) -> tuple[str, ...]:
     """Sentences on the cells; none where the host has none, or the guest would take nothing of them."""
     if not rooms or not any(amount for amount, _ in _amounts(shape)):
         return ()
-    largest = max(rooms, key=lambda room: (_room_for_cpus(shape, room), room.memory_mib))
-    one = GuestShape(cpus=shape.cpus, pinned=shape.pinned, memory_mib=shape.memory_mib, cells=1)
+    one = dataclasses.replace(shape, cells=1, page=None)
+    largest = max(rooms, key=lambda room: (_room_for_cpus(shape, room), _memory_room(one, room)))
     fits = any(_takes(one, room, 1) for room in rooms)
+    memory_mib = _memory_room(one, largest)
     head = (
-        f"the largest free NUMA cell is {largest.id}, with {_cpus_text(shape, largest)} and {largest.memory_mib} MiB: "
+        f"the largest free NUMA cell is {largest.id}, with {_cpus_text(shape, largest)} and {memory_mib} MiB: "
         f"a flavor with hw:numa_nodes=1 of this size would{'' if fits else ' not'} fit"
     )
     return (head, *(_cell_line(room) for room in rooms))
@@ -135,16 +138,24 @@ def _amounts(shape: GuestShape) -> tuple[tuple[int, str], ...]:
 
 
 def _takes(shape: GuestShape, room: CellRoom, count: int) -> bool:
-    return (
-        _takes_cpus(shape, room, count)
-        and (shape.page is not None or shape.memory_mib // count <= room.memory_mib)
-        and shape.memory_mib // count <= room.cell_memory_mib
-        and _takes_pages(shape, room, count)
-    )
+    most = _memory_room(shape, room)
+    has_memory = most is None or shape.memory_mib // count <= most
+    return has_memory and _takes_cpus(shape, room, count) and _takes_pages(shape, room, count)
+
+
+def _memory_room(shape: GuestShape, room: CellRoom) -> int | None:
+    """The most that one cell of the guest may have, None where pages of the size asked for are all it takes."""
+    limits = []
+    if shape.page is None:
+        limits.append(room.memory_pinned_mib if shape.pinned else room.memory_mib)
+    if shape.cpus or not shape.pinned:
+        limits.append(room.memory_free_mib)
+    return min(limits, default=None)
 
 
 def _takes_cpus(shape: GuestShape, room: CellRoom, count: int) -> bool:
-    return shape.cpus // count <= room.cpus and shape.pinned // count <= room.pinnable
+    # An overdrawn cell has less than nothing, and nothing is no less than what a guest without such CPUs asks for.
+    return shape.cpus // count <= max(room.cpus, 0) and shape.pinned // count <= room.pinnable
 
 
 def _takes_pages(shape: GuestShape, room: CellRoom, count: int) -> bool:
@@ -163,18 +174,17 @@ def _pages_of(page: int | str, room: CellRoom) -> tuple[tuple[int, int], ...]:
 
 
 def _short_of_room(shape: GuestShape, rooms: Sequence[CellRoom], count: int) -> Iterable[Obstacle]:
-    checks: tuple[tuple[int, str, str, Callable[[CellRoom], int]], ...] = (
-        (shape.cpus // count, "VCPU", "CPUs", lambda room: room.cpus),
-        (shape.pinned // count, "PCPU", "CPUs to pin to", lambda room: room.pinnable),
-        (shape.memory_mib // count, "MEMORY_MB", "MiB", lambda room: room.memory_mib),
+    checks: tuple[tuple[int, str, str, list[int | None]], ...] = (
+        (shape.cpus // count, "VCPU", "CPUs", [room.cpus for room in rooms]),
+        (shape.pinned // count, "PCPU", "CPUs to pin to", [room.pinnable for room in rooms]),
+        (shape.memory_mib // count, "MEMORY_MB", "MiB", [_memory_room(shape, room) for room in rooms]),
     )
     for wanted, resource_class, unit, has in checks:
-        if resource_class == "MEMORY_MB" and shape.page is not None:
-            # What guests with pages of their own take is counted in pages, not against the ratio.
+        found = sorted((most for most in has if most is not None), reverse=True)
+        if not wanted or (not found and has):
             continue
-        found = sorted((has(room) for room in rooms), reverse=True)
         available = found[count - 1] if len(found) >= count else None
-        if wanted and (available is None or wanted > available):
+        if available is None or wanted > available:
             yield _short(resource_class, f"{wanted} {unit}", wanted, available, count)
 
 
@@ -275,5 +285,5 @@ def _cell_line(room: CellRoom) -> str:
     pages = ", ".join(f"{free} of {size} KiB" for size, free in room.pages)
     return (
         f"NUMA cell {room.id}: {room.cpus_free} CPUs not given out (ratio included), {room.pinnable} nobody is pinned "
-        f"to, {room.memory_mib} MiB" + (f"; pages free: {pages}" if pages else "")
+        f"to, {room.memory_free_mib} MiB" + (f"; pages free: {pages}" if pages else "")
     )

@@ -13,7 +13,7 @@ from tests.rigs import facts
 from tests.rigs.reports import REPORT
 
 
-def view_cell(number, cpus=8, memory_mib=16384, pages=((4, 1000000, 0), (2048, 512, 0)), pcpus=None):
+def view_cell(number, cpus=8, memory_mib=16384, pages=((4, 4194304, 0), (2048, 512, 0)), pcpus=None):
     first = number * 8
     cpuset = tuple(range(first, first + cpus))
     return ViewCell(
@@ -44,10 +44,20 @@ TWO = ((view_cell(0), usage(0, cpus=2, memory_mib=8192)), (view_cell(1), usage(1
 
 
 def test_what_is_left_of_a_cell():
-    cell = view_cell(0, pages=((4, 1000, 0), (2048, 512, 100)))
+    cell = view_cell(0, pages=((4, 4194304, 0), (2048, 512, 100)))
     (room,) = rooms((cell, usage(0, cpus=30, memory_mib=4096, pinned=(0, 1), pages=((2048, 12),))))
     assert (room.cpus, room.cpus_free, room.pinnable, room.memory_mib) == (2, 2, 6, 12288)
-    assert room.pages == ((4, 1000), (2048, 400))
+    assert room.pages == ((4, 4194304), (2048, 400))
+
+
+def test_huge_pages_are_missing_from_what_a_guest_without_them_may_have():
+    small = 4194304 - 8192 * 256
+    (room,) = rooms((view_cell(0, pages=((4, small, 0), (2048, 4096, 0))), usage(0, pages=((4, 256),))))
+    assert (room.memory_mib, room.memory_pinned_mib, room.memory_free_mib) == (8192, 8191, 16384)
+    (found,) = host_obstacles(shape(1, VCPU=1, MEMORY_MB=8193), (room,))
+    assert (found.resource_class, found.wanted, found.available) == ("MEMORY_MB", 8193, 8192)
+    assert host_obstacles(shape(1, VCPU=1, MEMORY_MB=8192), (room,)) == ()
+    assert host_obstacles(shape(1, PCPU=1, MEMORY_MB=8192), (room,)) != ()
 
 
 def test_no_cell_gives_more_cpus_or_memory_than_it_has_whatever_the_ratio():
@@ -85,6 +95,13 @@ def test_pinned_cpus_know_no_ratio():
     (found,) = host_obstacles(shape(1, PCPU=4), pinned)
     assert (found.resource_class, found.wanted, found.available) == ("PCPU", 4, 2)
     assert host_obstacles(shape(1, PCPU=2), pinned) == ()
+
+
+def test_an_overdrawn_cell_takes_a_guest_that_wants_nothing_of_what_is_overdrawn():
+    (room,) = overdrawn = rooms((view_cell(0), usage(0, cpus=40)))
+    assert room.cpus == -8
+    assert host_obstacles(shape(1, PCPU=4), overdrawn) == ()
+    assert host_obstacles(shape(1, VCPU=1), overdrawn) != ()
 
 
 def test_more_cells_than_there_are():

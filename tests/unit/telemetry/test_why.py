@@ -118,7 +118,18 @@ def test_what_could_not_be_decided_is_open():
 
 
 def test_the_document_of_the_third_story():
-    cells = (CellRoom(id=0, cpus=4, cpus_free=9, pinnable=3, memory_mib=100, cell_memory_mib=200, pages=((2048, 7),)),)
+    cells = (
+        CellRoom(
+            id=0,
+            cpus=4,
+            cpus_free=9,
+            pinnable=3,
+            memory_mib=100,
+            memory_free_mib=99,
+            memory_pinned_mib=98,
+            pages=((2048, 7),),
+        ),
+    )
     found = json.loads(json.dumps(document(asked(offered(1), cells=cells, requests=9, is_whole=True))))
     obstacle = found["tree"]["obstacles"][0]
     uuid = "00000000-0000-4000-8000-000000000001"
