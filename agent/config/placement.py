@@ -49,7 +49,7 @@ OURS = [
         "slow_answer",
         default=0.5,
         min=0.01,
-        help="Seconds after which an answer is late: for 15 times as long as it was late no read is sent, on average. "
+        help="Seconds after which an answer is late: for ten times as long as it was late no read is sent, on average. "
         "So a fleet takes what Placement has, and no more. Needs a restart.",
     ),
     cfg.FloatOpt(

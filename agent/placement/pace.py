@@ -19,7 +19,7 @@ import math
 from dataclasses import dataclass
 
 #: Seconds of silence, on average, for each second that an answer was late.
-PATIENCE = 15.0
+PATIENCE = 10.0
 #: What an answer that pushes back (429, 503, …) makes of no pause at all, in seconds.
 FIRST_SPREAD_S = 4.0
 #: Where nobody listens: that costs no server anything, and an audit has other sources to read.

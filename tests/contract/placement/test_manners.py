@@ -1,0 +1,182 @@
+"""The pace of one client before a real Placement, and before one that is late or has no room."""
+
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+import requests
+
+from agent.placement.client import MINIMUM, PlacementClient
+from agent.placement.pace import NOBODY_SPREAD_S, PATIENCE, Manners
+from agent.placement.paced import PacedSession
+from agent.placement.wire import parse_aggregates, parse_providers
+from tests.rigs.gateway import Answer, Asked, Gateway, gateway
+from tests.rigs.mariadb import free_port
+from tests.rigs.placement import Rest, client_of, new_uuid
+
+SLOW_S = 0.05
+LATE_S = 0.2
+MIDDLE = 0.5
+
+
+class Waits:
+    """A wait that takes no time, and a chance that is always the middle: what a session would have waited."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    def session(self, manners: Manners | None = None) -> PacedSession:
+        """A session that waits so."""
+        return PacedSession(manners or Manners(slow_s=SLOW_S), self.seconds.append, lambda: MIDDLE)
+
+
+@pytest.fixture
+def waits() -> Waits:
+    return Waits()
+
+
+@pytest.fixture
+def gate(rest: Rest) -> Iterator[Gateway]:
+    with gateway(rest.server.url) as gate:
+        yield gate
+
+
+Paced = Callable[..., PlacementClient]
+
+
+@pytest.fixture
+def paced(tmp_path, waits) -> Paced:
+    """Our client, as configured, with a session that tells what it would have waited."""
+
+    def make(url: str, manners: Manners | None = None) -> PlacementClient:
+        client = client_of(tmp_path, url, connect_retries=0, status_code_retries=0)
+        session = waits.session(manners)
+        client._adapter.session.session = client._session = session
+        return client
+
+    return make
+
+
+def late(*methods: str) -> Callable[[Asked], None]:
+    """The answer to these comes late."""
+    pause = threading.Event()
+
+    def after(asked: Asked) -> None:
+        if asked.method in methods:
+            pause.wait(LATE_S)
+
+    return after
+
+
+def look(client: PlacementClient) -> None:
+    client.get(f"/resource_providers?in_tree={new_uuid()}", MINIMUM, parse_providers)
+
+
+def mean_pause_s(late_s: float) -> float:
+    return PATIENCE * late_s
+
+
+def test_who_is_answered_in_time_never_waits(rest, paced, waits):
+    client = paced(rest.server.url, Manners(slow_s=2.0))
+    for _ in range(10):
+        look(client)
+    assert waits.seconds == []
+    assert client.requests == 11
+
+
+def test_after_a_late_answer_the_next_read_waits(gate, paced, waits):
+    client = paced(gate.url)
+    look(client)
+    gate.after = late("GET")
+    look(client)
+    before = len(waits.seconds)
+    look(client)
+    assert waits.seconds[before:] == [pytest.approx(mean_pause_s(LATE_S - 2 * SLOW_S), rel=1.0)]
+    assert waits.seconds[before] > mean_pause_s(LATE_S - 2 * SLOW_S) * 0.9
+
+
+def test_a_chain_of_writes_does_not_wait_and_the_next_read_pays_for_it(rest, gate, paced, waits):
+    root = rest.make_provider()
+    client = paced(gate.url)
+    generation = client.get(f"/resource_providers/{root}/aggregates", MINIMUM, parse_aggregates).generation
+    waits.seconds.clear()
+    gate.after = late("PUT")
+    for number in range(3):
+        body = {"resource_provider_generation": generation + number, "aggregates": [new_uuid()]}
+        client.put(f"/resource_providers/{root}/aggregates", MINIMUM, body, nothing_of)
+    assert waits.seconds == []
+    assert gate.writes == [f"PUT /resource_providers/{root}/aggregates"] * 3
+    look(client)
+    # Three pauses are owed, and what passed between the writes was a part of it.
+    assert waits.seconds[0] > 3 * mean_pause_s(LATE_S - 2 * SLOW_S) - 3 * 2 * LATE_S
+
+
+def nothing_of(_body: object) -> None:
+    """The answer says what we sent."""
+
+
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+def test_after_an_answer_without_room_the_next_read_waits(gate, paced, waits, status):
+    client = paced(gate.url, Manners(slow_s=2.0))
+    look(client)
+    gate.before = lambda _asked: Answer(status=status)
+    for _ in range(3):
+        with pytest.raises(Exception, match=str(status)):
+            look(client)
+    # Nobody waits here, so the first pause is still owed when the second, twice as long, comes on top.
+    assert waits.seconds == [pytest.approx(2.0, abs=0.5), pytest.approx(2.0 + 4.0, abs=0.5)]
+
+
+def test_where_nobody_listens_a_read_is_hardly_held_up(paced, waits):
+    client = paced(f"http://127.0.0.1:{free_port()}")
+    for _ in range(4):
+        with pytest.raises(Exception, match=r"[Cc]onnect"):
+            look(client)
+    assert waits.seconds == [pytest.approx(number * NOBODY_SPREAD_S * MIDDLE, abs=0.3) for number in (1, 2, 3)]
+
+
+def test_a_late_keystone_is_not_a_late_placement(gate, waits):
+    gate.before = lambda _asked: Answer(status=503)
+    session = waits.session()
+    for _ in range(3):
+        assert session.post(f"{gate.url}/v3/auth/tokens", timeout=5).status_code == 503
+        assert session.get(gate.url, timeout=5).status_code == 503
+    assert waits.seconds == []
+
+
+def test_a_pause_ends_by_and_by(gate, paced, waits):
+    client = paced(gate.url)
+    gate.after = late("GET")
+    look(client)
+    gate.after = lambda _asked: None
+    session = client._session
+    look(client)
+    # Nobody waits here, so the pause is still owed; what is new is that none is added.
+    owed = session.pace.quiet_until
+    look(client)
+    assert session.pace.quiet_until == owed
+    assert session.pace.pushed_s == 0.0
+
+
+def test_the_options_say_what_is_late_and_how_long_a_pause_is_at_most(rest, tmp_path):
+    client = client_of(tmp_path, rest.server.url, slow_answer=0.01, longest_pause=0.2)
+    assert client._session._manners == Manners(slow_s=0.01, longest_s=0.2)
+
+
+@pytest.mark.parametrize(("option", "value"), [("longest_pause", 121), ("longest_pause", -1), ("slow_answer", 0)])
+def test_a_pause_that_the_watchdog_would_end_is_refused(rest, tmp_path, option, value):
+    with pytest.raises(Exception, match=option):
+        client_of(tmp_path, rest.server.url, **{option: value})
+
+
+def test_an_answer_that_never_came_is_seen_too(gate, waits):
+    session = waits.session()
+    headers = {"OpenStack-API-Version": "placement 1.30"}
+    gate.before = lambda _asked: threading.Event().wait(1.0) and None
+    with pytest.raises(requests.Timeout):
+        session.get(gate.url, headers=headers, timeout=0.3)
+    assert session.pace.best_s == float("inf")
+    gate.clear()
+    session.get(gate.url, headers=headers, timeout=5)
+    # A time-out is as late as it waited: 0.3 s and not one that nobody listened to.
+    assert waits.seconds[0] == pytest.approx(mean_pause_s(0.3 - 2 * SLOW_S), rel=0.5)
