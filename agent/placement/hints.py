@@ -27,6 +27,8 @@ _TLS: Final = (
     ("CERTIFICATE_REQUIRED", _CLIENT_CERTIFICATE),
     ("HANDSHAKE_FAILURE", _CLIENT_CERTIFICATE),
     ("ALERT_UNKNOWN_CA", "the server does not trust our client certificate: check [placement] certfile"),
+    # A server that wants one says so after its own part of the handshake (TLS 1.3): who still writes then meets this.
+    ("EOF occurred in violation of protocol", f"the connection was broken off; perhaps {_CLIENT_CERTIFICATE}"),
     ("WRONG_VERSION_NUMBER", "what answers there speaks no TLS: is it http:// and not https://?"),
     ("RECORD_LAYER_FAILURE", "what answers there speaks no TLS: is it http:// and not https://?"),
 )
@@ -43,8 +45,8 @@ _KEYSTONE: Final = {
 }
 
 _PLACEMENT: Final = {
-    401: "Placement does not take this token: it is of another Keystone, or an access rule of the application "
-    "credential of [placement] leaves this request out",
+    401: "Placement does not take this token, nor a new one: it asks another Keystone, the user was changed this "
+    "second, or an access rule of the application credential of [placement] leaves this request out",
     403: "Placement's policy asks for a role (admin or service, unless it was changed) that the user of [placement] "
     "does not have on its project",
 }

@@ -1,7 +1,8 @@
 """A real Keystone and a real Placement that asks it about each token, on a MariaDB of their own, under gunicorn.
 
 Placement keeps no token in a cache here, as it does for 300 s by default: so a token that was revoked is refused
-by the next request, not five minutes later. Passwords are hashed with as few rounds as Keystone allows.
+by the next request, not five minutes later; and a Keystone that is away is told at once, without retries. Passwords
+are hashed with as few rounds as Keystone allows.
 """
 
 from __future__ import annotations
@@ -72,6 +73,7 @@ user_domain_name = Default
 project_domain_name = Default
 service_type = placement
 token_cache_time = -1
+http_request_max_retries = 0
 """
 
 # The settings stand in a file because Keystone reads sys.argv itself.

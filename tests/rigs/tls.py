@@ -5,6 +5,9 @@ Keystone and Placement are served as most clouds do it: TLS ends in front of the
 """
 
 import contextlib
+import os
+import select
+import socket
 import ssl
 import subprocess
 from collections.abc import Iterator
@@ -29,6 +32,7 @@ keyUsage = critical, digitalSignature
 extendedKeyUsage = serverAuth, clientAuth
 subjectAltName = {alternative}
 """
+LINGER_S = 2.0
 _NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
 
 
@@ -80,7 +84,16 @@ class TlsGateway(Gateway):
         self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
         # A client that breaks off the handshake is what most of these tests are about.
         self._server.handle_error = lambda *_: None  # type: ignore[method-assign]
+        self._server.shutdown_request = self._end  # type: ignore[method-assign]
         self.url = self.url.replace("http://", "https://")
+
+    def _end(self, connection: socket.socket) -> None:
+        # Closed with a request unread it would be reset, and the alert that says why might not arrive.
+        with contextlib.suppress(OSError):
+            connection.shutdown(socket.SHUT_WR)
+            while select.select([connection], [], [], LINGER_S)[0] and os.read(connection.fileno(), 65536):
+                pass
+        connection.close()
 
     def carry(self, asked: Asked, body: bytes, headers: dict[str, str]) -> Answer:
         host = self.url.removeprefix("https://")

@@ -60,7 +60,7 @@ def test_a_token_that_is_revoked_in_mid_audit_is_replaced_once_and_the_write_is_
 
 
 def test_keystone_s_end_in_mid_audit_is_weather_and_its_return_needs_nobody(cloud, account, client_with):
-    client = client_with(**account.options(cloud.auth_url, status_code_retry_delay=0.01, connect_retry_delay=0.01))
+    client = client_with(**account.options(cloud.auth_url, status_code_retries=0))
     uuid = with_provider(cloud, client)
     reader = TreeReader(client)
     cloud.keystone.stop()

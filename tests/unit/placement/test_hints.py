@@ -17,6 +17,7 @@ FAILED = "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: {} (_ssl.c
         (FAILED.format("certificate has expired"), "clock is ahead"),
         (FAILED.format("certificate is not yet valid"), "clock is behind"),
         ("[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED] tlsv13 alert certificate required", "certfile and keyfile"),
+        ("EOF occurred in violation of protocol (_ssl.c:2393)", "certfile and keyfile"),
         ("[SSL: WRONG_VERSION_NUMBER] wrong version number", "http://"),
     ],
 )
