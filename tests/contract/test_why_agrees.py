@@ -1,8 +1,12 @@
 """``why`` decides as the real ``GET /allocation_candidates`` does: random requests to random trees.
 
 A case is one request and one tree: the server is asked with the tree's own trait in
-``root_required``, since its answer does not name the tree that a candidate belongs to.
-STOCKTAKE_WHY_REQUESTS sets how many (10,000 by hand: three minutes).
+``root_required``, since its answer does not name the tree that a candidate belongs to. Each
+fifth is asked of the whole world. STOCKTAKE_WHY_REQUESTS sets how many (10,000 by hand: five minutes).
+
+Where the two differ, the server is asked again in a way that none of its own known faults
+touches: each tree alone, with group_policy=none, and isolation judged here by its mappings.
+What it says then must be what we say. The three faults are pinned at the end.
 """
 
 import dataclasses
@@ -13,10 +17,13 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from agent.model.resource_request import OfferedProvider, OfferedWorld, ResourceRequest
+import pytest
+
+from agent.model.placement import Inventory, Provider
+from agent.model.resource_request import OfferedProvider, OfferedWorld, RequestGroup, ResourceRequest
 from agent.model.why import Constraint, TreeAnswer
 from agent.stages.why import why
-from tests.rigs.placement import Rest, running
+from tests.rigs.placement import Rest, new_uuid, running
 from tests.rigs.placement_world import replace_world
 from tests.rigs.random_requests import SHARES, TRAITS, query_of, random_request, random_world
 
@@ -120,7 +127,28 @@ def _asked(rest: Rest, rng: random.Random, world: OfferedWorld) -> Case | None:
     return Case(world, request, ours, answer.json()["allocation_requests"])
 
 
-def test_it_agrees_with_the_real_placement(tmp_path: Path):
+def _is_explained(rest: Rest, case: Case) -> bool:
+    """Whether the server, asked so that the order of its hashes does not matter, says what we say of each tree."""
+    fitting = {tree.root_uuid for tree in case.ours if tree.fits}
+    roots = _roots(case.world)
+    return fitting == {
+        tree.root_uuid
+        for tree in case.ours
+        if _fits_alone(rest, case.request, ROOT_TRAITS[roots.index(tree.root_uuid)])
+    }
+
+
+def _fits_alone(rest: Rest, request: ResourceRequest, root_trait: str) -> bool:
+    granular = [group.suffix for group in request.groups if group.suffix]
+    asked = dataclasses.replace(_only(request, root_trait), group_policy="none")
+    answer = rest.done("GET", f"/allocation_candidates?{query_of(asked)}", version=VERSION)
+    servers = ([candidate["mappings"][suffix][0] for suffix in granular] for candidate in answer["allocation_requests"])
+    return any(request.group_policy != "isolate" or len(set(uuids)) == len(uuids) for uuids in servers)
+
+
+def test_it_agrees_with_the_real_placement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    # Two of the server's faults depend on the order of its hashes: the same answers each time.
+    monkeypatch.setenv("PYTHONHASHSEED", "0")
     started, counts, disagreed = time.monotonic(), Counter(), []
     with running(tmp_path / "placement") as rest:
         for case in _cases(rest, random.Random(SEED), REQUESTS):
@@ -128,8 +156,74 @@ def test_it_agrees_with_the_real_placement(tmp_path: Path):
             counts.update(tree.obstacles[0].constraint for tree in case.ours if not tree.fits)
             if not case.agrees:
                 disagreed.append(case)
-                print(case)
+                counts["explained"] += _is_explained(rest, case)
+                print(f"{case}\n  explained so far: {counts['explained']} of {len(disagreed)}")
     print(f"{REQUESTS} requests in {time.monotonic() - started:.0f} s, {len(disagreed)} disagree; {counts}")
     assert min(counts["some"], counts["none"]) >= 0.4 * REQUESTS, counts
     assert set(Constraint) - set(counts) <= NOT_OF_PLACEMENT
+    assert counts["explained"] == len(disagreed), "\n".join(str(case) for case in disagreed)
     assert len(disagreed) <= 0.001 * REQUESTS, "\n".join(str(case) for case in disagreed)
+
+
+# Known faults of Placement 16.0.0, where why says what is meant and not what is answered.
+
+AGGREGATE = new_uuid()
+
+
+def _stocked(uuid: str, stock: dict[str, int], root: str | None = None, **wanted) -> OfferedProvider:
+    inventories = tuple(Inventory(resource_class=name, total=total) for name, total in stock.items())
+    parent = root if root != uuid else None
+    provider = Provider(uuid=uuid, name=uuid, parent_uuid=parent, generation=None, inventories=inventories, **wanted)
+    return OfferedProvider(provider=provider, root_uuid=root or uuid)
+
+
+@pytest.fixture
+def rest(tmp_path: Path) -> Iterator[Rest]:
+    with running(tmp_path / "placement") as running_rest:
+        yield running_rest
+
+
+def test_what_only_sharing_providers_serve_is_kept_for_one_tree_only(rest: Rest):
+    """The unnumbered group's candidates of two trees are equal then: all but one are thrown away before the merge."""
+    shared = {"aggregates": frozenset({AGGREGATE})}
+    hosts = [_stocked(new_uuid(), {"VCPU": 4}, **shared) for _ in range(4)]
+    disk = _stocked(new_uuid(), {"DISK_GB": 100}, traits=frozenset({SHARES}), **shared)
+    world = OfferedWorld(providers=(*hosts, disk))
+    replace_world(rest.server, world)
+    request = ResourceRequest(
+        groups=(RequestGroup(resources=(("DISK_GB", 10),)), RequestGroup(suffix="1", resources=(("VCPU", 1),)))
+    )
+    found = rest.done("GET", f"/allocation_candidates?{query_of(request)}", version=VERSION)["allocation_requests"]
+    assert len(found) <= 1
+    assert sum(tree.fits for tree in why(request, world).trees) == len(hosts)
+
+
+def test_a_child_that_shares_breaks_the_server(rest: Rest):
+    """500 for a tree that may take from a child of another tree, where that tree itself is not in question."""
+    shared = {"aggregates": frozenset({AGGREGATE})}
+    host, other = _stocked(new_uuid(), {"VCPU": 4}, **shared), _stocked(new_uuid(), {})
+    child = _stocked(new_uuid(), {"DISK_GB": 100}, root=other.root_uuid, traits=frozenset({SHARES}), **shared)
+    world = OfferedWorld(providers=(host, other, child))
+    replace_world(rest.server, world)
+    request = ResourceRequest(groups=(RequestGroup(resources=(("DISK_GB", 10), ("VCPU", 1))),))
+    assert rest.request("GET", f"/allocation_candidates?{query_of(request)}", version=VERSION).status_code == 500
+    assert [tree.root_uuid for tree in why(request, world).trees if tree.fits] == [host.root_uuid]
+
+
+@pytest.mark.parametrize(("policy", "offered"), [(None, 1), ("none", 2)])
+def test_without_group_policy_none_amounts_add_up_from_choice_to_choice(rest: Rest, policy: str | None, offered: int):
+    """Two classes of one group and one of them again in another: the second choice starts with the first one's sum."""
+    root = _stocked(new_uuid(), {"VCPU": 4})
+    children = [_stocked(new_uuid(), {"DISK_GB": 10}, root=root.root_uuid) for _ in range(2)]
+    world = OfferedWorld(providers=(root, *children))
+    replace_world(rest.server, world)
+    request = ResourceRequest(
+        groups=(
+            RequestGroup(resources=(("DISK_GB", 1), ("VCPU", 2))),
+            RequestGroup(suffix="1", resources=(("VCPU", 2),)),
+        ),
+        group_policy=policy,
+    )
+    found = rest.done("GET", f"/allocation_candidates?{query_of(request)}", version=VERSION)["allocation_requests"]
+    assert len(found) == offered
+    assert why(request, world).fits
