@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     import requests
 
 QUOTED_CHARACTERS = 300
+# So much of a foreign text is looked at for them: a page may be large.
+_READ_CHARACTERS = 20 * QUOTED_CHARACTERS
 _CREDENTIAL_HEADERS = ("X-Auth-Token", "Authorization")
 _REDIRECTS = frozenset({301, 302, 307, 308})
 # What Placement says of a provider, and a proxy of a page: whose it is, its form says.
@@ -196,5 +198,5 @@ def onward(status: int, url: str, location: str | None) -> str | None:
 
 def quoted(text: str, secrets: Iterable[str] = ()) -> str:
     """Foreign text made fit for one line of log: one line, no credentials, not endless."""
-    plain = blotted(" ".join(text.split()), secrets)
+    plain = blotted(" ".join(text[:_READ_CHARACTERS].split()), secrets)
     return plain if len(plain) <= QUOTED_CHARACTERS else plain[:QUOTED_CHARACTERS] + "…"

@@ -1,6 +1,7 @@
 """Credentials in foreign text: which are found, and that ordinary words are left."""
 
 import html
+import time
 from urllib.parse import quote
 
 import hypothesis.strategies as st
@@ -50,6 +51,14 @@ def test_what_looks_like_one_is_taken_out(text, left):
 )
 def test_ordinary_words_are_left(text):
     assert blotted(text) == text
+
+
+@pytest.mark.parametrize("unit", ["x", "-token", "eyJ", "password", "gAAAAA", "//", "secret=", "'", "a@", "-token: "])
+def test_a_page_that_is_one_long_word_takes_no_time(unit):
+    """Each was minutes where a pattern looks at the rest of the text from each of its letters."""
+    began = time.process_time()
+    blotted(unit * 20_000)
+    assert time.process_time() - began < 2
 
 
 def test_a_short_word_is_no_secret():

@@ -1,0 +1,91 @@
+"""What is not Placement's own answer: proxies' pages and redirects, and what they must not be taken for."""
+
+import json
+from urllib.parse import urlsplit
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from agent.errors import PlacementDenied, PlacementRejected, PlacementUnavailable
+from agent.placement.answers import Reply, onward, refusal
+
+HERE = "http://placement.example:8778/placement/resource_providers?in_tree=u"
+
+
+def reply(status: int, text: str, **changes) -> Reply:
+    return Reply(request=f"GET {HERE}", status=status, text=text, request_id=None, **changes)
+
+
+@pytest.mark.parametrize("status", [404, 405, 410])
+def test_only_placement_itself_says_that_something_is_gone(status):
+    own = json.dumps({"errors": [{"status": status, "code": "placement.undefined_code", "detail": "No such provider"}]})
+    assert type(refusal(reply(status, own))) is PlacementRejected
+    for page in ("", "<html>404</html>", '{"message": "no Route matched"}', "[]", '{"errors": []}'):
+        error = refusal(reply(status, page))
+        assert type(error) is PlacementUnavailable
+        assert "not Placement's own answer: check the path of [placement] endpoint_override" in str(error)
+
+
+def test_what_a_gateway_says_in_json_of_its_own_is_quoted():
+    assert "no Route matched" in str(refusal(reply(503, '{"message": "no Route matched"}')))
+
+
+@pytest.mark.parametrize("page", ["", "<html>413</html>", '{"errors": [{"detail": "too large"}]}'])
+def test_a_body_that_is_too_large_says_how_large_it_was(page):
+    error = refusal(reply(413, page, sent_bytes=70000))
+    assert type(error) is PlacementRejected
+    assert "must take bodies of 70000 bytes" in str(error)
+
+
+def test_a_redirect_says_where_to_and_not_what_it_carries():
+    error = refusal(reply(302, "", location="https://joe:hunter2@login.example/sso?token=s3cr3t#x"))
+    assert type(error) is PlacementUnavailable
+    assert "it leads to https://***@login.example/sso: put" in str(error)
+
+
+def test_a_known_token_on_a_page_is_blotted_out_wherever_it_is_quoted():
+    token = "a-token-of-no-known-form"
+    for status, page in ((500, f"you sent {token}"), (400, json.dumps({"errors": [{"detail": token}]}))):
+        assert token not in str(refusal(reply(status, page, secrets=(token,))))
+    with pytest.raises(PlacementUnavailable) as raised:
+        reply(200, f"<b>{token}", secrets=(token,)).body()
+    assert token not in str(raised.value)
+
+
+def test_denied_is_denied_whoever_says_it():
+    assert type(refusal(reply(403, "<html>blocked</html>"))) is PlacementDenied
+
+
+@pytest.mark.parametrize(
+    ("location", "goes_to"),
+    [
+        ("/x?y=1", "http://placement.example:8778/x?y=1"),
+        ("https://placement.example/x", "https://placement.example/x"),
+        ("http://PLACEMENT.example:9000/x", "http://PLACEMENT.example:9000/x"),
+        ("//placement.example/x", "http://placement.example/x"),
+        ("http://elsewhere.example/x", None),
+        ("//elsewhere.example/x", None),
+        ("http://joe@placement.example/x", None),
+        ("ftp://placement.example/x", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_a_redirect_is_followed_on_the_same_host(location, goes_to):
+    assert onward(307, HERE, location) == goes_to
+
+
+@pytest.mark.parametrize("status", [200, 300, 303, 304, 305, 404])
+def test_what_does_not_mean_the_same_request_elsewhere_is_not_followed(status):
+    assert onward(status, HERE, "/x") is None
+
+
+def test_never_from_https_to_http():
+    assert onward(301, HERE.replace("http:", "https:"), "http://placement.example/x") is None
+
+
+@given(st.text())
+def test_our_token_goes_to_our_host_only_whatever_a_proxy_says(location):
+    goes_to = onward(302, HERE, location)
+    assert goes_to is None or urlsplit(goes_to).hostname == "placement.example"
