@@ -115,14 +115,15 @@ def read_placement(errand: Errand, memory: AuditMemory, its: Turn) -> Reading[Pl
             "not asked: this host's identity is not known (libvirt or the state source is unread, or identity-changed)"
         )
         return Reading(source=PLACEMENT, taken_at=errand.parts.clock.now(), duration_s=0.0, error=error)
+    most = errand.settings.consumer_reads
     wanted = ViewRequest(
         root_uuid=memory.identity.uuid,
         root_name=memory.node_name or "",
         fresh_allocations=its is not Turn.NOTHING or memory.recheck_recorded,
         everything=its is Turn.EVERYTHING,
-        consumer_reads=errand.settings.consumer_reads,
+        consumer_reads=most,
         # One or the other: both in one audit would be a third more at the dearest of all.
-        unsuspicious_reads=UNSUSPICIOUS_READS if its is Turn.ALLOCATIONS else 0,
+        unsuspicious_reads=min(UNSUSPICIOUS_READS, most) if its is Turn.ALLOCATIONS else 0,
         suspects=memory.suspects,
         told=memory.told,
         shared_reads=SHARED_READS if memory.shared_due_in == 0 else 0,

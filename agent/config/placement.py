@@ -35,15 +35,17 @@ OURS = [
         min=1,
         mutable=True,
         help="Audits after which allocations are read again although no generation moved: Placement does not raise "
-        "it when an allocation is removed. SIGHUP applies it.",
+        "it when an allocation is removed. After ten times as many all of our tree is read anew: a database that was "
+        "put back may show old generations. Which audits these are differs from host to host. SIGHUP applies it.",
     ),
     cfg.IntOpt(
         "consumer_reads",
         default=20,
         min=0,
         mutable=True,
-        help="Records of single consumers read in one audit at most, suspicious ones first; bounds the requests of "
-        "an audit after a busy hour. SIGHUP applies it.",
+        help="Records of single consumers read in one audit at most, suspicious ones first, then those that came or "
+        "changed; bounds the requests of an audit after a busy hour. One record more is read with allocations "
+        "(full_read_every), of whoever has waited longest. 0: none at all. SIGHUP applies it.",
     ),
     cfg.FloatOpt(
         "slow_answer",
