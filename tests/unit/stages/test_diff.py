@@ -8,7 +8,15 @@ import pytest
 
 from agent.model.books import DesiredProvider, DesiredTree, FrozenClass
 from agent.model.placement import ROOT, ProviderKey
-from agent.model.plan import CreateProvider, DeleteProvider, HeldBack, PutInventories, PutTraits
+from agent.model.plan import (
+    CreateProvider,
+    DeleteProvider,
+    HeldBack,
+    MoveProvider,
+    PutAggregates,
+    PutInventories,
+    PutTraits,
+)
 from agent.resources import OWNED_CLASSES
 from agent.stages.diff import diff
 from tests.rigs.facts import NODE, ROOT_UUID, allocations, inventory, root, uuid, view
@@ -208,3 +216,50 @@ def test_the_other_traits_of_a_set_with_an_unknown_one_are_written():
     provider = wanted(VCPU, traits_wanted=OURS | {"HW_NEW"})
     plan = diff(tree(provider), held(VCPU, traits=frozenset({"CUSTOM_RACK"})), frozenset({"HW_NEW"}))
     assert plan.writes == (PutTraits(provider_uuid=ROOT_UUID, traits=tuple(sorted(OURS | {"CUSTOM_RACK"}))),)
+
+
+AGGREGATES = {
+    "as wanted": ({"a", "theirs"}, None),
+    "one is missing": ({"theirs"}, {"a", "theirs"}),
+    "an unwanted one goes": ({"a", "b", "theirs"}, {"a", "theirs"}),
+    "others alone are no reason": ({"a", "theirs", "more"}, None),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), AGGREGATES.values(), ids=AGGREGATES.keys())
+def test_aggregates(before, after):
+    provider = wanted(VCPU, aggregates_wanted=frozenset({"a"}), aggregates_unwanted=frozenset({"b"}))
+    plan = diff(tree(provider), held(VCPU, traits=OURS, aggregates=frozenset(before)))
+    expected = () if after is None else (PutAggregates(provider_uuid=ROOT_UUID, aggregates=tuple(sorted(after))),)
+    assert plan.writes == expected
+    assert plan.generations == (((ROOT_UUID, 7),) if expected else ())
+
+
+def standing(name, parent=ROOT_UUID):
+    return root(inventory("VGPU", 1), uuid=uuid(name), name=f"{name} by hand", parent_uuid=parent, traits=OURS)
+
+
+def test_a_provider_that_stands_below_another_gets_its_parent_and_keeps_its_name():
+    observed = view(providers=(root(traits=OURS), standing("p"), standing("q", uuid("p"))))
+    plan = diff(tree(wanted(), child("p"), child("q")), observed)
+    assert plan.writes == (MoveProvider(provider_uuid=uuid("q"), name="q by hand", parent_uuid=ROOT_UUID),)
+
+
+def test_what_an_obsolete_provider_s_children_move_away_from_goes():
+    observed = view(providers=(root(traits=OURS), standing("r"), standing("q", uuid("r"))))
+    plan = diff(tree(wanted(), child("q"), obsolete=(uuid("r"),)), observed)
+    assert plan.writes == (
+        MoveProvider(provider_uuid=uuid("q"), name="q by hand", parent_uuid=ROOT_UUID),
+        DeleteProvider(provider_uuid=uuid("r")),
+    )
+
+
+def test_nothing_is_put_below_a_provider_that_is_not_there():
+    observed = view(providers=(root(traits=OURS), standing("p")))
+    plan = diff(tree(wanted(), child("p", uuid("nobody")), child("q", uuid("nobody"))), observed)
+    assert plan.writes == ()
+    assert [(one.provider_uuid, one.what) for one in plan.held_back] == [
+        (uuid("p"), "new parent"),
+        (uuid("q"), "create"),
+    ]
+    assert {one.why for one in plan.held_back} == {f"its parent {uuid('nobody')} is not there"}
