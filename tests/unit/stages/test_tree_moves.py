@@ -1,0 +1,57 @@
+"""Where providers are made and moved to, and that an audit's own decision brings a child of ours back."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from agent.model.placement import TreeBeside
+from agent.model.plan import MoveProvider
+from agent.stages.tree_moves import depth
+from tests.rigs.facts import NODE, ROOT_UUID, decided, inventory, root, settings, snapshot, uuid
+from tests.rigs.nested import CARDS, GPU_06, child, mdev_type, standing
+
+OTHER = root(uuid=uuid("other"), name="somebody's", parent_uuid=ROOT_UUID)
+
+
+def decision_with(*children, **changes):
+    placement = dataclasses.replace(standing(*children), **changes)
+    return decided(snapshot(libvirt=CARDS, placement=placement), settings(mdev_types=(mdev_type("nvidia-11"),)))
+
+
+def moves(decision):
+    return [write for write in decision.plan.writes if isinstance(write, MoveProvider)]
+
+
+def astray():
+    return dataclasses.replace(child(GPU_06, inventory("VGPU", 16)), parent_uuid=OTHER.uuid)
+
+
+def test_an_audit_brings_a_child_of_ours_back_below_the_root():
+    assert moves(decision_with(OTHER, astray())) == [
+        MoveProvider(provider_uuid=uuid(GPU_06), name=f"{NODE}_{GPU_06}", parent_uuid=ROOT_UUID)
+    ]
+
+
+def test_on_an_older_placement_it_says_why_it_does_not():
+    decision = decision_with(OTHER, astray(), reparents=False)
+    assert moves(decision) == []
+    (held,) = [held for held in decision.plan.held_back if held.what == "new parent"]
+    assert held.provider_uuid == uuid(GPU_06)
+    assert "microversion 1.37" in held.why
+
+
+def test_others_children_stay_wherever_they_are():
+    theirs = root(uuid=uuid("theirs"), name="theirs", parent_uuid=OTHER.uuid)
+    assert moves(decision_with(OTHER, theirs, child(GPU_06))) == []
+
+
+def test_trees_beside_ours_are_no_part_of_the_view_s_providers():
+    view = dataclasses.replace(standing(), beside=(TreeBeside(uuid=OTHER.uuid, providers=(OTHER,)),))
+    assert view.provider(OTHER.uuid) is None
+    assert view.known[OTHER.uuid] == OTHER
+    assert view.known[ROOT_UUID] == view.root
+
+
+def test_depth_counts_what_is_known_above_and_ends_in_a_loop():
+    parents = {"a": None, "b": "a", "c": "b", "d": "nobody", "e": "f", "f": "e"}
+    assert [depth(one, parents) for one in parents] == [0, 1, 2, 0, 2, 2]
