@@ -68,15 +68,21 @@ def _undecided(slots: tuple[Slot, ...]) -> Obstacle:
 
 
 def _sums(problem: Problem, _tree: Tree) -> Iterator[Obstacle]:
-    """Of each class that the groups ask for together."""
+    """Of each class that the groups ask too much of together; where only all classes at once do, of all of them."""
     contested = sorted(contested_classes(problem.slots))
-    short = [
-        resource_class
-        for resource_class in contested
-        if _asked(problem, resource_class) > _room(problem, resource_class)
-    ]
+    short = [name for name in contested if search(_of_class(problem, name)) is not Verdict.FITS]
     for resource_class in short or contested:
         yield _sum_of(problem, resource_class)
+
+
+def _of_class(problem: Problem, resource_class: str) -> Problem:
+    """The same problem, were that class all that is asked and sums the only rule."""
+    slots = tuple(
+        replace(slot, amounts=tuple(asked for asked in slot.amounts if asked[0] == resource_class))
+        for slot in problem.slots
+        if resource_class in slot.asked
+    )
+    return replace(problem, slots=slots, rules=frozenset({Rule.SUMS}))
 
 
 def _sum_of(problem: Problem, resource_class: str) -> Obstacle:

@@ -1,0 +1,129 @@
+"""Every change that ``why`` advises is true: made to the world or the request, it lifts the obstacle it is told for."""
+
+import dataclasses
+import random
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.model.placement import Provider
+from agent.model.resource_request import OfferedWorld, ResourceRequest
+from agent.model.why import Constraint, Obstacle, Remedy, RemedyKind, TreeAnswer
+from agent.stages.why import why
+from tests.rigs.random_requests import random_request, random_world
+
+
+def changed(remedy: Remedy, suffix: str, request: ResourceRequest, world: OfferedWorld):
+    """The request and the world after the change."""
+    if remedy.kind is RemedyKind.ASK:
+        groups = tuple(
+            dataclasses.replace(
+                group,
+                resources=tuple((n, remedy.number if n == remedy.resource_class else a) for n, a in group.resources),
+            )
+            if group.suffix == suffix
+            else group
+            for group in request.groups
+        )
+        return dataclasses.replace(request, groups=groups), world
+    providers = tuple(
+        _altered(offered, remedy) if offered.provider.uuid == remedy.provider_uuid else offered
+        for offered in world.providers
+    )
+    return request, dataclasses.replace(world, providers=providers)
+
+
+def _altered(offered, remedy: Remedy):
+    if remedy.kind is RemedyKind.FREE:
+        used = tuple((name, n - remedy.number if name == remedy.resource_class else n) for name, n in offered.used)
+        assert all(amount >= 0 for _, amount in used), "more is to be freed than is taken"
+        return dataclasses.replace(offered, used=used)
+    return dataclasses.replace(offered, provider=_provider(offered.provider, remedy))
+
+
+def _provider(provider: Provider, remedy: Remedy) -> Provider:
+    if remedy.kind in (RemedyKind.RATIO, RemedyKind.RESERVED):
+        field = {RemedyKind.RATIO: "allocation_ratio", RemedyKind.RESERVED: "reserved"}[remedy.kind]
+        inventories = tuple(
+            dataclasses.replace(i, **{field: remedy.number}) if i.resource_class == remedy.resource_class else i
+            for i in provider.inventories
+        )
+        return dataclasses.replace(provider, inventories=inventories)
+    named = frozenset({remedy.name})
+    return {
+        RemedyKind.ADD_TRAIT: dataclasses.replace(provider, traits=provider.traits | named),
+        RemedyKind.REMOVE_TRAIT: dataclasses.replace(provider, traits=provider.traits - named),
+        RemedyKind.ADD_AGGREGATE: dataclasses.replace(provider, aggregates=provider.aggregates | named),
+        RemedyKind.REMOVE_AGGREGATE: dataclasses.replace(provider, aggregates=provider.aggregates - named),
+    }[remedy.kind]
+
+
+def is_lifted(obstacle: Obstacle, remedy: Remedy, after: TreeAnswer) -> bool:
+    """The same constraint no longer refuses the same thing of the same provider."""
+    return not any(
+        _what(o) == _what(obstacle) and (remedy.name is None or remedy.name in {r.name for r in o.remedies})
+        for o in after.obstacles
+    )
+
+
+def _what(obstacle: Obstacle) -> tuple:
+    """A sum of all groups is another thing than the amount of one."""
+    is_sum = obstacle.words.startswith("all groups together")
+    return obstacle.constraint, obstacle.suffix, obstacle.provider_uuid, obstacle.resource_class, is_sum
+
+
+def refusals(seed: int):
+    """Obstacles of some random requests with request, world and root."""
+    rng = random.Random(seed)
+    world = random_world(rng)
+    for root in [offered.root_uuid for offered in world.providers if offered.provider.parent_uuid is None]:
+        for _ in range(3):
+            request = random_request(rng, world, root)
+            for tree in why(request, world).trees:
+                for obstacle in tree.obstacles:
+                    yield obstacle, request, world, tree.root_uuid
+
+
+def answer_of(request: ResourceRequest, world: OfferedWorld, root: str) -> TreeAnswer:
+    return next(tree for tree in why(request, world).trees if tree.root_uuid == root)
+
+
+@given(st.integers(0, 2**32))
+def test_every_remedy_lifts_its_obstacle(seed):
+    for obstacle, request, world, root in refusals(seed):
+        for remedy in obstacle.remedies:
+            after = answer_of(*changed(remedy, obstacle.suffix, request, world), root)
+            assert is_lifted(obstacle, remedy, after), (obstacle, remedy, after.obstacles)
+
+
+@given(st.integers(0, 2**32))
+def test_no_smaller_number_would_do(seed):
+    """One less is freed, one more is reserved, a ratio of a ten-thousandth less: refused still."""
+    for obstacle, request, world, root in refusals(seed):
+        for remedy in obstacle.remedies:
+            less = {RemedyKind.FREE: -1, RemedyKind.RESERVED: 1, RemedyKind.RATIO: -0.0002}.get(remedy.kind)
+            if less is None or obstacle.constraint is not Constraint.CAPACITY:
+                continue
+            weaker = dataclasses.replace(remedy, number=remedy.number + less)
+            after = answer_of(*changed(weaker, obstacle.suffix, request, world), root)
+            assert not is_lifted(obstacle, weaker, after), (obstacle, weaker)
+
+
+@given(st.integers(0, 2**32))
+def test_obstacles_are_told_in_order_and_once(seed):
+    order = list(Constraint)
+    rng = random.Random(seed)
+    world = random_world(rng)
+    request = random_request(rng, world, world.providers[0].root_uuid)
+    for tree in why(request, world).trees:
+        told = [order.index(obstacle.constraint) for obstacle in tree.obstacles]
+        assert told == sorted(told)
+        assert len(set(tree.obstacles)) == len(tree.obstacles)
+
+
+def test_the_random_requests_meet_every_kind_of_remedy():
+    kinds = Counter(
+        remedy.kind for seed in range(150) for obstacle, *_ in refusals(seed) for remedy in obstacle.remedies
+    )
+    assert set(kinds) == set(RemedyKind), kinds
