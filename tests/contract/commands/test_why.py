@@ -26,6 +26,12 @@ def offered(rest, query):
     return set(rest.done("GET", f"/allocation_candidates?{query}", version="1.39")["provider_summaries"])
 
 
+def document_of(host, *arguments):
+    """Exit code and document, in this process: a run in its own is a second and more."""
+    ended = host.run("why", *arguments, "-f", "json")
+    return ended.code, ended.document
+
+
 def first(document):
     return document["tree"]["obstacles"][0]
 
@@ -62,7 +68,7 @@ def test_what_is_used_counts_as_recorded_now(host, rest):
     """The host has (16 - 1) x 4 = 60, of which 20 are recorded: two more consumers of 16 leave 8."""
     consumers = [rest.allocate({host.agent.provider_uuid: {"VCPU": 16}}) for _ in range(2)]
     try:
-        code, document = host.json("why", "--resource", "VCPU=9")
+        code, document = document_of(host, "--resource", "VCPU=9")
         assert (code, first(document)["constraint"], first(document)["available"]) == (3, "capacity", 8)
         assert host.run("why", "--resource", "VCPU=8").code == 0
     finally:
@@ -72,14 +78,14 @@ def test_what_is_used_counts_as_recorded_now(host, rest):
 
 def test_a_query_of_the_schedulers_with_groups(host):
     query = "resources=VCPU:1&resources1=VCPU:1&resources2=VCPU:1&group_policy=isolate&root_required=COMPUTE_NODE"
-    code, document = host.json("why", "--query", query)
+    code, document = document_of(host, "--query", query)
     assert (code, first(document)["constraint"]) == (3, "group-policy")
     assert document["request"]["group_policy"] == "isolate"
     assert host.run("why", "--query", query.replace("isolate", "none")).code == 0
 
 
 def test_the_flavor_of_an_instance(host):
-    code, document = host.json("why", "--flavor-of", host.evacuated)
+    code, document = document_of(host, "--flavor-of", host.evacuated)
     assert (code, document["request"]["groups"][0]["resources"]) == (0, {"VCPU": 8, "MEMORY_MB": 2048})
     assert host.run("why", "--flavor-of", host.evacuated, "--resource", "VCPU=99").code == 3
 
@@ -117,7 +123,7 @@ def test_a_provider_that_is_nearly_in_tree_is_named(host, rest):
 def test_the_aggregate_of_another_host_is_known_and_refuses_here(host, rest):
     aggregate = new_uuid()
     rest.set_aggregates(rest.make_provider(), aggregate)
-    code, document = host.json("why", "--resource", "VCPU=1", "--member-of", aggregate)
+    code, document = document_of(host, "--resource", "VCPU=1", "--member-of", aggregate)
     assert (code, first(document)["constraint"]) == (3, "member-of")
     assert host.run("why", "--resource", "VCPU=1", "--member-of", f"!{aggregate}").code == 0
 
@@ -133,15 +139,15 @@ def test_disk_of_a_provider_that_shares(tmp_path, rest):
     for uuid in (sharing, own.agent.provider_uuid):
         rest.set_aggregates(uuid, aggregate)
     assert own.run("why", "--resource", "VCPU=1", "--resource", "IPV4_ADDRESS=50").code == 0
-    code, document = own.json("why", "--resource", "VCPU=1", "--resource", "IPV4_ADDRESS=51")
+    code, document = document_of(own, "--resource", "VCPU=1", "--resource", "IPV4_ADDRESS=51")
     assert (code, first(document)["constraint"], first(document)["provider_uuid"]) == (3, "max-unit", sharing)
 
 
 def test_a_host_without_numa_refuses_cells_that_are_asked_for_and_no_others(host):
-    code, document = host.json("why", "--resource", "VCPU=1", "--numa-nodes", "1")
+    code, document = document_of(host, "--resource", "VCPU=1", "--numa-nodes", "1")
     assert (code, document["tree"]["fits"], document["fits"]) == (3, True, False)
     assert [obstacle["constraint"] for obstacle in document["host"]["obstacles"]] == ["numa-cell"]
-    assert host.json("why", "--resource", "VCPU=1")[1]["host"]["obstacles"] == []
+    assert document_of(host, "--resource", "VCPU=1")[1]["host"]["obstacles"] == []
 
 
 def test_without_placement_there_is_no_document(tmp_path, rest):
@@ -163,7 +169,7 @@ def test_a_state_source_that_is_down_makes_it_partial(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.run("audit", "--publish")
     own.agent.configure({"state": {"connection": f"sqlite:///{tmp_path}/nowhere/cell.sqlite"}})
-    code, document = own.json("why", "--resource", "VCPU=1")
+    code, document = document_of(own, "--resource", "VCPU=1")
     assert (code, document["fits"], bool(document["unknown"])) == (2, True, True)
 
 
@@ -195,3 +201,19 @@ def test_this_host_is_asked_of_with_no_more_requests_than_an_audit_and_two_for_n
     assert len(names) == 2
     # No aggregate, so nothing can share with it and nobody is asked.
     assert len(asked) == len(seen) + 2 == ended.document["placement"]["requests"]
+
+
+def test_everywhere_without_placement_is_no_empty_cloud(tmp_path, rest):
+    own = small_host(tmp_path, rest)
+    own.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:9"}})
+    ended = own.run("why", "--resource", "VCPU=1", "--everywhere")
+    assert (ended.code, ended.stdout) == (75, "")
+
+
+def test_cells_that_nobody_could_read_are_not_known_and_refuse_nothing(tmp_path, rest):
+    own = small_host(tmp_path, rest)
+    own.run("audit", "--publish")
+    own.agent.configure({"libvirt": {"connection_uri": f"test://{tmp_path}/nowhere.xml"}})
+    code, document = document_of(own, "--resource", "VCPU=1", "--numa-nodes", "1")
+    assert (code, document["fits"], document["host"]["cells"], document["host"]["obstacles"]) == (2, True, None, [])
+    assert any("NUMA" in line for line in document["unknown"])
