@@ -253,7 +253,7 @@ class PlacementClient:
     def _held_by(self, error: PlacementError, headers: Mapping[str, str]) -> PlacementError:
         """``error``, which says until when nothing more is sent where its answer's headers say it."""
         asked = _asked_s(headers)
-        if not isinstance(error, PlacementUnavailable) or not asked:
+        if not asked or error.status is None or (error.status != 429 and error.status < 500):
             return error
         hold_s = patience.hold_s(asked, random.random())
         ends = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=hold_s)
