@@ -1,0 +1,95 @@
+"""The time of a whole request, on real sockets: one that stops in the middle, connections that are kept, proxies."""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+import requests
+
+from agent.placement.transport import BoundedAdapter, is_over, within
+from tests.rigs.gateway import Answer, gateway
+
+BODY = b'{"a": 1}'
+
+
+@pytest.fixture
+def session() -> Iterator[requests.Session]:
+    with requests.Session() as session:
+        session.trust_env = False
+        session.mount("http://", BoundedAdapter())
+        yield session
+
+
+def stopping_after(text: bytes) -> tuple[socket.socket, str]:
+    """A listener whose first connection gets ``text`` and nothing more, and is not closed; its URL."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(65536)
+            connection.sendall(text)
+            connection.recv(65536)  # until the other side gives up
+
+    threading.Thread(target=serve, daemon=True).start()
+    return listener, f"http://127.0.0.1:{listener.getsockname()[1]}/"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"", b"HTTP/1.1 2", b"HTTP/1.1 200 OK\r\nContent-Le", b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n{"],
+    ids=["nothing", "status line", "headers", "body"],
+)
+def test_an_answer_that_stops_ends_when_the_whole_must_and_not_a_time_out_later(session, text):
+    listener, url = stopping_after(text)
+    began = time.monotonic()
+    with listener, within(0.5), pytest.raises(requests.RequestException, match="timed out"):
+        session.get(url, timeout=60)
+    assert 0.4 < time.monotonic() - began < 20
+
+
+def test_without_a_bound_the_time_out_of_requests_is_all(session):
+    listener, url = stopping_after(b"HTTP/1.1 2")
+    with listener, within(None), pytest.raises(requests.ReadTimeout):
+        session.get(url, timeout=0.3)
+
+
+def test_a_kept_connection_knows_nothing_of_the_request_before(session):
+    with gateway() as gate:
+        gate.before = lambda _asked: Answer(status=200, body=BODY)
+        with within(0.5):
+            assert session.get(gate.url, timeout=5).content == BODY
+        while_late = threading.Event()
+
+        def late(_asked):
+            while_late.wait(0.8)
+            return Answer(status=200, body=BODY)
+
+        gate.before = late
+        assert session.get(gate.url, timeout=20).content == BODY
+        with within(20):
+            assert session.get(gate.url, timeout=20).content == BODY
+
+
+def test_a_proxy_is_no_way_around_it(session):
+    with gateway() as gate:
+        gate.before = lambda _asked: Answer(status=200, body=BODY * 100, byte_every_s=0.05)
+        session.proxies = {"http": gate.url}
+        began = time.monotonic()
+        with within(0.5), pytest.raises(requests.RequestException, match="timed out"):
+            session.get("http://placement.example/", timeout=60)
+        assert time.monotonic() - began < 20
+
+
+def test_a_block_ends_with_its_time():
+    assert not is_over()
+    with within(None):
+        assert not is_over()
+    with within(0.0):
+        assert is_over()
+        with within(60.0):
+            assert not is_over()
+        assert is_over()
+    assert not is_over()
