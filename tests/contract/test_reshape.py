@@ -376,6 +376,32 @@ def test_a_consumer_that_changes_between_plan_and_request_refuses_all_of_it(card
     assert cards.amounts(cards.one)[cards.root]["VGPU"] == 2
 
 
+def came_back(cards: Cards) -> None:
+    """``two`` goes and comes back with the same amounts and generation: as another guest may, on another card."""
+    was = cards.rest.done("GET", f"/allocations/{cards.two}", version="1.28")["consumer_generation"]
+    cards.rest.release(cards.two)
+    cards.rest.allocate({cards.root: MOVED | {"VGPU": 1}}, cards.two)
+    now = cards.rest.done("GET", f"/allocations/{cards.two}", version="1.28")["consumer_generation"]
+    assert was == now, "nothing of its own tells"
+
+
+def test_a_consumer_that_went_and_came_back_since_the_plan_is_not_even_in_the_journal(cards):
+    cards.scheduled()
+    with in_process(cards) as (errand, plan):
+        came_back(cards)
+        (healed,) = run_heal(errand, plan)
+    assert (healed.outcome.result, healed.outcome.moved, healed.outcome.entry_id) == (Result.REFUSED, True, None)
+    assert "allocations came to this host" in healed.outcome.words
+    assert (cards.children, cards.journal()) == ({}, [])
+
+
+def test_a_consumer_that_came_back_after_the_last_look_is_refused_by_placement_itself(cards):
+    cards.scheduled()
+    healed, _ = carried_out(cards, on_reshape(Meanwhile(lambda: came_back(cards))))
+    assert (healed.outcome.result, healed.outcome.moved) == (Result.REFUSED, True)
+    assert cards.offers == {"root": 24}
+
+
 def test_a_consumer_that_went_between_plan_and_request_refuses_all_of_it(cards):
     """A DELETE raises no generation of a provider; the consumer's own is what refuses."""
     cards.scheduled()
