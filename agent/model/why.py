@@ -83,11 +83,15 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeAnswer:
-    """What one tree answers. ``obstacles`` are empty where it fits; else the first one is what to tell."""
+    """What one tree answers. ``obstacles`` are empty where it fits; else the first one is what to tell.
+
+    ``caveats`` are sentences: why a server may refuse it although it fits (its database, a fault of its own).
+    """
 
     root_uuid: str
     root_name: str
     obstacles: tuple[Obstacle, ...] = ()
+    caveats: tuple[str, ...] = ()
 
     @property
     def fits(self) -> bool:

@@ -1,16 +1,18 @@
 """Whether Placement would offer each tree for a request, and if not, which constraint refuses it first.
 
 It decides as ``GET /allocation_candidates`` of Placement 16.0.0 does at microversion 1.39, for
-every tree by itself. One answer of the server is left out on purpose: where the unnumbered group
-is served by sharing providers alone, the server keeps that choice for one of the trees only, by
-the order of its hashes. Pure.
+every tree by itself, as it reckons on SQLite and PostgreSQL. What its faults and its database
+change of that stands beside the answer, as caveats. Pure.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from agent.model.resource_request import OfferedWorld, ResourceRequest
 from agent.model.why import Answer, Constraint, Obstacle, TreeAnswer
 from agent.stages.why_candidates import slots_of
+from agent.stages.why_caveats import in_single_precision, is_kept_for_one_tree
 from agent.stages.why_forest import Forest, Tree, forest_of
 from agent.stages.why_joint import joint_obstacles
 from agent.stages.why_words import group_obstacles, root_obstacles
@@ -39,7 +41,12 @@ def _distance(answer: TreeAnswer) -> tuple[int, int, str]:
 def _answer(request: ResourceRequest, tree: Tree, forest: Forest) -> TreeAnswer:
     root = tree.root.provider
     obstacles = sorted(_obstacles(request, tree, forest), key=lambda o: _ORDER[o.constraint])
-    return TreeAnswer(root_uuid=root.uuid, root_name=root.name, obstacles=tuple(obstacles))
+    return TreeAnswer(
+        root_uuid=root.uuid,
+        root_name=root.name,
+        obstacles=tuple(obstacles),
+        caveats=() if obstacles else tuple(_caveats(request, tree, forest)),
+    )
 
 
 def _obstacles(request: ResourceRequest, tree: Tree, forest: Forest) -> tuple[Obstacle, ...]:
@@ -50,3 +57,13 @@ def _obstacles(request: ResourceRequest, tree: Tree, forest: Forest) -> tuple[Ob
         if not all(slot.domain for slot in slots):
             found += group_obstacles(group, tree, forest)
     return found or joint_obstacles(request, tuple(slot for slots in by_group for slot in slots), tree, forest)
+
+
+def _caveats(request: ResourceRequest, tree: Tree, forest: Forest) -> Iterator[str]:
+    """Of a tree that fits."""
+    coarse = in_single_precision(tree)
+    refused = _obstacles(request, coarse, forest) if coarse else ()
+    if refused:
+        yield f"on MySQL and MariaDB, which round the ratio, this is one unit too many: {refused[0].words}"
+    if is_kept_for_one_tree(tuple(s for group in request.groups for s in slots_of(group, tree, forest)), tree):
+        yield "the unnumbered group takes from sharing providers only: Placement 16.0.0 may offer just one of its trees"

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from agent.model.placement import Inventory
 from agent.model.why import Constraint, Obstacle, Remedy, RemedyKind
 from agent.stages.why_candidates import Refusal
+from agent.stages.why_caveats import single
 
 _RATIO_OPTIONS = {
     "VCPU": "cpu_allocation_ratio",
@@ -114,19 +115,22 @@ def _capacity_remedies(refusal: Refusal, inventory: Inventory, used: int) -> Ite
 
 
 def _least_ratio(inventory: Inventory, needed: int) -> float | None:
-    """The least ratio of four decimals whose capacity, as a float, is enough."""
+    """The least ratio of four decimals whose capacity is enough, in the precision of any database."""
     usable = inventory.total - inventory.reserved
     if usable <= 0:
         return None
     steps = math.ceil(needed * _RATIO_STEPS / usable)
-    return next(ratio for ratio in ((steps + more) / _RATIO_STEPS for more in range(-1, 3)) if usable * ratio >= needed)
+    ratios = ((steps + more) / _RATIO_STEPS for more in range(-1, 1_000))
+    return next((ratio for ratio in ratios if usable * min(ratio, single(ratio)) >= needed), None)
 
 
 def _most_reserved(inventory: Inventory, needed: int) -> int | None:
     """The most that may stay reserved, None where lowering it to 0 is not enough."""
-    ratio = inventory.allocation_ratio
-    usable = math.ceil(needed / ratio)
-    usable = next(n for n in range(usable - 1, usable + 3) if n * ratio >= needed)
+    ratio = min(inventory.allocation_ratio, single(inventory.allocation_ratio))
+    if ratio <= 0:
+        return None
+    guess = math.ceil(needed / ratio)
+    usable = next(n for n in range(guess - 1, guess + 3) if n * ratio >= needed)
     return inventory.total - usable if usable <= inventory.total else None
 
 

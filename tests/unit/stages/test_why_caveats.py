@@ -1,0 +1,70 @@
+"""What stands beside the answer of a tree that fits."""
+
+import dataclasses
+import struct
+
+import pytest
+
+from agent.model.placement import Inventory, Provider
+from agent.model.resource_request import OfferedProvider, OfferedWorld, RequestGroup, ResourceRequest
+from agent.stages.why import why
+from agent.stages.why_caveats import single
+
+
+def host(uuid="host", total=5, ratio=1.4, resource_class="VCPU", **wanted):
+    stock = Inventory(resource_class=resource_class, total=total, allocation_ratio=ratio)
+    provider = Provider(uuid=uuid, name=uuid, parent_uuid=None, generation=0, inventories=(stock,), **wanted)
+    return OfferedProvider(provider=provider, root_uuid=uuid)
+
+
+def answer(*groups, world):
+    return why(ResourceRequest(groups=groups), OfferedWorld(providers=tuple(world))).trees[0]
+
+
+def vcpus(amount, suffix=""):
+    return RequestGroup(suffix=suffix, resources=(("VCPU", amount),))
+
+
+# Asked of Placement 16.0.0 on MariaDB: it refused the last unit of the first three, and offered that of the next two.
+@pytest.mark.parametrize(
+    ("total", "ratio", "is_refused"),
+    [
+        (10, 0.7, True),
+        (5, 1.4, True),
+        (10, 1.3, True),
+        (10, 1.1, False),
+        (30, 0.1, False),
+        (48, 4.0, False),
+    ],
+)
+def test_the_last_unit_may_be_refused_where_ratios_are_of_single_precision(total, ratio, is_refused):
+    most = round(total * ratio)
+    tree = answer(vcpus(most), world=[host(total=total, ratio=ratio)])
+    assert tree.fits
+    assert bool(tree.caveats) is is_refused
+    assert answer(vcpus(most - 1), world=[host(total=total, ratio=ratio)]).caveats == ()
+
+
+def test_the_advised_ratio_is_enough_in_both_precisions():
+    tree = answer(vcpus(7), world=[host(total=5, ratio=1.0)])
+    ratio = next(r.number for r in tree.obstacles[0].remedies if r.kind.value == "ratio")
+    assert ratio == 1.4001
+    assert answer(vcpus(7), world=[host(total=5, ratio=ratio)]).caveats == ()
+
+
+def test_single_precision_is_that_of_four_bytes():
+    assert single(1.5) == 1.5
+    assert single(1.4) == struct.unpack(">f", bytes.fromhex("3fb33333"))[0]
+
+
+SHARED = {"aggregates": frozenset({"agg"})}
+NFS = host("nfs", 100, 1.0, "DISK_GB", traits=frozenset({"MISC_SHARES_VIA_AGGREGATE"}), **SHARED)
+DISK = RequestGroup(resources=(("DISK_GB", 1),))
+
+
+def test_what_only_sharing_providers_serve_may_be_offered_for_one_tree_only():
+    world = [host(ratio=1.0, **SHARED), NFS]
+    assert "may offer just one of its trees" in answer(DISK, vcpus(1, "1"), world=world).caveats[0]
+    assert answer(DISK, world=[host(ratio=1.0, **SHARED), NFS]).caveats == ()
+    both = dataclasses.replace(DISK, resources=(("DISK_GB", 1), ("VCPU", 1)))
+    assert answer(both, vcpus(1, "1"), world=world).caveats == ()
