@@ -62,6 +62,7 @@ def _tree(tree: TreeAnswer) -> Document:
         "root_name": tree.root_name,
         "fits": tree.fits,
         "obstacles": [_obstacle(obstacle) for obstacle in tree.obstacles],
+        "caveats": list(tree.caveats),
     }
 
 

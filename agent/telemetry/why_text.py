@@ -51,6 +51,7 @@ def _own(report: WhyReport) -> Iterator[str]:
         yield f"{who}: not known: {_why_not_known(report)}"
     elif own.fits:
         yield f"{who}: fits: Placement offers it"
+        yield from (f"  but: {caveat}" for caveat in own.caveats)
     else:
         yield f"{who}: {'not decided' if is_undecided(own) else 'does not fit'}"
         yield f"  first: {_obstacle_text(own.obstacles[0])}"

@@ -146,6 +146,19 @@ def test_requests_are_one_a_provider_that_has_the_class_and_a_few(rest, client, 
     )
 
 
+def test_of_a_class_that_nobody_has_only_those_are_read_of_whom_nothing_is_known(rest, client, cloud):
+    assert cloud
+    client.maximum()
+    with rest.watched() as seen, client.global_request_id():
+        offers.whole_world(client, request_of(Words(resources=("FPGA=1",))), silent)
+    asked = [line.split()[1] for line in seen]
+    assert len([path for path in asked if path.endswith("/inventories")]) == 3  # the full one, the pool, the empty one
+    assert [path for path in asked if path.startswith("/allocation_candidates")] == [
+        "/allocation_candidates?resources=FPGA:1",
+        "/allocation_candidates?resources=VCPU:1",
+    ]
+
+
 def test_what_is_beyond_the_limit_is_named_and_no_answer(client, cloud):
     request = request_of(Words(resources=("VCPU=1",)))
     found = offers.whole_world(client, request, silent, most_reads=4)

@@ -153,6 +153,14 @@ def test_the_document_of_the_third_story():
     assert (found["schema_version"], found["provider_uuid"], found["placement"]) == (1, uuid, {"requests": 9})
 
 
+def test_why_a_server_may_refuse_it_all_the_same():
+    fits = asked(offered(1, total=96, max_unit=96))
+    tree = dataclasses.replace(fits.answer.trees[0], caveats=("MariaDB rounds",))
+    report = dataclasses.replace(fits, answer=dataclasses.replace(fits.answer, trees=(tree,)))
+    assert lines(report, WIDE)[1:] == ("host-1: fits: Placement offers it", "  but: MariaDB rounds")
+    assert document(report)["tree"]["caveats"] == ["MariaDB rounds"]
+
+
 def test_a_request_in_words():
     request = ResourceRequest(
         groups=(
