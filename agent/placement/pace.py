@@ -22,7 +22,11 @@ from dataclasses import dataclass
 PATIENCE = 10.0
 #: What an answer that pushes back (429, 503, …) makes of no pause at all, in seconds.
 FIRST_SPREAD_S = 4.0
-#: Where nobody listens: that costs no server anything, and an audit has other sources to read.
+#: So many refusals in a row, all tries of one read, are a server that is away and not one that is crowded: an audit has
+#: other sources to read, and asks less often by the worker's retries (agent/worker.py).
+AWAY = 3
+AWAY_SPREAD_S = 10.0
+#: Where nobody listens: that costs no server anything.
 NOBODY_SPREAD_S = 1.0
 GROWTH = 2.0
 #: What an answer that has room leaves of it. Twelve good answers to a refusal are where growth and this balance.
@@ -60,12 +64,13 @@ class Answer:
 class Pace:
     """What one client remembers of the server.
 
-    ``best_s``: the quickest answer ever. ``pushed_s``: what is left of the spread that refusals made.
-    ``quiet_until``, monotonic seconds: no read before.
+    ``best_s``: the quickest answer ever. ``pushed_s``: what is left of the spread that refusals made; ``refusals`` are
+    those in a row. ``quiet_until``, monotonic seconds: no read before.
     """
 
     best_s: float = math.inf
     pushed_s: float = 0.0
+    refusals: int = 0
     quiet_until: float = 0.0
 
 
@@ -75,11 +80,19 @@ def after_answer(pace: Pace, answer: Answer, manners: Manners, random01: float) 
     No pause is longer than ``manners.longest_s``: a thread that sleeps is not to be taken for one that hangs.
     """
     best_s = pace.best_s if answer.status is None else min(pace.best_s, answer.latency_s)
-    pushed_s = min(manners.longest_s, _pushed_s(pace.pushed_s, answer.status))
-    spread_s = min(manners.longest_s, max(pushed_s, _late_s(best_s, answer, manners)))
+    refused = answer.status is None or answer.status in _PUSHED_BACK
+    refusals = pace.refusals + 1 if refused else 0
+    pushed_s = min(manners.longest_s, _pushed_s(pace, answer.status))
+    spread_s = max(pushed_s, _late_s(best_s, answer, manners))
+    longest_s = min(manners.longest_s, AWAY_SPREAD_S if answer.status is None or refusals >= AWAY else math.inf)
     # Where writes were sent meanwhile the pause before them is still owed.
-    owed_until = max(pace.quiet_until, answer.at) + spread_s * random01
-    return Pace(best_s=best_s, pushed_s=pushed_s, quiet_until=min(owed_until, answer.at + manners.longest_s))
+    owed_until = max(pace.quiet_until, answer.at) + min(spread_s, longest_s) * random01
+    return Pace(
+        best_s=best_s,
+        pushed_s=pushed_s,
+        refusals=refusals,
+        quiet_until=min(owed_until, answer.at + longest_s),
+    )
 
 
 def delay_s(pace: Pace, now: float) -> float:
@@ -97,10 +110,10 @@ def _late_s(best_s: float, answer: Answer, manners: Manners) -> float:
     return 2 * PATIENCE * max(0.0, answer.latency_s - usual_s - manners.slow_s)
 
 
-def _pushed_s(pushed_s: float, status: int | None) -> float:
+def _pushed_s(pace: Pace, status: int | None) -> float:
     """The spread that refusals made, after one more answer."""
     if status is None:
-        return max(NOBODY_SPREAD_S, pushed_s)
+        return max(NOBODY_SPREAD_S, pace.pushed_s)
     if status in _PUSHED_BACK:
-        return max(FIRST_SPREAD_S, pushed_s * GROWTH)
-    return pushed_s * SHRINK if pushed_s * SHRINK >= _NO_SPREAD_S else 0.0
+        return pace.pushed_s if pace.refusals >= AWAY else max(FIRST_SPREAD_S, pace.pushed_s * GROWTH)
+    return pace.pushed_s * SHRINK if pace.pushed_s * SHRINK >= _NO_SPREAD_S else 0.0

@@ -1,13 +1,12 @@
 """The pace of one client by law, and of ten thousand in simulated time."""
 
-import itertools
 from dataclasses import replace
 
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from agent.placement.pace import PATIENCE, Answer, Manners, Pace, after_answer, delay_s
+from agent.placement.pace import AWAY, PATIENCE, Answer, Manners, Pace, after_answer, delay_s
 from tests.rigs.fleet_model import Fleet, Seen, Server, Simulation
 
 MANNERS = Manners()
@@ -85,13 +84,31 @@ def test_who_starts_in_a_crowd_takes_no_lateness_for_usual():
 
 
 @given(BUSY, CHANCE)
-def test_an_answer_that_pushes_back_makes_the_next_pauses_longer(status, chance):
+def test_refusals_between_answers_make_the_next_pauses_longer(status, chance):
+    """Two of three: growth outdoes the answers between."""
     pace, spreads = Pace(), []
-    for at in range(12):
-        pace = after_answer(pace, answer(status, at=float(at)), MANNERS, chance)
+    for at in range(30):
+        pace = after_answer(pace, answer(200 if at % 3 == 2 else status, at=float(at)), MANNERS, chance)
         spreads.append(pace.pushed_s)
     assert spreads[0] > 0
-    assert all(b >= min(2 * a, MANNERS.longest_s) for a, b in itertools.pairwise(spreads))
+    assert spreads[-1] > 0.8 * MANNERS.longest_s
+
+
+@given(BUSY, st.integers(1, 200))
+def test_a_server_that_was_away_is_not_left_alone_for_long_after_it(status, refusals):
+    """16 s at most, eight on average: what three refusals in a row make of it."""
+    pace = paced(*(answer(status) for _ in range(refusals)))
+    assert pace.pushed_s <= 16.0
+
+
+@given(st.lists(st.tuples(LATENCY, BUSY | st.none(), CHANCE), min_size=1, max_size=20))
+def test_a_server_that_is_away_holds_no_audit_up_for_long(answers):
+    """A proxy without a server behind it, a network that swallows everything: ten seconds a read, five on average."""
+    pace, at = Pace(refusals=AWAY), 0.0
+    for latency_s, status, chance in answers:
+        at += delay_s(pace, at) + latency_s
+        pace = after_answer(pace, answer(status, at=at, latency_s=latency_s), MANNERS, chance)
+        assert delay_s(pace, at) <= 10.0
 
 
 @given(BUSY, st.integers(1, 20))
@@ -161,7 +178,7 @@ def later_error_share(seen: Seen, after_s: int) -> float:
 def test_what_does_not_fit_into_the_queue_at_first_fits_after_the_first_pauses(seed):
     seen = Simulation(Server(workers=8, service_s=0.2, probe_s=0.02, queue=200), THOUSAND, seed).run()
     assert len(seen.done_at) == 1000
-    assert later_error_share(seen, 30) < 0.02
+    assert later_error_share(seen, 30) < 0.03
 
 
 def test_a_start_that_is_splayed_finds_room_in_a_short_queue():
