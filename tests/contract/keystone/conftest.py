@@ -11,6 +11,7 @@ from tests.rigs.keystone import Account, Cloud
 from tests.rigs.placement import conf_of
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # One worker has them all: a second Keystone would cost more than it saves.
     for item in items:

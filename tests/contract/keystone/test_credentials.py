@@ -7,7 +7,7 @@ import pytest
 from agent.errors import ConfigError, PlacementDenied, PlacementUnavailable
 from agent.placement import wire
 from agent.placement.client import MINIMUM
-from tests.rigs.keystone import token_in_hand
+from tests.rigs.keystone import REGION, token_in_hand
 from tests.rigs.placement import new_uuid
 from tests.rigs.wait import until
 
@@ -30,6 +30,7 @@ def as_credential(cloud, credential, **changes):
         "auth_url": cloud.auth_url,
         "application_credential_id": credential["id"],
         "application_credential_secret": credential["secret"],
+        "region_name": REGION,
     } | changes
 
 
@@ -100,8 +101,8 @@ def test_an_application_credential_that_may_only_look_says_so_when_it_is_to_writ
 
 def test_a_token_that_somebody_else_got(cloud, account, client_with):
     token = cloud.identity.token_of(account)
-    options = {"auth_type": "v3token", "auth_url": cloud.auth_url, "token": token, "project_id": account.project}
-    client = client_with(**options)
+    scope = {"token": token, "project_id": account.project, "region_name": REGION}
+    client = client_with(auth_type="v3token", auth_url=cloud.auth_url, **scope)
     assert listed(client) == ()
     assert token not in repr(client)
 
