@@ -116,7 +116,7 @@ def test_s141_a_foreign_writer_that_never_rests_costs_four_rounds_and_the_audit_
     assert [row.wanted.total for row in report.inventory if row.wanted and row.wanted.resource_class == "VCPU"] == [8]
 
 
-def test_who_lost_two_rounds_holds_its_next_first_try_back_and_looks_again(placement, host):
+def test_who_lost_rounds_holds_its_next_first_try_back_and_looks_again(placement, host):
     """Somebody who writes at our time does so each time: the next audit that writes comes a little later."""
     loaded, request = load([str(host.config_file)]), AuditRequest(reasons=("test",))
     writer = ForeignWriter(placement, host.provider_uuid, times=2)

@@ -35,14 +35,14 @@ def test_the_draw_spreads_over_the_whole_range():
     assert wait_s(2, 0.5) == 0.1
 
 
-def test_one_lost_round_is_no_reason_to_hold_back_and_two_are():
-    assert hold_s(0.0, 1, 0.1, 0.5) == 0.0
-    assert hold_s(0.0, 2, 0.1, 0.5) == 1.6
+def test_who_lost_no_round_holds_nothing_back_and_who_lost_one_does():
+    assert hold_s(0.0, 0, 0.1, 0.5) == 0.0
+    assert hold_s(0.0, 1, 0.1, 0.5) == 0.8
 
 
 def test_what_was_learnt_stays_until_it_loses_again():
     assert hold_s(1.6, 0, 0.1, 0.25) == 1.6
-    assert hold_s(1.6, 3, 0.1, 0.25) == 0.8
+    assert hold_s(1.6, 3, 0.1, 0.25) == 0.4
 
 
 @given(st.floats(0.0, 5.0), st.integers(0, 100), ROUNDS, DRAWS)
