@@ -118,6 +118,7 @@ class Case:
     status: int | None = None
     tries: int = 1
     hold_s: tuple[float, float] | None = None
+    timeout_s: float = 10.0
 
 
 UNREAD = {
@@ -200,7 +201,7 @@ UNREAD = {
         says="gzip",
     ),
     "slow-body": Case(
-        install=changed(byte_every_s=0.1), kind=PlacementUnavailable, says="no whole answer within 1.5 s"
+        install=changed(byte_every_s=0.1), kind=PlacementUnavailable, says="no whole answer within 1.5 s", timeout_s=0.5
     ),
     "reset-of-a-read": Case(
         install=lost(Reset, of_writes=False), kind=PlacementUnavailable, says="reset", tries=GET_TRIES
@@ -220,7 +221,7 @@ def gate(rest) -> Iterator[Gateway]:
 @pytest.fixture
 def one(rest, gate, tmp_path) -> OneHost:
     """A host that has published 4 CPUs and now has 8."""
-    host = OneHost(client_of(tmp_path, gate.url, timeout=0.5, **QUICK), new_uuid())
+    host = OneHost(client_of(tmp_path, gate.url, **QUICK), new_uuid())
     assert (host.audit().report.outcome, host.audit().report.outcome) == (Outcome.CLEAN, Outcome.CLEAN)
     host.cpus = 8
     gate.seen.clear()
@@ -249,6 +250,17 @@ def end(gate: Gateway) -> None:
     gate.close()
 
 
+@contextlib.contextmanager
+def impatient(one: OneHost, timeout_s: float) -> Iterator[None]:
+    """``[placement] timeout`` is so much for a block; a loaded machine needs more before and after it."""
+    session = one.client._adapter.session
+    before, session.timeout = session.timeout, timeout_s
+    try:
+        yield
+    finally:
+        session.timeout = before
+
+
 def put_right(rest, one: OneHost, gate: Gateway) -> None:
     """The failure is over: the next audit that may ask says the truth."""
     gate.clear()
@@ -264,8 +276,9 @@ def test_unread(rest, gate, one, key):
     case = UNREAD[key]
     case.install(gate)
     began = time.monotonic()
-    result = one.audit()
-    assert time.monotonic() - began < 8
+    with impatient(one, case.timeout_s):
+        result = one.audit()
+    assert time.monotonic() - began < 20
     error = result.snapshot.placement.error
     assert (type(error), error.status) == (case.kind, case.status)
     assert error.message == error.message.strip()
@@ -392,13 +405,14 @@ def test_slow_headers(rest, tmp_path):
     """The time-out of requests starts anew with each byte; ours does not, in the headers neither."""
     port = int(rest.server.url.rpartition(":")[2])
     with proxied(("127.0.0.1", port)) as proxy:
-        host = OneHost(client_of(tmp_path, proxy.url, timeout=0.4, **QUICK), new_uuid())
+        host = OneHost(client_of(tmp_path, proxy.url, **QUICK), new_uuid())
         assert host.audit().report.outcome is Outcome.CLEAN
         proxy.weather, proxy.delay_s = Weather.TRICKLE, 0.1
         began = time.monotonic()
-        result = host.audit()
+        with impatient(host, 0.4):
+            result = host.audit()
         assert "no whole answer within 1.2 s" in source(result).error
-        assert time.monotonic() - began < 6
+        assert time.monotonic() - began < 15
         proxy.drop_all()
         proxy.weather, proxy.delay_s = Weather.FAIR, 0.0
         assert host.audit().report.outcome is Outcome.CLEAN
