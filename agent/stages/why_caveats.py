@@ -7,7 +7,7 @@ Nothing that the API prints tells which database it is. Pure.
 
 from __future__ import annotations
 
-import struct
+import math
 from dataclasses import replace
 
 from agent.model.resource_request import OfferedProvider
@@ -16,9 +16,9 @@ from agent.stages.why_forest import Tree
 
 
 def single(ratio: float) -> float:
-    """The ratio as a column of single precision keeps it."""
-    kept: float = struct.unpack("f", struct.pack("f", ratio))[0]
-    return kept
+    """The ratio as a column of single precision keeps it: 24 bits of it, rounded to even."""
+    mantissa, exponent = math.frexp(ratio)
+    return math.ldexp(round(mantissa * 2**24), exponent - 24)
 
 
 def in_single_precision(tree: Tree) -> Tree | None:

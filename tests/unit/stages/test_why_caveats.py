@@ -4,6 +4,8 @@ import dataclasses
 import struct
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent.model.placement import Inventory, Provider
 from agent.model.resource_request import OfferedProvider, OfferedWorld, RequestGroup, ResourceRequest
@@ -52,9 +54,9 @@ def test_the_advised_ratio_is_enough_in_both_precisions():
     assert answer(vcpus(7), world=[host(total=5, ratio=ratio)]).caveats == ()
 
 
-def test_single_precision_is_that_of_four_bytes():
-    assert single(1.5) == 1.5
-    assert single(1.4) == struct.unpack(">f", bytes.fromhex("3fb33333"))[0]
+@given(st.floats(0.0001, 1e6))
+def test_single_precision_is_that_of_four_bytes(ratio):
+    assert single(ratio) == struct.unpack("f", struct.pack("f", ratio))[0]
 
 
 SHARED = {"aggregates": frozenset({"agg"})}
