@@ -581,7 +581,7 @@ def test_no_credential_of_an_error_page_gets_into_a_message(rest, gate, tmp_path
         assert part not in error
 
 
-# Keystone, as far as a real one cannot be made to fail so; tests with a real one are in test_keystone.py.
+# Keystone, as far as a real one cannot be made to fail so; tests with a real one are in tests/contract/keystone.
 
 
 def token_document(placement_url: str) -> bytes:
