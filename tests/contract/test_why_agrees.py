@@ -2,7 +2,7 @@
 
 A case is one request and one tree: the server is asked with the tree's own trait in
 ``root_required``, since its answer does not name the tree that a candidate belongs to. Each
-fifth is asked of the whole world. STOCKTAKE_WHY_REQUESTS sets how many (10,000 by hand: five minutes).
+tenth is asked of the whole world. STOCKTAKE_WHY_REQUESTS sets how many (10,000 by hand: five minutes).
 
 Where the two differ, the server is asked again in a way that none of its own known faults
 touches: each tree alone, with group_policy=none, and isolation judged here by its mappings.
@@ -34,7 +34,7 @@ SEED = int(os.environ.get("STOCKTAKE_WHY_SEED", "16"))
 # Told by others than the engine, and what a request of a few groups never comes to.
 NOT_OF_PLACEMENT = {Constraint.NO_PROVIDER, Constraint.NUMA_CELL, Constraint.HUGE_PAGES, Constraint.UNDECIDED}
 # Of the requests, this share is asked of a whole world.
-OF_WORLDS = 0.2
+OF_WORLDS = 0.1
 # Custom traits, one for each root of a world, by which a question is asked of one tree only.
 ROOT_TRAITS = tuple(f"CUSTOM_ROOT_{number}" for number in range(8))
 
