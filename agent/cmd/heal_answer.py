@@ -75,9 +75,9 @@ def heal_lines(document: Document) -> Iterator[str]:
 
 def _details(action: Document) -> Iterator[str]:
     """Of a reshape: what each provider is to offer, and whose amount goes where."""
-    before, after = action["before"], action["after"]
-    if "providers" not in before:
+    if action["consumer_uuid"] is not None:
         return
+    before, after = action["before"], action["after"]
     name, names = before["resource_class"], {p["provider_uuid"]: p["name"] for p in before["providers"]}
     for was, becomes in zip(before["providers"], after["providers"], strict=True):
         change = f"{_offered(was, name)} -> {_offered(becomes, name)}"
