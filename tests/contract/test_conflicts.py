@@ -23,7 +23,7 @@ from agent.placement.reader import TreeReader
 from agent.placement.writer import TreeWriter
 from tests.rigs import placement as placements
 from tests.rigs.domains import node_xml
-from tests.rigs.faults import Answer, Meanwhile, ScriptedAdapter
+from tests.rigs.faults import Answer, Meanwhile, Refuse, ScriptedAdapter
 from tests.rigs.host import AgentHost, host_on
 from tests.rigs.placement import Rest
 
@@ -155,6 +155,23 @@ def test_a_write_of_ours_that_failed_makes_nobody_a_rival(placement, host):
             assert result.report.outcome is Outcome.PARTIAL
         mended = run_audit(request, chosen, wired.parts, memory, lambda: False)
     assert mended.report.outcome is Outcome.CLEAN
+    assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
+
+
+def test_s153_a_placement_that_refuses_connections_costs_audits_and_ends_nothing(placement, host):
+    loaded, request = load([str(host.config_file)]), AuditRequest(reasons=("test",))
+    refused = ScriptedAdapter(lambda _request: Refuse())
+    with wire(loaded) as wired:
+        client = client_from_conf(loaded.conf, transport=refused)
+        parts = dataclasses.replace(wired.parts, reader=TreeReader(client), reporter=TreeWriter(client))
+        memory = AuditMemory()
+        for _ in range(3):
+            result = run_audit(request, settings_from(loaded), parts, memory, lambda: False)
+            memory = result.memory
+            assert result.report.outcome is Outcome.PARTIAL
+            assert [s.name for s in result.report.sources if not s.ok] == ["placement"]
+        refused.script = lambda _request: None
+        assert run_audit(request, settings_from(loaded), parts, memory, lambda: False).report.outcome is Outcome.CLEAN
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
 
 
