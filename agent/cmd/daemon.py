@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import gc
 import importlib.metadata
+import math
 import os
 import queue
 import signal
@@ -111,7 +112,7 @@ def start_up(arguments: argparse.Namespace, publish: Publish) -> tuple[Loaded, W
     setup_logging(loaded)
     wiring.prepare_state_dir(loaded, publish)
     wiring.sweep_left_behind(loaded)
-    return loaded, wiring.wire(loaded)
+    return loaded, wiring.wire(loaded) if arguments.once else wiring.wire(loaded, math.inf)
 
 
 def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:

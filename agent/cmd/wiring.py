@@ -60,6 +60,8 @@ from agent.telemetry.reports import report_path
 from agent.worker import Configured
 
 LOCK_FILE = "lock"
+#: Somebody waits for its end, and one command is no fleet.
+PAUSE_OF_A_COMMAND_S = 5.0
 
 
 class SystemClock:
@@ -118,8 +120,8 @@ class Wired:
         self.close()
 
 
-def wire(loaded: Loaded) -> Wired:
-    """All parts. Raises ConfigError."""
+def wire(loaded: Loaded, pause_at_most_s: float = PAUSE_OF_A_COMMAND_S) -> Wired:
+    """All parts. ``pause_at_most_s``: how long a crowded Placement is left alone at most. Raises ConfigError."""
     settings = build.settings_from(loaded)
     libvirt_options = build.libvirt_options_from(loaded)
     resources = contextlib.ExitStack()
@@ -131,7 +133,7 @@ def wire(loaded: Loaded) -> Wired:
     host = LibvirtHost(host_place(libvirt_options, settings), libvirt, capabilities, late)
     resources.callback(host.close)
     mark = ReadMark()
-    client = client_from_conf(loaded.conf)
+    client = client_from_conf(loaded.conf, pause_at_most_s=pause_at_most_s)
     cloud = _cloud(loaded, resources)
     parts = _parts(loaded, client, host, _storage(loaded, settings, disk), cloud.state)
     return Wired(

@@ -113,7 +113,7 @@ class SharingProvider:
 class TreeBeside:
     """The tree that a provider of ours stands in although it is not in ours, parents first; none: there is no such one.
 
-    ``uuid`` is the provider that was looked for. A provider that shares through an aggregate is the root of such a tree.
+    ``uuid`` is the provider that was looked for. One that shares through an aggregate is the root of such a tree.
     """
 
     uuid: str
