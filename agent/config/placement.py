@@ -60,7 +60,8 @@ OURS = [
         min=0.0,
         max=120.0,
         help="Seconds that a read waits at most because Placement answered late, or with 429 or 503; 0: it never "
-        "waits. Commands and --once wait 5 s at most. No more than the default: after three minutes the watchdog takes the agent for stuck. Needs a restart.",
+        "waits. Commands and --once wait 5 s at most. No more than the default: after three minutes the watchdog takes "
+        "the agent for stuck. Needs a restart.",
     ),
 ]
 
