@@ -47,8 +47,8 @@ PURE = {name: MODULES[name] for name in sorted(_with_what_they_use(PLACED))}
 
 # What pure code may use of the standard library: no clock, randomness, file, socket, process, thread or log.
 PURE_STDLIB = {
-    *("__future__", "abc", "bisect", "collections", "contextlib", "dataclasses", "datetime", "decimal", "enum"),
-    *("fractions", "functools", "hashlib", "heapq", "ipaddress", "itertools", "json", "math", "operator", "re"),
+    *("__future__", "abc", "bisect", "collections", "contextlib", "dataclasses", "datetime", "decimal", "email", "enum"),
+    *("fractions", "functools", "hashlib", "heapq", "html", "ipaddress", "itertools", "json", "math", "operator", "re"),
     *("statistics", "string", "textwrap", "types", "typing", "unicodedata", "uuid", "xml"),
 }
 PURE_LIBRARIES = {"os_traits", "os_resource_classes"}

@@ -84,7 +84,7 @@ def test_a_region_that_is_not_in_the_catalog_is_named_beside_those_that_are(clou
     assert "region_name" in said
 
 
-def test_a_service_type_that_is_not_in_the_catalog(cloud, account, client_with):
+def test_s152_a_service_type_that_is_not_in_the_catalog(cloud, account, client_with):
     with pytest.raises(PlacementUnavailable, match=r"service type no-such-thing.*and no other of that type"):
         listed(client_with(**account.options(cloud.auth_url, service_type="no-such-thing")))
 
@@ -105,7 +105,7 @@ def test_a_service_that_comes_into_the_catalog_is_found_by_the_next_audit(cloud,
     assert listed(client) == ()
 
 
-def test_an_endpoint_that_moves_is_found_by_the_next_audit(cloud, account, client_with):
+def test_s152_an_endpoint_that_moves_is_found_by_the_next_audit(cloud, account, client_with):
     region = cloud.identity.make_region()
     with gateway(cloud.placement.url) as old:
         endpoint = cloud.identity.make_endpoint(cloud.service, "internal", old.url, region)
