@@ -14,9 +14,10 @@ from collections.abc import Callable
 
 from oslo_service import loopingcall
 
+from agent.model.audit import PERIODIC
 from agent.stages.splay import phase, until_turn
 
-REASON = "interval"
+REASON = PERIODIC
 START_REASON = "start-up"
 # The start has just audited: a turn nearer than this part of the interval is left out.
 _TOO_SOON = 0.5

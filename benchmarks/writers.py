@@ -174,7 +174,7 @@ class Writer:
             is_taken = self._round(FIRST_VALUE + changes)
             round_s = time.monotonic() - began
             if self.trial.policy is Policy.OURS:
-                self.hold_s = hold_s(self.hold_s, conflict - is_taken, round_s, random.random())
+                self.hold_s = hold_s(self.hold_s, conflict - is_taken, began - started, random.random())
             if is_taken:
                 self.acknowledged += changes - self.ended
                 self.ended = changes

@@ -41,8 +41,8 @@ class Acted:
     """The last decision, the snapshot it rests on, and what became of its plan.
 
     ``done`` are the writes of all rounds that Placement acknowledged, ``refused`` what it refused in the last one.
-    ``conflicts`` has every 409 that was met, in order. ``round_s`` is what the last round's writes took; ``hold_s`` is
-    for the next audit's first one.
+    ``conflicts`` has every 409 that was met, in order. ``round_s`` is what the last round's writes took, and
+    ``tried_at`` when they began, in monotonic seconds; ``hold_s`` is for the first ones of the next periodic audit.
     """
 
     snapshot: Snapshot
@@ -56,6 +56,7 @@ class Acted:
     refused: tuple[RefusedWrite, ...] = ()
     unknown_traits: frozenset[str] = frozenset()
     round_s: float = 0.0
+    tried_at: float = 0.0
     hold_s: float = 0.0
 
     @property
@@ -75,12 +76,16 @@ def decide_and_act(errand: Errand, memory: AuditMemory, snapshot: Snapshot) -> A
     )
     if not errand.may_publish():
         return acted
+    if not errand.request.is_periodic:
+        return _rounds(errand, memory, acted)
+    due = errand.parts.clock.monotonic()
     if memory.hold_s and not acted.decision.plan.is_empty:
         errand.parts.clock.wait(memory.hold_s)
         acted = _look_again(errand, memory, acted)
     acted = _rounds(errand, memory, acted)
     lost = acted.conflicts.count(ConflictKind.PROVIDER_GENERATION)
-    return dataclasses.replace(acted, hold_s=hold_s(acted.hold_s, lost, acted.round_s, errand.parts.random()))
+    hold = hold_s(acted.hold_s, lost, acted.tried_at - due, errand.parts.random())
+    return dataclasses.replace(acted, hold_s=hold)
 
 
 def _rounds(errand: Errand, memory: AuditMemory, acted: Acted) -> Acted:
@@ -89,7 +94,7 @@ def _rounds(errand: Errand, memory: AuditMemory, acted: Acted) -> Acted:
         errand.stop_if_cancelled()
         began = errand.parts.clock.monotonic()
         acted = _apply(errand, acted)
-        acted = dataclasses.replace(acted, round_s=errand.parts.clock.monotonic() - began)
+        acted = dataclasses.replace(acted, round_s=errand.parts.clock.monotonic() - began, tried_at=began)
         is_moved = isinstance(acted.error, GenerationConflict | AllocationRefused)
         if not is_moved or acted.attempts >= errand.settings.conflict_rounds:
             break

@@ -11,6 +11,9 @@ from agent.model.placement import Inventory
 from agent.model.report import AuditReport
 from agent.model.snapshot import Snapshot
 
+#: The reason that the interval gives: an audit for that alone comes at the same time again and again.
+PERIODIC = "interval"
+
 
 class Publish(enum.Enum):
     """Whether this audit may write. BY_ROLE: what the role allows; NEVER: every audit is a dry run."""
@@ -33,6 +36,11 @@ class AuditRequest:
     reasons: tuple[str, ...]
     publish: Publish = Publish.BY_ROLE
     depth: Depth = Depth.ECONOMICAL
+
+    @property
+    def is_periodic(self) -> bool:
+        """Whether nothing but the interval asked for it."""
+        return self.reasons == (PERIODIC,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +81,7 @@ class AuditMemory:
     ``guests`` are the domains' uuids as last read: the state source is asked about them too.
     ``shared_due_in`` is after how many audits sharing providers are read again, 0: in the next one.
     ``audits`` counts the audits so far, ``audits_since_everything`` those since all of Placement was read anew.
-    ``hold_s`` is how long the first write of an audit is held back: somebody else writes at our time.
+    ``hold_s`` is how long the first write of a periodic audit is held back: somebody else writes at our time.
     """
 
     identity: Identity | None = None
