@@ -33,7 +33,7 @@ class Outside:
     time limit of a stop in seconds, 0 for none; ``reading`` says whether the audit is
     inside a read; ``sent_at`` is when it sent its last request to Placement, in monotonic
     seconds; ``telling`` makes what speaks to those on the broker, nobody where there is none;
-    ``start_delay_s`` is how long the first audit waits.
+    ``start_delay_s`` is how long the first audit waits, unless an operator asks for one.
     """
 
     audit: Audit
@@ -53,14 +53,16 @@ def assemble(configured: Configured, outside: Outside, inbox: Inbox, notifier: N
     """The runner of a whole daemon."""
     current = Current(configured)
     queue = AuditQueue(configured.pacing)
+    if outside.start_delay_s > 0:
+        queue.hold()
     telling = outside.telling(_inside(queue, lambda: worker.last_report))
     desk = ReportDesk(outside.save, told=lambda status: inbox.put(Audited(status)), tell=telling.tell)
     worker = Worker(queue, current, outside.audit, desk, on_end=lambda code: inbox.put(WorkerEnded(code)))
     service = AgentService(
         queue=queue,
         worker=worker,
-        interval=IntervalTrigger(queue.request_now, configured.settings.host),
-        first=StartTrigger(queue.request_now, outside.start_delay_s),
+        interval=IntervalTrigger(queue.request_in_turn, configured.settings.host),
+        first=StartTrigger(queue.release, outside.start_delay_s),
         events=outside.events,
         current=current,
         reload=outside.reload,

@@ -4,7 +4,8 @@ Reasons never carry data: an audit reads everything anew, so a hundred reasons a
 one reason ask for the same work. They are handed out when none has come for
 ``settle_s``, or ``cap_s`` after the first (200 libvirt events in a second make few
 audits and none waits for ever). What comes while an audit runs waits for the next
-``take``: each request is followed by an audit that starts after it.
+``take``: each request is followed by an audit that starts after it. Where starts are
+spread over time, only what an operator asks for is handed out before ours has its turn.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class AuditQueue:
 
     ``request`` and ``request_now`` may be called from any thread, libvirt's
     callbacks included: they take one lock that is never held across anything
-    slow, and cannot fail. ``take`` is the worker's alone.
+    slow, and cannot fail; so do the others but ``take``, which is the worker's alone.
     """
 
     def __init__(self, pacing: Pacing, clock: Callable[[], float] = time.monotonic) -> None:
@@ -77,6 +78,7 @@ class AuditQueue:
         self._changed = threading.Condition()
         self._gathering: _Gathering | None = None
         self._closed = False
+        self._held = False
 
     @property
     def closed(self) -> bool:
@@ -99,6 +101,23 @@ class AuditQueue:
         with self._changed:
             self._gather(reason).urgent = True
 
+    def request_in_turn(self, reason: str) -> None:
+        """Ask for an audit without the settle time, but not before the start's turn (the interval)."""
+        with self._changed:
+            gathering = self._gather(reason)
+            gathering.urgent = gathering.urgent or not self._held
+
+    def hold(self) -> None:
+        """From now until ``release`` only ``request_now`` makes an audit due; all else gathers."""
+        with self._changed:
+            self._held = True
+
+    def release(self, reason: str) -> None:
+        """The start's turn has come: ask as ``request_now`` does, and hold nothing back any more."""
+        with self._changed:
+            self._held = False
+            self._gather(reason).urgent = True
+
     def pace(self, pacing: Pacing) -> None:
         """Change settle time and cap (reload); counts for what waits already."""
         with self._changed:
@@ -111,7 +130,7 @@ class AuditQueue:
         with self._changed:
             while not self._closed:
                 now = self._clock()
-                due_at = self._gathering.due_at(self._pacing) if self._gathering else None
+                due_at = self._due_at()
                 if due_at is not None and now >= due_at:
                     return self._hand_out()
                 if now >= give_up_at:
@@ -125,6 +144,12 @@ class AuditQueue:
             self._closed = True
             self._gathering = None
             self._changed.notify_all()
+
+    def _due_at(self) -> float | None:
+        gathering = self._gathering
+        if gathering is None or (self._held and not gathering.urgent):
+            return None
+        return gathering.due_at(self._pacing)
 
     def _gather(self, reason: str) -> _Gathering:
         now = self._clock()

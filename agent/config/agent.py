@@ -65,8 +65,8 @@ OPTS = [
         default=0.0,
         min=0.0,
         help="Seconds over which the first audits of a fleet are spread when one command starts it; each host's place "
-        "in them comes from its name. 0: at once, since a client slows down by itself when Placement answers late. "
-        "Needs a restart.",
+        "in them comes from its name. Until then events and the interval ask for nothing, an operator may. 0: at once, "
+        "since a client slows down by itself when Placement answers late. Needs a restart.",
     ),
     cfg.IntOpt(
         "confirm_audits",

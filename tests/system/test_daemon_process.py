@@ -17,6 +17,7 @@ import pytest
 
 from agent.cmd.daemon import stop_asked
 from agent.demo.placement import TOKEN, start_placement
+from agent.triggers import start_delay_s
 from tests.rigs.gateway import Answer, gateway
 from tests.rigs.placement import new_uuid, running
 from tests.rigs.wait import until
@@ -301,6 +302,34 @@ def test_hup_changes_the_interval_in_the_same_process_and_names_what_needs_a_res
     done = agent.until_logged("audit done", 3)
     assert any("interval" in record["extra"]["reasons"] for record in done)
     assert {record["process"] for record in done} == {agent.process.pid}
+
+
+def splayed(start_splay: float) -> str:
+    return f"debug = true\n[agent]\nstart_splay = {start_splay}"
+
+
+def test_start_splay_holds_events_and_the_interval_back_and_an_operator_never(agent):
+    agent.configure(interval=1, extra=splayed(100_000 / start_delay_s(agent.host, 1.0)))
+    agent.start()
+    agent.until_logged("libvirt events connected")
+    with pytest.raises(AssertionError):
+        until(lambda: agent.records("audit done"), 3, "an audit before the start's turn")
+    agent.process.send_signal(signal.SIGUSR1)
+    asked = agent.until_logged("audit done")[0]["extra"]["reasons"]
+    assert {"interval", "signal: USR1"} <= set(asked)
+    agent.process.send_signal(signal.SIGHUP)
+    assert "reload" in agent.until_logged("audit done", 2)[1]["extra"]["reasons"]
+
+
+def test_with_start_splay_the_first_audit_comes_at_the_hosts_turn(agent):
+    delay_s = 2.0
+    agent.configure(interval=1, extra=splayed(delay_s / start_delay_s(agent.host, 1.0)))
+    began = time.monotonic()
+    agent.start()
+    first = agent.until_logged("audit done")[0]["extra"]["reasons"]
+    assert time.monotonic() - began >= delay_s
+    assert {"interval", "start-up"} <= set(first)
+    assert agent.until_logged("audit done", 2)[1]["extra"]["reasons"][0] == "interval"
 
 
 def test_hup_with_a_bad_file_keeps_the_old_settings(agent):

@@ -195,3 +195,39 @@ def test_take_wakes_when_it_is_due_and_not_before():
     queue.request("domain: started")
     assert queue.take(5) == ("domain: started",)
     assert 0.1 <= time.monotonic() - asked_at < 1.0
+
+
+def test_before_a_spread_starts_turn_events_and_the_interval_gather_and_the_turn_hands_them_out(queue, clock):
+    queue.hold()
+    queue.request("libvirt: connected")
+    queue.request_in_turn("interval")
+    clock.now += 100 * CAP_S
+    assert queue.take(0) is None
+    assert queue.waiting == ("interval", "libvirt: connected")
+    queue.release("start-up")
+    assert queue.take(0) == ("interval", "libvirt: connected", "start-up")
+
+
+def test_an_operator_does_not_wait_for_a_spread_start_and_the_others_go_on_waiting(queue, clock):
+    queue.hold()
+    queue.request("libvirt: connected")
+    queue.request_now("signal: USR1")
+    assert queue.take(0) == ("libvirt: connected", "signal: USR1")
+    queue.request("domain: started")
+    queue.request_in_turn("interval")
+    clock.now += CAP_S
+    assert queue.take(0) is None
+    queue.release("start-up")
+    assert queue.take(0) == ("domain: started", "interval", "start-up")
+
+
+def test_after_the_turn_all_is_as_without_one(queue, clock):
+    queue.hold()
+    queue.release("start-up")
+    assert queue.take(0) == ("start-up",)
+    queue.request("domain: started")
+    assert queue.take(0) is None
+    clock.now += SETTLE_S
+    assert queue.take(0) == ("domain: started",)
+    queue.request_in_turn("interval")
+    assert queue.take(0) == ("interval",)
