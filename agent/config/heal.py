@@ -35,8 +35,8 @@ OPTS = [
         default=2,
         min=1,
         mutable=True,
-        help="Consumers that one run may change at most: a fault that makes many look wrong stays small. "
-        "SIGHUP applies it.",
+        help="Consumers that one run may change at most: a fault that makes many look wrong stays small. A reshape "
+        "counts as one, whatever the number of consumers that it moves. SIGHUP applies it.",
     ),
     cfg.FloatOpt(
         "max_percent",
@@ -44,7 +44,7 @@ OPTS = [
         min=0.0,
         max=100.0,
         mutable=True,
-        help="Percent of this host's consumers that one run may change at most, always at least one. "
-        "SIGHUP applies it.",
+        help="Percent of this host's consumers that one run may change at most, always at least one; a reshape "
+        "counts as one. SIGHUP applies it.",
     ),
 ]
