@@ -11,7 +11,6 @@ from agent.model.resource_request import ResourceRequest
 class Constraint(enum.Enum):
     """What can refuse a request, in the order in which Placement is asked (the first that fails is told first)."""
 
-    NO_PROVIDER = "no-provider"
     IN_TREE = "in-tree"
     RESOURCE_CLASS = "resource-class"
     MIN_UNIT = "min-unit"

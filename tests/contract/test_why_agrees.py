@@ -31,8 +31,8 @@ VERSION = "1.39"
 REQUESTS = int(os.environ.get("STOCKTAKE_WHY_REQUESTS", "1000"))
 REQUESTS_PER_WORLD = 20
 SEED = int(os.environ.get("STOCKTAKE_WHY_SEED", "16"))
-# Told by others than the engine, and what a request of a few groups never comes to.
-NOT_OF_PLACEMENT = {Constraint.NO_PROVIDER, Constraint.NUMA_CELL, Constraint.HUGE_PAGES, Constraint.UNDECIDED}
+# Of the host and not of Placement, and what a request of a few groups never comes to.
+NOT_OF_PLACEMENT = {Constraint.NUMA_CELL, Constraint.HUGE_PAGES, Constraint.UNDECIDED}
 # Of the requests, this share is asked of a whole world.
 OF_WORLDS = 0.1
 # Custom traits, one for each root of a world, by which a question is asked of one tree only.

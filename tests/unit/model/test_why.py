@@ -1,0 +1,23 @@
+"""What ``stocktake why`` can name as a constraint is what some stage does name."""
+
+import ast
+
+import pytest
+
+from agent.model.why import Constraint
+from tests.rigs.source_tree import agent_modules, parse
+
+MODEL = "agent.model.why"
+
+
+def _named() -> set[str]:
+    nodes = (node for module, path in agent_modules().items() if module != MODEL for node in ast.walk(parse(path)))
+    return {node.attr for node in nodes if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "Constraint"}
+
+
+NAMED = _named()
+
+
+@pytest.mark.parametrize("constraint", Constraint)
+def test_every_constraint_is_told_by_somebody(constraint):
+    assert constraint.name in NAMED
