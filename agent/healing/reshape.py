@@ -16,7 +16,6 @@ from oslo_log import log as logging
 
 from agent.errors import (
     GenerationConflict,
-    PlacementDenied,
     PlacementError,
     PlacementUnavailable,
     SourceUnavailable,
@@ -34,8 +33,6 @@ from agent.telemetry import events
 LOG = logging.getLogger(__name__)
 
 DONE_WORDS = "moved as planned"
-# placement:reshaper:reshape (16.0.0, policies/reshaper.py), while every other request of ours is for admin as well.
-ROLE_WORDS = "by Placement's own policy the role service alone may reshape, and admin is not enough"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,8 +109,7 @@ def _carried_out(desk: _Desk) -> Outcome:
     except PlacementUnavailable as error:
         return _looked_up(desk, made, error)
     except PlacementError as error:
-        role = f"; {ROLE_WORDS}" if isinstance(error, PlacementDenied) else ""
-        return desk.ended(Result.REFUSED, f"nothing was moved: {error}{role}{_left(desk.order, made)}")
+        return desk.ended(Result.REFUSED, f"nothing was moved: {error}{_left(desk.order, made)}")
     return desk.ended(Result.DONE, DONE_WORDS + _removed(desk))
 
 

@@ -107,7 +107,7 @@ def refusal(reply: Reply) -> PlacementError:
     if kind is GenerationConflict and _OF_A_CONSUMER in said.detail:
         kind = ConsumerConflict
     detail = quoted(said.detail or reply.text, reply.secrets) or "no reason given"
-    detail = hints.with_hint(detail, hints.placement_hint(reply.status) or _way_hint(reply, kind))
+    detail = hints.with_hint(detail, hints.placement_hint(reply.status, reply.request) or _way_hint(reply, kind))
     return kind(f"{reply.request}: {detail}", status=reply.status, request_id=reply.request_id)
 
 

@@ -7,6 +7,7 @@ keystoneauth wraps around it. Pure; nothing of the error is repeated.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 _CLIENT_CERTIFICATE = "the server asks for a client certificate: set [placement] certfile and keyfile"
@@ -50,6 +51,12 @@ _PLACEMENT: Final = {
     403: "Placement's policy asks for a role (admin or service, unless it was changed) that the user of [placement] "
     "does not have on its project",
 }
+# placement:reshaper:reshape (16.0.0, policies/reshaper.py); every other request of ours is for admin as well.
+_RESHAPE: Final = re.compile(r"POST \S*/reshaper")
+_NO_RESHAPER = (
+    "by Placement's policy, unless it was changed, the role service alone may reshape, and admin is not enough: the "
+    "user of [placement] does not have it on its project"
+)
 
 ENDPOINT = (
     "check [placement] project_name, region_name, valid_interfaces and service_type, or set endpoint_override in the "
@@ -72,6 +79,11 @@ def keystone_hint(status: int) -> str:
     return _KEYSTONE.get(status, "")
 
 
-def placement_hint(status: int) -> str:
-    """What to do when Placement answers a request, sent with Keystone's token, with 401 or 403; empty for others."""
+def placement_hint(status: int, request: str) -> str:
+    """What to do when Placement answers a request, sent with Keystone's token, with 401 or 403; empty for others.
+
+    ``request`` is method and URL.
+    """
+    if status == 403 and _RESHAPE.fullmatch(request):
+        return _NO_RESHAPER
     return _PLACEMENT.get(status, "")

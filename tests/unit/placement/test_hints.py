@@ -4,6 +4,8 @@ import pytest
 
 from agent.placement.hints import keystone_hint, placement_hint, tls_hint, with_hint
 
+LIST = "GET http://p:8778/x/resource_providers"
+RESHAPE = "POST http://p:8778/x/reshaper"
 FAILED = "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: {} (_ssl.c:992)"
 
 
@@ -27,12 +29,21 @@ def test_an_error_of_tls_leads_to_what_to_look_at(said, option):
 
 def test_what_no_option_cures_gets_no_advice():
     assert tls_hint("Unable to establish connection to https://keystone:5000/v3: Connection refused") == ""
-    assert keystone_hint(500) == keystone_hint(503) == placement_hint(404) == placement_hint(409) == ""
+    assert keystone_hint(500) == keystone_hint(503) == ""
+    assert {placement_hint(status, LIST) for status in (404, 409)} == {""}
     assert with_hint("it broke", "") == "it broke"
 
 
 def test_a_role_is_not_a_password():
-    assert "role" in placement_hint(403)
-    assert "role" not in placement_hint(401)
+    assert "role (admin or service" in placement_hint(403, LIST)
+    assert "role" not in placement_hint(401, LIST)
     assert "credentials" in keystone_hint(401)
     assert "auth_url" in keystone_hint(404)
+
+
+def test_a_reshape_is_for_the_role_service_alone():
+    """placement:reshaper:reshape of 16.0.0: the one request of ours that admin may not send."""
+    assert "role service alone may reshape" in placement_hint(403, RESHAPE)
+    assert "admin is not enough" in placement_hint(403, RESHAPE)
+    assert "admin or service" not in placement_hint(403, RESHAPE)
+    assert placement_hint(401, RESHAPE) == placement_hint(401, LIST)
