@@ -77,7 +77,7 @@ def test_s125_two_virtual_functions_of_one_device_that_nobody_counts():
     assert [claim.source.key for claim in found.evidence] == [f"{I1} {FIRST}", f"{I1} {SECOND}"]
 
 
-def test_s125_the_remedy_is_the_reshape_that_no_audit_carries_out():
+def test_s125_the_remedy_is_one_put_of_the_consumer_and_no_audit_sends_it():
     decision = decided(taking(FIRST, SECOND), ALL)
     (found,) = (f for f in decision.findings if f.code == CODE)
     assert found.remedy.startswith(f"stocktake heal --finding {found.id} ")
@@ -85,6 +85,7 @@ def test_s125_the_remedy_is_the_reshape_that_no_audit_carries_out():
     assert found.remedy.endswith(f"--allocation rp={uuid(f'child-{PF}')},{VF_CLASS}=2")
     assert f"allocation set {I1} " in found.remedy
     assert {type(write).__name__ for write in decision.plan.writes} <= {"PutInventories", "PutTraits"}
+    assert decision.plan.allocations == ()
 
 
 def test_each_provider_is_compared_and_only_what_is_wrong_is_told():
