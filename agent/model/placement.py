@@ -111,7 +111,7 @@ class SharingProvider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeBeside:
-    """The tree that a provider of ours stands in although it is not in ours, parents first; none: there is no such one.
+    """A provider of ours that is not in our tree, and all below it, parents first; none: there is no such one.
 
     ``uuid`` is the provider that was looked for. One that shares through an aggregate is the root of such a tree.
     """
@@ -125,8 +125,8 @@ class TreeBeside:
 class PlacementView:
     """One consistent look at our provider tree.
 
-    ``providers`` hold the tree of the root, parents first; empty where the root
-    does not exist yet. ``allocations`` are those on the tree. ``allocations_fresh``
+    ``providers`` hold the root and all below it, parents first, nothing above it; empty where the root
+    does not exist yet. ``allocations`` are those on them. ``allocations_fresh``
     is False where they stand as an earlier audit read them (principle 6).
     ``consumers`` are the records of single consumers that were read.
     ``name_holder`` is another provider that bears our root's name. ``orphans`` are the

@@ -9,7 +9,9 @@ A rename does not move it either, so names and parents are those of the list. An
 does not prove that this is the database of the last look (stages/turns.py says when
 everything is read anew).
 
-Other services' nested providers are part of the tree and of the view.
+Other services' nested providers are part of the tree and of the view. What stands above our
+root, or below that beside it, is not: where somebody put whole hosts below one provider, the
+list names all of them, and what other hosts' instances hold there is none of our business.
 """
 
 from __future__ import annotations
@@ -143,7 +145,8 @@ def _look(client: PlacementClient, last: _Look, request: ViewRequest) -> _Look:
     if request.root_uuid not in {provider.uuid for provider in listed}:
         raise PlacementUnavailable(f"answer not understood: the tree of {request.root_uuid} does not contain it")
     known = () if request.everything else last.providers
-    providers, fresh = _tree(client, listed, known, request.fresh_allocations)
+    ours = _from(request.root_uuid, listed)
+    providers, fresh = _tree(client, ours, known, request.fresh_allocations)
     held = tuple((k.provider, k.allocations) for k in providers)
     consumers = read_consumers(AllocationClient(client), last.consumers, held, request)
     return _Look(providers=tuple(providers), consumers=consumers, allocations_fresh=fresh)
@@ -152,6 +155,17 @@ def _look(client: PlacementClient, last: _Look, request: ViewRequest) -> _Look:
 def _listed(client: PlacementClient, uuid: str) -> list[Provider]:
     path = f"/resource_providers?in_tree={quote(uuid, safe='')}"
     return list(wire.parents_first(client.get(path, MINIMUM, wire.parse_providers)))
+
+
+def _from(root_uuid: str, listed: Iterable[Provider]) -> list[Provider]:
+    """The root and all below it, of a list that has parents first."""
+    below = {root_uuid}
+    ours: list[Provider] = []
+    for provider in listed:
+        if provider.uuid in below or provider.parent_uuid in below:
+            below.add(provider.uuid)
+            ours.append(provider)
+    return ours
 
 
 def _tree(

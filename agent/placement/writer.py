@@ -220,7 +220,7 @@ class TreeWriter:
         return created.generation or 0
 
     def _not_new(self, write: CreateProvider, error: DuplicateName) -> PlacementError:
-        """DuplicateName: of the name alone. Of the uuid: GenerationConflict in our tree, ProviderElsewhere in another.
+        """DuplicateName: of the name alone. Of the uuid: GenerationConflict below its parent, ProviderElsewhere else.
 
         Placement has one code for both, and which of two duplicates the text names depends on the server's database.
         """
@@ -228,7 +228,7 @@ class TreeWriter:
         tree = {provider.uuid: provider for provider in self._client.get(path, MINIMUM, wire.parse_providers)}
         if not tree:
             return error
-        if write.parent_uuid is None or write.parent_uuid in tree:
+        if write.parent_uuid is None or write.parent_uuid in _above(tree, write.provider_uuid):
             return _again("somebody made the provider meanwhile", error)
         return ProviderElsewhere(
             f"{_where(tree, write.provider_uuid)}: {error.message}", status=error.status, request_id=error.request_id
@@ -276,14 +276,22 @@ def _stop_if(cancelled: Callable[[], bool], where: str) -> None:
         raise AuditCancelled(where)
 
 
+def _above(tree: Mapping[str, Provider], uuid: str) -> list[str]:
+    """Who stands above the provider, the nearest first."""
+    above: list[str] = []
+    at = tree[uuid].parent_uuid if uuid in tree else None
+    while at is not None and at in tree and at not in above:
+        above.append(at)
+        at = tree[at].parent_uuid
+    return above
+
+
 def _where(tree: Mapping[str, Provider], uuid: str) -> str:
     """In words, where the provider stands; ``tree`` is the one that it is part of."""
-    standing = tree[uuid]
+    standing, above = tree[uuid], _above(tree, uuid)
     if standing.parent_uuid is None:
         return f"provider {uuid} exists already, as {standing.name} without a parent"
-    at = standing
-    while at.parent_uuid is not None and at.parent_uuid in tree:
-        at = tree[at.parent_uuid]
+    at = tree[above[-1]] if above else standing
     return f"provider {uuid} exists already, as {standing.name} in the tree of {at.name} ({at.uuid})"
 
 

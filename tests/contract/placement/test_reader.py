@@ -193,6 +193,24 @@ def test_a_rename_is_seen_although_no_generation_moves(rest, reader, root):
     assert view.requests == 1
 
 
+def test_hosts_below_one_provider_are_no_part_of_each_other(rest, reader):
+    """What a neighbour's instances hold would be a leak of ours, and heal would take it away from them."""
+    rack = rest.make_provider()
+    root, neighbour = rest.make_provider(parent=rack), rest.make_provider(parent=rack)
+    child = rest.make_provider(parent=rest.make_provider(parent=root))
+    for provider in (rack, root, neighbour, child):
+        rest.set_inventories(provider, {"VCPU": {"total": 8}})
+    ours = rest.allocate({child: {"VCPU": 1}})
+    for provider in (rack, neighbour):
+        rest.allocate({provider: {"VCPU": 1}})
+    with rest.watched() as seen:
+        view = reader.view(looking_at(root))
+    assert {p.uuid for p in view.providers} == {root, child, view.provider(child).parent_uuid}
+    assert view.root.parent_uuid == rack
+    assert view.consumer_uuids == {ours}
+    assert not [line for line in seen if neighbour in line or f"/{rack}/" in line]
+
+
 def test_a_zombies_other_half_is_in_its_record(rest, reader, root):
     elsewhere = rest.make_provider()
     rest.set_inventories(elsewhere, {"VCPU": {"total": 8}})

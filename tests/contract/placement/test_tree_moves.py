@@ -241,6 +241,20 @@ def test_a_name_that_is_taken_by_another_is_still_just_that(rest, client):
     assert [type(refused.error) for refused in applied.refused] == [DuplicateName]
 
 
+def test_a_child_of_ours_below_who_stands_above_our_root_is_elsewhere(rest, tmp_path):
+    """An older server moves neither: a conflict would be met again in every round of every audit."""
+    client = scripted(rest, tmp_path, older)
+    above, child = rest.make_provider(), new_uuid()
+    root = rest.make_provider(parent=above)
+    rest.make_provider(uuid=child, parent=above)
+    tree = DesiredTree(providers=(wanted(root), wanted(child, root, VCPU)))
+    plan = diff(tree, TreeReader(client).view(looking_at(root)))
+    (refused,) = TreeWriter(client).apply(plan, never).refused
+    assert isinstance(refused.error, ProviderElsewhere)
+    assert f"in the tree of host-{above}" in refused.error.message
+    assert rest.inventories(child) == {}
+
+
 def test_an_older_server_gives_a_parent_to_one_that_has_none(rest, tmp_path):
     client = scripted(rest, tmp_path, older)
     root, loose, child = rest.make_provider(), rest.make_provider(), new_uuid()
