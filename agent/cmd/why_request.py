@@ -22,6 +22,7 @@ from agent.cmd.usage import UsageError
 from agent.model.nova import Flavor, Instance
 from agent.model.resource_request import RequestGroup, ResourceRequest
 from agent.resources.demand import demand
+from agent.stages.why_host import LARGE
 
 Pairs = Sequence[tuple[str, str]]
 
@@ -32,13 +33,13 @@ _OF_GROUPS = ("resources", "required", "member_of", "in_tree")
 _OF_ALL = ("group_policy", "root_required", "same_subtree")
 # What a scheduler sends beside the question, and what changes nothing in the answer.
 _NO_MATTER = ("limit",)
-# The longest first: ``required`` begins like nothing else, but a suffix may hold any of these letters.
 _KEY = re.compile(r"(resources|required|member_of|in_tree)([a-zA-Z0-9_-]{1,64})?")
 _NAME = re.compile(r"[A-Z0-9_]{1,255}")
 _TRAIT_SPEC = re.compile(r"trait:(.+)")
 _SIZE = re.compile(r"([1-9][0-9]{0,8})(?:([KMG])i?B)?")
 _KIB_IN = {None: 1, "K": 1, "M": 1 << 10, "G": 1 << 20}
-LARGE = "large"
+# What ends a URL in a log: a quote, or the blank before "HTTP/1.1" or whatever the log goes on with.
+_AFTER_URL = re.compile(r"[ '\"]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,8 +118,11 @@ def _options_given(words: Words) -> bool:
 
 
 def _of_query(query: str) -> Pairs:
-    """As it stands in a log, with or without what comes before the question mark."""
-    text = query.strip().strip("'\"").partition("?")[2] or query.strip().strip("'\"")
+    """As it stands in a log: with or without what comes before the question mark, and then what comes after it."""
+    text = query.strip().strip("'\"")
+    _, is_of_url, rest = text.partition("?")
+    if is_of_url:
+        text = _AFTER_URL.split(rest, maxsplit=1)[0]
     try:
         pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=True)
     except ValueError as error:
@@ -179,7 +183,7 @@ def _by_suffix(pairs: Pairs) -> dict[str, list[tuple[str, str]]]:
     found: dict[str, list[tuple[str, str]]] = {}
     for key, text in pairs:
         match = _KEY.fullmatch(key)
-        if match and key not in _OF_ALL:
+        if match:
             found.setdefault(match[2] or "", []).append((match[1], text))
     return found
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 
+from agent.model.amounts import beside_its_class, with_class
 from agent.model.placement import Inventory
 from agent.model.why import Constraint, Obstacle, Remedy, RemedyKind
 from agent.stages.why_candidates import Refusal
@@ -19,26 +21,20 @@ _RATIO_OPTIONS = {
     "MEMORY_MB": "ram_allocation_ratio",
     "DISK_GB": "disk_allocation_ratio",
 }
-_UNITS = {"MEMORY_MB": "MiB of MEMORY_MB", "DISK_GB": "GiB of DISK_GB"}
 _WHOLES = {"VCPU": "the number of CPUs", "PCPU": "the number of CPUs", "MEMORY_MB": "the whole memory"}
 # Ratios are told with four decimals, rounded up.
 _RATIO_STEPS = 10_000
-
-
-def told(amount: int, resource_class: str) -> str:
-    """The amount with its unit."""
-    return f"{amount} {_UNITS.get(resource_class, resource_class)}"
 
 
 def inventory_obstacle(refusal: Refusal, inventory: Inventory, suffix: str) -> Obstacle:
     """What that inventory refuses: one of MIN_UNIT, MAX_UNIT, STEP_SIZE, CAPACITY."""
     provider = refusal.offered.provider
     used = refusal.offered.used_of(refusal.resource_class)
-    available, words = _numbers(refusal.constraint, inventory, used)
+    available, words = _numbers(refusal, inventory, used)
     remedies = tuple(_remedies(refusal, inventory, used))
     return Obstacle(
         constraint=refusal.constraint,
-        words=f"{told(refusal.amount, refusal.resource_class)} are wanted, {provider.name} {words}",
+        words=f"{with_class(refusal.resource_class, refusal.amount)} are wanted, {provider.name} {words}",
         change=", or ".join(_change_words(remedy, refusal, inventory) for remedy in remedies),
         suffix=suffix,
         provider_uuid=provider.uuid,
@@ -62,17 +58,18 @@ def most_to_ask(inventory: Inventory, used: int) -> int | None:
     return most if most >= max(inventory.min_unit, 1) else None
 
 
-def _numbers(constraint: Constraint, inventory: Inventory, used: int) -> tuple[int, str]:
+def _numbers(refusal: Refusal, inventory: Inventory, used: int) -> tuple[int, str]:
     """The limit that was crossed, and what the provider has."""
-    if constraint is Constraint.MIN_UNIT:
-        return inventory.min_unit, f"gives no fewer than {inventory.min_unit} (min_unit)"
-    if constraint is Constraint.MAX_UNIT:
-        return inventory.max_unit, f"gives at most {inventory.max_unit} to one request (max_unit)"
-    if constraint is Constraint.STEP_SIZE:
-        return inventory.step_size, f"gives multiples of {inventory.step_size} (step_size)"
+    text = partial(beside_its_class, refusal.resource_class)
+    if refusal.constraint is Constraint.MIN_UNIT:
+        return inventory.min_unit, f"gives no fewer than {text(inventory.min_unit)} (min_unit)"
+    if refusal.constraint is Constraint.MAX_UNIT:
+        return inventory.max_unit, f"gives at most {text(inventory.max_unit)} to one request (max_unit)"
+    if refusal.constraint is Constraint.STEP_SIZE:
+        return inventory.step_size, f"gives multiples of {text(inventory.step_size)} (step_size)"
     room = left(inventory, used)
     sum_of = f"({inventory.total} total − {inventory.reserved} reserved) × {inventory.allocation_ratio:g} − {used} used"
-    return room, f"has {room}: {sum_of}"
+    return room, f"has {text(room)}: {sum_of}"
 
 
 def _remedies(refusal: Refusal, inventory: Inventory, used: int) -> Iterator[Remedy]:
@@ -137,14 +134,14 @@ def _most_reserved(inventory: Inventory, needed: int) -> int | None:
 def _change_words(remedy: Remedy, refusal: Refusal, inventory: Inventory) -> str:
     number, resource_class, name = remedy.number, refusal.resource_class, refusal.offered.provider.name
     if remedy.kind is RemedyKind.FREE:
-        return f"free {number} {_UNITS.get(resource_class, resource_class)} on {name}"
+        return f"free {with_class(resource_class, int(number or 0))} on {name}"
     if remedy.kind is RemedyKind.RATIO:
         return f"raise {_RATIO_OPTIONS[resource_class]} to at least {number:.10g}"
     if remedy.kind is RemedyKind.RESERVED:
         by = inventory.reserved - int(number or 0)
-        return f"lower what is reserved by {told(by, resource_class)}, to {number}"
+        return f"lower what is reserved by {with_class(resource_class, by)}, to {number}"
     how = "at most" if (number or 0) < refusal.amount else "at least"
-    return f"ask for {how} {told(int(number or 0), resource_class)} in one request{_why_less(refusal, inventory)}"
+    return f"ask for {how} {with_class(resource_class, int(number or 0))} in one request{_why_less(refusal, inventory)}"
 
 
 def _why_less(refusal: Refusal, inventory: Inventory) -> str:

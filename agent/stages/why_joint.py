@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from agent.model.amounts import with_class
 from agent.model.resource_request import OfferedProvider, ResourceRequest
 from agent.model.why import Constraint, Obstacle, Remedy, RemedyKind
 from agent.stages.why_candidates import Slot
 from agent.stages.why_forest import Forest, Tree
-from agent.stages.why_inventory import left, told
+from agent.stages.why_inventory import left
 from agent.stages.why_search import MAX_STEPS, Problem, Rule, Verdict, contested_classes, room, search
 from agent.stages.why_words import trait_missing
 
@@ -94,15 +95,15 @@ def _sum_of(problem: Problem, resource_class: str) -> Obstacle:
     alone = givers[0].provider if len(givers) == 1 else None
     is_of_unit = total < asked <= sum(_left(offered, resource_class) for offered in givers)
     remedies = tuple(_free(givers, resource_class, asked)) if alone and not is_of_unit else ()
-    ways = [f"free {told(int(r.number or 0), resource_class)} on {givers[0].provider.name}" for r in remedies]
+    ways = [f"free {with_class(resource_class, int(r.number or 0))} on {givers[0].provider.name}" for r in remedies]
     ways.append(
-        f"ask for at most {told(total, resource_class)} in all groups together"
+        f"ask for at most {with_class(resource_class, total)} in all groups together"
         if asked > total
         else f"ask for smaller amounts of {resource_class} in each group"
     )
     return Obstacle(
         constraint=Constraint.MAX_UNIT if is_of_unit else Constraint.CAPACITY,
-        words=f"all groups together want {told(asked, resource_class)}, "
+        words=f"all groups together want {with_class(resource_class, asked)}, "
         f"{', '.join(offered.provider.name for offered in givers)} can give {total} at once"
         + ("" if asked > total else ", but not in the parts that are asked"),
         change=", or ".join(ways),

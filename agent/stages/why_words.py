@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from agent.model.amounts import with_class
 from agent.model.resource_request import OfferedProvider, RequestGroup
 from agent.model.why import Constraint, Obstacle, Remedy, RemedyKind
 from agent.stages.why_candidates import Refusal, judged_for_forbidden, judged_for_membership, parts_of, refusals
 from agent.stages.why_forest import Forest, Tree
-from agent.stages.why_inventory import inventory_obstacle, left, told
+from agent.stages.why_inventory import inventory_obstacle, left
 
+# nova puts it back for as long as the service is disabled.
+_ENABLE = {"COMPUTE_STATUS_DISABLED": "enable the compute service of {name} (openstack compute service set --enable)"}
 _FAR = {Constraint.RESOURCE_CLASS: 100, Constraint.IN_TREE: 50}
 
 
@@ -106,12 +109,14 @@ def _told(refusal: Refusal, group: RequestGroup, tree: Tree) -> Iterator[Obstacl
 def trait_missing(constraint: Constraint, suffix: str, offered: OfferedProvider, choice: frozenset[str]) -> Obstacle:
     """The provider has none of the traits of that set, of which one is enough."""
     name, traits = offered.provider.name, " or ".join(sorted(choice))
+    # A standard trait says what the machine or its driver can: adding it makes no host able.
+    is_custom = any(trait.startswith("CUSTOM_") for trait in choice)
     return _about(
         constraint,
         suffix,
         offered,
         words=f"{name} has not the required trait {traits}",
-        change=f"add trait {traits} to {name}",
+        change=f"add trait {traits} to {name}" + ("" if is_custom else " if that is true of it, or ask without it"),
         remedies=[(RemedyKind.ADD_TRAIT, trait) for trait in sorted(choice)],
     )
 
@@ -122,7 +127,7 @@ def _trait_present(constraint: Constraint, suffix: str, offered: OfferedProvider
         suffix,
         offered,
         words=f"{offered.provider.name} has the forbidden trait {trait}",
-        change=f"remove trait {trait} from {offered.provider.name}",
+        change=_ENABLE.get(trait, f"remove trait {trait} from {{name}}").format(name=offered.provider.name),
         remedies=[(RemedyKind.REMOVE_TRAIT, trait)],
     )
 
@@ -182,7 +187,7 @@ def _about(
 
 
 def _no_class(refusal: Refusal, group: RequestGroup, tree: Tree) -> Obstacle:
-    wanted = told(refusal.amount, refusal.resource_class)
+    wanted = with_class(refusal.resource_class, refusal.amount)
     lacking = refusal.offered.provider.name
     nobody = f"no provider that the tree of {tree.root.provider.name} may take from"
     return Obstacle(

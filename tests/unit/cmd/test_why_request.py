@@ -50,6 +50,19 @@ def test_options_and_query_are_two_spellings_of_the_same():
     assert group.in_tree == A
 
 
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "GET /placement/allocation_candidates?limit=1000&resources=VCPU%3A4 HTTP/1.1",
+        '10.0.0.1 "GET /placement/allocation_candidates?limit=1000&resources=VCPU%3A4" status: 200 len: 53',
+        "GET call to placement for http://10.0.0.1/allocation_candidates?resources=VCPU:4 used request id req-1",
+        '"resources=VCPU:4&limit=1000"',
+    ],
+)
+def test_what_a_log_has_before_and_behind_the_query_is_no_part_of_it(pasted):
+    assert of_query(pasted) == asked(resources=("VCPU=4",))
+
+
 def test_granular_groups_as_a_scheduler_logs_them():
     request = of_query(
         "/placement/allocation_candidates?group_policy=isolate&limit=1000&resources=VCPU%3A1&resources1=VGPU%3A1"

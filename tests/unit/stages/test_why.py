@@ -248,6 +248,17 @@ def test_traits_of_the_root():
     ]
 
 
+def test_a_trait_of_the_machine_is_not_given_to_a_host_by_hand():
+    [obstacle] = asked([HOST], group("1", VCPU=1, required=["HW_CPU_X86_VMX"])).obstacles
+    assert obstacle.change == "add trait HW_CPU_X86_VMX to host if that is true of it, or ask without it"
+
+
+def test_a_disabled_service_is_enabled_and_not_its_trait_taken_away():
+    host = of("host", CPUS, traits=["COMPUTE_STATUS_DISABLED"])
+    [obstacle] = asked([host], group(VCPU=1, forbidden=["COMPUTE_STATUS_DISABLED"])).obstacles
+    assert obstacle.change == "enable the compute service of host (openstack compute service set --enable)"
+
+
 def test_of_several_the_nearest_provider_is_told():
     fewest = of("pf2", stock("VF", 4), parent="host", root="host", used=(("VF", 2),))
     twice = of("pf3", stock("VF", 4), parent="host", root="host", used=(("VF", 2),), traits=["NET_A"])
