@@ -25,12 +25,9 @@ CUSTOM = "CUSTOM_"
 
 def refuse_unknown_names(client: PlacementClient, request: ResourceRequest) -> None:
     """Raises UsageError for the first class or trait that nobody knows."""
-    classes = {name for group in request.groups for name, _ in group.resources}
-    traits = {name for group in request.groups for some in (*group.required, group.forbidden) for name in some}
-    traits |= request.root_required | request.root_forbidden
-    _refuse("resource class", classes, lambda: offers.known_classes(client), os_resource_classes.STANDARDS)
-    if traits:
-        _refuse("trait", traits, lambda: offers.known_traits(client), os_traits.get_traits())
+    _refuse("resource class", request.classes, lambda: offers.known_classes(client), os_resource_classes.STANDARDS)
+    if request.traits:
+        _refuse("trait", request.traits, lambda: offers.known_traits(client), os_traits.get_traits())
 
 
 def refuse_unknown_places(client: PlacementClient, request: ResourceRequest, own: Iterable[Provider]) -> None:
@@ -40,7 +37,7 @@ def refuse_unknown_places(client: PlacementClient, request: ResourceRequest, own
     """
     tree = tuple(own)
     near_aggregates = sorted(frozenset().union(*(provider.aggregates for provider in tree)))
-    for aggregate in sorted(_aggregates(request)):
+    for aggregate in sorted(request.aggregates):
         if not any(aggregate in provider.aggregates for provider in tree) and not offers.members_of(client, aggregate):
             raise UsageError(f"unknown aggregate {aggregate}: no provider is in it{_near(aggregate, near_aggregates)}")
     wanted = {group.in_tree for group in request.groups if group.in_tree} - {provider.uuid for provider in tree}
@@ -50,11 +47,6 @@ def refuse_unknown_places(client: PlacementClient, request: ResourceRequest, own
             near = difflib.get_close_matches(uuid, sorted(known), n=1)
             hint = f": did you mean {near[0]} ({known[near[0]]})?" if near else ""
             raise UsageError(f"unknown provider {uuid} in in_tree{hint}")
-
-
-def _aggregates(request: ResourceRequest) -> frozenset[str]:
-    named = [uuids for group in request.groups for uuids in (*group.member_of, group.forbidden_aggregates)]
-    return frozenset().union(*named)
 
 
 def _refuse(what: str, names: Iterable[str], read: Callable[[], frozenset[str]], standard: Iterable[str]) -> None:

@@ -21,14 +21,14 @@ from agent.cmd.usage import UsageError
 from agent.cmd.why_known import refuse_unknown_names, refuse_unknown_places
 from agent.cmd.why_request import Words, canonical_uuid, cells_and_page, request_of
 from agent.config.build import settings_from
-from agent.errors import PlacementRejected, PlacementUnavailable
+from agent.errors import PlacementRejected, PlacementUnavailable, SourceUnavailable
 from agent.exit_codes import CLEAN, FINDINGS, PARTIAL
 from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Depth, Publish
 from agent.model.nova import Instance
 from agent.model.placement import PlacementView
 from agent.model.report import AuditReport
 from agent.model.resource_request import ResourceRequest
-from agent.model.snapshot import PLACEMENT
+from agent.model.snapshot import PLACEMENT, STATE
 from agent.model.why_report import CellRoom, WhyReport
 from agent.placement.client import PlacementClient
 from agent.placement.offers import Offers, own_world, whole_world
@@ -76,8 +76,7 @@ def code_of(report: WhyReport) -> int:
 def _answer(client: PlacementClient, question: Question, request: ResourceRequest, result: AuditResult) -> WhyReport:
     view = result.snapshot.placement.value if result.snapshot else None
     if view is None and not question.everywhere:
-        lines = [line for line in unread(result.report) if line.startswith(PLACEMENT)]
-        raise PlacementUnavailable("; ".join(lines) or "Placement was not read")
+        raise PlacementUnavailable(_why_unread(result.report, PLACEMENT))
     refuse_unknown_places(client, request, view.providers if view else ())
     offers = _offers(client, question, request, view)
     shape = guest_shape(request, question.numa_nodes, question.page)
@@ -128,12 +127,17 @@ def _instance(result: AuditResult, text: str) -> Instance:
         raise UsageError(f"--flavor-of: {text or 'an empty text'} is no uuid")
     state = result.snapshot.nova.value if result.snapshot else None
     if state is None:
-        lines = "; ".join(unread(result.report))
-        raise PlacementUnavailable(f"the state source was not read, so no flavor is known: {lines}")
+        raise SourceUnavailable(STATE, f"no flavor is known: {_why_unread(result.report, STATE)}")
     found = next((instance for instance in state.instances if instance.uuid == uuid), None)
     if found is None:
         raise UsageError(f"--flavor-of: {uuid} is no instance of this host, and holds nothing here")
     return found
+
+
+def _why_unread(report: AuditReport, source: str) -> str:
+    """What kept that source from being read, without the name, which the error begins with by itself."""
+    lines = (line.removeprefix(f"{source}: ") for line in unread(report) if line.startswith(source))
+    return "; ".join(lines) or "it was not read"
 
 
 def _unknown(report: AuditReport, shape: GuestShape, rooms: tuple[CellRoom, ...] | None) -> tuple[str, ...]:

@@ -44,6 +44,23 @@ class ResourceRequest:
     root_forbidden: frozenset[str] = frozenset()
     same_subtree: tuple[frozenset[str], ...] = ()
 
+    @property
+    def classes(self) -> frozenset[str]:
+        """Every resource class that it names."""
+        return frozenset(name for group in self.groups for name, _ in group.resources)
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """Every trait that it names, wanted or not."""
+        named = [names for group in self.groups for names in (*group.required, group.forbidden)]
+        return frozenset().union(*named, self.root_required, self.root_forbidden)
+
+    @property
+    def aggregates(self) -> frozenset[str]:
+        """The uuid of every aggregate that it names, wanted or not."""
+        named = [uuids for group in self.groups for uuids in (*group.member_of, group.forbidden_aggregates)]
+        return frozenset().union(*named)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfferedProvider:

@@ -77,11 +77,11 @@ def whole_world(
     """
     listed = wire.parents_first(client.get("/resource_providers", MINIMUM, wire.parse_providers))
     tell(f"{len(listed)} providers")
-    traits = _bearers(client, "required", {SHARES, *_traits_of(request)})
+    traits = _bearers(client, "required", {SHARES, *request.traits})
     aggregates = _aggregates(client, request, {uuid for uuid, found in traits.items() if SHARES in found})
     used = _used_everywhere(client, request, listed)
     roots = _roots(listed)
-    unread = _Unread(client, tell, most_reads, frozenset(name for g in request.groups for name, _ in g.resources))
+    unread = _Unread(client, tell, most_reads, request.classes)
     offered = {}
     for provider in _nearest_first(listed, roots, used):
         known = replace(
@@ -198,16 +198,6 @@ def _gone_is_none(read: Callable[[], T]) -> T | None:
         return None
 
 
-def _traits_of(request: ResourceRequest) -> frozenset[str]:
-    named = [names for group in request.groups for names in (*group.required, group.forbidden)]
-    return frozenset().union(*named, request.root_required, request.root_forbidden)
-
-
-def _aggregates_of(request: ResourceRequest) -> frozenset[str]:
-    named = [uuids for group in request.groups for uuids in (*group.member_of, group.forbidden_aggregates)]
-    return frozenset().union(*named)
-
-
 def _bearers(client: PlacementClient, key: str, names: Iterable[str]) -> dict[str, frozenset[str]]:
     """Of each provider those of the names that it has, by one question a name."""
     found: dict[str, set[str]] = defaultdict(set)
@@ -224,7 +214,7 @@ def _aggregates(client: PlacementClient, request: ResourceRequest, sharing: Iter
     for uuid in sorted(sharing):
         read = _gone_is_none(partial(client.get, _of(uuid, "aggregates"), MINIMUM, wire.parse_aggregates))
         shared |= read.aggregates if read else frozenset()
-    return _bearers(client, "member_of", shared | _aggregates_of(request))
+    return _bearers(client, "member_of", shared | request.aggregates)
 
 
 def _used_everywhere(
