@@ -118,6 +118,18 @@ def test_what_config_check_only_notices_is_a_note_and_no_refusal(config):
     assert [notice.startswith(quoted) for notice in ended.document["notices"]] == [True, True]
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (RIGHT + "cafile = /nowhere.pem\n", "[placement] cafile = /nowhere.pem: No such file or directory"),
+        (RIGHT.replace("token = s3cret\n", ""), "[placement] token is not set"),
+    ],
+)
+def test_config_check_refuses_what_no_client_of_placement_can_be_built_with(config, text, said):
+    ended = stocktake("--config-file", config(text), "config", "check")
+    assert (ended.code, ended.stdout, ended.stderr) == (78, "", f"stocktake: {said}\n")
+
+
 WRONG = RIGHT + "[lvm]\nvolume_grups = vg0\ndeadline = soon\n"
 
 
