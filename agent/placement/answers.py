@@ -46,7 +46,7 @@ _REDIRECTS = frozenset({301, 302, 307, 308})
 _NOT_THERE = frozenset({404, 405, 410})
 
 # urllib3 names host and URL again before it comes to the reason, which then was what the cut above took away.
-_AGAIN = re.compile(r"HTTPS?ConnectionPool\([^)]*\): Max retries exceeded with url: \S+ ")
+_AGAIN = re.compile(r"HTTPS?Connection(Pool)?\([^)]*\): (Max retries exceeded with url: \S+ )?")
 
 CONFLICTS: dict[str, type[PlacementError]] = {
     "placement.concurrent_update": GenerationConflict,

@@ -112,6 +112,7 @@ def test_the_reason_of_a_lost_connection_survives_the_cut():
     text = str(failure("GET /", raised))
     assert "http://keystone.example.org:5000/v3/auth/tokens" in text
     assert "Connection refused" in text
+    assert text.count("keystone.example.org") == 1, "host and port are said once"
 
 
 def test_a_missing_endpoint_says_what_to_set():
