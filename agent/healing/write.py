@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from oslo_log import log as logging
 
-from agent.errors import GenerationConflict, PlacementError, PlacementUnavailable, SourceUnavailable
+from agent.errors import ConsumerConflict, GenerationConflict, PlacementError, PlacementUnavailable, SourceUnavailable
 from agent.healing.consumer_json import is_as
 from agent.healing.tree_unmoved import Tree, has_moved
 from agent.journal import Change, Journal, Result
@@ -29,8 +29,6 @@ from agent.telemetry import events
 LOG = logging.getLogger(__name__)
 
 LOOKS = 3
-# Placement gives both kinds one code; nova too tells them apart by these words (scheduler/client/report.py).
-CONSUMER_MOVED = "consumer generation conflict"
 DONE_WORDS = "changed as planned"
 
 
@@ -87,9 +85,9 @@ def _rounds(errand: Errand, allocations: AllocationWriter, wanted: Rewrite, entr
     for conflict in range(1, rounds + 1):
         try:
             allocations.put(wanted.write)
+        except ConsumerConflict as error:
+            return Outcome(result=Result.REFUSED, words=f"the world moved: {error}", entry_id=entry_id)
         except GenerationConflict as error:
-            if CONSUMER_MOVED in error.message:
-                return Outcome(result=Result.REFUSED, words=f"the world moved: {error}", entry_id=entry_id)
             last = error
         except PlacementUnavailable as error:
             return _looked_up(errand.parts.clock, allocations, wanted, entry_id, error)
