@@ -52,10 +52,12 @@ class WhyReport:
 
     @property
     def fits(self) -> bool:
-        """Of the whole cloud: anywhere; else here, cells and pages that were asked for included."""
-        if self.is_whole:
-            return self.answer.fits
-        return self.own is not None and self.own.fits and not self.answer.host_obstacles
+        """Of the whole cloud: anywhere; else here. Here, cells and pages that were asked for are included."""
+        asked = self.answer.trees if self.is_whole else (self.own,)
+        return any(tree is not None and tree.fits and not self._host_refuses(tree) for tree in asked)
+
+    def _host_refuses(self, tree: TreeAnswer) -> bool:
+        return tree.root_uuid == self.provider_uuid and bool(self.answer.host_obstacles)
 
     @property
     def is_open(self) -> bool:

@@ -50,7 +50,8 @@ def _own(report: WhyReport) -> Iterator[str]:
     if own is None:
         yield f"{who}: not known: {_why_not_known(report)}"
     elif own.fits:
-        yield f"{who}: fits: Placement offers it"
+        refused = report.answer.host_obstacles
+        yield f"{who}: {'Placement offers it, and this host refuses it' if refused else 'fits: Placement offers it'}"
         yield from (f"  but: {caveat}" for caveat in own.caveats)
     else:
         yield f"{who}: {'not decided' if is_undecided(own) else 'does not fit'}"

@@ -103,6 +103,18 @@ def test_exit_codes(report, code):
     assert code_of(report) == code
 
 
+@pytest.mark.parametrize(
+    ("others", "is_whole", "code"),
+    [((), False, 3), ((), True, 3), ((offered(2, total=96, max_unit=96),), True, 0)],
+)
+def test_what_this_host_refuses_fits_only_where_another_host_is_offered(others, is_whole, code):
+    report = asked(offered(1, total=96, max_unit=96), *others, is_whole=is_whole)
+    obstacle = Obstacle(constraint=Constraint.NUMA_CELL, words="no cell", change="ask for less")
+    report = dataclasses.replace(report, answer=dataclasses.replace(report.answer, host_obstacles=(obstacle,)))
+    assert (report.fits, code_of(report)) == (code == 0, code)
+    assert lines(report, WIDE)[1] == "host-1: Placement offers it, and this host refuses it"
+
+
 def test_a_host_of_which_nothing_is_there_says_why():
     report = WhyReport(node="host-1", provider_uuid="x", answer=why(SIXTY_FOUR, OfferedWorld(providers=())))
     assert "host-1: not known: Placement has no provider of this host" in lines(report, WIDE)
