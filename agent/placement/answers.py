@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import SplitResult, urljoin, urlsplit
 
 from keystoneauth1 import exceptions as kx
 
@@ -125,7 +125,7 @@ def _way_hint(reply: Reply, kind: type[PlacementError]) -> str:
     if reply.status == 413:
         return f"what stands before Placement must take bodies of {reply.sent_bytes} bytes and more"
     if 300 <= reply.status < 400:
-        to = quoted(urlsplit(reply.location)._replace(query="", fragment="").geturl()) or "nowhere"
+        to = quoted(_split(reply.location)._replace(query="", fragment="").geturl()) or "nowhere"
         return f"it leads to {to}: put Placement's own URL into [placement] endpoint_override or the catalog"
     return ""
 
@@ -191,9 +191,17 @@ def onward(status: int, url: str, location: str | None) -> str | None:
     """
     if status not in _REDIRECTS or not location:
         return None
-    here, there = urlsplit(url), urlsplit(urljoin(url, location))
+    here, there = urlsplit(url), _split(location, url)
     is_ours = there.hostname == here.hostname and there.username is None
     return there.geturl() if is_ours and there.scheme in {here.scheme, "https"} else None
+
+
+def _split(location: str, base: str = "") -> SplitResult:
+    """Its parts, empty ones where it is no URL."""
+    try:
+        return urlsplit(urljoin(base, location))
+    except ValueError:
+        return urlsplit("")
 
 
 def quoted(text: str, secrets: Iterable[str] = ()) -> str:

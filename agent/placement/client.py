@@ -78,6 +78,9 @@ class CountingSession(requests.Session):
                 if transport.is_over():
                     raise requests.RequestException(f"no whole answer within {bound_s:g} s") from error
                 raise
+            except ValueError as error:
+                # requests reads the Location of every redirect, and of one that is no URL it says so by this.
+                raise requests.RequestException(f"a redirect that leads nowhere: {error}") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -401,6 +401,13 @@ def test_a_redirect_to_another_host_gets_no_token(rest, gate, one):
     put_right(rest, one, gate)
 
 
+@pytest.mark.parametrize("location", ["http://[placement/", "https://placement.example/\xe9"])
+def test_a_redirect_to_what_is_no_url_is_no_bug_of_ours(rest, gate, one, location):
+    gate.before = lambda _asked: page(302, Location=location)
+    assert "a redirect that leads nowhere" in source(one.audit()).error
+    put_right(rest, one, gate)
+
+
 def test_slow_headers(rest, tmp_path):
     """The time-out of requests starts anew with each byte; ours does not, in the headers neither."""
     port = int(rest.server.url.rpartition(":")[2])

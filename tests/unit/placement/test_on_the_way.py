@@ -81,6 +81,11 @@ def test_what_does_not_mean_the_same_request_elsewhere_is_not_followed(status):
     assert onward(status, HERE, "/x") is None
 
 
+def test_what_is_no_url_leads_nowhere():
+    assert onward(301, HERE, "http://[placement/") is None
+    assert "it leads to nowhere" in str(refusal(reply(305, "", location="http://[placement/")))
+
+
 def test_never_from_https_to_http():
     assert onward(301, HERE.replace("http:", "https:"), "http://placement.example/x") is None
 
