@@ -92,6 +92,7 @@ class TreeReader:
         with self._client.global_request_id():
             before = self._client.requests
             if request.everything:
+                self._orphans = ()
                 self._client.forget()
             look = self._look(request)
             self._last = look

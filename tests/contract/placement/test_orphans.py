@@ -9,7 +9,7 @@ from agent.model.placement import PlacementView
 from agent.model.plan import RenameProvider
 from agent.placement.names import ProviderNames
 from agent.placement.reader import TreeReader
-from tests.rigs.placement import client_of, new_uuid
+from tests.rigs.placement import client_of, looking_at, new_uuid
 
 NOTHING = PlacementView(root_uuid="", providers=(), allocations=(), allocations_fresh=True)
 
@@ -60,6 +60,16 @@ def test_a_quiet_orphan_costs_one_request_and_one_more_while_somebody_holds_it(r
     (tree,) = reader.orphans(NOTHING, frozenset({root})).orphans
     assert tree.allocations == ()
     assert reader.orphans(NOTHING, frozenset({root})).requests == 1
+
+
+def test_an_orphan_is_read_anew_when_everything_is(reader, placement, orphan):
+    root, _, _ = orphan
+    mine = placement.make_provider()
+    reader.orphans(NOTHING, frozenset({root}))
+    reader.view(looking_at(mine))
+    assert reader.orphans(NOTHING, frozenset({root})).requests == 2
+    reader.view(looking_at(mine, everything=True))
+    assert reader.orphans(NOTHING, frozenset({root})).requests == 9
 
 
 def test_a_rename_keeps_generation_parent_and_allocations(reader, placement, tmp_path, orphan):
