@@ -31,9 +31,10 @@ class Outside:
     replaces the report file; ``misses`` counts reads of libvirt in a row that gave
     no answer in time; ``close`` frees what the parts hold; ``graceful_s`` is the
     time limit of a stop in seconds, 0 for none; ``reading`` says whether the audit is
-    inside a read; ``sent_at`` is when it sent its last request to Placement, in monotonic
-    seconds; ``telling`` makes what speaks to those on the broker, nobody where there is none;
-    ``start_delay_s`` is how long the first audit waits, unless an operator asks for one.
+    inside a read, and ``end_pauses`` lets it wait no more; ``sent_at`` is when it sent its
+    last request to Placement, in monotonic seconds; ``telling`` makes what speaks to those
+    on the broker, nobody where there is none; ``start_delay_s`` is how long the
+    first audit waits, unless an operator asks for one.
     """
 
     audit: Audit
@@ -44,6 +45,7 @@ class Outside:
     close: Callable[[], None]
     graceful_s: float
     reading: Callable[[], bool] = lambda: False
+    end_pauses: Callable[[], None] = lambda: None
     sent_at: Callable[[], float] = lambda: 0.0
     telling: Callable[[Inside], Telling] = lambda _inside: Nobody()
     start_delay_s: float = 0.0
@@ -68,6 +70,7 @@ def assemble(configured: Configured, outside: Outside, inbox: Inbox, notifier: N
         reload=outside.reload,
         close=outside.close,
         reading=outside.reading,
+        end_pauses=outside.end_pauses,
         telling=telling,
     )
     return Runner(

@@ -90,7 +90,7 @@ class Clock(Protocol):
         ...
 
     def wait(self, seconds: float) -> None:
-        """Let that time pass."""
+        """Let that time pass, or less where a stop was asked for."""
         ...
 
 

@@ -70,7 +70,7 @@ class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service h
 
     ``reload`` reads and checks the configuration anew and gives the value to
     use from now on, or raises ConfigError; ``close`` frees what the parts hold;
-    ``reading`` says whether the worker is inside a read.
+    ``reading`` says whether the worker is inside a read; ``end_pauses`` ends what it waits for by its own choice.
     """
 
     def __init__(
@@ -85,6 +85,7 @@ class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service h
         reload: Callable[[], Configured],
         close: Callable[[], None],
         reading: Callable[[], bool],
+        end_pauses: Callable[[], None],
         telling: Telling | None = None,
     ) -> None:
         self._queue = queue
@@ -96,6 +97,7 @@ class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service h
         self._reload = reload
         self._close = close
         self._reading = reading
+        self._end_pauses = end_pauses
         self._telling = telling or Nobody()
 
     def start(self) -> None:
@@ -112,6 +114,8 @@ class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service h
     def stop(self) -> None:
         """End all threads: the running audit at its next safe point; a read that hangs is left behind."""
         self._worker.stop()
+        # After that: who waited asks next whether to go on.
+        self._end_pauses()
         self._telling.deafen()
         self._first.stop()
         self._interval.stop()

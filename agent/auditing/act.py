@@ -80,7 +80,7 @@ def decide_and_act(errand: Errand, memory: AuditMemory, snapshot: Snapshot) -> A
         return _rounds(errand, memory, acted)
     due = errand.parts.clock.monotonic()
     if memory.hold_s and not acted.decision.plan.is_empty:
-        errand.parts.clock.wait(memory.hold_s)
+        _pause(errand, memory.hold_s)
         acted = _look_again(errand, memory, acted)
     acted = _rounds(errand, memory, acted)
     lost = acted.conflicts.count(ConflictKind.PROVIDER_GENERATION)
@@ -98,13 +98,19 @@ def _rounds(errand: Errand, memory: AuditMemory, acted: Acted) -> Acted:
         is_moved = isinstance(acted.error, GenerationConflict | AllocationRefused)
         if not is_moved or acted.attempts >= errand.settings.conflict_rounds:
             break
-        errand.parts.clock.wait(wait_s(acted.attempts, errand.parts.random(), acted.round_s))
+        _pause(errand, wait_s(acted.attempts, errand.parts.random(), acted.round_s))
         memory = dataclasses.replace(memory, unknown_traits=acted.unknown_traits)
         tried, acted = acted, _look_again(errand, memory, acted)
         if isinstance(tried.error, AllocationRefused) and acted.decision.plan.digest == tried.decision.plan.digest:
             # Nobody took the room since we looked: Placement just does not agree that it is there.
             return _with_refusals(dataclasses.replace(acted, error=tried.error))
     return _with_refusals(acted)
+
+
+def _pause(errand: Errand, seconds: float) -> None:
+    """Wait, and ask Placement nothing more where a stop came meanwhile."""
+    errand.parts.clock.wait(seconds)
+    errand.stop_if_cancelled()
 
 
 def _with_refusals(acted: Acted) -> Acted:

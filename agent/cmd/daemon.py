@@ -136,6 +136,7 @@ def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
         misses=lambda: wired.misses,
         reading=lambda: wired.mark.inside,
         sent_at=lambda: wired.placement.sent_at,
+        end_pauses=wired.pauses.end,
         close=wired.close,
         graceful_s=options.graceful_shutdown_timeout_s,
         telling=telling_from(loaded, wired.parts.clock.now),

@@ -12,7 +12,7 @@ import dataclasses
 import datetime
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -33,6 +33,7 @@ from agent.model.audit import Publish
 from agent.model.nova import StateKind
 from agent.model.settings import Role, Settings
 from agent.parts import Parts
+from agent.pauses import Pauses
 from agent.placement.access import client_from_conf
 from agent.placement.allocations import AllocationClient
 from agent.placement.client import PlacementClient
@@ -65,7 +66,10 @@ PAUSE_OF_A_COMMAND_S = 5.0
 
 
 class SystemClock:
-    """The Clock of a process that runs."""
+    """The Clock of a process that runs; ``wait`` lets so many seconds pass, or less."""
+
+    def __init__(self, wait: Callable[[float], None] = time.sleep) -> None:
+        self._wait = wait
 
     def now(self) -> str:
         """ISO 8601 UTC with milliseconds and a Z."""
@@ -76,8 +80,8 @@ class SystemClock:
         return time.monotonic()
 
     def wait(self, seconds: float) -> None:
-        """Let that time pass."""
-        time.sleep(seconds)
+        """Let that time pass, or what is left of it when a stop is asked for."""
+        self._wait(seconds)
 
 
 class Cloud(NamedTuple):
@@ -98,6 +102,7 @@ class Wired:
     libvirt_reader: ReaderThread
     placement: PlacementClient
     mark: ReadMark
+    pauses: Pauses
     resources: contextlib.ExitStack
 
     @property
@@ -132,18 +137,24 @@ def wire(loaded: Loaded, pause_at_most_s: float = PAUSE_OF_A_COMMAND_S) -> Wired
     late = LateAnswers()
     host = LibvirtHost(host_place(libvirt_options, settings), libvirt, capabilities, late)
     resources.callback(host.close)
-    mark = ReadMark()
-    client = client_from_conf(loaded.conf, pause_at_most_s=pause_at_most_s)
+    mark, pauses = ReadMark(), Pauses()
+    client = client_from_conf(loaded.conf, pause_at_most_s=pause_at_most_s, wait=pauses.wait)
     cloud = _cloud(loaded, resources)
-    parts = _parts(loaded, client, host, _storage(loaded, settings, disk), cloud.state)
+    parts = dataclasses.replace(
+        _parts(loaded, client, host, _storage(loaded, settings, disk), cloud.state, pauses=pauses),
+        reading=mark.reading,
+        images=_images(loaded, images),
+        records=cloud.records,
+    )
     return Wired(
-        parts=dataclasses.replace(parts, reading=mark.reading, images=_images(loaded, images), records=cloud.records),
+        parts=parts,
         host=host,
         late=late,
         libvirt_uri=libvirt_options.uri,
         libvirt_reader=libvirt,
         placement=client,
         mark=mark,
+        pauses=pauses,
         resources=resources,
     )
 
@@ -207,6 +218,8 @@ def _parts(
     host: LibvirtHost,
     storage: tuple[StorageSource, ...],
     state: StateSource,
+    *,
+    pauses: Pauses,
 ) -> Parts:
     state_dir = build.agent_options_from(loaded).state_dir
     return Parts(
@@ -220,7 +233,7 @@ def _parts(
         identity_files=_identity_files(loaded),
         history=FindingsFile(state_dir),
         lock=FileLock(os.path.join(state_dir, LOCK_FILE)),
-        clock=SystemClock(),
+        clock=SystemClock(pauses.wait),
         journal=journal_of(loaded),
         names=ProviderNames(client),
         own_file=_identity_files(loaded),

@@ -12,7 +12,9 @@ token ``admin``.
 from __future__ import annotations
 
 import math
+import time
 import warnings
+from collections.abc import Callable
 
 from keystoneauth1 import exceptions as kx
 from keystoneauth1 import loading as ks
@@ -42,21 +44,24 @@ def client_from_conf(
     transport: HTTPAdapter | None = None,
     *,
     pause_at_most_s: float = math.inf,
+    wait: Callable[[float], None] = time.sleep,
 ) -> PlacementClient:
     """A client as the group says; ``transport`` in the place of the usual one is for fault injection.
 
-    ``pause_at_most_s`` bounds the group's ``longest_pause`` where somebody waits for the answer.
+    ``pause_at_most_s`` bounds the group's ``longest_pause`` where somebody waits for the answer; ``wait`` waits
+    so many seconds, or less.
 
     The group's options (agent/config/placement.py) are registered already, the auth plugin's own are not.
     Sends nothing. Raises ConfigError naming the option that is missing or wrong.
     """
     try:
-        return _build(conf, group, transport, pause_at_most_s)
+        manners = Manners(slow_s=conf[group].slow_answer, longest_s=min(pause_at_most_s, conf[group].longest_pause))
+        return _build(conf, group, transport, PacedSession(manners, wait))
     except (kx.ClientException, cfg.Error, TypeError, ValueError) as error:
         raise ConfigError(f"[{group}]: {quoted(str(error))}") from error
 
 
-def _build(conf: cfg.ConfigOpts, group: str, transport: HTTPAdapter | None, pause_at_most_s: float) -> PlacementClient:
+def _build(conf: cfg.ConfigOpts, group: str, transport: HTTPAdapter | None, http: PacedSession) -> PlacementClient:
     # Again, now that the files are read: ``auth_section`` may put auth_type into another group.
     ks.register_auth_conf_options(conf, group)
     auth = ks.load_auth_from_conf_options(conf, group)
@@ -69,7 +74,6 @@ def _build(conf: cfg.ConfigOpts, group: str, transport: HTTPAdapter | None, paus
     _check_endpoint(group, options.endpoint_override, auth)
     _check_password(options.auth_section or group, conf, auth)
     _check_tls(group, options)
-    http = PacedSession(Manners(slow_s=options.slow_answer, longest_s=min(pause_at_most_s, options.longest_pause)))
     carrier = transport or BoundedAdapter(
         pool_connections=POOL_SIZE,
         pool_maxsize=POOL_SIZE,

@@ -20,7 +20,7 @@ from agent.placement.pace import Answer, Manners, Pace
 
 
 class PacedSession(CountingSession):
-    """A CountingSession with manners. For one thread. ``wait`` sleeps so many seconds."""
+    """A CountingSession with manners. For one thread. ``wait`` waits so many seconds, or less where a stop came."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """A daemon that is real but for its audit, which does what a JSON file says; one line on stdout per thing that happens.
 
 Run as ``python mini_daemon.py FILE``. Keys, all optional: ``audit_s`` and ``deaf``
-(an audit that long, which does not ask whether to stop), ``error`` (raised by an
+(an audit that long, which does not ask whether to stop), ``pause_s`` (it pauses so long), ``error`` (raised by an
 audit: crash, config, exit), ``interval_s``, ``start_error``, ``graceful_s``,
 ``misses``, ``ready_after_s``, ``term_before_start``.
 """
@@ -38,6 +38,7 @@ from agent.errors import AuditCancelled, ConfigError
 from agent.model.audit import AuditMemory, AuditResult, Publish
 from agent.model.report import AuditReport, Outcome, SourceStatus
 from agent.notifier import notifier
+from agent.pauses import Pauses
 from agent.worker import Configured
 
 
@@ -66,6 +67,7 @@ class Clock:
         return "2026-01-01T00:00:00.000Z"
 
 
+PAUSES = Pauses()
 PARTS = SimpleNamespace(host=Forgetful("host"), reader=Forgetful("reader"), images=Forgetful("images"), clock=Clock())
 
 
@@ -84,11 +86,14 @@ def configured() -> Configured:
 def audit(request, settings, parts, memory, cancelled) -> AuditResult:
     say(f"audit {','.join(request.reasons)} label={getattr(settings, 'label', None)} depth={request.depth.value}")
     end = time.monotonic() + getattr(settings, "audit_s", 0)
+    PAUSES.wait(getattr(settings, "pause_s", 0))
     pause = threading.Event()
-    while time.monotonic() < end:
+    while True:
         if not getattr(settings, "deaf", False) and cancelled():
             say("audit cancelled")
             raise AuditCancelled
+        if time.monotonic() >= end:
+            break
         pause.wait(0.01)
     match getattr(settings, "error", None):
         case "crash":
@@ -124,6 +129,7 @@ def main() -> int:
         reload=configured,
         save=lambda report: say(f"report {report.outcome.value}"),
         misses=lambda: read_options().get("misses", 0),
+        end_pauses=PAUSES.end,
         close=lambda: say("closed"),
         graceful_s=read_options().get("graceful_s", 5.0),
     )

@@ -253,6 +253,22 @@ def test_a_slow_placement_does_not_starve_the_watchdog(agent, placement):
     assert longest < STALL_S + 1
 
 
+def test_term_ends_the_daemon_while_it_leaves_a_crowded_placement_alone(agent, placement):
+    """After an answer of 0.8 s the next read waits up to 14 s, by chance: one that waits for more than two is met."""
+    answered, late = [], threading.Event()
+    with gateway(placement.server.url) as between:
+        between.before = lambda _asked: answered.clear()
+        between.after = lambda _asked: late.wait(0.8) or answered.append(time.monotonic())
+        agent.configure(url=between.url)
+        with agent.conf.open("a") as conf:
+            conf.write("slow_answer = 0.1\n")
+        agent.start("--no-publish")
+        until(lambda: answered and time.monotonic() - answered[-1] > 2, 60, "a pause")
+        assert not (agent.folder / "run" / "report.json").exists()
+        agent.process.send_signal(signal.SIGTERM)
+        assert agent.process.wait(5) == 0
+
+
 def test_a_history_that_cannot_be_written_costs_neither_the_memory_nor_the_audit(agent, placement):
     # A folder in the file's place, and one that cannot be overwritten where it would be set aside.
     for name in ("findings.json", "findings.json.bad"):

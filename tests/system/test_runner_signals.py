@@ -159,6 +159,15 @@ def test_term_during_an_audit_without_a_safe_point_waits_for_its_end(daemon):
     assert "report clean" in daemon.lines
 
 
+def test_term_during_a_pause_ends_it_and_the_audit(daemon):
+    daemon.start("audit start-up", pause_s=60)
+    began = time.monotonic()
+    daemon.send(signal.SIGTERM)
+    assert daemon.ended() == 0
+    assert time.monotonic() - began < 2
+    assert "audit cancelled" in daemon.lines
+
+
 def test_a_stop_over_its_time_ends_with_1(daemon):
     daemon.start("audit start-up", audit_s=60, deaf=True, graceful_s=0.3)
     daemon.send(signal.SIGTERM)
