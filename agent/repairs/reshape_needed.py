@@ -115,8 +115,11 @@ def _change(move: _Move, record: ConsumerRecord | None, consumer_uuid: str) -> C
     strange = sorted(key.name for key in belongs if key not in move.targets)
     if strange:
         return Declined(why=f"consumer {consumer_uuid} belongs on {', '.join(strange)}, which offers no {name}")
-    coming = {key: amount - move.targets[key].held_by(record) for key, amount in sorted(belongs.items())}
     held = [a for a in record.allocations if (a.provider_uuid, a.resource_class) == (move.root.uuid, name)]
+    if not held:
+        # Another run moved it, or it went, since the audit looked.
+        return Declined(why=f"consumer {consumer_uuid} holds no {name} on the root any more")
+    coming = {key: amount - move.targets[key].held_by(record) for key, amount in sorted(belongs.items())}
     leaving = sum(a.amount for a in held)
     if any(amount < 0 for amount in coming.values()) or sum(coming.values()) != leaving:
         placed = ", ".join(f"{amount} on {move.root.name}_{key.name}" for key, amount in sorted(belongs.items()))

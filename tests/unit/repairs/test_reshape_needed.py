@@ -180,6 +180,14 @@ def test_a_child_that_would_be_held_beyond_what_it_offers():
     assert declined(gpu_scene(records=records, placement=view)) == f"{crowd.name} offers 10 VGPU, and 11 would be held"
 
 
+def test_what_another_run_moved_since_the_audit_is_moved():
+    scene = gpu_scene()
+    there = (on(CHILD_06, "i1", "VGPU", 1), on(CHILD_07, "i1", "VGPU", 1))
+    moved = dataclasses.replace(scene.records[0], generation=2, allocations=(*allocations(uuid("i1"), VCPU=1), *there))
+    scene = dataclasses.replace(scene, records=(moved, scene.records[1]))
+    assert "holds no VGPU on the root any more" in declined(scene)
+
+
 def test_devices_that_are_not_known():
     odd = gpu_host(USED, odd=(OddDevice(name="mdev_x", reason="?"),))
     assert "mediated devices that cannot be read" in declined(gpu_scene(libvirt=odd))
