@@ -24,7 +24,7 @@ from agent.config.build import settings_from
 from agent.errors import PlacementRejected, PlacementUnavailable, SourceUnavailable
 from agent.exit_codes import CLEAN, FINDINGS, PARTIAL
 from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Depth, Publish
-from agent.model.nova import Instance
+from agent.model.nova import Instance, StateKind
 from agent.model.placement import PlacementView
 from agent.model.report import AuditReport
 from agent.model.resource_request import ResourceRequest
@@ -128,6 +128,8 @@ def _instance(result: AuditResult, text: str) -> Instance:
     state = result.snapshot.nova.value if result.snapshot else None
     if state is None:
         raise SourceUnavailable(STATE, f"no flavor is known: {_why_unread(result.report, STATE)}")
+    if state.kind is StateKind.NONE:
+        raise UsageError("--flavor-of: [state] source = none knows no flavors; give the amounts by --resource")
     found = next((instance for instance in state.instances if instance.uuid == uuid), None)
     if found is None:
         raise UsageError(f"--flavor-of: {uuid} is no instance of this host, and holds nothing here")

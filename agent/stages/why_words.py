@@ -6,7 +6,7 @@ outside ``in_tree``, counts for more than all others together. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from agent.model.amounts import with_class
 from agent.model.resource_request import OfferedProvider, RequestGroup
@@ -109,27 +109,32 @@ def _told(refusal: Refusal, group: RequestGroup, tree: Tree) -> Iterator[Obstacl
 def trait_missing(constraint: Constraint, suffix: str, offered: OfferedProvider, choice: frozenset[str]) -> Obstacle:
     """The provider has none of the traits of that set, of which one is enough."""
     name, traits = offered.provider.name, " or ".join(sorted(choice))
-    # A standard trait says what the machine or its driver can: adding it makes no host able.
-    is_custom = any(trait.startswith("CUSTOM_") for trait in choice)
     return _about(
         constraint,
         suffix,
         offered,
         words=f"{name} has not the required trait {traits}",
-        change=f"add trait {traits} to {name}" + ("" if is_custom else " if that is true of it, or ask without it"),
+        change=f"add trait {traits} to {name}{_if_standard(choice, ' if that is true of it, or ask without it')}",
         remedies=[(RemedyKind.ADD_TRAIT, trait) for trait in sorted(choice)],
     )
 
 
 def _trait_present(constraint: Constraint, suffix: str, offered: OfferedProvider, trait: str) -> Obstacle:
+    name = offered.provider.name
+    otherwise = _if_standard((trait,), " if that is not true of it, or ask without forbidding it")
     return _about(
         constraint,
         suffix,
         offered,
-        words=f"{offered.provider.name} has the forbidden trait {trait}",
-        change=_ENABLE.get(trait, f"remove trait {trait} from {{name}}").format(name=offered.provider.name),
+        words=f"{name} has the forbidden trait {trait}",
+        change=_ENABLE.get(trait, f"remove trait {trait} from {{name}}{otherwise}").format(name=name),
         remedies=[(RemedyKind.REMOVE_TRAIT, trait)],
     )
+
+
+def _if_standard(traits: Iterable[str], words: str) -> str:
+    """Words for standard traits: they say what the machine or its driver can, and setting one makes no host able."""
+    return "" if any(trait.startswith("CUSTOM_") for trait in traits) else words
 
 
 def _aggregates_missing(group: RequestGroup, offered: OfferedProvider, tree: Tree) -> Iterator[Obstacle]:
