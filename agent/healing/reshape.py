@@ -11,26 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
-from oslo_log import log as logging
-
-from agent.errors import (
-    GenerationConflict,
-    PlacementError,
-    PlacementUnavailable,
-    SourceUnavailable,
-)
+from agent.errors import GenerationConflict, PlacementError, PlacementUnavailable
 from agent.healing.consumer_json import after_json, is_as
 from agent.healing.tree_unmoved import Tree, has_moved
-from agent.healing.write import LOOKS, Outcome
+from agent.healing.write import LOOKS, Outcome, journalled
 from agent.journal import Change, Journal, Result
 from agent.model.heal import ProviderChange, Reshaping
 from agent.model.plan import CreateProvider, Reshape
 from agent.parts import Errand
 from agent.sources.base import AllocationWriter, Reshaper
-from agent.telemetry import events
-
-LOG = logging.getLogger(__name__)
 
 DONE_WORDS = "moved as planned"
 
@@ -67,17 +58,8 @@ def reshape(errand: Errand, journal: Journal, order: Order) -> Outcome:
     problem = _moved(errand, allocations, order)
     if problem is not None:
         return problem
-    try:
-        entry_id = journal.begin(order.change)
-    except SourceUnavailable as error:
-        return Outcome(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
-    desk = _Desk(errand=errand, order=order, reshaper=reshaper, allocations=allocations, entry_id=entry_id)
-    outcome = _carried_out(desk)
-    try:
-        journal.end(entry_id, outcome.result, outcome.words)
-    except SourceUnavailable as error:
-        LOG.warning(events.JOURNAL_UNWRITTEN, extra={"entry_id": entry_id, "error": str(error)})
-    return outcome
+    desk = partial(_Desk, errand=errand, order=order, reshaper=reshaper, allocations=allocations)
+    return journalled(journal, order.change, lambda entry_id: _carried_out(desk(entry_id=entry_id)))
 
 
 def _moved(errand: Errand, allocations: AllocationWriter, order: Order) -> Outcome | None:

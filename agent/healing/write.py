@@ -11,6 +11,7 @@ looked up.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from oslo_log import log as logging
@@ -68,11 +69,16 @@ def rewrite(errand: Errand, journal: Journal, wanted: Rewrite) -> Outcome:
     problem = _moved(errand, allocations, wanted)
     if problem is not None:
         return problem
+    return journalled(journal, wanted.change, lambda entry_id: _rounds(errand, allocations, wanted, entry_id))
+
+
+def journalled(journal: Journal, change: Change, carry_out: Callable[[str], Outcome]) -> Outcome:
+    """What ``carry_out`` makes of the change, given the id of its line in the journal; nothing without that line."""
     try:
-        entry_id = journal.begin(wanted.change)
+        entry_id = journal.begin(change)
     except SourceUnavailable as error:
         return Outcome(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
-    outcome = _rounds(errand, allocations, wanted, entry_id)
+    outcome = carry_out(entry_id)
     try:
         journal.end(entry_id, outcome.result, outcome.words)
     except SourceUnavailable as error:

@@ -156,6 +156,7 @@ def test_without_placement_there_is_no_document(tmp_path, rest):
     ended = own.run("why", "--resource", "VCPU=1", "-f", "json")
     assert (ended.code, ended.stdout) == (75, "")
     assert "127.0.0.1:9" in ended.stderr
+    assert ended.stderr.count("placement:") == 1, "the source is named once"
 
 
 def test_without_placement_a_name_that_no_library_knows_is_still_refused(tmp_path, rest):
@@ -163,6 +164,13 @@ def test_without_placement_a_name_that_no_library_knows_is_still_refused(tmp_pat
     own.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:9"}})
     ended = own.run("why", "--resource", "VCPUS=1")
     assert (ended.code, "did you mean VCPU?" in ended.stderr) == (127, True)
+
+
+def test_without_a_cloud_there_are_no_flavors(tmp_path, rest):
+    own = small_host(tmp_path, rest)
+    own.agent.configure({"state": {"source": "none"}})
+    ended = own.run("why", "--flavor-of", own.evacuated)
+    assert (ended.code, "source = none knows no flavors" in ended.stderr) == (127, True)
 
 
 def test_a_state_source_that_is_down_makes_it_partial(tmp_path, rest):
