@@ -56,7 +56,7 @@ MICROVERSION_HEADER = "OpenStack-API-Version"
 class CountingSession(requests.Session):
     """Counts the requests that go to Placement, the repeated ones too, and not those for a token.
 
-    ``sent_at`` is when the last one went out, those for a token too, in monotonic seconds.
+    ``sent_at`` is when the last one went out or came to its end, those for a token too, in monotonic seconds.
     """
 
     def __init__(self) -> None:
@@ -81,6 +81,9 @@ class CountingSession(requests.Session):
             except ValueError as error:
                 # requests reads the Location of every redirect, and of one that is no URL it says so by this.
                 raise requests.RequestException(f"a redirect that leads nowhere: {error}") from error
+            finally:
+                # A pause of the pace follows (paced.py): what a late answer took must not count to its length.
+                self.sent_at = time.monotonic()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +115,7 @@ class PlacementClient:
 
     @property
     def sent_at(self) -> float:
-        """When the last request was sent, in monotonic seconds: the sign of life of a long look. From any thread."""
+        """When the last request was sent or ended, monotonic seconds: the sign of life of a long look. Any thread's."""
         return self._session.sent_at
 
     def maximum(self) -> Microversion:

@@ -1,6 +1,7 @@
 """The pace of one client before a real Placement, and before one that is late or has no room."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -55,6 +56,15 @@ def paced(tmp_path, waits) -> Paced:
         return client
 
     return make
+
+
+def test_the_end_of_a_request_is_a_sign_of_life_too(gate, paced):
+    """The watchdog would add a pause to what the answer before it took, and end an agent that is well."""
+    ended: list[float] = []
+    gate.after = lambda _asked: ended.append(time.monotonic())
+    client = paced(gate.url)
+    client.maximum()
+    assert client.sent_at >= ended[-1]
 
 
 def late(*methods: str) -> Callable[[Asked], None]:
