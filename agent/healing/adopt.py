@@ -13,7 +13,7 @@ from oslo_log import log as logging
 from agent.auditing.read import deadline_of
 from agent.errors import AgentError, PlacementUnavailable, SourceError, SourceUnavailable
 from agent.healing.identity_lines import change_of
-from agent.healing.write import Outcome
+from agent.healing.write import Outcome, journalled
 from agent.journal import Change, Journal, Result
 from agent.model.adoption import AdoptFacts, AdoptPlan, AdoptStep, FileStep, IdentityFile, NameStep, RecordStep
 from agent.model.audit import Identity
@@ -107,25 +107,16 @@ def run_adopt(errand: Errand, journal: Journal, plan: AdoptPlan) -> tuple[Adopte
     """Carry the steps out in order, up to the first that fails; the caller holds the write lock."""
     done: list[Adopted] = []
     for step in plan.steps:
-        outcome = journalled(errand, journal, step, change_of(step, plan_digest=plan.digest))
+        outcome = stepped(errand, journal, step, change_of(step, plan_digest=plan.digest))
         done.append(Adopted(step=step, outcome=outcome))
         if outcome.result is not Result.DONE:
             break
     return tuple(done)
 
 
-def journalled(errand: Errand, journal: Journal, step: AdoptStep, change: Change) -> Outcome:
+def stepped(errand: Errand, journal: Journal, step: AdoptStep, change: Change) -> Outcome:
     """One step with the journal's line before it and its outcome after it; never raises an AgentError."""
-    try:
-        entry_id = journal.begin(change)
-    except SourceUnavailable as error:
-        return Outcome(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
-    outcome = replace(_tried(errand, step), entry_id=entry_id)
-    try:
-        journal.end(entry_id, outcome.result, outcome.words)
-    except SourceUnavailable as error:
-        LOG.warning(events.JOURNAL_UNWRITTEN, extra={"entry_id": entry_id, "error": str(error)})
-    return outcome
+    return journalled(journal, change, lambda entry_id: replace(_tried(errand, step), entry_id=entry_id))
 
 
 def _tried(errand: Errand, step: AdoptStep) -> Outcome:

@@ -9,7 +9,7 @@ import dataclasses
 
 from agent.auditing.read import deadline_of
 from agent.errors import ConfigError, PlacementError, SourceError
-from agent.healing.adopt import NOBODY, journalled
+from agent.healing.adopt import NOBODY, stepped
 from agent.healing.identity_lines import change_of, fields_of, file_back, name_back, record_back
 from agent.healing.write import Outcome
 from agent.journal import Entry, Journal, Result
@@ -80,7 +80,7 @@ def _stored(errand: Errand, uuid: str | None, host: str) -> NodeRecord | None:
 
 
 def _back(errand: Errand, journal: Journal, entry: Entry, step: AdoptStep) -> Outcome:
-    return journalled(errand, journal, step, change_of(step, undoes=entry.id))
+    return stepped(errand, journal, step, change_of(step, undoes=entry.id))
 
 
 def _refused(words: str) -> Outcome:
