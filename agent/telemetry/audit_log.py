@@ -10,6 +10,7 @@ given back.
 from __future__ import annotations
 
 import logging as levels
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,9 @@ from agent.model.report import AuditReport, HostSummary, Outcome, SourceStatus
 from agent.telemetry import events
 from agent.telemetry.finding_changes import Change, FindingChange, Told, begins, changes, worth_telling
 from agent.telemetry.lines import Line, audit_line, counted, finding_fields, speaks, views, written
+
+# What is another in each message of one and the same trouble (agent/errors.py, agent/placement/client.py).
+_OF_ONE_REQUEST = re.compile(r" \[req-[^\]\s]*\]|nothing is sent before \S+")
 
 _EVENTS = {
     Change.APPEARED: events.FINDING_APPEARED,
@@ -174,10 +178,11 @@ def _loss(before: Loss | None, status: SourceStatus, spells: Counter[str]) -> tu
 def _error(before: tuple[str, int] | None, report: AuditReport) -> tuple[tuple[str, int] | None, tuple[Line, ...]]:
     if report.error is None:
         return None, ()
-    times = before[1] + 1 if before and before[0] == report.error else 1
+    same = _OF_ONE_REQUEST.sub("", report.error)
+    times = before[1] + 1 if before and before[0] == same else 1
     fields = {"error": report.error, "outcome": report.outcome.value, "times": times}
     told = (Line(levels.ERROR, events.AUDIT_ERROR, fields),) if worth_telling(times) else ()
-    return (report.error, times), told
+    return (same, times), told
 
 
 def _outcome(before: Outcome | None, report: AuditReport, spells: Counter[str]) -> tuple[Line, ...]:

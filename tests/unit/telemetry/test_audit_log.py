@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from agent.errors import PlacementDenied
 from agent.model.finding import Finding, SeenFinding, Severity
 from agent.model.placement import Inventory
 from agent.model.plan import HeldBack, Plan, PutInventories
@@ -222,6 +223,16 @@ def test_an_error_that_repeats_is_told_at_powers_of_two(log):
     assert sum(events.AUDIT_ERROR in log.audit(failing) for _ in range(1024)) == 11
     log.audit(REPORT)
     assert events.AUDIT_ERROR in log.audit(failing)
+
+
+def test_an_error_with_another_request_id_each_time_is_the_same(log):
+    def failing(number: int) -> AuditReport:
+        until = f"nothing is sent before 2026-11-22T02:{number:02}:00Z: HTTP 503"
+        error = PlacementDenied(f"PUT /x: {until}", status=403, request_id=f"req-{number}")
+        return replace(REPORT, error=str(error))
+
+    assert sum(events.AUDIT_ERROR in log.audit(failing(number)) for number in range(32)) == 6
+    assert events.AUDIT_ERROR in log.audit(replace(REPORT, error="placement: PUT /y: denied"))
 
 
 def test_the_summary_counts_what_happened_in_between(log):
