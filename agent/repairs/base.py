@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+import os_traits
+
 from agent.model.amounts import with_class
 from agent.model.audit import Identity
 from agent.model.compared import Row, Subject
@@ -54,8 +56,13 @@ class Scene:
 
     @property
     def tree(self) -> frozenset[str]:
-        """Our root and all below it."""
-        return frozenset(p.uuid for p in self.view.providers) if self.view else frozenset()
+        """Our root and all below it, but for another compute node that somebody put there and what is below that."""
+        others: set[str] = set()
+        for provider in self.view.providers if self.view else ():
+            is_node = os_traits.COMPUTE_NODE in provider.traits and provider.uuid != self.subject.root_uuid
+            if is_node or provider.parent_uuid in others:
+                others.add(provider.uuid)
+        return frozenset(p.uuid for p in self.view.providers) - others if self.view else frozenset()
 
     def record(self, consumer_uuid: str | None) -> ConsumerRecord | None:
         """What that consumer held when it was read after the audit; None where it was not."""

@@ -11,6 +11,7 @@ from agent.model.claim import Cause
 from agent.model.finding import Finding, SeenFinding, Severity
 from agent.model.heal import HEALABLE, HealAction, HealPlan
 from agent.model.own_consumers import OWN_TYPE, own_consumer_uuid
+from agent.model.placement import Provider
 from agent.model.snapshot import LVM, Snapshot
 from agent.repairs import BUILTIN, BY_CODE
 from agent.repairs.base import Declined, Scene
@@ -82,6 +83,21 @@ def test_a_moved_instance_loses_this_side_once_though_two_findings_ask_for_it():
     plan = plan_of(scene)
     assert ([a.code for a in plan.actions], plan.refusals) == (["allocation-stale-move"], ())
     assert written(plan.actions[0]) == [(OTHER, "VCPU", 1)]
+
+
+@pytest.mark.parametrize("below", [True, False], ids=["on its child", "on its root"])
+def test_another_host_that_somebody_put_below_ours_loses_nothing(below):
+    """Placement says that it is our tree; what its instances hold there is theirs."""
+    held = record("away", there={"VCPU": 1})
+    node = facts.root(uuid=facts.uuid("node") if below else OTHER, name="cmp2", parent_uuid=facts.ROOT_UUID)
+    child = Provider(uuid=OTHER, name="cmp2_x", parent_uuid=node.uuid, generation=1)
+    view = view_of(held)
+    providers = (*view.providers, node, *([child] if below else []))
+    view = dataclasses.replace(view, providers=providers, allocations=held.allocations)
+    away = facts.instance("away", host="cmp2", node="cmp2")
+    scene = scene_of(facts.snapshot(placement=view, nova=facts.state(away)), held)
+    assert "allocation-stale-move" in {seen.finding.code for seen in scene.findings}
+    assert plan_of(scene).actions == ()
 
 
 @pytest.mark.parametrize(
