@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import os_traits
+
 from agent.model.compared import Subject
 from agent.model.nova import ComputeNode, Instance, NovaState
 from agent.model.placement import LeftProvider, OrphanTree, PlacementView
@@ -75,6 +77,13 @@ def obstacle(tree: OrphanTree, name: str) -> str | None:
         return f"it is named {root.name} now, not {name}"
     if tree.allocations:
         return f"{_held(tree)} allocated from it"
+    return _strangers(tree)
+
+
+def _strangers(tree: OrphanTree) -> str | None:
+    """Who in the tree is not this node's."""
+    if nodes := sorted(p.name for p in tree.providers if p.uuid != tree.uuid and os_traits.COMPUTE_NODE in p.traits):
+        return f"another compute node stands below it: {', '.join(nodes)}"
     if strangers := sorted(p.name for p in tree.providers if not p.traits & {OURS, RIVAL}):
         return f"nothing says that it is nova's or ours (no {RIVAL}, no {OURS}): {', '.join(strangers)}"
     return None

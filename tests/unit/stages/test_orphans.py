@@ -83,6 +83,15 @@ def test_a_row_that_changes_counts_anew():
     assert decision(world, None, before).plan.records == ()
 
 
+def test_another_node_that_somebody_put_below_it_is_not_deleted_with_it():
+    """Nothing is allocated from it and it is ours by its trait, but it is another host's."""
+    nested = dataclasses.replace(child(), name="cmp2.example.org")
+    node_below = dataclasses.replace(nested, traits=nested.traits | {"COMPUTE_NODE"})
+    found = after(world_of(below(tree(OLD), node_below)))
+    assert found.removals == ()
+    assert "another compute node stands below it: cmp2.example.org" in {h.why for h in found.held_back}
+
+
 def test_s158_allocations_are_never_deleted_with_their_provider():
     whole = dataclasses.replace(below(tree(OLD), child()), allocations=(held("i1"), held("i2")))
     world = world_of(whole)
