@@ -11,6 +11,8 @@ def logging_as_it_was() -> Iterator[logging.Logger]:
     """The root logger, without handlers, for a block that sets logging up."""
     root = logging.getLogger()
     handlers, level, hook = list(root.handlers), root.level, sys.excepthook
+    # oslo.log sets those of many libraries (default_log_levels).
+    levels = {name: logging.getLogger(name).level for name in list(root.manager.loggerDict)}
     # oslo.log closes those that it finds.
     root.handlers[:] = []
     try:
@@ -20,4 +22,6 @@ def logging_as_it_was() -> Iterator[logging.Logger]:
             handler.close()
         root.handlers[:] = handlers
         root.setLevel(level)
+        for name in list(root.manager.loggerDict):
+            logging.getLogger(name).setLevel(levels.get(name, logging.NOTSET))
         sys.excepthook = hook

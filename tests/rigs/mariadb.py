@@ -140,6 +140,11 @@ class MariaDb:
     def _data(self) -> Path:
         return self.folder / "db"
 
+    @property
+    def _temporary(self) -> Path:
+        # A server that starts deletes what looks like a table left behind in its tmpdir: in /tmp another one's.
+        return self.folder / "tmp"
+
     def _gone(self) -> None:
         self._process = None
         Path(self._socket).unlink(missing_ok=True)
@@ -158,7 +163,7 @@ class MariaDb:
         return True
 
     def _install(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self._temporary.mkdir(parents=True, exist_ok=True)
         (self.folder / "init.sql").write_text(
             f"CREATE USER IF NOT EXISTS '{USER}'@'%' IDENTIFIED BY '{PASSWORD}';\n"
             f"GRANT ALL PRIVILEGES ON *.* TO '{USER}'@'%' WITH GRANT OPTION;\n"
@@ -168,6 +173,7 @@ class MariaDb:
             "--no-defaults",
             f"--user={getpass.getuser()}",
             f"--datadir={self._data}",
+            f"--tmpdir={self._temporary}",
             "--auth-root-authentication-method=socket",
             "--skip-test-db",
             "--skip-name-resolve",
@@ -185,6 +191,7 @@ class MariaDb:
             f"--socket={self._socket}",
             f"--pid-file={self.folder / 'pid'}",
             f"--init-file={self.folder / 'init.sql'}",
+            f"--tmpdir={self._temporary}",
             "--bind-address=127.0.0.1",
             f"--port={self.port}",
             "--skip-name-resolve",
