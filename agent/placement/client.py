@@ -64,6 +64,9 @@ class CountingSession(requests.Session):
         self.sent = 0
         self.sent_at = 0.0
 
+    def begin(self) -> None:
+        """An audit or a command begins (PacedSession minds it)."""
+
     def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:  # noqa: ANN401 (its own)
         """As requests does; what is not over in time, and so may never be, is no time-out that is worth repeating."""
         self.sent_at = time.monotonic()
@@ -137,6 +140,7 @@ class PlacementClient:
         before = self._request_id
         if before is None:
             self._patience_s = patience.WAIT_BUDGET_S
+            self._session.begin()
         self._request_id = request_id or before or f"req-{uuid.uuid4()}"
         try:
             yield self._request_id

@@ -16,7 +16,7 @@ Pure: time and chance are arguments. agent/placement/paced.py does the waiting.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 #: Seconds of silence, on average, for each second that an answer was late.
 PATIENCE = 10.0
@@ -31,6 +31,10 @@ NOBODY_SPREAD_S = 1.0
 GROWTH = 2.0
 #: What an answer that has room leaves of it. Twelve good answers to a refusal are where growth and this balance.
 SHRINK = 0.9
+#: Pauses of one audit together, in seconds. A server that needs seconds for each answer may be crowded or just
+#: slow, and a first look at a host with many providers is near a hundred requests: its inventory must go out all
+#: the same. Half of it is too little for a fleet whose start takes the server six minutes (tests/rigs/fleet_model.py).
+PAUSES_OF_AN_AUDIT_S = 600.0
 # Below this a pause is not worth a thread's sleep.
 _NO_SPREAD_S = 0.01
 # A proxy in front, or Placement itself, that has no room for the request. 500 is a failure, not a want of room.
@@ -65,13 +69,14 @@ class Pace:
     """What one client remembers of the server.
 
     ``best_s``: the quickest answer ever. ``pushed_s``: what is left of the spread that refusals made; ``refusals`` are
-    those in a row. ``quiet_until``, monotonic seconds: no read before.
+    those in a row. ``quiet_until``, monotonic seconds: no read before. ``paused_s``: how long this audit was quiet.
     """
 
     best_s: float = math.inf
     pushed_s: float = 0.0
     refusals: int = 0
     quiet_until: float = 0.0
+    paused_s: float = 0.0
 
 
 def after_answer(pace: Pace, answer: Answer, manners: Manners, random01: float) -> Pace:
@@ -92,12 +97,23 @@ def after_answer(pace: Pace, answer: Answer, manners: Manners, random01: float) 
         pushed_s=pushed_s,
         refusals=refusals,
         quiet_until=min(owed_until, answer.at + longest_s),
+        paused_s=pace.paused_s,
     )
 
 
 def delay_s(pace: Pace, now: float) -> float:
-    """Seconds before a read may be sent; 0 while the server keeps up."""
-    return max(0.0, pace.quiet_until - now)
+    """Seconds before a read may be sent; 0 while the server keeps up, and once this audit has paused long enough."""
+    return max(0.0, min(pace.quiet_until - now, PAUSES_OF_AN_AUDIT_S - pace.paused_s))
+
+
+def after_pause(pace: Pace, paused_s: float) -> Pace:
+    """The pace after so many seconds of silence."""
+    return replace(pace, paused_s=pace.paused_s + paused_s)
+
+
+def of_a_new_audit(pace: Pace) -> Pace:
+    """The pace at the start of an audit or a command."""
+    return replace(pace, paused_s=0.0)
 
 
 def _late_s(best_s: float, answer: Answer, manners: Manners) -> float:

@@ -34,6 +34,10 @@ class PacedSession(CountingSession):
         self._random01 = random01
         self.pace = Pace()
 
+    def begin(self) -> None:
+        """An audit or a command begins: it has its pauses before it."""
+        self.pace = pace.of_a_new_audit(self.pace)
+
     def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:  # noqa: ANN401 (its own)
         """As requests does, in good time."""
         if MICROVERSION_HEADER not in request.headers:
@@ -53,6 +57,7 @@ class PacedSession(CountingSession):
         delay_s = pace.delay_s(self.pace, time.monotonic())
         if delay_s > 0:
             self._wait(delay_s)
+            self.pace = pace.after_pause(self.pace, delay_s)
 
     def _seen(self, began: float, status: int | None) -> None:
         now = time.monotonic()

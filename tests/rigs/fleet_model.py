@@ -179,17 +179,23 @@ class Simulation:
         agent.tries = 0
         if not agent.probed:
             agent.probed = True
-            return pace.delay_s(agent.pace, self._now)
+            return self._pause_s(agent)
         agent.step += 1
         if agent.step == self._fleet.reads + self._fleet.writes:
             return None
-        return pace.delay_s(agent.pace, self._now) if agent.step < self._fleet.reads else 0.0
+        return self._pause_s(agent) if agent.step < self._fleet.reads else 0.0
+
+    def _pause_s(self, agent: _Agent) -> float:
+        paused_s = pace.delay_s(agent.pace, self._now)
+        agent.pace = pace.after_pause(agent.pace, paused_s)
+        return paused_s
 
     def _setback(self, agent: _Agent) -> float:
         agent.tries += 1
-        owed_s = pace.delay_s(agent.pace, self._now)
+        owed_s = self._pause_s(agent)
         if agent.step < self._fleet.reads and agent.tries < READ_TRIES:
             return max(owed_s, 0.5 * 2.0 ** (agent.tries - 1))
         agent.failures += 1
         agent.step = agent.tries = 0
+        agent.pace = pace.of_a_new_audit(agent.pace)
         return max(owed_s, retry_delay(agent.failures, self._random.uniform))

@@ -6,7 +6,18 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from agent.placement.pace import AWAY, PATIENCE, Answer, Manners, Pace, after_answer, delay_s
+from agent.placement.pace import (
+    AWAY,
+    PATIENCE,
+    PAUSES_OF_AN_AUDIT_S,
+    Answer,
+    Manners,
+    Pace,
+    after_answer,
+    after_pause,
+    delay_s,
+    of_a_new_audit,
+)
 from tests.rigs.fleet_model import Fleet, Seen, Server, Simulation
 
 MANNERS = Manners()
@@ -207,3 +218,15 @@ def test_a_lone_host_is_not_held_up():
 def test_a_lone_host_before_a_slow_server_starts_all_the_same():
     seen = Simulation(Server(workers=1, service_s=1.5, probe_s=1.5), Fleet(agents=1)).run()
     assert max(seen.done_at) < 300.0
+
+
+@pytest.mark.parametrize("latency_s", [2.0, 5.0, 9.0])
+def test_a_server_that_is_just_slow_delays_one_audit_by_ten_minutes_at_most(latency_s):
+    """A first look at seventeen providers: 72 requests; without the bound 15 to 51 minutes."""
+    pace, now = Pace(), 0.0
+    for _ in range(72):
+        paused_s = delay_s(pace, now)
+        pace, now = after_pause(pace, paused_s), now + paused_s + latency_s
+        pace = after_answer(pace, answer(at=now, latency_s=latency_s), MANNERS, 0.5)
+    assert now - 72 * latency_s == pytest.approx(PAUSES_OF_AN_AUDIT_S)
+    assert delay_s(of_a_new_audit(pace), now) > 0, "the next audit has manners again"
