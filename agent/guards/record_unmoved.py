@@ -31,7 +31,9 @@ def _moved(case: Case, consumer_uuid: str) -> str | None:
     moved = [a.consumer_generation for a in seen if a.consumer_generation != record.generation]
     if moved:
         return f"its generation is {record.generation}, the audit saw {moved[0]}"
-    return "allocations came to this host since the audit saw it, and may be its own" if case.scene.has_moved else None
+    if not case.scene.has_moved:
+        return None
+    return "allocations came to this host since the audit saw it, or that audit wrote: the next one decides"
 
 
 def _amount(allocation: Allocation) -> tuple[str, str, int]:
