@@ -1,4 +1,7 @@
-"""One Keystone with its Placement for all of this folder's tests; who changes an account or a region makes its own."""
+"""One Keystone with its Placement for all of this folder's tests; who changes an account or a region makes its own.
+
+Every module is of the xdist group ``keystone``: a second worker would start a second Keystone.
+"""
 
 from collections.abc import Callable, Iterator
 
@@ -9,14 +12,6 @@ from agent.placement.client import PlacementClient
 from tests.rigs import keystone, mariadb
 from tests.rigs.keystone import Account, Cloud
 from tests.rigs.placement import conf_of
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # One worker has them all: a second Keystone would cost more than it saves.
-    for item in items:
-        if "/contract/keystone/" in str(item.path):
-            item.add_marker(pytest.mark.xdist_group("keystone"))
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,8 @@ from tests.rigs.keystone import INTERFACES
 from tests.rigs.mariadb import free_port
 from tests.rigs.placement import new_uuid
 
+pytestmark = pytest.mark.xdist_group("keystone")
+
 LISTING = "/resource_providers?name=nobody"
 NO_RETRIES = {"connect_retries": 0, "status_code_retries": 0}
 

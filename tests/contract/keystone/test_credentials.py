@@ -11,6 +11,8 @@ from tests.rigs.keystone import REGION, token_in_hand
 from tests.rigs.placement import new_uuid
 from tests.rigs.wait import until
 
+pytestmark = pytest.mark.xdist_group("keystone")
+
 LISTING = "/resource_providers?name=nobody"
 NO_PROJECT = {"project_name": None, "project_domain_name": None}
 

@@ -10,6 +10,8 @@ from tests.rigs.host import AgentHost, host_on
 from tests.rigs.keystone import ADMIN_PASSWORD, Account, Cloud
 from tests.rigs.wait import until
 
+pytestmark = pytest.mark.xdist_group("keystone")
+
 RECOVERY_S = 60.0
 AUDITS = 10
 LOUDEST = {"debug": "true", "default_log_levels": "keystoneauth=DEBUG,urllib3=DEBUG,requests=DEBUG"}

@@ -7,6 +7,8 @@ from agent.placement import wire
 from agent.placement.client import MINIMUM
 from tests.rigs.tls import Authority, tls_before
 
+pytestmark = pytest.mark.xdist_group("keystone")
+
 LISTING = "/resource_providers?name=nobody"
 QUICK = {"connect_retries": 0}
 

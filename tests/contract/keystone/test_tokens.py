@@ -11,6 +11,8 @@ from agent.placement.reader import TreeReader
 from tests.rigs.keystone import token_in_hand
 from tests.rigs.placement import looking_at, new_uuid
 
+pytestmark = pytest.mark.xdist_group("keystone")
+
 AUDITS = 10
 
 
