@@ -21,7 +21,7 @@ from oslo_service import backend  # noqa: E402
 
 backend.init_backend(backend.BackendType.THREADING)
 
-from tests.rigs.placement import Rest, running  # noqa: E402
+from tests.rigs.placement import Rest, close_clients, running  # noqa: E402
 
 # `ci` gives the same examples each time; `deep` looks further, by hand. A busy
 # machine is slow without any fault of ours, so no example has a deadline.
@@ -39,3 +39,10 @@ def placement(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rest]:
     """A real Placement for the tests of one module: each takes a provider name of its own."""
     with running(tmp_path_factory.mktemp("placement")) as rest:
         yield rest
+
+
+@pytest.fixture(autouse=True)
+def closed_clients() -> Iterator[None]:
+    """No connection of a test's clients is left to the next one."""
+    yield
+    close_clients()

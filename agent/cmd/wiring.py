@@ -139,6 +139,7 @@ def wire(loaded: Loaded, pause_at_most_s: float = PAUSE_OF_A_COMMAND_S) -> Wired
     resources.callback(host.close)
     mark, pauses = ReadMark(), Pauses()
     client = client_from_conf(loaded.conf, pause_at_most_s=pause_at_most_s, wait=pauses.wait)
+    resources.callback(client.close)
     cloud = _cloud(loaded, resources)
     parts = dataclasses.replace(
         _parts(loaded, client, host, _storage(loaded, settings, disk), cloud.state, pauses=pauses),

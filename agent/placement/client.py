@@ -121,6 +121,10 @@ class PlacementClient:
         """When the last request was sent or ended, monotonic seconds: the sign of life of a long look. Any thread's."""
         return self._session.sent_at
 
+    def close(self) -> None:
+        """Close the connections that are kept; a later request opens one anew."""
+        self._session.close()
+
     def maximum(self) -> Microversion:
         """The server's newest microversion; asks once. Raises PlacementError, PlacementRejected below MINIMUM."""
         if self._maximum is None:

@@ -27,6 +27,9 @@ PROJECT = "p"
 USER = "u"
 
 
+_made: list[PlacementClient] = []
+
+
 def new_uuid() -> str:
     """Tests share a server, so each makes its own providers and consumers."""
     return str(uuids.uuid4())
@@ -169,7 +172,15 @@ def client_of(folder: Path, url: str, transport: HTTPAdapter | None = None, **op
     It has no manners unless ``options`` has them: a test of a failure is not to wait for what the next one is spared.
     """
     wanted = {"auth_type": "admin_token", "token": TOKEN, "endpoint": url, "longest_pause": 0} | options
-    return client_from_conf(conf_of(folder, **wanted), transport=transport)
+    client = client_from_conf(conf_of(folder, **wanted), transport=transport)
+    _made.append(client)
+    return client
+
+
+def close_clients() -> None:
+    """Close what the clients of ``client_of`` keep: a socket that nobody closes is a warning in a later test."""
+    while _made:
+        _made.pop().close()
 
 
 def looking_at(root: str, **wanted: Any) -> ViewRequest:
