@@ -19,6 +19,7 @@ from typing import Protocol
 from agent.audit_queue import AuditQueue, Pacing
 from agent.errors import AgentError, AuditCancelled, ConfigError
 from agent.exit_codes import BUG, CONFIGURATION
+from agent.give_back import give_back
 from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Publish
 from agent.model.report import AuditReport, Outcome
 from agent.model.settings import Settings
@@ -247,8 +248,11 @@ class Worker:
             self._publish(report, configured)
             self._plan_next(report, configured, look_again=False)
             return
+        is_first = self.last_report is None
         self._memory = result.memory
         self._publish(result.report, configured)
+        if is_first:
+            give_back()
         self._plan_next(result.report, configured, look_again=result.look_again, not_before=result.not_before)
 
     def _take_over(self, configured: Configured) -> Configured:

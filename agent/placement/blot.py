@@ -9,7 +9,6 @@ Pure.
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterable
 from urllib.parse import quote
@@ -33,6 +32,8 @@ _NAMED = re.compile(
 
 def blotted(text: str, secrets: Iterable[str] = ()) -> str:
     """``text`` with each credential in it replaced by ``***``: ``secrets`` and what looks like one."""
+    import html  # its table of entities is a quarter of a megabyte, for errors alone
+
     for secret in secrets:
         if len(secret) >= SECRET_LENGTH:
             for form in {secret, html.escape(secret), quote(secret, safe="")}:
