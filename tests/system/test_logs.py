@@ -165,6 +165,7 @@ def test_five_events_are_told_once_each_with_their_numbers(stage):
         stage.settle()
         # Its domain is one of 8192 MiB, which the flavor does not say: told, and nothing else is wrong.
         assert lines(stage.told(), "before", "outcome", "code", "confirmed") == [
+            ("placement speaks",),
             ("outcome changed", None, "findings"),
             ("finding appeared", "guest-size-differs", True),  # --once has seen it
             *views(host.name, used_disk=0),
