@@ -8,6 +8,7 @@ from agent.model.placement import Provider
 from agent.model.plan import RenameProvider
 from agent.placement import wire
 from agent.placement.client import MINIMUM, PlacementClient
+from agent.placement.paths import provider_path
 
 
 class ProviderNames:
@@ -28,5 +29,5 @@ class ProviderNames:
 
     def rename(self, write: RenameProvider) -> None:
         """Raises PlacementError: DuplicateName where another provider bears the name."""
-        path = f"/resource_providers/{quote(write.provider_uuid, safe='')}"
+        path = provider_path(write.provider_uuid)
         self._client.put(path, MINIMUM, {"name": write.name}, wire.parse_provider)

@@ -26,6 +26,7 @@ from agent.model.resource_request import OfferedProvider, OfferedWorld, Resource
 from agent.placement import offer_wire, wire
 from agent.placement.client import MINIMUM, PlacementClient
 from agent.placement.offer_wire import Amounts
+from agent.placement.paths import part_path
 from agent.placement.sharing import AGGREGATES_AT_ONCE, SHARES
 
 T = TypeVar("T")
@@ -128,10 +129,10 @@ class _Unread:
 
     def _read(self, provider: Provider, used: Amounts | None) -> OfferedProvider:
         self._left -= 1
-        inventories = self._client.get(_of(provider.uuid, "inventories"), MINIMUM, wire.parse_inventories)
+        inventories = self._client.get(part_path(provider.uuid, "inventories"), MINIMUM, wire.parse_inventories)
         if used is None and inventories.inventories:
             self._left -= 1
-            used = self._client.get(_of(provider.uuid, "usages"), MINIMUM, offer_wire.parse_usages)
+            used = self._client.get(part_path(provider.uuid, "usages"), MINIMUM, offer_wire.parse_usages)
         filled = replace(provider, inventories=inventories.inventories, generation=inventories.generation)
         return OfferedProvider(provider=filled, root_uuid=provider.uuid, used=used or ())
 
@@ -177,11 +178,11 @@ def _tree_of(client: PlacementClient, sharing: Provider) -> list[OfferedProvider
 def _whole(client: PlacementClient, provider: Provider, root: str) -> OfferedProvider:
     filled = replace(
         provider,
-        inventories=client.get(_of(provider.uuid, "inventories"), MINIMUM, wire.parse_inventories).inventories,
-        traits=client.get(_of(provider.uuid, "traits"), MINIMUM, wire.parse_traits).traits,
-        aggregates=client.get(_of(provider.uuid, "aggregates"), MINIMUM, wire.parse_aggregates).aggregates,
+        inventories=client.get(part_path(provider.uuid, "inventories"), MINIMUM, wire.parse_inventories).inventories,
+        traits=client.get(part_path(provider.uuid, "traits"), MINIMUM, wire.parse_traits).traits,
+        aggregates=client.get(part_path(provider.uuid, "aggregates"), MINIMUM, wire.parse_aggregates).aggregates,
     )
-    used = client.get(_of(provider.uuid, "usages"), MINIMUM, offer_wire.parse_usages)
+    used = client.get(part_path(provider.uuid, "usages"), MINIMUM, offer_wire.parse_usages)
     return OfferedProvider(provider=filled, root_uuid=root, used=used)
 
 
@@ -212,7 +213,7 @@ def _aggregates(client: PlacementClient, request: ResourceRequest, sharing: Iter
     """Members of the aggregates that the request names, and of those that something is shared through."""
     shared: set[str] = set()
     for uuid in sorted(sharing):
-        read = _gone_is_none(partial(client.get, _of(uuid, "aggregates"), MINIMUM, wire.parse_aggregates))
+        read = _gone_is_none(partial(client.get, part_path(uuid, "aggregates"), MINIMUM, wire.parse_aggregates))
         shared |= read.aggregates if read else frozenset()
     return _bearers(client, "member_of", shared | request.aggregates)
 
@@ -250,7 +251,3 @@ def _nearest_first(
 ) -> Sequence[Provider]:
     """Tree by tree, those with room for a unit before those without, so that a limit costs the ones far off."""
     return sorted(listed, key=lambda provider: (roots[provider.uuid] not in used, roots[provider.uuid]))
-
-
-def _of(uuid: str, part: str) -> str:
-    return f"/resource_providers/{quote(uuid, safe='')}/{part}"

@@ -26,6 +26,7 @@ from agent.placement import wire
 from agent.placement.allocations import AllocationClient
 from agent.placement.client import MINIMUM, REPARENTING, TYPED, PlacementClient
 from agent.placement.consumers import NOBODY, Consumers, read_consumers
+from agent.placement.paths import part_path
 from agent.placement.sharing import SharingReader
 from agent.sources.base import ViewRequest
 
@@ -283,20 +284,16 @@ def _renamed(before: _Known, listed: Provider) -> _Known:
 
 
 def _inventories(client: PlacementClient, uuid: str) -> wire.Inventories:
-    return client.get(_of(uuid, "inventories"), MINIMUM, wire.parse_inventories)
+    return client.get(part_path(uuid, "inventories"), MINIMUM, wire.parse_inventories)
 
 
 def _traits(client: PlacementClient, uuid: str) -> wire.Traits:
-    return client.get(_of(uuid, "traits"), MINIMUM, wire.parse_traits)
+    return client.get(part_path(uuid, "traits"), MINIMUM, wire.parse_traits)
 
 
 def _aggregates(client: PlacementClient, uuid: str) -> wire.Aggregates:
-    return client.get(_of(uuid, "aggregates"), MINIMUM, wire.parse_aggregates)
+    return client.get(part_path(uuid, "aggregates"), MINIMUM, wire.parse_aggregates)
 
 
 def _allocations(client: PlacementClient, uuid: str) -> wire.Allocations:
-    return client.get(_of(uuid, "allocations"), MINIMUM, lambda body: wire.parse_allocations(body, uuid))
-
-
-def _of(uuid: str, part: str) -> str:
-    return f"/resource_providers/{quote(uuid, safe='')}/{part}"
+    return client.get(part_path(uuid, "allocations"), MINIMUM, lambda body: wire.parse_allocations(body, uuid))

@@ -16,6 +16,7 @@ from agent.errors import DuplicateName, GenerationConflict, PlacementRejected
 from agent.model.plan import CreateProvider, Reshape
 from agent.placement import wire
 from agent.placement.client import MINIMUM, PlacementClient
+from agent.placement.paths import provider_path
 
 
 class ReshapeClient:
@@ -48,7 +49,7 @@ class ReshapeClient:
     def delete(self, provider_uuid: str) -> None:
         """Remove a provider; one that is gone already is no error. Raises PlacementError, ProviderInUse among them."""
         try:
-            self._client.delete(f"/resource_providers/{quote(provider_uuid, safe='')}", MINIMUM)
+            self._client.delete(provider_path(provider_uuid), MINIMUM)
         except PlacementRejected as error:
             if error.status != 404:
                 raise

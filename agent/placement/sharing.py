@@ -17,6 +17,7 @@ from agent.errors import PlacementRejected
 from agent.model.placement import Allocation, Provider, SharingProvider
 from agent.placement import wire
 from agent.placement.client import MINIMUM, PlacementClient
+from agent.placement.paths import part_path
 from agent.sources.base import ViewRequest
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
@@ -61,7 +62,7 @@ class SharingReader:
         return frozenset(provider for provider in found if provider.uuid != root.uuid)
 
     def _allocations(self, provider: Provider) -> tuple[Allocation, ...]:
-        path = f"/resource_providers/{quote(provider.uuid, safe='')}/allocations"
+        path = part_path(provider.uuid, "allocations")
         try:
             answer = self._client.get(path, MINIMUM, lambda body: wire.parse_allocations(body, provider.uuid))
         except PlacementRejected as error:

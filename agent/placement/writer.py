@@ -41,6 +41,7 @@ from agent.model.plan import (
 )
 from agent.placement import wire
 from agent.placement.client import MINIMUM, REPARENTING, PlacementClient
+from agent.placement.paths import part_path, provider_path
 
 CUSTOM = "CUSTOM_"
 UNKNOWN_CLASS = re.compile(r"No such resource class \S*CUSTOM_")
@@ -196,14 +197,18 @@ class TreeWriter:
             case PutInventories(inventories=inventories):
                 self._ensure("/resource_classes", (inventory.resource_class for inventory in inventories))
                 body = wire.render_inventories(inventories, generation)
-                return put(_of(write, "inventories"), MINIMUM, body, wire.parse_inventories).generation
+                return put(
+                    part_path(write.provider_uuid, "inventories"), MINIMUM, body, wire.parse_inventories
+                ).generation
             case PutTraits(traits=traits):
                 self._ensure("/traits", traits)
                 body = wire.render_traits(traits, generation)
-                return put(_of(write, "traits"), MINIMUM, body, wire.parse_traits).generation
+                return put(part_path(write.provider_uuid, "traits"), MINIMUM, body, wire.parse_traits).generation
             case PutAggregates(aggregates=aggregates):
                 body = wire.render_aggregates(aggregates, generation)
-                return put(_of(write, "aggregates"), MINIMUM, body, wire.parse_aggregates).generation
+                return put(
+                    part_path(write.provider_uuid, "aggregates"), MINIMUM, body, wire.parse_aggregates
+                ).generation
 
     def _create(self, write: CreateProvider) -> int:
         """The first generation. Raises GenerationConflict where the tree is another by now, and as ``_not_new``."""
@@ -239,7 +244,7 @@ class TreeWriter:
 
         The request replaces the name as well, and no generation guards either: so it is looked at right before.
         """
-        path = f"/resource_providers/{quote(write.provider_uuid, safe='')}"
+        path = provider_path(write.provider_uuid)
         version = REPARENTING if self._client.maximum() >= REPARENTING else MINIMUM
         try:
             standing = self._client.get(path, MINIMUM, wire.parse_provider)
@@ -253,7 +258,7 @@ class TreeWriter:
 
     def _delete(self, uuid: str) -> None:
         try:
-            self._client.delete(f"/resource_providers/{quote(uuid, safe='')}", MINIMUM)
+            self._client.delete(provider_path(uuid), MINIMUM)
         except PlacementRejected as error:
             if error.status != 404:
                 raise
@@ -293,10 +298,6 @@ def _where(tree: Mapping[str, Provider], uuid: str) -> str:
         return f"provider {uuid} exists already, as {standing.name} without a parent"
     at = tree[above[-1]] if above else standing
     return f"provider {uuid} exists already, as {standing.name} in the tree of {at.name} ({at.uuid})"
-
-
-def _of(write: Write, part: str) -> str:
-    return f"/resource_providers/{quote(write.provider_uuid, safe='')}/{part}"
 
 
 def _again(why: str, error: PlacementError) -> GenerationConflict:
