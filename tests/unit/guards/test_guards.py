@@ -18,6 +18,7 @@ from agent.repairs import BY_CODE
 from agent.repairs.base import Declined, Scene
 from agent.stages.heal import asked_for, heal_plan
 from tests.rigs import facts
+from tests.rigs.guard_cases import with_scene, with_settings, with_view
 from tests.rigs.heal import OTHER, leaks, record, scene_of, view_of
 
 ALL = frozenset(BY_CODE)
@@ -44,21 +45,6 @@ def read(case: Case) -> ConsumerRecord:
     found = case.scene.record(case.seen.finding.consumer_uuid)
     assert found is not None
     return found
-
-
-def with_scene(case: Case, **changes) -> Case:
-    return dataclasses.replace(case, scene=dataclasses.replace(case.scene, **changes))
-
-
-def with_settings(case: Case, **changes) -> Case:
-    return with_scene(case, settings=dataclasses.replace(case.scene.settings, **changes))
-
-
-def with_view(case: Case, **changes) -> Case:
-    snapshot = case.scene.snapshot
-    view = dataclasses.replace(snapshot.placement.value, **changes)
-    placement = dataclasses.replace(snapshot.placement, value=view)
-    return with_scene(case, snapshot=dataclasses.replace(snapshot, placement=placement))
 
 
 def with_state(case: Case, **changes) -> Case:

@@ -20,6 +20,7 @@ from agent.repairs import BY_CODE
 from agent.repairs.base import Scene
 from agent.stages.heal import asked_for, heal_plan
 from tests.rigs import facts
+from tests.rigs.guard_cases import with_scene, with_settings, with_view
 from tests.rigs.heal import OTHER, record
 from tests.rigs.nested import GPU_06, GPU_07, on
 from tests.rigs.reshape import ONE_TYPE, gpu_scene, record_of
@@ -40,23 +41,8 @@ def right() -> Case:
     return case_of(gpu_scene(records=(record_of("i1", 2, on(OTHER, "i1", "VCPU", 4)), record_of("i2", 1))))
 
 
-def with_scene(case: Case, **changes) -> Case:
-    return dataclasses.replace(case, scene=dataclasses.replace(case.scene, **changes))
-
-
 def with_seen(case: Case, **changes) -> Case:
     return dataclasses.replace(case, seen=dataclasses.replace(case.seen, **changes))
-
-
-def with_settings(case: Case, **changes) -> Case:
-    return with_scene(case, settings=dataclasses.replace(case.scene.settings, **changes))
-
-
-def with_view(case: Case, **changes) -> Case:
-    snapshot = case.scene.snapshot
-    view = dataclasses.replace(snapshot.placement.value, **changes)
-    placement = dataclasses.replace(snapshot.placement, value=view)
-    return with_scene(case, snapshot=dataclasses.replace(snapshot, placement=placement))
 
 
 def with_action(case: Case, **changes) -> Case:
