@@ -1,4 +1,4 @@
-"""What a fleet asks of one Placement: ``python -m benchmarks.fleet --agents 1000``; an hour for that, minutes for 100.
+"""What a fleet asks of one Placement: ``python -m benchmarks.fleet --agents 1000``; an hour; 100 take ten minutes.
 
 Agents are the product's client, reader, writer and audit before hosts in memory (benchmarks.fleet_agents), in four
 processes at most. Placement is several processes behind one port on one MariaDB

@@ -5,6 +5,7 @@ import pathlib
 import signal
 import sys
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 sys.modules["eventlet"] = None  # type: ignore[assignment]
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
@@ -21,7 +22,11 @@ from oslo_service import backend  # noqa: E402
 
 backend.init_backend(backend.BackendType.THREADING)
 
+from tests.rigs.groups import pytest_collection_modifyitems  # noqa: E402, F401 - pytest finds the hook here
 from tests.rigs.placement import Rest, close_clients, running  # noqa: E402
+
+if TYPE_CHECKING:
+    from tests.rigs.conductor import Cell
 
 # `ci` gives the same examples each time; `deep` looks further, by hand. A busy
 # machine is slow without any fault of ours, so no example has a deadline.
@@ -39,6 +44,20 @@ def placement(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rest]:
     """A real Placement for the tests of one module: each takes a provider name of its own."""
     with running(tmp_path_factory.mktemp("placement")) as rest:
         yield rest
+
+
+@pytest.fixture(scope="session")
+def conductor_cell(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Cell"]:
+    """A cell with the released nova-conductor, for the xdist group ``conductor``: half a minute to start.
+
+    Each test empties it first; one that kills a part of it brings the part back.
+    """
+    from tests.rigs import conductor
+
+    if (reason := conductor.missing()) is not None:
+        pytest.skip(reason)
+    with conductor.running(tmp_path_factory.mktemp("cell")) as cell:
+        yield cell
 
 
 @pytest.fixture(autouse=True)

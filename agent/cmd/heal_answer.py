@@ -15,7 +15,11 @@ Document = dict[str, Any]
 
 
 def heal_document(run: HealRun) -> Document:
-    """``actions`` in execution order, ``refusals`` with the guard that refuses, ``results`` of what was carried out."""
+    """``actions`` in execution order, ``refusals`` with the guard that refuses, ``results`` of what was carried out.
+
+    ``unread`` are the sources that could not be read: what rests on them is neither. ``undecided``: whether the plan is
+    the one that was asked for is therefore not known.
+    """
     plan = run.prepared.plan if run.prepared else HealPlan()
     return {
         "schema_version": SCHEMA_VERSION,
@@ -26,6 +30,8 @@ def heal_document(run: HealRun) -> Document:
         "role": run.report.role,
         "digest": plan.digest,
         "stale": run.stale,
+        "undecided": run.undecided,
+        "unread": [{"source": source.name, "error": source.error} for source in run.unread],
         "actions": [_action(action) for action in plan.actions],
         "refusals": [
             {
@@ -54,6 +60,9 @@ def heal_lines(document: Document) -> Iterator[str]:
     """The plan, what is left alone and why, and what was done or how to do it."""
     actions, refusals, results = document["actions"], document["refusals"], document["results"]
     yield f"plan for {document['node'] or document['host']}: {len(actions)} to change, {len(refusals)} left alone"
+    if document["unread"]:
+        names = ", ".join(each["source"] for each in document["unread"])
+        yield f"  not read: {names}; what rests on it is not in the plan"
     for action in actions:
         yield f"  change {action['consumer_uuid'] or 'the tree'} ({action['code']}): {action['why']}"
         yield from _details(action)
@@ -65,11 +74,21 @@ def heal_lines(document: Document) -> Iterator[str]:
     for result in results:
         entry = f" [entry {result['entry_id']}]" if result["entry_id"] else ""
         yield f"{result['result']}: {result['consumer_uuid'] or result['finding_id']}: {result['words']}{entry}"
-    if document["stale"] and not actions:
+    yield from _end(document)
+
+
+def _end(document: Document) -> Iterator[str]:
+    """What a digest that was given came to, or how to give one."""
+    actions = document["actions"]
+    if document["undecided"]:
+        names = ", ".join(each["source"] for each in document["unread"])
+        yield f"nothing was done: whether that is still the plan is not known, {names} could not be read"
+        yield "the same command may be tried again"
+    elif document["stale"] and not actions:
         yield "nothing was done: there is nothing to change any more, or not yet"
     elif document["stale"]:
         yield f"nothing was done: the plan is another one now, {document['digest']}"
-    elif actions and not results:
+    elif actions and not document["results"]:
         yield f"to do it: stocktake heal --plan {document['digest']} --yes (with the same --finding, if any)"
 
 

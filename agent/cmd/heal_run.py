@@ -23,12 +23,15 @@ from agent.healing.heal import Healed, Prepared, prepared, run_heal
 from agent.journal import Result
 from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Depth, Publish
 from agent.model.heal import AnyAction
-from agent.model.report import AuditReport, Outcome
+from agent.model.report import AuditReport, Outcome, SourceStatus
 from agent.model.settings import Role
 from agent.parts import Errand
 from agent.repairs import BY_CODE
 from agent.stages.backoff import wait_s
 from agent.telemetry.explain import unread
+
+# What any verdict that is repaired rests on.
+_NEEDED = frozenset(source for repair in BY_CODE.values() for source in repair.needs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,13 +44,28 @@ class Ordered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealRun:
-    """The last audit, the plan, what became of it; ``stale``: the digest given is that of another plan."""
+    """The last audit, the plan, what became of it; ``differs``: the digest given is not this plan's."""
 
     ordered: Ordered
     report: AuditReport
     prepared: Prepared | None
     healed: tuple[Healed, ...] = ()
-    stale: bool = False
+    differs: bool = False
+
+    @property
+    def unread(self) -> tuple[SourceStatus, ...]:
+        """Sources that the audit could not read."""
+        return tuple(source for source in self.report.sources if not source.ok)
+
+    @property
+    def undecided(self) -> bool:
+        """The digest given is not this plan's, and perhaps only because a source that verdicts rest on was not read."""
+        return self.differs and any(source.name in _NEEDED for source in self.unread)
+
+    @property
+    def stale(self) -> bool:
+        """The digest given is that of another plan."""
+        return self.differs and not self.undecided
 
 
 def healed(options: argparse.Namespace, ordered: Ordered) -> HealRun:
@@ -76,7 +94,7 @@ def code_of(run: HealRun) -> int:
     audit = exit_code(run.report)
     if audit not in (CLEAN, FINDINGS):
         return audit
-    if any(outcome.result is not Result.DONE for outcome in outcomes):
+    if run.undecided or any(outcome.result is not Result.DONE for outcome in outcomes):
         return PARTIAL
     if not run.healed:
         return audit
@@ -134,7 +152,7 @@ def _run(errand: Errand, result: AuditResult, ordered: Ordered) -> HealRun:
         if found is None or ordered.digest is None:
             return HealRun(ordered=ordered, report=result.report, prepared=found)
         if found.plan.digest != ordered.digest:
-            return HealRun(ordered=ordered, report=result.report, prepared=found, stale=True)
+            return HealRun(ordered=ordered, report=result.report, prepared=found, differs=True)
         return HealRun(ordered=ordered, report=result.report, prepared=found, healed=run_heal(errand, found))
 
 
@@ -148,7 +166,7 @@ def _decided_again(errand: Errand, run: HealRun) -> HealRun:
             break
         errand.parts.clock.wait(wait_s(conflict, errand.parts.random()))
         again = _run(errand, _audited(errand, run.ordered), run.ordered)
-        if again.stale or again.prepared is None:
+        if again.differs or again.prepared is None:
             break
         run = again
     return run

@@ -147,9 +147,15 @@ def _of_options(words: Words, instance: Instance | None) -> Pairs:
     resources = ",".join(f"{name}:{amount}" for name, amount in sorted(amounts.items()))
     pairs = [("resources", resources), *(("required", text) for text in words.required)]
     pairs += [("required", text) for text in (_trait_specs(instance) if instance else ())]
-    pairs += [("required", f"!{name}") for text in words.forbidden for name in _listed("--forbidden", text)]
+    pairs += [("required", f"!{name}") for text in words.forbidden for name in _forbidden(text)]
     pairs += [("member_of", text) for text in words.member_of]
     return [*pairs, ("in_tree", words.in_tree)] if words.in_tree is not None else pairs
+
+
+def _forbidden(text: str) -> list[str]:
+    if text.startswith("in:"):
+        raise UsageError(f"--forbidden takes no in: ({text}): each trait that it names is forbidden")
+    return _listed("--forbidden", text)
 
 
 def _typed_amounts(texts: Iterable[str]) -> dict[str, str]:

@@ -23,6 +23,7 @@ from agent.cmd.why_request import Words, canonical_uuid, cells_and_page, request
 from agent.config.build import settings_from
 from agent.errors import PlacementRejected, PlacementUnavailable, SourceUnavailable
 from agent.exit_codes import CLEAN, FINDINGS, PARTIAL
+from agent.identity import FILE_NAME
 from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Depth, Publish
 from agent.model.nova import Instance, StateKind
 from agent.model.placement import PlacementView
@@ -33,6 +34,7 @@ from agent.model.why_report import CellRoom, WhyReport
 from agent.placement.client import PlacementClient
 from agent.placement.offers import Offers, own_world, whole_world
 from agent.stages.why import why
+from agent.stages.why_holding import holding
 from agent.stages.why_host import GuestShape, guest_shape, host_notes, host_obstacles, rooms_of
 from agent.telemetry.explain import unread
 
@@ -76,24 +78,27 @@ def code_of(report: WhyReport) -> int:
 def _answer(client: PlacementClient, question: Question, request: ResourceRequest, result: AuditResult) -> WhyReport:
     view = result.snapshot.placement.value if result.snapshot else None
     if view is None and not question.everywhere:
-        raise PlacementUnavailable(_why_unread(result.report, PLACEMENT))
+        raise PlacementUnavailable(f"{_why_unread(result.report, PLACEMENT)}{_what_helps(result.report)}")
     refuse_unknown_places(client, request, view.providers if view else ())
     offers = _offers(client, question, request, view)
     shape = guest_shape(request, question.numa_nodes, question.page)
     rooms = rooms_of(result.report, view.root if view else None)
-    return WhyReport(
+    report = WhyReport(
         node=result.report.node,
         provider_uuid=result.report.provider_uuid,
         answer=dataclasses.replace(
             why(request, offers.world), host_obstacles=host_obstacles(shape, rooms) if rooms is not None else ()
         ),
         is_whole=question.everywhere,
+        numa_nodes=question.numa_nodes,
+        page_size=question.page,
         unread=offers.unread,
         notes=host_notes(shape, rooms) if rooms is not None else (),
         unknown=_unknown(result.report, shape, rooms),
         cells=rooms,
         requests=client.requests,
     )
+    return dataclasses.replace(report, holding=holding(result.report, report.own))
 
 
 @contextlib.contextmanager
@@ -140,6 +145,13 @@ def _why_unread(report: AuditReport, source: str) -> str:
     """What kept that source from being read, without the name, which the error begins with by itself."""
     lines = (line.removeprefix(f"{source}: ") for line in unread(report) if line.startswith(source))
     return "; ".join(lines) or "it was not read"
+
+
+def _what_helps(report: AuditReport) -> str:
+    """What tells who this host is where nothing else does."""
+    if report.provider_uuid is not None:
+        return ""
+    return f"; a {FILE_NAME} file with the uuid of its resource provider, in [agent] state_dir, says it"
 
 
 def _unknown(report: AuditReport, shape: GuestShape, rooms: tuple[CellRoom, ...] | None) -> tuple[str, ...]:

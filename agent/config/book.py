@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,16 +19,39 @@ from oslo_config import cfg
 from agent.config.files import ConfigFile, group_name, last_set, names_of
 from agent.config.wanted import wanted
 from agent.errors import ConfigError
+from agent.placement.urls import without_login
 
 MASK = "***"
 _PLAIN_NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+
+
+class TracedConf(cfg.ConfigOpts):
+    """oslo.config's, which also knows the file of each value.
+
+    By itself it names the last file that has the group, whichever set the option, and a
+    line of code for a value that was taken from nova.conf. For who is handed the
+    ConfigOpts alone (agent/placement/access.py).
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._traced: dict[tuple[str, str], str] = {}
+
+    def trace(self, origins: Mapping[tuple[str, str], str]) -> None:
+        """From now on the value of (group, option) stands in that file."""
+        self._traced = dict(origins)
+
+    def get_location(self, name: str, group: str | None = None) -> cfg.LocationInfo | None:
+        """Where the value in force was set."""
+        path = self._traced.get((group or "DEFAULT", name))
+        return cfg.LocationInfo(cfg.Locations.user, path) if path else super().get_location(name, group)
 
 
 @dataclass(frozen=True, slots=True)
 class Book:
     """Files and the options that are read from them. ``options`` grows by ``register``, while the book is set up."""
 
-    conf: cfg.ConfigOpts
+    conf: TracedConf
     files: tuple[ConfigFile, ...]
     options: list[tuple[str, cfg.Opt]] = field(default_factory=list)
 
@@ -53,7 +76,7 @@ class Book:
         )
 
     def read(self, group: str, opt: cfg.Opt) -> Any:  # noqa: ANN401 - an option's type is the option's
-        """The typed value. Raises ConfigError naming file, option and raw value; a secret one is masked."""
+        """The typed value. Raises ConfigError naming file, option and raw value; a secret, also in a URL, is masked."""
         try:
             value = value_of(self.conf, group, opt.dest)
         except (cfg.Error, ValueError) as error:
@@ -69,7 +92,7 @@ class Book:
             path, raw = hit[0].path, hit[1]
         if opt.secret:
             return f"{path}: [{group}] {opt.dest} = {MASK}: not a valid value"
-        return f"{path}: [{group}] {opt.dest} = {raw}: {reason}"
+        return f"{path}: [{group}] {opt.dest} = {without_login(raw)}: {without_login(reason)}"
 
 
 def _reason(opt: cfg.Opt, error: BaseException) -> str:
@@ -86,9 +109,9 @@ def open_book(files: Sequence[ConfigFile], options: Iterable[tuple[str, cfg.Opt]
     return book
 
 
-def empty_conf(*paths: str) -> cfg.ConfigOpts:
+def empty_conf(*paths: str) -> TracedConf:
     """A ConfigOpts without options that reads these files and nothing else."""
-    conf = cfg.ConfigOpts()
+    conf = TracedConf()
     conf(args=[], project="stocktake", default_config_files=list(paths), default_config_dirs=[], use_env=False)
     return conf
 

@@ -23,6 +23,7 @@ from agent.config.dynamic import dynamic_options
 from agent.config.files import ConfigFile, find_files, last_set, parse_files
 from agent.config.unknown import known_names, unknown_options
 from agent.errors import ConfigError
+from agent.placement.urls import without_login
 
 DEFAULT_ORIGIN = "default"
 
@@ -150,6 +151,8 @@ def survey(config_files: Sequence[str] = (), config_dirs: Sequence[str] = ()) ->
     problems = [*auth.problems, *unread.values(), *unknown]
     configured = _read_all(ours, unread)
     problems = [*dict.fromkeys((*problems, *unread.values()))]
+    origins = _origins(ours) | taken
+    ours.conf.trace(origins)
     return Loaded(
         conf=ours.conf,
         config_files=tuple(config_files),
@@ -159,7 +162,7 @@ def survey(config_files: Sequence[str] = (), config_dirs: Sequence[str] = ()) ->
         nova_files=tuple(file.path for file in theirs.files),
         nova=_nova_facts(theirs, problems),
         options=tuple(ours.options),
-        origins=_origins(ours) | taken,
+        origins=origins,
         configured=configured,
         entry_origins=_entry_origins(theirs) | _entry_origins(ours),
         problems=tuple(problems),
@@ -268,8 +271,10 @@ def _nova_facts(theirs: Book, others: Iterable[str]) -> NovaFacts:
 def _shown(opt: cfg.Opt, value: Any) -> str:  # noqa: ANN401 - an option's type is the option's
     if value is None:
         return ""
-    if opt.secret:
-        return MASK
+    return MASK if opt.secret else without_login(_written(value))
+
+
+def _written(value: Any) -> str:  # noqa: ANN401 - as above
     if isinstance(value, list):
         return ",".join(str(item) for item in value)
     if isinstance(value, dict):

@@ -78,9 +78,16 @@ def prepared(
     )
     records = _records(errand, candidates(scene, asked, max(1, errand.settings.consumer_reads)))
     tree = tree_of(scene.view, scene.subject.node or "") if scene.view else None
-    moved = bool(records) and (tree is None or has_moved(errand, tree))
+    moved = bool(records) and (tree is None or _may_have_moved(errand, tree))
     plan = heal_plan(dataclasses.replace(scene, records=records, has_moved=moved), asked)
     return Prepared(asked=asked, plan=plan, audit_id=result.report.audit_id, state=snapshot.nova.value, tree=tree)
+
+
+def _may_have_moved(errand: Errand, tree: Tree) -> bool:
+    try:
+        return has_moved(errand, tree)
+    except PlacementError:
+        return True
 
 
 def run_heal(errand: Errand, wanted: Prepared) -> tuple[Healed, ...]:

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from agent.errors import GenerationConflict, PlacementError, PlacementUnavailable
-from agent.healing.consumer_json import after_json, is_as
-from agent.healing.tree_unmoved import Tree, has_moved
-from agent.healing.write import LOOKS, Outcome, journalled
+from agent.healing.look import looked_up, not_now
+from agent.healing.tree_unmoved import Tree
+from agent.healing.write import NO_ACCESS, Outcome, journalled
 from agent.journal import Change, Journal, Result
 from agent.model.heal import ProviderChange, Reshaping
 from agent.model.plan import CreateProvider, Reshape
@@ -54,28 +54,12 @@ def reshape(errand: Errand, journal: Journal, order: Order) -> Outcome:
     """Carry it out; the caller holds the write lock. Never raises an AgentError: the outcome says it all."""
     reshaper, allocations = errand.parts.reshaper, errand.parts.allocations
     if reshaper is None or allocations is None:
-        return Outcome(result=Result.REFUSED, words="this run has no access to consumers")
-    problem = _moved(errand, allocations, order)
+        return Outcome(result=Result.REFUSED, words=NO_ACCESS)
+    problem = not_now(errand, allocations, order.reshaping.changes, order.tree)
     if problem is not None:
-        return problem
+        return Outcome(result=Result.REFUSED, words=problem.words, unread=problem.unread, moved=not problem.unread)
     desk = partial(_Desk, errand=errand, order=order, reshaper=reshaper, allocations=allocations)
     return journalled(journal, order.change, lambda entry_id: _carried_out(desk(entry_id=entry_id)))
-
-
-def _moved(errand: Errand, allocations: AllocationWriter, order: Order) -> Outcome | None:
-    """Why it must not be done now: a consumer or the tree are not as they were decided on, or cannot be read."""
-    for change in order.reshaping.changes:
-        try:
-            now = allocations.consumer(change.before.consumer_uuid)
-        except PlacementError as error:
-            return Outcome(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
-        if now != change.before:
-            words = f"the world moved: consumer {now.consumer_uuid} is not as this was decided on"
-            return Outcome(result=Result.REFUSED, words=words, moved=True)
-    if has_moved(errand, order.tree):
-        words = "the world moved: allocations came to this host since this was decided, or a provider was changed"
-        return Outcome(result=Result.REFUSED, words=words, moved=True)
-    return None
 
 
 def _carried_out(desk: _Desk) -> Outcome:
@@ -131,30 +115,9 @@ def _left(order: Order, made: Mapping[str, int]) -> str:
 
 
 def _looked_up(desk: _Desk, made: Mapping[str, int], lost: PlacementError) -> Outcome:
-    """What became of a request without an answer; one that Placement may still be working on gets a little time."""
-    words = f"the answer was lost ({lost})"
-    for look in range(1, LOOKS + 1):
-        desk.errand.parts.clock.wait(0.2 * look)
-        try:
-            done, untouched = _seen(desk)
-        except PlacementError as error:
-            lost = error
-            continue
-        if done:
-            return desk.ended(Result.DONE, f"{words}; looked up: it was done{_removed(desk)}")
-        if not untouched:
-            said = f"{words}; looked up: a consumer holds something else now"
-            return replace(desk.ended(Result.UNKNOWN, said), unread=True)
-        if look == LOOKS:
-            said = f"{words}; looked up: it was not done{_left(desk.order, made)}"
-            return replace(desk.ended(Result.REFUSED, said), unread=True)
-    return replace(desk.ended(Result.UNKNOWN, f"{words}; looking it up failed too: {lost}"), unread=True)
-
-
-def _seen(desk: _Desk) -> tuple[bool, bool]:
-    """Whether all consumers are as they are to be, and whether all are as they were. Raises PlacementError."""
-    changes = desk.order.reshaping.changes
-    now = [desk.allocations.consumer(change.before.consumer_uuid) for change in changes]
-    pairs = list(zip(now, changes, strict=True))
-    done = all(is_as(record, after_json(change.before, change.write)) for record, change in pairs)
-    return done, all(record == change.before for record, change in pairs)
+    """What became of a request without an answer; one that was done is brought to its end."""
+    fate = looked_up(desk.errand.parts.clock, desk.allocations, desk.order.reshaping.changes, lost)
+    if fate.result is Result.DONE:
+        return desk.ended(Result.DONE, fate.words + _removed(desk))
+    left = _left(desk.order, made) if fate.untouched else ""
+    return replace(desk.ended(fate.result, fate.words + left), unread=True)

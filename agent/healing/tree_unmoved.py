@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from agent.errors import PlacementError
 from agent.model.placement import ConsumerRecord, PlacementView
 from agent.model.plan import PutAllocations
 from agent.parts import Errand
@@ -30,13 +29,9 @@ def tree_of(view: PlacementView, root_name: str) -> Tree:
 
 
 def has_moved(errand: Errand, tree: Tree) -> bool:
-    """Whether a generation is another one than ``tree`` says; unknown is yes."""
+    """Whether a generation is another one than ``tree`` says. Raises PlacementError."""
     wanted = ViewRequest(root_uuid=tree.root_uuid, root_name=tree.root_name, fresh_allocations=False, consumer_reads=0)
-    try:
-        view = errand.parts.reader.view(wanted)
-    except PlacementError:
-        return True
-    return tree_of(view, tree.root_name) != tree
+    return tree_of(errand.parts.reader.view(wanted), tree.root_name) != tree
 
 
 def after_own_write(tree: Tree, before: ConsumerRecord, write: PutAllocations) -> Tree:

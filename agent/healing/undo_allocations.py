@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from agent.auditing.read import deadline_of
 from agent.errors import PlacementError, SourceError
-from agent.healing.consumer_json import after_json, is_as, record_from_json, record_json, whereabouts
-from agent.healing.write import Outcome, Rewrite, rewrite
+from agent.healing.consumer_json import Document, after_json, is_as, record_from_json, record_json, whereabouts
+from agent.healing.write import NO_ACCESS, Outcome, Rewrite, rewrite
 from agent.journal import Change, Entry, Journal, Result
 from agent.model.placement import ConsumerRecord
 from agent.model.plan import PutAllocations
@@ -21,8 +21,10 @@ def undo_allocations(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
     """The handler of kind ``allocations``; the caller holds the write lock."""
     before = record_from_json(_member(entry.change.before, "consumer"))
     after = _member(entry.change.after, "consumer")
-    if before is None or not isinstance(after, dict) or errand.parts.allocations is None:
+    if before is None or not isinstance(after, dict):
         return _refused("the entry does not say what stood before")
+    if errand.parts.allocations is None:
+        return _refused(NO_ACCESS)
     try:
         now = errand.parts.allocations.consumer(before.consumer_uuid)
         where = _whereabouts(errand, before.consumer_uuid)
@@ -30,12 +32,18 @@ def undo_allocations(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
         return Outcome(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
     if is_as(now, record_json(before)):
         return _refused("the consumer holds what it held before: there is nothing to put back")
+    problem = _changed(entry, after, now, where)
+    return _refused(problem) if problem else rewrite(errand, journal, _back(entry, before, now, where))
+
+
+def _changed(entry: Entry, after: Document, now: ConsumerRecord, where: str) -> str | None:
+    """What is otherwise than the entry left it: the consumer, or where its instance is."""
     if not is_as(now, after):
-        return _refused(f"consumer {now.consumer_uuid} was changed since (it is at generation {now.generation} now)")
+        return f"consumer {now.consumer_uuid} was changed since (it is at generation {now.generation} now)"
     was = _member(entry.change.before, "instance")
     if where != was:
-        return _refused(f"the cloud says that its instance is {where}; it was {was} when the entry was written")
-    return rewrite(errand, journal, _back(entry, before, now, where))
+        return f"the cloud says that its instance is {where}; it was {was} when the entry was written"
+    return None
 
 
 def _back(entry: Entry, before: ConsumerRecord, now: ConsumerRecord, where: str) -> Rewrite:

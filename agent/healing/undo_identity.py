@@ -19,13 +19,14 @@ from agent.model.plan import SaveComputeNode
 from agent.parts import Errand
 
 UNTOLD = "the entry does not say what stood before"
+NO_ACCESS = "this run has no access to what is to be put back"
 
 
 def undo_file(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
     """The handler of kind ``compute-id-file``: the old text again, or no file where there was none."""
     step, file = file_back(entry), errand.parts.own_file
     if step is None or file is None:
-        return _refused(UNTOLD)
+        return _refused(UNTOLD if step is None else NO_ACCESS)
     if step.path != file.own_path:
         return _refused(f"it is about {step.path}, and our file is {file.own_path} now")
     try:
@@ -41,7 +42,7 @@ def undo_name(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
     """The handler of kind ``provider-name``."""
     step, names = name_back(entry), errand.parts.names
     if step is None or names is None:
-        return _refused(UNTOLD)
+        return _refused(UNTOLD if step is None else NO_ACCESS)
     try:
         now = names.name_of(step.write.provider_uuid)
     except PlacementError as error:

@@ -16,14 +16,14 @@ from agent.healing.consumer_json import is_as, record_json, whereabouts
 from agent.healing.reshape import Order, reshape
 from agent.healing.reshape_lines import ToldConsumer, ToldReshape, after_document, before_json, told_of
 from agent.healing.tree_unmoved import tree_of
-from agent.healing.write import Outcome
+from agent.healing.write import NO_ACCESS, Outcome
 from agent.journal import Change, Entry, Journal, Result
 from agent.model.heal import ConsumerChange, ProviderChange, Reshaping
 from agent.model.nova import NovaState
 from agent.model.placement import ConsumerRecord, Inventory, PlacementView
 from agent.model.plan import PutAllocations
 from agent.parts import Errand
-from agent.sources.base import ViewRequest
+from agent.sources.base import AllocationWriter, ViewRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +44,10 @@ def undo_reshape(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
     told = told_of(entry.change.before, entry.change.after)
     if told is None or not told.providers or not told.consumers:
         return _refused("the entry does not say what stood before")
+    if errand.parts.allocations is None:
+        return _refused(NO_ACCESS)
     try:
-        now = _read(errand, told)
+        now = _read(errand, errand.parts.allocations, told)
     except (PlacementError, SourceError) as error:
         return Outcome(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
     problem = _of_consumers(told, now) or _of_providers(told, now)
@@ -66,14 +68,13 @@ def undo_reshape(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
     return reshape(errand, journal, Order(reshaping=reshaping, tree=tree, change=change))
 
 
-def _read(errand: Errand, told: ToldReshape) -> _Now:
+def _read(errand: Errand, allocations: AllocationWriter, told: ToldReshape) -> _Now:
     """Raises PlacementError, SourceError."""
-    assert errand.parts.allocations is not None, "a run that undoes has access to consumers"
     root = told.providers[0]
     request = ViewRequest(root_uuid=root.uuid, root_name=root.name, fresh_allocations=True, consumer_reads=0)
     view = errand.parts.reader.view(request)
     consumers = tuple(each.before.consumer_uuid for each in told.consumers)
-    records = tuple(map(errand.parts.allocations.consumer, consumers))
+    records = tuple(map(allocations.consumer, consumers))
     state = errand.parts.state.read(errand.settings.host, frozenset(consumers), deadline_of(errand.settings))
     return _Now(view=view, records=records, state=state)
 

@@ -17,20 +17,21 @@ from dataclasses import dataclass
 from oslo_log import log as logging
 
 from agent.errors import ConsumerConflict, GenerationConflict, PlacementError, PlacementUnavailable, SourceUnavailable
-from agent.healing.consumer_json import is_as
-from agent.healing.tree_unmoved import Tree, has_moved
+from agent.healing.look import looked_up, not_now
+from agent.healing.tree_unmoved import Tree
 from agent.journal import Change, Journal, Result
+from agent.model.heal import ConsumerChange
 from agent.model.placement import ConsumerRecord
 from agent.model.plan import PutAllocations
-from agent.parts import Clock, Errand
+from agent.parts import Errand
 from agent.sources.base import AllocationWriter
 from agent.stages.backoff import wait_s
 from agent.telemetry import events
 
 LOG = logging.getLogger(__name__)
 
-LOOKS = 3
 DONE_WORDS = "changed as planned"
+NO_ACCESS = "this run has no access to consumers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,15 +61,20 @@ class Rewrite:
     change: Change
     tree: Tree | None = None
 
+    @property
+    def changes(self) -> tuple[ConsumerChange]:
+        """As a look takes them."""
+        return (ConsumerChange(before=self.before, write=self.write),)
+
 
 def rewrite(errand: Errand, journal: Journal, wanted: Rewrite) -> Outcome:
     """Carry it out; the caller holds the write lock. Never raises an AgentError: the outcome says it all."""
     allocations = errand.parts.allocations
     if allocations is None:
-        return Outcome(result=Result.REFUSED, words="this run has no access to consumers")
-    problem = _moved(errand, allocations, wanted)
+        return Outcome(result=Result.REFUSED, words=NO_ACCESS)
+    problem = not_now(errand, allocations, wanted.changes, wanted.tree)
     if problem is not None:
-        return problem
+        return Outcome(result=Result.REFUSED, words=problem.words, unread=problem.unread)
     return journalled(journal, wanted.change, lambda entry_id: _rounds(errand, allocations, wanted, entry_id))
 
 
@@ -96,61 +102,17 @@ def _rounds(errand: Errand, allocations: AllocationWriter, wanted: Rewrite, entr
         except GenerationConflict as error:
             last = error
         except PlacementUnavailable as error:
-            return _looked_up(errand.parts.clock, allocations, wanted, entry_id, error)
+            fate = looked_up(errand.parts.clock, allocations, wanted.changes, error)
+            unread = fate.result is not Result.DONE
+            return Outcome(result=fate.result, words=fate.words, entry_id=entry_id, unread=unread)
         except PlacementError as error:
             return Outcome(result=Result.REFUSED, words=str(error), entry_id=entry_id)
         else:
             return Outcome(result=Result.DONE, words=DONE_WORDS, entry_id=entry_id)
         if conflict < rounds:
             errand.parts.clock.wait(wait_s(conflict, errand.parts.random()))
-            problem = _moved(errand, allocations, wanted)
+            problem = not_now(errand, allocations, wanted.changes, wanted.tree)
             if problem is not None:
-                return Outcome(result=problem.result, words=problem.words, entry_id=entry_id, unread=problem.unread)
+                return Outcome(result=Result.REFUSED, words=problem.words, entry_id=entry_id, unread=problem.unread)
     words = f"{rounds} times refused, nothing was changed: {last}"
     return Outcome(result=Result.REFUSED, words=words, entry_id=entry_id)
-
-
-def _moved(errand: Errand, allocations: AllocationWriter, wanted: Rewrite) -> Outcome | None:
-    """Why the change must not be made now: consumer or tree are not as they were decided on, or cannot be read."""
-    try:
-        now = allocations.consumer(wanted.before.consumer_uuid)
-    except PlacementError as error:
-        return Outcome(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
-    if now == wanted.before:
-        return _tree_moved(errand, wanted.tree)
-    was, is_now = wanted.before.generation, now.generation
-    words = f"the world moved: consumer {now.consumer_uuid} is at generation {is_now}, this was decided at {was}"
-    return Outcome(result=Result.REFUSED, words=words)
-
-
-def _tree_moved(errand: Errand, tree: Tree | None) -> Outcome | None:
-    """The last look before the write: an equal consumer may be one that went and came back."""
-    if tree is None or not has_moved(errand, tree):
-        return None
-    words = "the world moved: allocations came to this host since this was decided, and may be the consumer's own"
-    return Outcome(result=Result.REFUSED, words=words)
-
-
-def _looked_up(
-    clock: Clock, allocations: AllocationWriter, wanted: Rewrite, entry_id: str, lost: PlacementError
-) -> Outcome:
-    """What became of a write without an answer; one that Placement may still be working on gets a little time."""
-    words = f"the answer was lost ({lost})"
-    for look in range(1, LOOKS + 1):
-        clock.wait(0.2 * look)
-        try:
-            now = allocations.consumer(wanted.before.consumer_uuid)
-        except PlacementError as error:
-            lost = error
-            continue
-        if is_as(now, wanted.change.after["consumer"]):
-            return Outcome(result=Result.DONE, words=f"{words}; looked up: it was done", entry_id=entry_id)
-        if now != wanted.before:
-            said = f"{words}; looked up: the consumer holds something else now"
-            return Outcome(result=Result.UNKNOWN, words=said, entry_id=entry_id, unread=True)
-        if look == LOOKS:
-            said = f"{words}; looked up: it was not done"
-            return Outcome(result=Result.REFUSED, words=said, entry_id=entry_id, unread=True)
-    return Outcome(
-        result=Result.UNKNOWN, words=f"{words}; looking it up failed too: {lost}", entry_id=entry_id, unread=True
-    )

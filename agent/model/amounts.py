@@ -38,3 +38,13 @@ def with_class(resource_class: str, number: float) -> str:
     """For a text in which nothing else says what is counted: ``8 VCPU``, ``4096 MiB of MEMORY_MB``."""
     text = with_unit(resource_class, number)
     return f"{text} of {resource_class}" if resource_class in _UNITS else text
+
+
+def is_or_are(number: float) -> str:
+    """The verb after an amount: 1 PCPU *is*, 8 VCPU *are*, and so are 0."""
+    return "is" if number == 1 else "are"
+
+
+def is_wanted(resource_class: str, number: float) -> str:
+    """The head of a sentence: ``1 PCPU is wanted``, ``8 VCPU are wanted``."""
+    return f"{with_class(resource_class, number)} {is_or_are(number)} wanted"

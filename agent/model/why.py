@@ -63,9 +63,9 @@ class Obstacle:
     """One constraint that refuses the request.
 
     ``words`` is one sentence with the numbers; ``change`` the smallest change that would lift it, as one sentence
-    (a setting, a smaller request, what must be freed), "" where no single change does. ``wanted`` and ``available``
-    are the numbers, None where the constraint has none. ``suffix`` is the group's. ``remedies`` are the changes that
-    ``change`` tells, each of which is enough.
+    (a setting, a smaller request, what must be freed, or two of these together), "" where none would. ``remedies`` are
+    the changes of it of which one is enough. ``wanted`` and ``available`` are the numbers, None where there are none.
+    ``suffix`` is the group's.
     """
 
     constraint: Constraint

@@ -27,18 +27,39 @@ class CellRoom:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HoldingFinding:
+    """What the findings of one code hold of the class that is short: nobody promised it, and Placement counts it.
+
+    ``amount`` is in the units of the class; ``findings`` is how many they are, ``confirmed`` whether all of them are;
+    ``healable``: ``stocktake heal`` may take it away.
+    """
+
+    code: str
+    resource_class: str
+    amount: int
+    findings: int
+    confirmed: bool
+    healable: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WhyReport:
     """Everything that is printed. ``provider_uuid`` is this host's root, None where it is not known.
 
-    ``unread`` are names of trees that were not looked at, each of which may fit or not; ``notes`` are sentences on
-    this host that refuse nothing; ``unknown`` what could not be read, in words. ``cells`` is None where they are not
-    known. ``requests`` is how many were sent to Placement, the audit's and those for names too.
+    ``numa_nodes`` and ``page_size`` (KiB, or "large") are asked of this host alone. ``holding`` is what stands behind
+    this host's first obstacle, sorted by code. ``unread`` are names of trees that were not looked at, each of which may
+    fit or not; ``notes`` are sentences on this host that refuse nothing; ``unknown`` what could not be read, in words.
+    ``cells`` is None where they are not known. ``requests`` is how many were sent to Placement, the audit's and those
+    for names too.
     """
 
     node: str | None
     provider_uuid: str | None
     answer: Answer
     is_whole: bool = False
+    numa_nodes: int | None = None
+    page_size: int | str | None = None
+    holding: tuple[HoldingFinding, ...] = ()
     unread: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
@@ -53,11 +74,16 @@ class WhyReport:
     @property
     def fits(self) -> bool:
         """Of the whole cloud: anywhere; else here. Here, cells and pages that were asked for are included."""
-        asked = self.answer.trees if self.is_whole else (self.own,)
-        return any(tree is not None and tree.fits and not self._host_refuses(tree) for tree in asked)
+        return bool(self.fitting) if self.is_whole else self.own in self.fitting
 
-    def _host_refuses(self, tree: TreeAnswer) -> bool:
-        return tree.root_uuid == self.provider_uuid and bool(self.answer.host_obstacles)
+    @property
+    def fitting(self) -> tuple[TreeAnswer, ...]:
+        """Trees that Placement would offer and that nobody is known to refuse, in the order of the answer."""
+        return tuple(tree for tree in self.answer.trees if tree.fits and not self.is_refused_by_host(tree))
+
+    def is_refused_by_host(self, tree: TreeAnswer) -> bool:
+        """Whether Placement would offer this tree, and it is this host's, which refuses by itself."""
+        return tree.fits and tree.root_uuid == self.provider_uuid and bool(self.answer.host_obstacles)
 
     @property
     def is_open(self) -> bool:

@@ -3,7 +3,9 @@
 What the operator's nova.conf says there works here: any auth plugin, TLS options,
 ``endpoint_override`` or the catalog. ``auth_type`` must be set: without a plugin
 keystoneauth fails only at the first request and does not say why.
-Nothing is connected here, but TLS files are read: a wrong path ends the start.
+Nothing is connected here, but TLS files are read: a wrong path ends the start. So
+does a URL without scheme or host, which keystoneauth would look up in the catalog.
+A problem names the file, as oslo.config's ``get_location`` tells it (agent/config/book.py).
 keystoneauth's ``none`` sends the token "notused", which a Placement with
 ``auth_strategy = noauth2`` refuses (403): that one takes ``admin_token`` with
 token ``admin``.
@@ -14,7 +16,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from keystoneauth1 import exceptions as kx
 from keystoneauth1 import loading as ks
@@ -33,6 +35,7 @@ from agent.placement.paced import PacedSession
 from agent.placement.session import TokenSessionLoader
 from agent.placement.tls_files import tls_problems
 from agent.placement.transport import BoundedAdapter
+from agent.placement.urls import url_problem, without_login
 
 # The audit's thread is the only one that asks; the second is for a connection that the server just closed.
 POOL_SIZE = 2
@@ -57,7 +60,9 @@ def client_from_conf(
     try:
         manners = Manners(slow_s=conf[group].slow_answer, longest_s=min(pause_at_most_s, conf[group].longest_pause))
         return _build(conf, group, transport, PacedSession(manners, wait))
-    except (kx.ClientException, cfg.Error, TypeError, ValueError) as error:
+    except kx.ClientException as error:
+        raise ConfigError(f"{_told(conf, _section(conf, group), 'auth_type')}: {quoted(str(error))}") from error
+    except (cfg.Error, TypeError, ValueError) as error:
         raise ConfigError(f"[{group}]: {quoted(str(error))}") from error
 
 
@@ -71,9 +76,11 @@ def _build(conf: cfg.ConfigOpts, group: str, transport: HTTPAdapter | None, http
             f"http_basic, none, …) and its options, for instance by [agent] nova_conf = /etc/nova/nova.conf"
         )
     options = conf[group]
-    _check_endpoint(group, options.endpoint_override, auth)
-    _check_password(options.auth_section or group, conf, auth)
-    _check_tls(group, options)
+    if problems := (*_wrong_urls(conf, group, auth), *_missing(conf, group, auth), *_wrong_tls(conf, group)):
+        raise ConfigError(*problems)
+    if options.insecure:
+        # urllib3 warns at each request, which fills the log of a daemon and the screen of a command.
+        warnings.filterwarnings("ignore", message="Unverified HTTPS request")
     carrier = transport or BoundedAdapter(
         pool_connections=POOL_SIZE,
         pool_maxsize=POOL_SIZE,
@@ -89,27 +96,50 @@ def _build(conf: cfg.ConfigOpts, group: str, transport: HTTPAdapter | None, http
     return PlacementClient(adapter, http)
 
 
-def _check_endpoint(group: str, override: str | None, auth: BaseAuthPlugin) -> None:
-    if override and not override.startswith(("http://", "https://")):
-        raise ConfigError(f"[{group}] endpoint_override is no URL: {quoted(override)}")
+def _wrong_urls(conf: cfg.ConfigOpts, group: str, auth: BaseAuthPlugin) -> Iterator[str]:
+    section = _section(conf, group)
+    override = conf[group].endpoint_override
+    named = [(group, "endpoint_override", override), (section, "auth_url", getattr(auth, "auth_url", None))]
+    if not override:
+        named.append((section, "endpoint", getattr(auth, "endpoint", None)))
+    for owner, option, url in named:
+        if url and (problem := url_problem(url)):
+            yield f"{_told(conf, owner, option)}: {problem}"
+
+
+def _missing(conf: cfg.ConfigOpts, group: str, auth: BaseAuthPlugin) -> Iterator[str]:
+    section = _section(conf, group)
+    by = _told(conf, section, "auth_type")
+    # keystoneauth notices at the first request, and says it by a bare Exception.
+    if isinstance(auth, generic.Password) and conf[section].password is None:
+        yield f"[{section}] password is not set: {by} needs it"
     # Without Keystone there is no catalog to find Placement in, and no token but the one that is given.
     if isinstance(auth, BaseIdentityPlugin):
         return
-    if not override and not getattr(auth, "endpoint", None):
-        raise ConfigError(f"[{group}] endpoint_override is not set, and this auth_type has no catalog to look in")
+    if not conf[group].endpoint_override and not getattr(auth, "endpoint", None):
+        yield f"[{group}] endpoint_override is not set: {by} has no catalog to look in"
     if getattr(auth, "token", "given") is None:
-        raise ConfigError(f"[{group}] token is not set")
+        yield f"[{section}] token is not set: {by} needs it"
 
 
-def _check_password(section: str, conf: cfg.ConfigOpts, auth: BaseAuthPlugin) -> None:
-    # keystoneauth notices at the first request, and says it by a bare Exception.
-    if isinstance(auth, generic.Password) and conf[section].password is None:
-        raise ConfigError(f"[{section}] password is not set")
+def _wrong_tls(conf: cfg.ConfigOpts, group: str) -> Iterator[str]:
+    options = conf[group]
+    for problem in tls_problems(options.cafile, options.certfile, options.keyfile):
+        option = problem.partition(" ")[0]
+        yield f"{_from(conf, group, option)}[{group}] {problem}"
 
 
-def _check_tls(group: str, options: cfg.ConfigOpts.GroupAttr) -> None:
-    if problems := tuple(tls_problems(options.cafile, options.certfile, options.keyfile)):
-        raise ConfigError(*(f"[{group}] {problem}" for problem in problems))
-    if options.insecure:
-        # urllib3 warns at each request, which fills the log of a daemon and the screen of a command.
-        warnings.filterwarnings("ignore", message="Unverified HTTPS request")
+def _section(conf: cfg.ConfigOpts, group: str) -> str:
+    """Where the plugin's own options stand."""
+    return conf[group].auth_section or group
+
+
+def _told(conf: cfg.ConfigOpts, group: str, option: str) -> str:
+    """``file: [group] option = value``, the value without a login in it."""
+    return f"{_from(conf, group, option)}[{group}] {option} = {quoted(without_login(str(conf[group][option])))}"
+
+
+def _from(conf: cfg.ConfigOpts, group: str, option: str) -> str:
+    """``file: `` of the value in force, empty where no file sets it."""
+    place = conf.get_location(option, group)
+    return f"{place.detail}: " if place is not None and place.location.is_user_controlled else ""

@@ -42,6 +42,7 @@ QUOTED_CHARACTERS = 300
 _READ_CHARACTERS = 20 * QUOTED_CHARACTERS
 _CREDENTIAL_HEADERS = ("X-Auth-Token", "Authorization")
 _REDIRECTS = frozenset({301, 302, 307, 308})
+_PORTS = {"http": 80, "https": 443}
 # What Placement says of a provider, and a proxy of a page: whose it is, its form says.
 _NOT_THERE = frozenset({404, 405, 410})
 
@@ -66,6 +67,14 @@ _OF_A_CONSUMER = "consumer generation conflict"
 
 # Credentials that are missing, malformed or refused; all of it is for a human, and none of it is cured by haste.
 _DENIED = (kx.AuthPluginException, kx.AuthorizationFailure, kx.MissingAuthMethods)
+
+
+class TokenMoved(kx.ClientException):
+    """Keystone's answer sends us on to where its password does not go, or again after so many times ``asked``."""
+
+    def __init__(self, url: str, location: str, asked: int = 1) -> None:
+        after = f" still, after {asked} requests" if asked > 1 else ""
+        super().__init__(f"no token from Keystone: {_bare(url)} leads to {_bare(location) or 'nowhere'}{after}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,11 +130,11 @@ def _said(reply: Reply) -> wire.Refusal:
 def _way_hint(reply: Reply, kind: type[PlacementError]) -> str:
     """What to do about an answer that is not Placement's but of something on the way to it; empty for the others."""
     if reply.status in _NOT_THERE and kind is PlacementUnavailable:
-        return "not Placement's own answer: check the path of [placement] endpoint_override or of the catalog's URL"
+        return f"not Placement's own answer: {hints.PATH}"
     if reply.status == 413:
         return f"what stands before Placement must take bodies of {reply.sent_bytes} bytes and more"
     if 300 <= reply.status < 400:
-        to = quoted(_split(reply.location)._replace(query="", fragment="").geturl()) or "nowhere"
+        to = quoted(_bare(reply.location)) or "nowhere"
         return f"it leads to {to}: put Placement's own URL into [placement] endpoint_override or the catalog"
     return ""
 
@@ -148,13 +157,19 @@ def _kind(reply: Reply, code: str) -> type[PlacementError]:
 def failure(request: str, error: kx.ClientException) -> PlacementError:
     """The error that keystoneauth's exception is: no answer of Placement's came, or no token to ask with."""
     whole = str(error)
-    hint = hints.ENDPOINT if isinstance(error, kx.EndpointNotFound) else hints.tls_hint(whole)
+    hint = _option_hint(error) or hints.tls_hint(whole)
     said = hints.with_hint(f"{request}: {quoted(_AGAIN.sub('', whole))}", hint)
     if isinstance(error, kx.HttpError):
         return _keystone(request, error)
     if isinstance(error, _DENIED):
         return PlacementDenied(said)
     return PlacementUnavailable(said)
+
+
+def _option_hint(error: kx.ClientException) -> str:
+    if isinstance(error, TokenMoved):
+        return hints.AUTH_URL
+    return hints.ENDPOINT if isinstance(error, kx.EndpointNotFound) else ""
 
 
 def _keystone(request: str, error: kx.HttpError) -> PlacementError:
@@ -194,6 +209,28 @@ def onward(status: int, url: str, location: str | None) -> str | None:
     here, there = urlsplit(url), _split(location, url)
     is_ours = there.hostname == here.hostname and there.username is None
     return there.geturl() if is_ours and there.scheme in {here.scheme, "https"} else None
+
+
+def onward_with_password(status: int, url: str, location: str | None) -> str | None:
+    """As ``onward``, and never to another port, but from http to https, which has one of its own."""
+    there = onward(status, url, location)
+    if there is None:
+        return None
+    is_same_port = _port(there) == _port(url)
+    return there if is_same_port or not there.startswith(f"{urlsplit(url).scheme}:") else None
+
+
+def _port(url: str) -> int | None:
+    parts = urlsplit(url)
+    try:
+        return parts.port or _PORTS.get(parts.scheme)
+    except ValueError:
+        return None
+
+
+def _bare(url: str) -> str:
+    """``url`` without what may be secret in it, empty where it is none; ``quoted`` takes user and password out."""
+    return _split(url)._replace(query="", fragment="").geturl()
 
 
 def _split(location: str, base: str = "") -> SplitResult:

@@ -18,6 +18,7 @@ from keystoneauth1.adapter import Adapter
 
 if TYPE_CHECKING:
     import requests
+    from keystoneauth1.access.service_catalog import ServiceCatalog
 
 CATALOG_RETRY_S = 600.0
 REGIONS_NAMED = 5
@@ -32,16 +33,23 @@ class CatalogAdapter(Adapter):
         self._dropped_at = time.monotonic()
 
     def request(self, url: str, method: str, **options: Any) -> requests.Response:  # noqa: ANN401 - handed on
-        """As keystoneauth's. Raises EndpointNotFound that says what the catalog lacks, and what it has."""
+        """As keystoneauth's. Raises EndpointNotFound that says what the catalog lacks, and what it has.
+
+        DiscoveryFailure where there is no token, and so no catalog to speak of.
+        """
         try:
             response: requests.Response = super().request(url, method, **options)
         except kx.EmptyCatalog as error:
             raise kx.EmptyCatalog("Keystone's catalog is empty, as that of a token without a project is") from error
         except kx.EndpointNotFound as error:
-            raise kx.EndpointNotFound(self._missing()) from error
+            catalog = self._catalog()
+            if catalog is None:
+                # So the session says that what it is to ask has no host: on the way to a token, since there is none.
+                said = f"no token from Keystone at {self._keystone()}: what was to be asked for it is no URL"
+                raise kx.DiscoveryFailure(said) from error
+            raise kx.EndpointNotFound(self._missing(catalog)) from error
         except kx.DiscoveryFailure as error:
-            keystone = getattr(self.auth or self.session.auth, "auth_url", None)
-            raise kx.DiscoveryFailure(f"no token from Keystone at {keystone}: {error}") from error
+            raise kx.DiscoveryFailure(f"no token from Keystone at {self._keystone()}: {error}") from error
         except kx.ConnectionError:
             self._doubt()
             raise
@@ -58,23 +66,28 @@ class CatalogAdapter(Adapter):
         self._answered, self._dropped_at = False, now
         self.invalidate()
 
-    def _missing(self) -> str:
+    def _keystone(self) -> str | None:
+        return getattr(self.auth or self.session.auth, "auth_url", None)
+
+    def _catalog(self) -> ServiceCatalog | None:
+        """What came with the token in hand: nothing is asked again for the sake of a message. None without a token."""
+        known = getattr(self.auth or self.session.auth, "auth_ref", None)
+        return known.service_catalog if known is not None else None
+
+    def _missing(self, catalog: ServiceCatalog) -> str:
         interfaces = [self.interface] if isinstance(self.interface, str) else list(self.interface or ["public"])
         named = f" named {self.service_name}" if self.service_name else ""
         region = f" in region {self.region_name}" if self.region_name else ""
         return (
             f"Keystone's catalog has no {' or '.join(interfaces)} endpoint of service type {self.service_type}"
-            f"{named}{region}, {self._offered()}"
+            f"{named}{region}, {self._offered(catalog)}"
         )
 
-    def _offered(self) -> str:
-        # What was just looked at: nothing is asked again for the sake of a message.
-        known = getattr(self.auth or self.session.auth, "auth_ref", None)
-        if known is None:
-            return "and no other"
-        found = known.service_catalog.get_endpoint_data_list(service_type=self.service_type, interface=None)
-        there = sorted({endpoint.interface for endpoint in found if endpoint.region_name == self.region_name})
-        regions = sorted({endpoint.region_name for endpoint in found})
+    def _offered(self, catalog: ServiceCatalog) -> str:
+        found = catalog.get_endpoint_data_list(service_type=self.service_type, interface=None)
+        here = (endpoint.interface for endpoint in found if endpoint.region_name == self.region_name)
+        there = sorted({interface for interface in here if interface})
+        regions = sorted({endpoint.region_name for endpoint in found if endpoint.region_name})
         if there or not regions:
             return f"only {', '.join(there)} there" if there else "and no other of that type"
         return f"only in {', '.join(regions[:REGIONS_NAMED])}{' …' if regions[REGIONS_NAMED:] else ''}"

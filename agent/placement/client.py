@@ -29,8 +29,9 @@ import requests
 from keystoneauth1 import exceptions as kx
 
 from agent.errors import PlacementError, PlacementRejected, PlacementUnavailable
-from agent.placement import answers, patience, transport, wire
+from agent.placement import answers, hints, patience, transport, wire
 from agent.placement.answers import Reply
+from agent.placement.session import REDIRECTS
 from agent.placement.wire import Microversion
 
 if TYPE_CHECKING:
@@ -44,8 +45,6 @@ MINIMUM = Microversion(1, 30)
 REPARENTING = Microversion(1, 37)
 # From here on a consumer has a type.
 TYPED = Microversion(1, 38)
-# A redirect is followed so often, and only to the same host: the token goes where we send it.
-REDIRECTS = 3
 # One request, sent, answered and read, takes so many time-outs at most: that of requests is for each byte.
 TIMEOUTS_A_REQUEST = 3
 # What keystoneauth repeats where nothing else is configured.
@@ -180,7 +179,7 @@ class PlacementClient:
         try:
             reply = self._send("GET", "/", Microversion(1, 0))
         except PlacementRejected as error:
-            message = f"this is not Placement's root document: {error.message}"
+            message = hints.with_hint(f"this is not Placement's root document: {error.message}", hints.PATH)
             raise PlacementUnavailable(message, status=error.status, request_id=error.request_id) from error
         found = _parsed(reply, wire.parse_maximum)
         if found < MINIMUM:

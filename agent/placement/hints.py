@@ -58,6 +58,8 @@ _NO_RESHAPER = (
     "user of [placement] does not have it on its project"
 )
 
+AUTH_URL = "put Keystone's own URL into [placement] auth_url, or into the option that names what redirects"
+PATH = "check the path of [placement] endpoint_override or of the catalog's URL"
 ENDPOINT = (
     "check [placement] project_name, region_name, valid_interfaces and service_type, or set endpoint_override in the "
     "place of the catalog"

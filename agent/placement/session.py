@@ -1,18 +1,34 @@
-"""keystoneauth's session without the way in which it waits for itself for ever.
+"""keystoneauth's session without the way in which it waits for itself for ever, and without its trust in redirects.
 
 To get a token it first asks ``auth_url`` which versions Keystone speaks. Where that
 is answered by 401 (another service's URL, a proxy that wants a password),
 keystoneauth 5.18.1 asks again with a token, for which it must get a token: by the
 same thread, under the same lock. Here the second question is an error.
+
+A token is asked for by a POST with the password in it, and keystoneauth sends that
+again to wherever it is redirected. Here it goes on at Keystone's own host and port
+alone, or from http to https there, and what is redirected elsewhere is an error.
+The question for the versions carries no secret and may be answered anywhere: the
+password goes to ``auth_url``, with the version at its end (5.18.1, discover.py).
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from keystoneauth1 import exceptions as kx
 from keystoneauth1 import loading as ks
 from keystoneauth1.session import Session
+
+from agent.placement import answers
+
+if TYPE_CHECKING:
+    import requests
+
+# A redirect is followed so often, Placement's too (client.py), and on the same host: secrets go where we send them.
+REDIRECTS = 3
+# All that keystoneauth would follow; 300 is no such, but how Keystone's root answers.
+_REDIRECTED = frozenset({301, 302, 303, 305, 307, 308})
 
 
 class TokenSession(Session):
@@ -31,6 +47,24 @@ class TokenSession(Session):
             return super().get_auth_headers(auth, **options)
         finally:
             self._asking = False
+
+    def request(self, url: str, method: str, *more: Any, **options: Any) -> requests.Response:  # noqa: ANN401 - its own
+        """As keystoneauth's. Raises TokenMoved for a redirect that is not followed, unless the caller minds them."""
+        if options.get("redirect") is False:
+            return super().request(url, method, *more, **options)
+        if method == "GET" and options.get("authenticated") is False:
+            return super().request(url, method, *more, **options | {"redirect": REDIRECTS})
+        options["redirect"] = False
+        for _ in range(REDIRECTS + 1):
+            response: requests.Response = super().request(url, method, *more, **options)
+            location = response.headers.get("Location", "")
+            if response.status_code not in _REDIRECTED:
+                return response
+            onward = answers.onward_with_password(response.status_code, response.url, location)
+            if onward is None:
+                raise answers.TokenMoved(response.url, location)
+            url = onward
+        raise answers.TokenMoved(response.url, location, asked=REDIRECTS + 1)
 
 
 class TokenSessionLoader(ks.session.Session):

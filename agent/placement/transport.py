@@ -1,9 +1,13 @@
-"""Give a whole request a time within which it must be over: sent, answered and read.
+"""Give a whole request a time within which it must be over, sent, answered and read, and its answer a size.
 
 What a newcomer would get wrong: the time-out of ``requests`` starts anew with every
 byte that arrives, so a server that sends one now and then holds an audit up for ever,
 in the headers as well as in the body. Here each read of the socket waits no longer
 than what is left of the whole. Looking up a name is the resolver's own time.
+
+Nor is that time a bound on what arrives in it: gigabytes come in 30 s, and more where
+they come packed. What counts is what is held, unpacked; urllib3 unpacks piece by piece
+(2.6 and later: no more of it than was asked for).
 """
 
 from __future__ import annotations
@@ -17,7 +21,13 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import requests
 from keystoneauth1.session import TCPKeepAliveAdapter
+
+MIB = 2**20
+# What one answer may hold. The largest that is asked for is the list of all providers, by a command: 840 bytes each,
+# 72 MiB of 10,000 hosts with eight children. Of an audit it is a provider's allocations, 13 MiB where they are 100,000.
+MOST_BYTES = 128 * MIB
 
 _ends_at: contextvars.ContextVar[float | None] = contextvars.ContextVar("request_ends_at", default=None)
 
@@ -78,8 +88,39 @@ class _BoundedResponse(http.client.HTTPResponse):
             self.fp = io.BufferedReader(_BoundedReads(self.fp.detach(), sock, ends_at))
 
 
+class _BoundedBody:
+    """urllib3's answer, as requests reads it, whose body ends by an error where it gets larger than MOST_BYTES."""
+
+    def __init__(self, raw: Any) -> None:  # noqa: ANN401 - urllib3's
+        self._raw = raw
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - urllib3's own
+        return getattr(self._raw, name)
+
+    def stream(self, *args: Any, **options: Any) -> Iterator[bytes]:  # noqa: ANN401 - handed on
+        """As urllib3's. Raises RequestException, and the connection is closed with what still comes."""
+        held_bytes = 0
+        for piece in self._raw.stream(*args, **options):
+            held_bytes += len(piece)
+            if held_bytes > MOST_BYTES:
+                self._raw.close()
+                raise requests.RequestException(f"the answer is larger than {MOST_BYTES // MIB} MiB")
+            yield piece
+
+    def read(self, *_args: Any, **_options: Any) -> bytes:  # noqa: ANN401 - as urllib3 has it
+        """Nothing, and the connection is closed: so requests reads what it throws away, a redirect that is garbled."""
+        self._raw.close()
+        return b""
+
+
 class BoundedAdapter(TCPKeepAliveAdapter):
-    """The adapter to mount where ``within`` is to hold, through a proxy too."""
+    """The adapter to mount where ``within`` and MOST_BYTES are to hold, through a proxy too."""
+
+    def build_response(self, *args: Any, **options: Any) -> requests.Response:  # noqa: ANN401 - handed on
+        """As requests calls it, before any of the body is read."""
+        response = super().build_response(*args, **options)
+        response.raw = _BoundedBody(response.raw)
+        return response
 
     def init_poolmanager(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - handed on
         """As requests calls it."""

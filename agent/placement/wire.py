@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from agent.errors import PlacementUnavailable
+from agent.model.ancestry import ancestors
 from agent.model.placement import MAX_UNIT_DEFAULT, Allocation, ConsumerRecord, Inventory, Provider
 from agent.model.plan import CreateProvider, MoveProvider, PutAllocations, Reshape
 
@@ -113,14 +114,13 @@ def parse_provider(body: object) -> Provider:
 def parents_first(providers: Iterable[Provider]) -> tuple[Provider, ...]:
     """Sorted by depth, then by name. A parent that is not among them counts as none; a loop raises."""
     by_uuid = {provider.uuid: provider for provider in providers}
+    parent_of = {provider.uuid: provider.parent_uuid for provider in by_uuid.values()}
 
     def depth(provider: Provider) -> int:
-        steps, at = 0, provider
-        while at.parent_uuid in by_uuid:
-            steps, at = steps + 1, by_uuid[at.parent_uuid]
-            if steps > len(by_uuid):
-                raise _odd("provider tree", "has a loop at", provider.uuid)
-        return steps
+        above = ancestors(provider.uuid, parent_of)
+        if provider.uuid in above:
+            raise _odd("provider tree", "has a loop at", provider.uuid)
+        return len(above)
 
     return tuple(sorted(by_uuid.values(), key=lambda provider: (depth(provider), provider.name, provider.uuid)))
 

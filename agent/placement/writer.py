@@ -26,6 +26,7 @@ from agent.errors import (
     ProviderElsewhere,
     ProviderInUse,
 )
+from agent.model.ancestry import ancestors
 from agent.model.placement import Provider
 from agent.model.plan import (
     Applied,
@@ -281,14 +282,9 @@ def _stop_if(cancelled: Callable[[], bool], where: str) -> None:
         raise AuditCancelled(where)
 
 
-def _above(tree: Mapping[str, Provider], uuid: str) -> list[str]:
+def _above(tree: Mapping[str, Provider], uuid: str) -> tuple[str, ...]:
     """Who stands above the provider, the nearest first."""
-    above: list[str] = []
-    at = tree[uuid].parent_uuid if uuid in tree else None
-    while at is not None and at in tree and at not in above:
-        above.append(at)
-        at = tree[at].parent_uuid
-    return above
+    return ancestors(uuid, {provider.uuid: provider.parent_uuid for provider in tree.values()})
 
 
 def _where(tree: Mapping[str, Provider], uuid: str) -> str:

@@ -24,7 +24,7 @@ from agent.model.adoption import (
 )
 from agent.model.node_record import NodeRecord
 from agent.model.nova import ComputeNode, NovaState, StateKind
-from agent.model.placement import OrphanTree
+from agent.model.placement import OrphanTree, Provider
 from agent.model.plan import RenameProvider, SaveComputeNode
 from agent.model.settings import Role, Settings
 from agent.stages.rival import is_alive
@@ -63,18 +63,26 @@ def _file(facts: AdoptFacts, uuid: str) -> tuple[FileStep, ...]:
 
 
 def _names(facts: AdoptFacts, uuid: str) -> tuple[NameStep, ...]:
-    """The root, and the children that are named after it; those that others made keep their names."""
+    """The children that are named after the root, then the root; those that others made keep their names.
+
+    The root comes last: its name tells a run that comes after a broken one which children are still to be renamed.
+    """
     root = facts.our_root
     if root is None or facts.ours is None or uuid != root.uuid or root.name == facts.node:
         return ()
-    named = [(root, facts.node)]
-    prefix = f"{root.name}_"
-    named.extend(
-        (child, f"{facts.node}_{child.name.removeprefix(prefix)}")
+    named = [
+        (child, facts.node + child.name.removeprefix(root.name))
         for child in facts.ours.providers
-        if child.uuid != root.uuid and child.name.startswith(prefix) and child.traits & {OURS, RIVAL}
-    )
+        if child.uuid != root.uuid and _is_still_named_after(root.name, facts.node, child)
+    ]
+    named.append((root, facts.node))
     return tuple(NameStep(before=p.name, write=RenameProvider(provider_uuid=p.uuid, name=name)) for p, name in named)
+
+
+def _is_still_named_after(old: str, new: str, child: Provider) -> bool:
+    """Whether it is a child of ours with the old name; where the new one begins with ``old_`` it may be done."""
+    is_renamed = new.startswith(f"{old}_") and child.name.startswith(f"{new}_")
+    return child.name.startswith(f"{old}_") and not is_renamed and bool(child.traits & {OURS, RIVAL})
 
 
 def _record(facts: AdoptFacts, settings: Settings, uuid: str) -> tuple[RecordStep, ...]:

@@ -82,50 +82,80 @@ def decide(
     ``added`` is what provider.yaml files added in earlier audits, ``unknown_traits`` what Placement said it lacks,
     ``refused_for_s`` for how long a rival has been told, ``history`` what earlier audits saw.
     """
-    found = compared(snapshot, settings, subject, before)
-    kept, rows = found.books, found.rows
-    state = promise_of(snapshot, subject.node)
-    ours = _with_our_ratios(snapshot, written)
-    tree = desired(ours, settings, kept, subject.root_uuid, subject.node, added=added) if subject.root_uuid else None
-    view = snapshot.placement.value
-    root = view.root if view else None
-    judgement = judged(written, root, tree.root) if tree and view else written
-    # Where Placement was not read nothing is written anyway, and nobody is accused.
-    rival = rival_of(root, state, settings, judgement, refused_for_s) if view else None
-    unsure = doubts(root, state, snapshot.host.value, subject)
-    world = World(
-        snapshot=snapshot,
-        settings=settings,
-        books=kept,
-        rows=rows,
-        tree=tree,
-        state=state,
-        root_uuid=subject.root_uuid,
-        node=subject.node,
-        rival=rival,
-        owned=owners(snapshot, guests_of(snapshot)),
-        doubts=unsure,
+    found, past = compared(snapshot, settings, subject, before), history or History()
+    tree = _tree(_with_our_ratios(snapshot, written), settings, subject, found.books, added)
+    judgement = _judged(snapshot, tree, written)
+    seen = _world(snapshot, settings, subject, found, tree)
+    world = dataclasses.replace(
+        seen,
+        rival=_rival(seen, judgement, refused_for_s),
         unknown_traits=unknown_traits,
-        left=history.left if history else (),
+        left=past.left,
         cleared=judgement.cleared if judgement else frozenset(),
     )
-    findings = _findings(world)
-    return Decision(
-        compared=found,
-        state=state,
-        tree=tree,
-        plan=_plan(world, confirmed_now(findings, history.sightings if history else (), settings.confirm_audits)),
-        findings=findings,
-        rival=rival,
-        written=judgement,
-        world=world,
-    )
+    return _concluded(world, found, judgement, past)
 
 
 def with_refusals(decision: Decision, refused: tuple[RefusedWrite, ...], unknown_traits: frozenset[str]) -> Decision:
     """The same decision, with the findings that follow from what Placement refused of its plan."""
     world = dataclasses.replace(decision.world, refused=refused, unknown_traits=unknown_traits)
     return dataclasses.replace(decision, findings=_findings(world), world=world)
+
+
+def _tree(
+    snapshot: Snapshot, settings: Settings, subject: Subject, books: Books, added: tuple[Addition, ...]
+) -> DesiredTree | None:
+    """The tree that is wanted; None for a host whose root is not known."""
+    if not subject.root_uuid:
+        return None
+    return desired(snapshot, settings, books, subject.root_uuid, subject.node, added=added)
+
+
+def _judged(snapshot: Snapshot, tree: DesiredTree | None, written: WrittenProvider | None) -> WrittenProvider | None:
+    """What is remembered of our writes after this look; as it was where there is nothing to look at."""
+    view = snapshot.placement.value
+    return judged(written, view.root, tree.root) if tree and view else written
+
+
+def _world(
+    snapshot: Snapshot, settings: Settings, subject: Subject, found: Compared, tree: DesiredTree | None
+) -> World:
+    """What this look shows, without rival, refusals and what is left over: they are known later."""
+    world = World(
+        snapshot=snapshot,
+        settings=settings,
+        books=found.books,
+        rows=found.rows,
+        tree=tree,
+        state=promise_of(snapshot, subject.node),
+        root_uuid=subject.root_uuid,
+        node=subject.node,
+        rival=None,
+        owned=owners(snapshot, guests_of(snapshot)),
+    )
+    return dataclasses.replace(world, doubts=doubts(world.root, world.state, snapshot.host.value, subject))
+
+
+def _rival(world: World, judgement: WrittenProvider | None, refused_for_s: float | None) -> Rival | None:
+    """Where Placement was not read nothing is written anyway, and nobody is accused."""
+    if world.view is None:
+        return None
+    return rival_of(world.root, world.state, world.settings, judgement, refused_for_s)
+
+
+def _concluded(world: World, found: Compared, judgement: WrittenProvider | None, past: History) -> Decision:
+    """What follows from it: findings, and the plan for those of them that were seen often enough."""
+    findings = _findings(world)
+    return Decision(
+        compared=found,
+        state=world.state,
+        tree=world.tree,
+        plan=_plan(world, confirmed_now(findings, past.sightings, world.settings.confirm_audits)),
+        findings=findings,
+        rival=world.rival,
+        written=judgement,
+        world=world,
+    )
 
 
 def _findings(world: World) -> tuple[Finding, ...]:

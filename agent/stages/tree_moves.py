@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from agent.model.ancestry import ancestors
 from agent.model.books import DesiredProvider, DesiredTree
 from agent.model.placement import PlacementView, Provider
 from agent.model.plan import CreateProvider, HeldBack, MoveProvider
@@ -63,12 +64,7 @@ def places(wanted: DesiredTree, view: PlacementView) -> Places:
 
 def depth(uuid: str, parents: _Parents) -> int:
     """How many providers stand above it, as far as they are known; a loop counts once round."""
-    above: set[str] = set()
-    at = parents.get(uuid)
-    while at is not None and at in parents and at not in above:
-        above.add(at)
-        at = parents[at]
-    return len(above)
+    return len(ancestors(uuid, parents))
 
 
 def _parents_first(providers: Iterable[DesiredProvider]) -> list[DesiredProvider]:
@@ -111,18 +107,6 @@ def _immovable(provider: DesiredProvider, observed: Provider, parents: _Parents,
         return f"its parent {provider.parent_uuid} is not there"
     if observed.parent_uuid is not None and not view.reparents:
         return f"it stands below {observed.parent_uuid}, and this Placement moves no provider (microversion 1.37 does)"
-    if provider.parent_uuid is not None and _stands_below(provider.parent_uuid, provider.uuid, parents):
+    if provider.uuid in ancestors(provider.uuid, {**parents, provider.uuid: provider.parent_uuid}):
         return f"its parent {provider.parent_uuid} still stands below it"
     return None
-
-
-def _stands_below(uuid: str, other: str, parents: _Parents) -> bool:
-    """Whether ``other`` is above ``uuid``, or is it."""
-    seen: set[str] = set()
-    at: str | None = uuid
-    while at is not None and at not in seen:
-        if at == other:
-            return True
-        seen.add(at)
-        at = parents.get(at)
-    return False

@@ -15,7 +15,7 @@ from agent.stages.why_candidates import slots_of
 from agent.stages.why_caveats import in_single_precision, is_kept_for_one_tree
 from agent.stages.why_forest import Forest, Tree, forest_of
 from agent.stages.why_joint import joint_obstacles
-from agent.stages.why_words import group_obstacles, root_obstacles
+from agent.stages.why_words import group_obstacles, root_obstacles, traits_of_nobody
 
 # A tree that lacks a class altogether is further away than one that is full.
 _FAR = (Constraint.RESOURCE_CLASS, Constraint.IN_TREE)
@@ -50,13 +50,18 @@ def _answer(request: ResourceRequest, tree: Tree, forest: Forest) -> TreeAnswer:
 
 
 def _obstacles(request: ResourceRequest, tree: Tree, forest: Forest) -> tuple[Obstacle, ...]:
-    """Of the root and of each part alone; only where these find none, of all parts together."""
+    """Of the root and of each part alone; only where these find none, of all parts together.
+
+    A trait that nobody has is told at once all the same: it would still be missing when all else is there.
+    """
     found = root_obstacles(request.root_required, request.root_forbidden, tree)
     by_group = [slots_of(group, tree, forest) for group in request.groups]
     for group, slots in zip(request.groups, by_group, strict=True):
         if not all(slot.domain for slot in slots):
             found += group_obstacles(group, tree, forest)
-    return found or joint_obstacles(request, tuple(slot for slots in by_group for slot in slots), tree, forest)
+    if not found:
+        return joint_obstacles(request, tuple(slot for slots in by_group for slot in slots), tree, forest)
+    return found + tuple(o for group in request.groups for o in traits_of_nobody(group, tree, forest))
 
 
 def _caveats(request: ResourceRequest, tree: Tree, forest: Forest) -> Iterator[str]:

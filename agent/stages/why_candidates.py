@@ -78,7 +78,7 @@ def is_served(
         inventory = offered.provider.inventory(resource_class)
         if inventory is None:
             return False
-        if next(_not_granted(inventory, offered.used_of(resource_class), amount), None) is not None:
+        if next(not_granted(inventory, offered.used_of(resource_class), amount), None) is not None:
             return False
     return next(_group_refusals(group, offered, tree, forest), None) is None
 
@@ -96,7 +96,7 @@ def refusals(
 def _inventory_refusals(offered: OfferedProvider, resource_class: str, amount: int) -> Iterator[Refusal]:
     """What the inventory of that class refuses. The server compares used + amount with a float, so do we."""
     inventory = offered.provider.inventory(resource_class)
-    for constraint in _not_granted(inventory, offered.used_of(resource_class), amount):
+    for constraint in not_granted(inventory, offered.used_of(resource_class), amount):
         yield Refusal(
             constraint=constraint,
             offered=offered,
@@ -106,7 +106,8 @@ def _inventory_refusals(offered: OfferedProvider, resource_class: str, amount: i
         )
 
 
-def _not_granted(inventory: Inventory | None, used: int, amount: int) -> Iterator[Constraint]:
+def not_granted(inventory: Inventory | None, used: int, amount: int) -> Iterator[Constraint]:
+    """What that inventory, of which so much is used, refuses of one amount; RESOURCE_CLASS where there is none."""
     if inventory is None:
         yield Constraint.RESOURCE_CLASS
         return

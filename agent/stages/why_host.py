@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from agent.model.amounts import is_or_are
 from agent.model.placement import Provider
 from agent.model.report import AuditReport
 from agent.model.resource_request import ResourceRequest
@@ -108,7 +109,7 @@ def host_obstacles(shape: GuestShape, rooms: Sequence[CellRoom]) -> tuple[Obstac
         return ()
     count = shape.cells or 1
     if not rooms:
-        return (_no_topology(count),)
+        return (_no_topology(shape),)
     uneven = [f"{n} {what}" for n, what in _amounts(shape) if n % count]
     if uneven:
         return (_uneven(count, uneven),)
@@ -179,21 +180,22 @@ def _short_of_room(shape: GuestShape, rooms: Sequence[CellRoom], count: int) -> 
         (shape.pinned // count, "PCPU", "CPUs to pin to", [room.pinnable for room in rooms]),
         (shape.memory_mib // count, "MEMORY_MB", "MiB", [_memory_room(shape, room) for room in rooms]),
     )
-    for wanted, resource_class, unit, has in checks:
+    for wanted, resource_class, units, has in checks:
         found = sorted((most for most in has if most is not None), reverse=True)
         if not wanted or (not found and has):
             continue
         available = found[count - 1] if len(found) >= count else None
         if available is None or wanted > available:
-            yield _short(resource_class, f"{wanted} {unit}", wanted, available, count)
+            yield _short(resource_class, _counted(wanted, units), wanted, available, count)
 
 
 def _short(resource_class: str, asked: str, wanted: int, available: int | None, count: int) -> Obstacle:
     if available is None:
-        words = f"{count} NUMA cells are asked for, and this host has fewer"
+        words = f"{_counted(count, 'NUMA cells')} {is_or_are(count)} asked for, and this host has fewer"
         change = "ask for fewer cells (hw:numa_nodes)"
     else:
-        words = f"each of {count} NUMA cells needs {asked}, and the {_nth(count)}best has {available} left"
+        who = f"each of {count} NUMA cells" if count > 1 else "the one NUMA cell"
+        words = f"{who} needs {asked}, and the {_nth(count)}best has {available} left"
         change = f"ask for at most {max(available, 0) * count}, or for more cells (hw:numa_nodes)"
     return Obstacle(
         constraint=Constraint.NUMA_CELL,
@@ -218,7 +220,8 @@ def _short_of_pages(shape: GuestShape, rooms: Sequence[CellRoom], count: int) ->
         return
     size = next((size for size in sizes if memory_mib * 1024 % size == 0), None)
     if size is None:
-        words = f"{memory_mib} MiB a cell are no whole number of pages of {' or '.join(map(str, sizes))} KiB"
+        known = " or ".join(map(str, sizes))
+        words = f"{memory_mib} MiB a cell {is_or_are(memory_mib)} no whole number of pages of {known} KiB"
         yield Obstacle(constraint=Constraint.HUGE_PAGES, words=words, change=f"ask for a multiple of {sizes[0]} KiB")
         return
     wanted = memory_mib * 1024 // size
@@ -226,9 +229,9 @@ def _short_of_pages(shape: GuestShape, rooms: Sequence[CellRoom], count: int) ->
     available = free[count - 1] if len(free) >= count else 0
     yield Obstacle(
         constraint=Constraint.HUGE_PAGES,
-        words=f"{memory_mib} MiB a cell are {wanted} pages of {size} KiB, and the {_nth(count)}best has "
-        f"{available} free",
-        change=f"free {wanted - available} pages of {size} KiB in a cell, or ask for at most "
+        words=f"{memory_mib} MiB a cell {is_or_are(memory_mib)} {_counted(wanted, 'pages')} of {size} KiB, and the "
+        f"{_nth(count)}best has {available} free",
+        change=f"free {_counted(wanted - available, 'pages')} of {size} KiB in a cell, or ask for at most "
         f"{max(available, 0) * size // 1024} MiB a cell",
         resource_class="MEMORY_MB",
         wanted=wanted,
@@ -236,7 +239,15 @@ def _short_of_pages(shape: GuestShape, rooms: Sequence[CellRoom], count: int) ->
     )
 
 
-def _no_topology(count: int) -> Obstacle:
+def _no_topology(shape: GuestShape) -> Obstacle:
+    """Told of what was asked for: a page size alone asks for no number of cells."""
+    if shape.cells is None and shape.page is not None:
+        return Obstacle(
+            constraint=Constraint.HUGE_PAGES,
+            words=f"{_page_text(shape.page)} are asked for, and this host reports no NUMA topology",
+            change="ask for no page size",
+        )
+    count = shape.cells or 1
     return Obstacle(
         constraint=Constraint.NUMA_CELL,
         words=f"{count} NUMA cell{'s are' if count > 1 else ' is'} asked for, and this host reports no NUMA topology",
@@ -269,6 +280,11 @@ def _page_text(page: int | str) -> str:
     return "huge pages" if page == LARGE else f"pages of {page} KiB"
 
 
+def _counted(number: int, units: str) -> str:
+    """``8 CPUs to pin to``, ``1 CPU to pin to``: the units are given as of many."""
+    return f"{number} {units.replace('s', '', 1) if number == 1 else units}"
+
+
 def _nth(count: int) -> str:
     return _NTH.get(count, f"{count}th ")
 
@@ -278,12 +294,12 @@ def _room_for_cpus(shape: GuestShape, room: CellRoom) -> int:
 
 
 def _cpus_text(shape: GuestShape, room: CellRoom) -> str:
-    return f"{room.pinnable} CPUs to pin to" if shape.pinned else f"{room.cpus} CPUs"
+    return _counted(room.pinnable, "CPUs to pin to") if shape.pinned else _counted(room.cpus, "CPUs")
 
 
 def _cell_line(room: CellRoom) -> str:
     pages = ", ".join(f"{free} of {size} KiB" for size, free in room.pages)
     return (
-        f"NUMA cell {room.id}: {room.cpus_free} CPUs not given out (ratio included), {room.pinnable} nobody is pinned "
-        f"to, {room.memory_free_mib} MiB" + (f"; pages free: {pages}" if pages else "")
+        f"NUMA cell {room.id}: {_counted(room.cpus_free, 'CPUs')} not given out (ratio included), "
+        f"{room.pinnable} nobody is pinned to, {room.memory_free_mib} MiB" + (f"; pages free: {pages}" if pages else "")
     )

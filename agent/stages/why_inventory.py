@@ -1,7 +1,7 @@
 """What an inventory refuses, told with its numbers, and the changes of one number that would lift it.
 
-A ratio never raises max_unit, so "ask for less" is the only change there; the most that may
-be asked keeps min_unit, max_unit, step_size and what is left, all four. Pure.
+A ratio never raises max_unit, so "ask for less" is the only change there, and of the room for such an
+amount too; the most that may be asked keeps min_unit, max_unit, step_size and what is left, all four. Pure.
 """
 
 from __future__ import annotations
@@ -10,16 +10,21 @@ import math
 from collections.abc import Iterator
 from functools import partial
 
-from agent.model.amounts import beside_its_class, with_class
+from agent.model.amounts import beside_its_class, is_wanted, with_class
 from agent.model.placement import Inventory
 from agent.model.why import Constraint, Obstacle, Remedy, RemedyKind
-from agent.stages.why_candidates import Refusal
+from agent.stages.why_candidates import Refusal, not_granted
 from agent.stages.why_caveats import single
 
 _RATIO_OPTIONS = {
     "VCPU": "cpu_allocation_ratio",
     "MEMORY_MB": "ram_allocation_ratio",
     "DISK_GB": "disk_allocation_ratio",
+}
+_RESERVED_OPTIONS = {
+    "VCPU": "reserved_host_cpus",
+    "MEMORY_MB": "reserved_host_memory_mb",
+    "DISK_GB": "reserved_host_disk_mb",
 }
 _WHOLES = {"VCPU": "the number of CPUs", "PCPU": "the number of CPUs", "MEMORY_MB": "the whole memory"}
 # Ratios are told with four decimals, rounded up.
@@ -34,8 +39,9 @@ def inventory_obstacle(refusal: Refusal, inventory: Inventory, suffix: str) -> O
     remedies = tuple(_remedies(refusal, inventory, used))
     return Obstacle(
         constraint=refusal.constraint,
-        words=f"{with_class(refusal.resource_class, refusal.amount)} are wanted, {provider.name} {words}",
-        change=", or ".join(_change_words(remedy, refusal, inventory) for remedy in remedies),
+        words=f"{is_wanted(refusal.resource_class, refusal.amount)}, {provider.name} {words}",
+        change=", or ".join(_change_words(remedy, refusal, inventory) for remedy in remedies)
+        or _two_changes(refusal, inventory, used),
         suffix=suffix,
         provider_uuid=provider.uuid,
         provider_name=provider.name,
@@ -73,8 +79,8 @@ def _numbers(refusal: Refusal, inventory: Inventory, used: int) -> tuple[int, st
 
 
 def _remedies(refusal: Refusal, inventory: Inventory, used: int) -> Iterator[Remedy]:
-    """Each is enough for this constraint, and the one that asks for less for all of this inventory."""
-    if refusal.constraint is Constraint.CAPACITY:
+    """Each is enough for all that this inventory refuses: more room does not help an amount over max_unit."""
+    if list(not_granted(inventory, used, refusal.amount)) == [Constraint.CAPACITY]:
         yield from _capacity_remedies(refusal, inventory, used)
     for amount in _amounts_to_ask(refusal, inventory, used):
         yield Remedy(kind=RemedyKind.ASK, resource_class=refusal.resource_class, number=amount)
@@ -93,6 +99,17 @@ def _amounts_to_ask(refusal: Refusal, inventory: Inventory, used: int) -> Iterat
         yield below
     if refusal.amount < above <= most:
         yield above
+
+
+def _two_changes(refusal: Refusal, inventory: Inventory, used: int) -> str:
+    """Of an inventory that would grant another amount had it room: that amount, and what to free for it."""
+    amount = next(_amounts_to_ask(refusal, inventory, used=0), None)
+    if amount is None:
+        return ""
+    less = Remedy(kind=RemedyKind.ASK, resource_class=refusal.resource_class, number=amount)
+    short = with_class(refusal.resource_class, amount - left(inventory, used))
+    ask, name = _change_words(less, refusal, inventory), refusal.offered.provider.name
+    return f"{ask}, and free {short} on {name} for it: neither alone is enough"
 
 
 def _capacity_remedies(refusal: Refusal, inventory: Inventory, used: int) -> Iterator[Remedy]:
@@ -139,9 +156,16 @@ def _change_words(remedy: Remedy, refusal: Refusal, inventory: Inventory) -> str
         return f"raise {_RATIO_OPTIONS[resource_class]} to at least {number:.10g}"
     if remedy.kind is RemedyKind.RESERVED:
         by = inventory.reserved - int(number or 0)
-        return f"lower what is reserved by {with_class(resource_class, by)}, to {number}"
+        return f"lower what is reserved by {with_class(resource_class, by)}, to {number}{_if_own(resource_class)}"
     how = "at most" if (number or 0) < refusal.amount else "at least"
     return f"ask for {how} {with_class(resource_class, int(number or 0))} in one request{_why_less(refusal, inventory)}"
+
+
+def _if_own(resource_class: str) -> str:
+    """What the agent reserves for use that the cloud does not know, its next audit puts back."""
+    option = _RESERVED_OPTIONS.get(resource_class)
+    named = f"{option}, " if option else ""
+    return f" ({named}where that is not what the agent itself counts: stocktake explain {resource_class})"
 
 
 def _why_less(refusal: Refusal, inventory: Inventory) -> str:

@@ -16,7 +16,7 @@ from agent.stages.why_candidates import Slot
 from agent.stages.why_forest import Forest, Tree
 from agent.stages.why_inventory import left
 from agent.stages.why_search import MAX_STEPS, Problem, Rule, Verdict, contested_classes, room, search
-from agent.stages.why_words import trait_missing
+from agent.stages.why_words import trait_of_none
 
 
 def joint_obstacles(
@@ -117,9 +117,10 @@ def _sum_of(problem: Problem, resource_class: str) -> Obstacle:
 
 
 def _free(givers: list[OfferedProvider], resource_class: str, asked: int) -> Iterator[Remedy]:
-    """What must be freed on the only provider that can give the class, where freeing is enough."""
+    """What must be freed on the only provider that can give the class, where freeing is enough: never over max_unit."""
     short = asked - _left(givers[0], resource_class)
-    if 0 < short <= givers[0].used_of(resource_class):
+    inventory = givers[0].provider.inventory(resource_class)
+    if inventory and asked <= inventory.max_unit and 0 < short <= givers[0].used_of(resource_class):
         uuid = givers[0].provider.uuid
         yield Remedy(kind=RemedyKind.FREE, provider_uuid=uuid, resource_class=resource_class, number=short)
 
@@ -149,12 +150,7 @@ def _traits(problem: Problem, tree: Tree) -> Iterator[Obstacle]:
     forbidden = slots[0].group.forbidden
     nowhere = [choice for choice in problem.required if not any(choice & o.provider.traits for o in givers)]
     for choice in nowhere:
-        obstacle = trait_missing(Constraint.REQUIRED_TRAIT, "", givers[0], choice - forbidden)
-        elsewhere = [o.provider.name for o in tree.reach if choice & o.provider.traits]
-        hint = f"; {', '.join(elsewhere)} has, but gives nothing of what is asked" if elsewhere else ""
-        names = ", ".join(offered.provider.name for offered in givers)
-        traits = " or ".join(sorted(choice))
-        yield replace(obstacle, words=f"none of those that can give what is asked ({names}) has trait {traits}{hint}")
+        yield trait_of_none(choice - forbidden, givers, "can give what is asked", tree)
     if not nowhere:
         yield Obstacle(
             constraint=Constraint.REQUIRED_TRAIT,

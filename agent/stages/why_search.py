@@ -13,6 +13,7 @@ import enum
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from agent.model.ancestry import ancestors
 from agent.model.resource_request import OfferedProvider
 from agent.stages.why_candidates import Slot
 
@@ -255,12 +256,7 @@ def _slack(slots: Sequence[Slot], contested: Sequence[str]) -> list[int]:
 
 def lineage(uuid: str, parent_of: Mapping[str, str | None]) -> frozenset[str]:
     """The provider and all above it."""
-    found: set[str] = set()
-    step: str | None = uuid
-    while step is not None and step not in found:
-        found.add(step)
-        step = parent_of.get(step)
-    return frozenset(found)
+    return frozenset((uuid, *ancestors(uuid, parent_of)))
 
 
 def _fewest_first(slot: Slot) -> tuple[object, ...]:

@@ -7,8 +7,9 @@ outside ``in_tree``, counts for more than all others together. Pure.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
-from agent.model.amounts import with_class
+from agent.model.amounts import is_wanted
 from agent.model.resource_request import OfferedProvider, RequestGroup
 from agent.model.why import Constraint, Obstacle, Remedy, RemedyKind
 from agent.stages.why_candidates import Refusal, judged_for_forbidden, judged_for_membership, parts_of, refusals
@@ -35,6 +36,35 @@ def group_obstacles(group: RequestGroup, tree: Tree, forest: Forest) -> tuple[Ob
         found += [obstacle for refusal in nearest for obstacle in _told(refusal, group, tree)]
         found += _one_provider(group, refused, nearest)
     return tuple(dict.fromkeys(found))
+
+
+def traits_of_nobody(group: RequestGroup, tree: Tree, forest: Forest) -> tuple[Obstacle, ...]:
+    """Required traits of the unnumbered group that none of those has that it could ever take from in this tree.
+
+    These are all that have a class that is asked for, full or forbidden or outside ``in_tree`` as they may be: so long
+    as nobody begins to share with the tree, no other change brings these traits.
+    """
+    asked = [resource_class for resource_class, _ in group.resources]
+    givers = [o for o in tree.reach if any(o.provider.inventory(name) for name in asked)]
+    choices = dict.fromkeys(choice - group.forbidden for choice in group.required)
+    nowhere = [choice for choice in choices if not any(choice & o.provider.traits for o in givers)]
+    if group.suffix or not nowhere:
+        return ()
+    nearest = _giver_to_be(group, tree, forest)
+    if nearest is None:
+        return ()
+    givers.sort(key=lambda offered: offered is not nearest)
+    return tuple(trait_of_none(choice, givers, "have a class that is asked for", tree) for choice in nowhere)
+
+
+def _giver_to_be(group: RequestGroup, tree: Tree, forest: Forest) -> OfferedProvider | None:
+    """Who serves the first part, or is nearest to it; of parts whose class is far away nobody."""
+    for amounts in parts_of(group):
+        refused = {o.provider.uuid: list(refusals(group, amounts, o, tree, forest)) for o in tree.reach}
+        nearest = min(tree.reach, key=lambda offered: _distance(refused[offered.provider.uuid]))
+        if not any(refusal.constraint in _FAR for refusal in refused[nearest.provider.uuid]):
+            return nearest
+    return None
 
 
 def _distance(refused: list[Refusal]) -> tuple[int, float]:
@@ -119,6 +149,18 @@ def trait_missing(constraint: Constraint, suffix: str, offered: OfferedProvider,
     )
 
 
+def trait_of_none(choice: frozenset[str], givers: Sequence[OfferedProvider], ability: str, tree: Tree) -> Obstacle:
+    """None of the providers that the unnumbered group takes from has a trait of that set; the first is to get it."""
+    obstacle = trait_missing(Constraint.REQUIRED_TRAIT, "", givers[0], choice)
+    elsewhere = [offered.provider.name for offered in tree.reach if choice & offered.provider.traits]
+    verbs = ("has", "gives") if len(elsewhere) == 1 else ("have", "give")
+    hint = f"; {', '.join(elsewhere)} {verbs[0]}, but {verbs[1]} nothing of what is asked" if elsewhere else ""
+    names = ", ".join(offered.provider.name for offered in givers)
+    return replace(
+        obstacle, words=f"none of those that {ability} ({names}) has trait {' or '.join(sorted(choice))}{hint}"
+    )
+
+
 def _trait_present(constraint: Constraint, suffix: str, offered: OfferedProvider, trait: str) -> Obstacle:
     name = offered.provider.name
     otherwise = _if_standard((trait,), " if that is not true of it, or ask without forbidding it")
@@ -192,12 +234,12 @@ def _about(
 
 
 def _no_class(refusal: Refusal, group: RequestGroup, tree: Tree) -> Obstacle:
-    wanted = with_class(refusal.resource_class, refusal.amount)
+    wanted = is_wanted(refusal.resource_class, refusal.amount)
     lacking = refusal.offered.provider.name
     nobody = f"no provider that the tree of {tree.root.provider.name} may take from"
     return Obstacle(
         constraint=Constraint.RESOURCE_CLASS,
-        words=f"{wanted} are wanted, {lacking} has none" if group.suffix else f"{wanted} are wanted, {nobody} has any",
+        words=f"{wanted}, {lacking} has none" if group.suffix else f"{wanted}, {nobody} has any",
         change=f"leave {refusal.resource_class} out of the request, or ask a tree that has it",
         suffix=group.suffix,
         resource_class=refusal.resource_class,

@@ -37,6 +37,10 @@ _KEPT_BY_OWNER = frozenset({"promised", "held"})
 _CLASS_NAME = re.compile(r"\w+\Z", re.ASCII)
 
 
+# Book -> the sources that were not read and that may have more of it; a book that was read as a whole is not in it.
+Unread = Mapping[str, tuple[str, ...]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     """Consumers of one book that count for the same reason; ``consumers`` are sorted keys, one a row."""
@@ -99,11 +103,14 @@ class ClassExplanation:
 class ConsumerExplanation:
     """``scope`` is the report cut down to this consumer; ``evacuations`` are of this instance.
 
-    ``not_counted``: as ``uncounted`` says it of the classes of its rows.
+    ``not_counted``: as ``uncounted`` says it of the classes of its rows. ``unread``: as ``unread_books`` says it of
+    each of them; ``unread_anywhere``: of all classes that a consumer may hold.
     """
 
     consumer: str
     not_counted: Mapping[str, str]
+    unread: Mapping[str, Unread]
+    unread_anywhere: Unread
     evacuations: tuple[EvacuationNote, ...]
     scope: AuditReport
 
@@ -135,7 +142,15 @@ def explain_consumer(report: AuditReport, consumer: str, owned: Owned) -> Consum
     notes = tuple(note for note in report.evacuations if wanted in (note.instance_uuid, note.migration_uuid))
     if not (scope.ledger or scope.findings or notes):
         raise LookupError(consumer)
-    return ConsumerExplanation(consumer=wanted, not_counted=all_uncounted(scope, owned), evacuations=notes, scope=scope)
+    # Of the whole report: whether a promise is known, other consumers' rows say.
+    return ConsumerExplanation(
+        consumer=wanted,
+        not_counted=all_uncounted(scope, owned),
+        unread={row.resource_class: unread_books(report, row.resource_class) for row in scope.ledger},
+        unread_anywhere=unread_books(report, *_STORAGE),
+        evacuations=notes,
+        scope=scope,
+    )
 
 
 def scope_of_class(report: AuditReport, resource_class: str) -> AuditReport:
@@ -228,6 +243,18 @@ def unread(report: AuditReport) -> tuple[str, ...]:
     return tuple(_named(s.name, s.error or "no answer") for s in report.sources if not s.ok)
 
 
+def unread_books(report: AuditReport, *resource_classes: str) -> Unread:
+    """Which books are not known, or not as a whole, of these classes: what they do not mention may be there."""
+    missing = {book: _missing(book, report, resource_classes) for book in BOOKS}
+    return {book: sources for book, sources in missing.items() if sources}
+
+
+def unread_of_inventory(report: AuditReport, resource_class: str) -> tuple[str, ...]:
+    """Sources that were not read and that may offer this class."""
+    failed = _errors(report)
+    return tuple(s for s in (PLACEMENT, LIBVIRT, *_STORAGE.get(resource_class, ())) if s in failed)
+
+
 def _named(source: str, error: str) -> str:
     return error if error.startswith(source) else f"{source}: {error}"
 
@@ -302,12 +329,17 @@ def _is_known(book: str, report: AuditReport) -> bool:
 
 def _problems(book: str, report: AuditReport, resource_class: str) -> tuple[str, ...]:
     failed = _errors(report)
+    return tuple(_named(source, failed[source]) for source in _missing(book, report, (resource_class,)))
+
+
+def _missing(book: str, report: AuditReport, resource_classes: Iterable[str]) -> tuple[str, ...]:
+    failed = _errors(report)
     wanted = [_SOURCE[book]]
     if book == "held":
-        wanted.extend(_STORAGE.get(resource_class, ()))
+        wanted.extend(source for name in resource_classes for source in _STORAGE.get(name, ()))
     if book == "promised" and not _is_known(book, report):
         wanted.append(LIBVIRT)
-    return tuple(_named(source, failed[source]) for source in wanted if source in failed)
+    return tuple(source for source in wanted if source in failed)
 
 
 def _evacuated(note: EvacuationNote, rows: Iterable[LedgerRow], resource_class: str) -> Evacuated:

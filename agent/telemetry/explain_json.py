@@ -13,7 +13,7 @@ from agent.telemetry.documents import (
     inventory_rows,
     ledger_rows,
 )
-from agent.telemetry.explain import Book, ClassExplanation, ConsumerExplanation, Explanation, meaning
+from agent.telemetry.explain import Book, ClassExplanation, ConsumerExplanation, Explanation, Unread, meaning
 from agent.telemetry.explain_text import lines
 
 
@@ -80,14 +80,24 @@ def _evacuation(note: EvacuationNote) -> Document:
     return dataclasses.asdict(note)
 
 
+def _unread(books: Unread) -> Document:
+    """Book to the sources that were not read: where a row has null there, nothing is known."""
+    return {book: list(sources) for book, sources in books.items()}
+
+
 def _of_consumer(explanation: ConsumerExplanation) -> Document:
     rows = zip(ledger_rows(explanation.scope), explanation.scope.ledger, strict=True)
     return {
         "subject": "consumer",
         "consumer": explanation.consumer,
         "rows": [
-            {**shown, "verdict_means": meaning(row, explanation.not_counted.get(row.resource_class))}
+            {
+                **shown,
+                "verdict_means": meaning(row, explanation.not_counted.get(row.resource_class)),
+                "unread_books": _unread(explanation.unread[row.resource_class]),
+            }
             for shown, row in rows
         ],
+        "unread_books": _unread(explanation.unread_anywhere),
         "evacuations": [{**_evacuation(note), "contributes": 0} for note in explanation.evacuations],
     }

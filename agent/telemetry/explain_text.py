@@ -17,8 +17,10 @@ from agent.telemetry.explain import (
     Exact,
     Explanation,
     Part,
+    Unread,
     meaning,
     unread,
+    unread_of_inventory,
     verdict_word,
 )
 from agent.telemetry.reading_order import names_in, seen_in_reading_order
@@ -77,8 +79,7 @@ def _of_class(explanation: ClassExplanation) -> Iterator[str]:
         yield explanation.not_counted
     yield from (evacuation_line(name, evacuated) for evacuated in explanation.evacuations)
     if not scope.inventory:
-        why = "this host offers none" if scope.provider_uuid else "which provider is this host's is not known"
-        yield f"no inventory of {name}: {why}"
+        yield f"no inventory of {name}: {_why_no_inventory(name, scope)}"
     for rows in alike(scope.inventory, _but_for_its_name):
         yield ""
         yield _whose(name, rows)
@@ -86,6 +87,16 @@ def _of_class(explanation: ClassExplanation) -> Iterator[str]:
     yield from (f"  kept as Placement has it: {held.why}" for held in scope.plan.held_back)
     yield from _titled("consumers:", (_row(row, explanation.not_counted) for row in scope.ledger))
     yield from _titled("findings:", _findings(scope))
+
+
+def _why_no_inventory(name: str, scope: AuditReport) -> str:
+    if missing := unread_of_inventory(scope, name):
+        return f"whether this host offers any is not known, {_not_read(missing)}"
+    return "this host offers none" if scope.provider_uuid else "which provider is this host's is not known"
+
+
+def _not_read(sources: tuple[str, ...]) -> str:
+    return f"not read ({', '.join(sources)})"
 
 
 def _head(subject: str, scope: AuditReport) -> str:
@@ -222,22 +233,37 @@ def _of_consumer(explanation: ConsumerExplanation) -> Iterator[str]:
         name = f", named {row.consumer_name}" if row.consumer_name else ""
         yield f"it is known as: {row.consumer_kind}{name}"
     if not scope.ledger:
-        yield "it holds nothing here, in none of the three books"
+        yield _nowhere(explanation.unread_anywhere)
     for row in scope.ledger:
         yield ""
-        yield from _consumer_row(row, explanation.not_counted.get(row.resource_class))
+        name = row.resource_class
+        yield from _consumer_row(row, explanation.not_counted.get(name), explanation.unread[name])
     yield from _titled("moves:", (f"{_evacuation(note, '')}: contributes 0 here" for note in explanation.evacuations))
     yield from _titled("findings:", _findings(scope))
 
 
-def _consumer_row(row: LedgerRow, not_counted: str | None) -> Iterator[str]:
+def _nowhere(unread_books: Unread) -> str:
+    """Of a consumer without a row: an unread book is no empty one."""
+    if not unread_books:
+        return "it holds nothing here, in none of the three books"
+    missing = ", ".join(f"{book}: {_not_read(sources)}" for book, sources in unread_books.items())
+    return f"it was found in none of the books that were read; {missing}"
+
+
+def _consumer_row(row: LedgerRow, not_counted: str | None, unread_books: Unread) -> Iterator[str]:
     yield f"{row.resource_class} on provider {row.provider} ({row.provider_uuid})"
     for book in ("promised", "held", "recorded"):
         value = getattr(row, book)
-        nothing = NOT_COUNTED if not_counted and book != "recorded" else "not mentioned"
+        nothing = _nothing(book, not_counted, unread_books)
         yield f"  {book}: {nothing if value is None else cell(row.resource_class, value)}"
     if row.size_bytes is not None:
         yield f"  exactly: {row.size_bytes} bytes"
     yield f"  cause: {row.cause}"
     yield f"  verdict: {verdict_word(row, not_counted)}: {meaning(row, not_counted)}"
     yield f"  read from: {row.source}"
+
+
+def _nothing(book: str, not_counted: str | None, unread_books: Unread) -> str:
+    if not_counted and book != "recorded":
+        return NOT_COUNTED
+    return _not_read(unread_books[book]) if book in unread_books else "not mentioned"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections import defaultdict
 
+from agent.model.amounts import unit_of
 from agent.model.resource_request import RequestGroup, ResourceRequest
 from agent.model.why import Obstacle, TreeAnswer
-from agent.model.why_report import CellRoom, WhyReport, is_undecided
+from agent.model.why_report import CellRoom, HoldingFinding, WhyReport, is_undecided
 from agent.telemetry.documents import SCHEMA_VERSION, Document
 
 
@@ -18,14 +19,19 @@ def document(report: WhyReport) -> Document:
         "schema_version": SCHEMA_VERSION,
         "node": report.node,
         "provider_uuid": report.provider_uuid,
-        "request": request_document(report.answer.request),
+        "request": {
+            **request_document(report.answer.request),
+            "numa_nodes": report.numa_nodes,
+            "page_size": report.page_size,
+        },
         "everywhere": report.is_whole,
         "fits": report.fits,
-        "tree": None if own is None else _tree(own),
+        "tree": None if own is None else _tree(report, own),
         "host": {
             "obstacles": [_obstacle(obstacle) for obstacle in report.answer.host_obstacles],
             "cells": None if report.cells is None else [_cell(cell) for cell in report.cells],
             "notes": list(report.notes),
+            "findings": [_holding(held) for held in report.holding],
         },
         "cloud": _cloud(report) if report.is_whole else None,
         "unknown": list(report.unknown),
@@ -56,11 +62,13 @@ def _group(group: RequestGroup) -> Document:
     }
 
 
-def _tree(tree: TreeAnswer) -> Document:
+def _tree(report: WhyReport, tree: TreeAnswer) -> Document:
+    """``fits`` is Placement's side of it alone."""
     return {
         "root_uuid": tree.root_uuid,
         "root_name": tree.root_name,
         "fits": tree.fits,
+        "refused_by_host": report.is_refused_by_host(tree),
         "obstacles": [_obstacle(obstacle) for obstacle in tree.obstacles],
         "caveats": list(tree.caveats),
     }
@@ -76,17 +84,23 @@ def _cell(cell: CellRoom) -> Document:
     return {**dataclasses.asdict(cell), "pages": pages}
 
 
+def _holding(held: HoldingFinding) -> Document:
+    return {**dataclasses.asdict(held), "unit": unit_of(held.resource_class)}
+
+
 def _cloud(report: WhyReport) -> Document:
     trees = report.answer.trees
     refused: dict[str, int] = defaultdict(int)
     for tree in trees:
-        if not tree.fits and not is_undecided(tree):
+        if report.is_refused_by_host(tree):
+            refused[report.answer.host_obstacles[0].constraint.value] += 1
+        elif not tree.fits and not is_undecided(tree):
             refused[tree.obstacles[0].constraint.value] += 1
     return {
         "trees": len(trees),
-        "fits": sum(tree.fits for tree in trees),
+        "fits": len(report.fitting),
         "undecided": sum(map(is_undecided, trees)),
         "refused": dict(refused),
         "unread": list(report.unread),
-        "answers": [_tree(tree) for tree in trees],
+        "answers": [_tree(report, tree) for tree in trees],
     }

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from agent.model.amounts import with_class
+from agent.model.amounts import beside_its_class, with_class
 from agent.model.resource_request import RequestGroup, ResourceRequest
 from agent.model.why import Constraint, Obstacle, TreeAnswer
-from agent.model.why_report import WhyReport, is_undecided
+from agent.model.why_report import HoldingFinding, WhyReport, is_undecided
 from agent.telemetry.wording import some_of, wrapped
 
 # So many hosts of the cloud that do not fit are told with their numbers.
@@ -35,13 +35,21 @@ def request_text(request: ResourceRequest) -> str:
 
 
 def _texts(report: WhyReport) -> Iterator[str]:
-    yield f"asked: {request_text(report.answer.request)}"
+    yield f"asked: {request_text(report.answer.request)}{_cells_text(report)}"
     yield from _own(report)
     yield from _host(report)
     if report.is_whole:
         yield ""
         yield from _cloud(report)
     yield from (f"not read: {line}" for line in report.unknown)
+
+
+def _cells_text(report: WhyReport) -> str:
+    """``; in 2 NUMA cells, on pages of 2048 KiB``: what is asked of the host, beside Placement."""
+    count, page = report.numa_nodes, report.page_size
+    parts = [f"in {count} NUMA cell{'' if count == 1 else 's'}"] if count else []
+    parts += [f"on {page} pages" if isinstance(page, str) else f"on pages of {page} KiB"] if page else []
+    return f"; {', '.join(parts)}" if parts else ""
 
 
 def _own(report: WhyReport) -> Iterator[str]:
@@ -57,9 +65,25 @@ def _own(report: WhyReport) -> Iterator[str]:
         yield f"{who}: {'not decided' if is_undecided(own) else 'does not fit'}"
         yield f"  first: {_obstacle_text(own.obstacles[0])}"
         yield from _change("  smallest change: ", own.obstacles[0])
+        yield from _holding(report.holding)
         for obstacle in own.obstacles[1:]:
             yield f"  also: {_obstacle_text(obstacle)}"
             yield from _change("    change: ", obstacle)
+
+
+def _holding(holding: tuple[HoldingFinding, ...]) -> Iterator[str]:
+    """One line; all of them hold the same class."""
+    if holding:
+        name = holding[0].resource_class
+        yield f"  findings that hold {name} here: {', '.join(map(_held_text, holding))}: stocktake explain {name}"
+
+
+def _held_text(held: HoldingFinding) -> str:
+    notes = ["stocktake heal"] if held.healable else []
+    notes += [] if held.confirmed else ["not confirmed yet"]
+    return f"{held.code} {beside_its_class(held.resource_class, held.amount)}" + (
+        f" ({', '.join(notes)})" if notes else ""
+    )
 
 
 def _why_not_known(report: WhyReport) -> str:
@@ -79,11 +103,14 @@ def _host(report: WhyReport) -> Iterator[str]:
 
 def _cloud(report: WhyReport) -> Iterator[str]:
     trees = report.answer.trees
-    fitting = [tree.root_name for tree in trees if tree.fits]
+    fitting = [tree.root_name for tree in report.fitting]
     names = f": {some_of(fitting)}" if fitting else ""
     yield f"everywhere: {len(fitting)} of {len(trees)} provider trees fit{names}"
     if report.unread:
         yield f"  not read, so each may fit or not: {len(report.unread)} trees: {some_of(report.unread)}"
+    for tree in filter(report.is_refused_by_host, trees):
+        first = report.answer.host_obstacles[0].constraint.value
+        yield f"  1 refused by {first}: {tree.root_name}: Placement offers it, and this host refuses it"
     refused = [tree for tree in trees if not tree.fits]
     yield from (f"  {len(some)} refused by {name}: {some_of(some)}" for name, some in _by_constraint(refused))
     if refused:
@@ -102,7 +129,7 @@ def _by_constraint(refused: Iterable[TreeAnswer]) -> list[tuple[str, list[str]]]
 
 
 def _change(head: str, obstacle: Obstacle) -> Iterator[str]:
-    """Nothing where no single change helps."""
+    """Nothing where no change helps."""
     if obstacle.change:
         yield f"{head}{obstacle.change}"
 

@@ -1,24 +1,68 @@
 """Tests of one xdist group run in one process: what they share is one per machine, or takes half a minute to start."""
 
+import os
 import subprocess
 import sys
 
-SHARING = """
-import os, pathlib, pytest
+import pytest
+
+from tests.rigs.source_tree import ROOT
+
 pytestmark = pytest.mark.xdist_group("shared")
+
+HOOK = "from tests.rigs.groups import pytest_collection_modifyitems\n"
+TESTS = """
+import os, pytest
+
+@pytest.fixture(scope="module")
+def server():
+    return None
+
+@pytest.fixture
+def own():
+    return None
+
+def note(kind, what="PYTEST_XDIST_WORKER"):
+    with open(kind, "a") as file:
+        file.write(os.environ[what] + "\\n")
+
+@pytest.mark.xdist_group("shared")
 @pytest.mark.parametrize("number", range(6))
-def test_who_runs_it(number):
-    with open("workers", "a") as file:
-        file.write(os.environ["PYTEST_XDIST_WORKER"] + "\\n")
+def test_marked(number):
+    note("marked")
+
+@pytest.mark.parametrize("number", range(6))
+def test_of_the_module(number, server):
+    note("module")
+
+@pytest.mark.parametrize("number", range(6))
+def test_alone(number, own):
+    note("alone", "PYTEST_CURRENT_TEST")
 """
 
 
-def test_a_group_stays_in_one_process(tmp_path):
-    """pytest 9.2 keeps a test's name where xdist 3.8 does not write it: groups were silently none."""
-    (tmp_path / "test_sharing.py").write_text(SHARING)
+@pytest.fixture(scope="module")
+def workers(tmp_path_factory) -> dict[str, list[str]]:
+    """Who ran each of the tests, by what they share; of those that share nothing the names, as xdist has them."""
+    folder = tmp_path_factory.mktemp("groups")
+    (folder / "conftest.py").write_text(HOOK)
+    (folder / "test_sharing.py").write_text(TESTS)
     command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadgroup", "-p", "no:cacheprovider", "."]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    found = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=folder, env=found, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    workers = (tmp_path / "workers").read_text().split()
-    assert len(workers) == 6
-    assert len(set(workers)) == 1
+    return {kind: (folder / kind).read_text().splitlines() for kind in ("marked", "module", "alone")}
+
+
+def test_a_group_stays_in_one_process(workers):
+    """pytest 9.2 keeps a test's name where xdist 3.8 does not write it: groups were silently none."""
+    assert (len(workers["marked"]), len(set(workers["marked"]))) == (6, 1)
+
+
+def test_what_is_started_once_for_a_module_is_started_in_one_process(workers):
+    assert (len(workers["module"]), len(set(workers["module"]))) == (6, 1)
+
+
+def test_what_is_made_for_each_test_keeps_nothing_together(workers):
+    # xdist hands out by what follows the @ in a name.
+    assert [name.split(" (")[0].split("[")[1] for name in sorted(workers["alone"])] == [f"{n}]" for n in range(6)]

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import datetime
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy
 
+from agent.cmd import wiring
+from agent.config.build import load_checked, settings_from
 from agent.demo import cell
-from agent.model.nova import ComputeNode
+from agent.healing.adopt import looked, run_adopt
+from agent.journal import Result
+from agent.model.adoption import AdoptPlan
+from agent.model.audit import AuditRequest, Depth
+from agent.model.nova import ComputeNode, Service
+from agent.parts import Errand
+from agent.placement.names import ProviderNames
+from agent.stages.adopt import adoption
 from tests.rigs.commands import stocktake_here
 from tests.rigs.domains import node_xml
+from tests.rigs.faults import Answer, LoseAnswer, Meanwhile, Script, ScriptedAdapter, on_write
+from tests.rigs.healing import with_parts
 from tests.rigs.host import AgentHost, host_on
-from tests.rigs.placement import Rest, new_uuid
+from tests.rigs.placement import Rest, client_of, new_uuid
 
 HELD = {"VCPU": 2, "MEMORY_MB": 256}
 
@@ -160,6 +174,87 @@ def test_what_a_guard_rail_refuses_is_not_done_whatever_digest_is_given(host, gu
     assert (code, [r["guard"] for r in told["refusals"]], told["steps"]) == (5, [guard], [])
     assert host.told("adopt", "--plan", told["digest"], "--yes")[0] == 5
     assert place.read_text().strip() == mine
+
+
+@contextlib.contextmanager
+def planned(host: Host, script: Script) -> Iterator[tuple[Errand, AdoptPlan]]:
+    """An errand with a plan; the script meets what it then asks of names."""
+    loaded = load_checked([str(host.agent.config_file)])
+    with wiring.wire(loaded) as wired:
+        parts = wired.parts
+        request = AuditRequest(reasons=("test",), depth=Depth.FULL)
+        errand = Errand(request=request, settings=settings_from(loaded), parts=parts, cancelled=lambda: False)
+        plan = adoption(looked(errand, parts.names, parts.own_file), errand.settings)
+        client = client_of(host.agent.folder, host.rest.server.url, ScriptedAdapter(script))
+        yield with_parts(errand, names=ProviderNames(client)), plan
+
+
+def test_a_step_without_an_answer_ends_the_run_and_the_next_one_begins_there(host):
+    root, node = host.agent.provider_uuid, host.agent.name
+    old = f"old-{node}"
+    provider(host, old, root, f"{old}_amd_sev")
+    with planned(host, on_write(1, Answer(503))) as (errand, plan):
+        (done,) = run_adopt(errand, errand.parts.journal, plan)
+    assert len(plan.steps) == 2
+    assert (done.outcome.result, done.outcome.unread) == (Result.UNKNOWN, True)
+    assert (host.name(root), names_below(host, root)) == (old, {f"{old}_amd_sev"})
+    code, again = host.adopted()
+    assert (code, [r["result"] for r in again["results"]]) == (4, ["done", "done"])
+    assert (host.name(root), names_below(host, root)) == (node, {f"{node}_amd_sev"})
+
+
+@pytest.mark.parametrize("lost", [1, 2])
+def test_whichever_rename_loses_its_answer_the_next_run_renames_the_rest(host, lost):
+    root, node = host.agent.provider_uuid, host.agent.name
+    old = f"old-{node}"
+    provider(host, old, root, f"{old}_amd_sev", f"{old}_amd_sev_es")
+    with planned(host, on_write(lost, LoseAnswer())) as (errand, plan):
+        *_, last = run_adopt(errand, errand.parts.journal, plan)
+    assert last.outcome.result is Result.UNKNOWN
+    assert host.adopted()[0] == 4
+    assert (host.name(root), names_below(host, root)) == (node, {f"{node}_amd_sev", f"{node}_amd_sev_es"})
+
+
+def test_a_name_that_somebody_took_meanwhile_is_refused_in_placements_words(host):
+    root, node = host.agent.provider_uuid, host.agent.name
+    provider(host, f"old-{node}", root)
+    with planned(host, on_write(1, Meanwhile(lambda: host.rest.make_provider(node)))) as (errand, plan):
+        (done,) = run_adopt(errand, errand.parts.journal, plan)
+    assert (done.outcome.result, done.outcome.unread) == (Result.REFUSED, False)
+    assert node in done.outcome.words
+    assert host.name(root) == f"old-{node}"
+    assert [entry["result"] for entry in host.told("journal")[1]] == ["refused"]
+
+
+def test_a_run_that_cannot_write_names_changes_none(host):
+    root, old = host.agent.provider_uuid, f"old-{host.agent.name}"
+    provider(host, old, root)
+    with planned(host, lambda _request: None) as (errand, plan):
+        (done,) = run_adopt(with_parts(errand, names=None), errand.parts.journal, plan)
+    assert "this run has no access to what is to be changed" in done.outcome.words
+    assert host.name(root) == old
+
+
+@pytest.mark.parametrize(
+    ("seen", "refused"),
+    [(datetime.timedelta(0), ["nova-compute of host cmp-other is alive"]), (datetime.timedelta(days=1), [])],
+    ids=["now", "a day ago"],
+)
+def test_the_host_that_our_row_names_is_asked_whether_it_lives(host, seen, refused):
+    root, node = host.agent.provider_uuid, host.agent.name
+    provider(host, f"old-{node}", root)
+    at = datetime.datetime.now(datetime.UTC) - seen
+    service = Service(id=7, version=66, disabled=False, forced_down=False, last_seen_up=at, created_at=at)
+    engine = sqlalchemy.create_engine(f"sqlite:///{host.agent.cell_path}")
+    with engine.begin() as connection:
+        cell.create_tables(connection)
+        row = ComputeNode(id=5, uuid=root, host="cmp-other", hypervisor_hostname=f"old-{node}", deleted=False)
+        cell.add_compute_node(connection, row)
+        cell.add_service(connection, "cmp-other", service)
+    engine.dispose()
+    host.agent.configure({"state": {"source": "sql", "connection": f"sqlite:///{host.agent.cell_path}"}})
+    _, told = host.told("adopt")
+    assert [refusal["why"] for refusal in told["refusals"]] == refused
 
 
 def test_an_unreadable_state_source_refuses(host):

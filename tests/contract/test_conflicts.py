@@ -22,21 +22,14 @@ from agent.placement.access import client_from_conf
 from agent.placement.reader import TreeReader
 from agent.placement.writer import TreeWriter
 from tests.rigs import placement as placements
-from tests.rigs.domains import node_xml
 from tests.rigs.faults import Answer, Meanwhile, Refuse, ScriptedAdapter
-from tests.rigs.host import AgentHost, host_on
+from tests.rigs.host import AgentHost, empty_host
 from tests.rigs.placement import Rest
 
 
 @pytest.fixture
 def host(tmp_path: Path, placement: Rest) -> AgentHost:
-    node = tmp_path / "node.xml"
-    node.write_text(node_xml(cpus=8, memory_mib=4096))
-    made = host_on(tmp_path, placement.server.url)
-    made.configure()
-    made.make_cell().dispose()
-    placement.make_provider(made.name, uuid=made.provider_uuid)
-    return made
+    return empty_host(tmp_path, placement)
 
 
 def failing_put(request):

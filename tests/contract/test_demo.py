@@ -141,7 +141,11 @@ def test_kept_it_answers_what_it_says_and_ends_as_it_says(tmp_path):
         assert "7 allocation-leaked" in copied(kept_command(done.stdout, "stocktake-demo-2", "explain VCPU"))
         assert "reserved 120 GiB" in copied(kept_command(done.stdout, "stocktake-demo-1", "explain DISK_GB"))
         assert "compute-node-orphaned" in copied(kept_command(done.stdout, "stocktake-demo-1", "audit"))
-        assert "first: max-unit" in copied(kept_command(done.stdout, "stocktake-demo-1", "why --resource VCPU=64"))
+        third = kept_command(done.stdout, "stocktake-demo-1", "why --resource VCPU=64")
+        assert "first: max-unit" in copied(third)
+        short = " ".join(copied(third.replace("VCPU=64", "DISK_GB=41")).split())
+        assert "(reserved_host_disk_mb, where that is not what the agent itself counts: stocktake explain" in short
+        assert "allocation-stale-move 80 GiB (stocktake heal), volume-foreign 120 GiB: stocktake explain" in short
     finally:
         ended = end_as_told(done.stderr)
     assert ended.returncode == 0, ended.stderr

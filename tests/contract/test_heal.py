@@ -5,40 +5,32 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agent.audit import run_audit
-from agent.cmd import wiring
-from agent.config.build import load_checked, settings_from
 from agent.demo import cell
-from agent.healing.heal import Healed, Prepared, prepared, run_heal
+from agent.healing.heal import Healed, Prepared, run_heal
+from agent.healing.undo import undo
 from agent.journal import Result
-from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish
 from agent.parts import Errand
 from agent.placement.allocations import AllocationClient
+from agent.placement.reader import TreeReader
 from agent.repairs import BY_CODE
 from tests.rigs import facts
 from tests.rigs.commands import stocktake_here
 from tests.rigs.domains import domain_xml, node_xml
 from tests.rigs.facts import FLAVOR_B, uuid
-from tests.rigs.faults import Answer, LoseAnswer, Meanwhile, ScriptedAdapter, on_write
+from tests.rigs.faults import Answer, LoseAnswer, Meanwhile, ScriptedAdapter, always, carried_out_late, on_write
+from tests.rigs.healing import heal_killed, planned, with_parts
 from tests.rigs.host import AgentHost, Ended, host_on
 from tests.rigs.placement import PROJECT, USER, Rest, client_of
-from tests.rigs.source_tree import ROOT
 from tests.rigs.wait import until
 
 HELD = {"VCPU": 2, "MEMORY_MB": 256}
-# Waits are measured elsewhere.
-AT_ONCE = {"random": lambda: 0.0}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,22 +133,13 @@ def host(tmp_path: Path, placement: Rest) -> Host:
 
 @contextlib.contextmanager
 def in_process(host: Host, adapter: ScriptedAdapter | None = None) -> Iterator[tuple[Errand, Prepared]]:
-    """An errand with a plan made of confirmed findings; ``adapter`` carries what heal itself asks of Placement."""
-    loaded = load_checked([str(host.agent.config_file)])
-    request = AuditRequest(reasons=("test",), publish=Publish.NEVER, depth=Depth.FULL)
-    with wiring.wire(loaded) as wired:
-        parts = dataclasses.replace(wired.parts, **AT_ONCE)
-        errand = Errand(request=request, settings=settings_from(loaded), parts=parts, cancelled=lambda: False)
-        memory = AuditMemory()
-        for _ in range(2):
-            result = run_audit(request, errand.settings, parts, memory, errand.cancelled)
-            memory = result.memory
-        plan = prepared(errand, result, frozenset(BY_CODE))
-        assert plan is not None
+    """An errand with a plan for all that can be repaired; ``adapter`` carries what heal itself asks of Placement."""
+    with planned(host.agent.config_file, frozenset(BY_CODE)) as (errand, plan):
+        asking = errand
         if adapter is not None:
             client = client_of(host.agent.folder, host.rest.server.url, adapter)
-            parts = dataclasses.replace(parts, allocations=AllocationClient(client))
-        yield dataclasses.replace(errand, parts=parts), plan
+            asking = with_parts(errand, allocations=AllocationClient(client))
+        yield asking, plan
 
 
 def carried_out(host: Host, script: Any) -> tuple[tuple[Healed, ...], ScriptedAdapter]:
@@ -283,6 +266,58 @@ def test_a_plan_of_another_world_is_refused(host):
     assert entries(host) == []
 
 
+AWAY = {
+    "placement": {"placement": {"endpoint_override": "http://127.0.0.1:1"}},
+    "state": {"state": {"connection": "sqlite:////nowhere/cell.sqlite"}},
+    "libvirt": {"libvirt": {"connection_uri": "test:///nowhere/node.xml"}},
+}
+
+
+@pytest.mark.parametrize("source", AWAY)
+def test_a_plan_that_nothing_is_known_of_is_no_plan_of_another_world(host, source):
+    consumer = host.allocate("gone", here=HELD)
+    with host.cell(host.gone("gone")):
+        plan = host.told("heal")
+        assert plan.document["unread"] == []
+        doing = ("heal", "--plan", plan.document["digest"], "--yes")
+        host.agent.configure(AWAY[source])
+        ended, found = host.run(*doing), host.told(*doing)
+        host.agent.configure()
+        again = host.told(*doing)
+    assert (ended.code, found.code) == (2, 2)
+    assert [each["source"] for each in found.document["unread"]] == [source]
+    assert (found.document["undecided"], found.document["stale"], found.document["results"]) == (True, False, [])
+    assert f"whether that is still the plan is not known, {source} could not be read" in ended.stdout
+    assert ended.stdout.endswith("the same command may be tried again\n")
+    assert "nothing to change" not in ended.stdout
+    assert [each["result"] for each in again.document["results"]][:1] == ["done"], "nothing was lost"
+    assert host.allocations(consumer) == {"allocations": {}}
+
+
+@pytest.mark.parametrize("source", AWAY)
+def test_a_plan_says_what_was_not_read(host, source):
+    host.allocate("gone", here=HELD)
+    with host.cell(host.gone("gone")):
+        host.agent.configure(AWAY[source])
+        ended, found = host.run("heal"), host.told("heal")
+    assert (ended.code, found.code) == (2, 2)
+    assert f"  not read: {source}; what rests on it is not in the plan" in ended.stdout.splitlines()
+    (unread,) = found.document["unread"]
+    assert (unread["source"], bool(unread["error"])) == (source, True)
+    assert (found.document["undecided"], found.document["actions"]) == (False, [])
+
+
+def test_a_finding_by_name_that_rests_on_what_was_not_read_is_out_of_reach_and_not_refused(host):
+    host.allocate("gone", here=HELD)
+    with host.cell(host.gone("gone")):
+        (action,) = [a for a in host.told("heal").document["actions"] if a["code"] == "allocation-leaked"]
+        asked = ("heal", "--finding", action["finding_id"])
+        digest = host.told(*asked).document["digest"]
+        host.agent.configure(AWAY["libvirt"])
+        found = host.told(*asked, "--plan", digest, "--yes")
+    assert (found.code, found.document["undecided"]) == (2, True)
+
+
 def test_s56_a_consumer_that_changes_between_plan_and_write_is_decided_again(host):
     consumer = host.allocate("gone", here=HELD)
     change = Meanwhile(lambda: host.rest.allocate({host.root: {"VCPU": 1}}, consumer))
@@ -303,6 +338,7 @@ def test_a_consumer_that_changed_before_the_first_read_is_not_even_in_the_journa
         host.rest.allocate({host.root: {"VCPU": 1}}, consumer)
         (healed,) = run_heal(errand, plan)
         assert (healed.outcome.result, healed.outcome.entry_id) == (Result.REFUSED, None)
+        assert f"consumer {consumer} is not as this was decided on (it is at generation 2," in healed.outcome.words
     assert entries(host) == []
 
 
@@ -363,13 +399,36 @@ def test_a_lost_answer_is_looked_up_and_found_done(host):
     assert host.allocations(consumer) == {"allocations": {}}
 
 
-def test_an_answer_of_a_proxy_is_looked_up_and_found_not_done(host):
+def test_what_was_not_done_when_it_was_looked_up_may_be_done_later_and_can_be_put_back_then(host):
     consumer = host.allocate("gone", here=HELD)
+    queued: list[Any] = []
+
+    def script(request: Any) -> Any:
+        if request.method != "PUT":
+            return None
+        queued.append(request)
+        return Answer(504)
+
     with host.cell(host.gone("gone")):
-        (healed,), _ = carried_out(host, on_write(1, Answer(503)))
-    assert (healed.outcome.result, healed.outcome.unread) == (Result.REFUSED, True)
-    assert "looked up: it was not done" in entries(host)[0][1]
+        (healed,), _ = carried_out(host, script)
+        assert (healed.outcome.result, healed.outcome.unread) == (Result.UNKNOWN, True)
+        assert "looked up: it was not done so far" in entries(host)[0][1]
+        assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
+        carried_out_late(queued)
+        assert host.allocations(consumer) == {"allocations": {}}
+        (entry,) = host.told("journal").document
+        assert host.told("undo", entry["id"]).code == 0
     assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
+
+
+def test_a_tree_that_cannot_be_looked_at_before_a_write_is_out_of_reach_and_nobody_s_doing(host):
+    consumer = host.allocate("gone", here=HELD)
+    with host.cell(host.gone("gone")), in_process(host) as (errand, plan):
+        away = client_of(host.agent.folder, host.rest.server.url, ScriptedAdapter(always(Answer(500))))
+        (healed,) = run_heal(with_parts(errand, reader=TreeReader(away)), plan)
+    assert (healed.outcome.result, healed.outcome.unread) == (Result.REFUSED, True)
+    assert healed.outcome.words.startswith("nothing was changed: ")
+    assert (host.allocations(consumer)["allocations"], entries(host)) == ({host.root: {"resources": HELD}}, [])
 
 
 def test_a_lost_answer_that_cannot_be_looked_up_is_unknown(host):
@@ -390,6 +449,36 @@ def test_a_lost_answer_that_cannot_be_looked_up_is_unknown(host):
         assert host.told("undo", entry["id"]).code == 0, "undo looks at Placement: it was done, so it can be put back"
 
 
+def test_a_consumer_that_somebody_wrote_after_a_lost_answer_is_unknown_and_named(host):
+    consumer = host.allocate("gone", here=HELD)
+    theirs = iter([lambda: host.rest.allocate({host.root: {"VCPU": 1}}, consumer)])
+    lost: list[str] = []
+
+    def script(request: Any) -> Any:
+        if request.method == "PUT":
+            lost.append(request.method)
+            return LoseAnswer()
+        return Meanwhile(next(theirs, lambda: None)) if lost else None
+
+    with host.cell(host.gone("gone")):
+        (healed,), adapter = carried_out(host, script)
+    assert (healed.outcome.result, healed.outcome.unread) == (Result.UNKNOWN, True)
+    assert f"looked up: something else than planned is held now by {consumer}" in healed.outcome.words
+    methods = [method for method, _ in adapter.sent]
+    assert methods[methods.index("PUT") :] == ["PUT", "GET"], "a second look would say the same"
+
+
+def test_an_undo_without_access_to_consumers_says_so(host):
+    consumer = host.allocate("gone", here=HELD)
+    with host.cell(host.gone("gone")), in_process(host) as (errand, plan):
+        run_heal(errand, plan)
+        apart = with_parts(errand, allocations=None)
+        (entry,) = errand.parts.journal.read().entries
+        outcome = undo(apart, errand.parts.journal, entry, {})
+    assert (outcome.result, outcome.words) == (Result.REFUSED, "this run has no access to consumers")
+    assert host.allocations(consumer) == {"allocations": {}}
+
+
 def test_a_journal_that_cannot_be_written_means_no_change(host):
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")), in_process(host) as (errand, plan):
@@ -407,57 +496,12 @@ def test_the_write_lock_of_another_process_means_no_change(host):
     assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
 
 
-CRASHING = """
-import dataclasses, os, signal, sys
-from agent.cmd.daemon import choose_backend
-choose_backend()
-from agent.audit import run_audit
-from agent.cmd import wiring
-from agent.config.build import load_checked, settings_from
-from agent.healing.heal import prepared, run_heal
-from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish
-from agent.parts import Errand
-from agent.repairs import BY_CODE
-
-class Killed:
-    def __init__(self, real, when):
-        self.real, self.when = real, when
-    def consumer(self, consumer_uuid):
-        return self.real.consumer(consumer_uuid)
-    def put(self, write):
-        if self.when == "before":
-            os.kill(os.getpid(), signal.SIGKILL)
-        self.real.put(write)
-        os.kill(os.getpid(), signal.SIGKILL)
-
-loaded = load_checked([sys.argv[1]])
-request = AuditRequest(reasons=("crash",), publish=Publish.NEVER, depth=Depth.FULL)
-wired = wiring.wire(loaded)
-parts = dataclasses.replace(wired.parts, allocations=Killed(wired.parts.allocations, sys.argv[2]))
-errand = Errand(request=request, settings=settings_from(loaded), parts=parts, cancelled=lambda: False)
-memory = AuditMemory()
-for _ in range(2):
-    result = run_audit(request, errand.settings, parts, memory, errand.cancelled)
-    memory = result.memory
-run_heal(errand, prepared(errand, result, frozenset(BY_CODE)))
-"""
-
-
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_crash_beside_the_write_leaves_a_journal_and_an_undo_that_tell_the_truth(host, when):
     consumer = host.allocate("gone", here=HELD)
     before = host.allocations(consumer)
     with host.cell(host.gone("gone")):
-        done = subprocess.run(
-            [sys.executable, "-c", CRASHING, str(host.agent.config_file), when],
-            cwd=ROOT,
-            env=dict(os.environ),
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        assert done.returncode == -signal.SIGKILL, done.stderr
+        heal_killed(host.agent.config_file, frozenset(BY_CODE), "allocations.put", when)
         assert (host.allocations(consumer) == before) == (when == "before")
         (entry,) = host.told("journal").document
         assert (entry["result"], entry["consumer_uuid"]) == ("open", consumer)

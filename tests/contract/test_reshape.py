@@ -7,11 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import json
-import os
-import signal
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,11 +17,10 @@ from typing import Any
 import pytest
 
 from agent.audit import run_audit
-from agent.cmd import wiring
-from agent.config.build import load_checked, settings_from
-from agent.healing.heal import Healed, Prepared, prepared, run_heal
+from agent.healing.heal import Healed, Prepared, run_heal
+from agent.healing.undo import undo
 from agent.journal import Result
-from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish
+from agent.model.audit import AuditMemory, Publish
 from agent.parts import Errand
 from agent.placement.allocations import AllocationClient
 from agent.placement.reshape import ReshapeClient
@@ -32,18 +28,17 @@ from tests.rigs import facts
 from tests.rigs.commands import stocktake, stocktake_here
 from tests.rigs.domains import domain_xml, node_xml
 from tests.rigs.facts import FLAVOR_B
-from tests.rigs.faults import Answer, LoseAnswer, Meanwhile, ScriptedAdapter, on_match, on_path
+from tests.rigs.faults import Answer, LoseAnswer, Meanwhile, ScriptedAdapter, carried_out_late, on_match, on_path
+from tests.rigs.healing import heal_killed, planned, with_parts
 from tests.rigs.host import AgentHost, Ended, host_on
 from tests.rigs.nested import GPU_06, GPU_07, encrypting
 from tests.rigs.node_devices import address_xml, card_xml, functions_xml, mdev_hostdev_xml, mdev_xml
 from tests.rigs.placement import PROJECT, USER, Rest, client_of, new_uuid
-from tests.rigs.source_tree import ROOT
 
 OURS = "CUSTOM_OWNER_STOCKTAKE"
 CONTEXT = "MEM_ENCRYPTION_CONTEXT"
 OLD = {"VGPU": {"total": 24}, "VCPU": {"total": 64}, "MEMORY_MB": {"total": 65536}, "DISK_GB": {"total": 100}}
-# Waits are measured elsewhere.
-AT_ONCE = {"random": lambda: 0.0}
+RESHAPE = frozenset({"reshape-needed"})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -202,23 +197,15 @@ def cards(tmp_path: Path, placement: Rest) -> Iterator[Cards]:
 def in_process(
     cards: Cards, adapter: ScriptedAdapter | None = None, host: Any = None
 ) -> Iterator[tuple[Errand, Prepared]]:
-    """An errand with a plan of confirmed findings; heal asks by ``adapter``, ``host`` takes the place of libvirt."""
-    loaded = load_checked([str(cards.agent.config_file)])
-    request = AuditRequest(reasons=("test",), publish=Publish.NEVER, depth=Depth.FULL)
-    with wiring.wire(loaded) as wired:
-        parts = dataclasses.replace(wired.parts, **AT_ONCE, **({"host": host} if host else {}))
-        errand = Errand(request=request, settings=settings_from(loaded), parts=parts, cancelled=lambda: False)
-        memory = AuditMemory()
-        for _ in range(2):
-            result = run_audit(request, errand.settings, parts, memory, errand.cancelled)
-            memory = result.memory
-        plan = prepared(errand, result, frozenset({"reshape-needed"}))
-        assert plan is not None
+    """An errand with the plan of the reshape; heal asks by ``adapter``, ``host`` takes the place of libvirt."""
+    instead = {"host": host} if host else {}
+    with planned(cards.agent.config_file, RESHAPE, **instead) as (errand, plan):
         assert len(plan.plan.actions) == 1, plan.plan.refusals
+        asking = errand
         if adapter is not None:
             client = client_of(cards.agent.folder, cards.rest.server.url, adapter)
-            parts = dataclasses.replace(parts, allocations=AllocationClient(client), reshaper=ReshapeClient(client))
-        yield dataclasses.replace(errand, parts=parts), plan
+            asking = with_parts(errand, allocations=AllocationClient(client), reshaper=ReshapeClient(client))
+        yield asking, plan
 
 
 def carried_out(cards: Cards, script: Any) -> tuple[Healed, ScriptedAdapter]:
@@ -465,12 +452,29 @@ def test_a_lost_answer_is_looked_up_and_found_done(cards):
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 
-def test_an_answer_of_a_proxy_is_looked_up_and_found_not_done(cards):
+def test_an_answer_of_a_proxy_is_looked_up_and_found_not_done_so_far(cards):
     cards.scheduled()
     healed, _ = carried_out(cards, on_reshape(Answer(502, b"<html>bad gateway</html>")))
-    assert (healed.outcome.result, healed.outcome.unread) == (Result.REFUSED, True)
-    assert "looked up: it was not done" in healed.outcome.words
+    assert (healed.outcome.result, healed.outcome.unread) == (Result.UNKNOWN, True)
+    assert "looked up: it was not done so far; made for it and left" in healed.outcome.words
     assert cards.offers == {"root": 24}
+
+
+def test_what_is_carried_out_while_its_consumers_are_looked_up_is_found_done(cards):
+    """The first is seen as before, the second as planned: neither is somebody else's doing."""
+    cards.scheduled()
+    queued: list[Any] = []
+    looks = itertools.count()
+
+    def script(request: Any) -> Any:
+        if str(request.url).endswith("/reshaper"):
+            queued.append(request)
+            return Answer(504)
+        return Meanwhile(lambda: carried_out_late(queued)) if queued and next(looks) == 1 else None
+
+    healed, _ = carried_out(cards, script)
+    assert (healed.outcome.result, healed.outcome.unread) == (Result.DONE, False)
+    assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 
 def test_a_lost_answer_that_cannot_be_looked_up_is_unknown(cards):
@@ -553,65 +557,32 @@ def test_undo_refuses_what_stands_otherwise_by_now(cards):
     assert (found.code, f"consumer {cards.two} was changed since" in found.document["words"]) == (5, True)
 
 
-CRASHING = """
-import dataclasses, os, signal, sys
-from agent.cmd.daemon import choose_backend
-choose_backend()
-from agent.audit import run_audit
-from agent.cmd import wiring
-from agent.config.build import load_checked, settings_from
-from agent.healing.heal import prepared, run_heal
-from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish
-from agent.parts import Errand
-
-class Killed:
-    def __init__(self, real, when):
-        self.real, self.when = real, when
-    def create(self, write):
-        if self.when == "before any":
-            os.kill(os.getpid(), signal.SIGKILL)
-        return self.real.create(write)
-    def reshape(self, write):
-        if self.when == "before":
-            os.kill(os.getpid(), signal.SIGKILL)
-        self.real.reshape(write)
-        os.kill(os.getpid(), signal.SIGKILL)
-
-loaded = load_checked([sys.argv[1]])
-request = AuditRequest(reasons=("crash",), publish=Publish.NEVER, depth=Depth.FULL)
-wired = wiring.wire(loaded)
-parts = dataclasses.replace(wired.parts, reshaper=Killed(wired.parts.reshaper, sys.argv[2]))
-errand = Errand(request=request, settings=settings_from(loaded), parts=parts, cancelled=lambda: False)
-memory = AuditMemory()
-for _ in range(2):
-    result = run_audit(request, errand.settings, parts, memory, errand.cancelled)
-    memory = result.memory
-run_heal(errand, prepared(errand, result, frozenset({"reshape-needed"})))
-"""
+def test_undo_without_access_to_consumers_says_so(cards):
+    cards.scheduled()
+    with in_process(cards) as (errand, plan):
+        run_heal(errand, plan)
+        apart = with_parts(errand, allocations=None)
+        (entry,) = errand.parts.journal.read().entries
+        outcome = undo(apart, errand.parts.journal, entry, {})
+    assert (outcome.result, outcome.words) == (Result.REFUSED, "this run has no access to consumers")
+    assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 
-@pytest.mark.parametrize("when", ["before any", "before", "after"])
-def test_a_crash_beside_the_request_leaves_a_journal_and_an_undo_that_tell_the_truth(cards, when):
+@pytest.mark.parametrize(
+    ("call", "when"), [("reshaper.create", "before"), ("reshaper.reshape", "before"), ("reshaper.reshape", "after")]
+)
+def test_a_crash_beside_the_request_leaves_a_journal_and_an_undo_that_tell_the_truth(cards, call, when):
     cards.scheduled()
     before = cards.everything()
-    done = subprocess.run(
-        [sys.executable, "-c", CRASHING, str(cards.agent.config_file), when],
-        cwd=ROOT,
-        env=dict(os.environ),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr
-    assert set(cards.children) == (set() if when == "before any" else {GPU_06, GPU_07})
+    heal_killed(cards.agent.config_file, RESHAPE, call, when)
+    assert set(cards.children) == (set() if call == "reshaper.create" else {GPU_06, GPU_07})
     assert cards.offers == ({GPU_06: 16, GPU_07: 8} if when == "after" else {"root": 24})
     (entry,) = cards.told("journal").document
     assert (entry["result"], entry["kind"]) == ("open", "reshape")
     undone = cards.told("undo", entry["id"])
     assert (undone.code, undone.document["result"]) == ((0, "done") if when == "after" else (5, "refused"))
     assert when == "after" or "there is nothing to put back" in undone.document["words"]
-    if when != "before":
+    if (call, when) != ("reshaper.reshape", "before"):
         assert cards.everything() == before
     assert cards.healed().code == 4, "and then it can be done"
     assert cards.offers == {GPU_06: 16, GPU_07: 8}

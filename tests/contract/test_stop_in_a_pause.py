@@ -20,9 +20,8 @@ from agent.placement.pace import Pace
 from agent.placement.reader import TreeReader
 from agent.placement.writer import TreeWriter
 from tests.rigs import placement as placements
-from tests.rigs.domains import node_xml
 from tests.rigs.faults import Answer, ScriptedAdapter
-from tests.rigs.host import AgentHost, host_on
+from tests.rigs.host import AgentHost, empty_host
 from tests.rigs.placement import Rest
 
 PAUSE_S = 60.0
@@ -30,13 +29,7 @@ PAUSE_S = 60.0
 
 @pytest.fixture
 def host(tmp_path: Path, placement: Rest) -> AgentHost:
-    node = tmp_path / "node.xml"
-    node.write_text(node_xml(cpus=8, memory_mib=4096))
-    made = host_on(tmp_path, placement.server.url)
-    made.configure()
-    made.make_cell().dispose()
-    placement.make_provider(made.name, uuid=made.provider_uuid)
-    return made
+    return empty_host(tmp_path, placement)
 
 
 class StoppedClock:

@@ -32,13 +32,17 @@ class Framing(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What goes back to the agent; with ``byte_every_s`` its body comes byte by byte, that far apart."""
+    """What goes back to the agent; with ``byte_every_s`` its body comes byte by byte, that far apart.
+
+    The body comes ``times`` times, one after the other.
+    """
 
     status: int
     body: bytes = b""
     headers: tuple[tuple[str, str], ...] = (("Content-Type", "application/json"),)
     framing: Framing = Framing.HONEST
     byte_every_s: float = 0.0
+    times: int = 1
 
 
 class Dropped(Exception):
@@ -121,7 +125,8 @@ class Gateway:
 
     def _send_body(self, to: BinaryIO, answer: Answer) -> None:
         if not answer.byte_every_s:
-            to.write(answer.body)
+            for _ in range(answer.times):
+                to.write(answer.body)
             return
         for byte in answer.body:
             to.write(bytes([byte]))
@@ -157,7 +162,7 @@ class Gateway:
                     self.close_connection = True
                 if answer.framing is not Framing.UNTIL_CLOSE and answer.status != 204:
                     more = 100 if answer.framing is Framing.TOO_LONG else 0
-                    self.send_header("Content-Length", str(len(answer.body) + more))
+                    self.send_header("Content-Length", str(len(answer.body) * answer.times + more))
                 self.end_headers()
                 gateway._send_body(self.wfile, answer)
 

@@ -24,7 +24,8 @@ from agent.demo import cell
 from agent.demo.placement import TOKEN
 from agent.model.nova import ComputeNode, Instance
 from tests.rigs import facts
-from tests.rigs.placement import new_uuid
+from tests.rigs.domains import node_xml
+from tests.rigs.placement import Rest, new_uuid
 from tests.rigs.wait import until
 
 Options = Mapping[str, Mapping[str, object]]
@@ -243,3 +244,13 @@ def host_on(folder: Path, placement_url: str, **changes: Any) -> AgentHost:
         provider_uuid=new_uuid(),
         **changes,
     )
+
+
+def empty_host(folder: Path, placement: Rest) -> AgentHost:
+    """A configured host of 8 CPUs and 4096 MiB without guests, with its cell and a provider that offers nothing yet."""
+    (folder / "node.xml").write_text(node_xml(cpus=8, memory_mib=4096))
+    made = host_on(folder, placement.server.url)
+    made.configure()
+    made.make_cell().dispose()
+    placement.make_provider(made.name, uuid=made.provider_uuid)
+    return made

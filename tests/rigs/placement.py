@@ -7,6 +7,7 @@ does: that is how the access log tells the two apart.
 import contextlib
 import copy
 import uuid as uuids
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,16 +19,13 @@ from requests.adapters import HTTPAdapter
 from agent.config import placement as placement_options
 from agent.demo.placement import TOKEN, PlacementServer, start_placement
 from agent.placement.access import client_from_conf
-from agent.placement.client import PlacementClient
+from agent.placement.client import CountingSession, PlacementClient
 from agent.sources.base import ViewRequest
 from tests.rigs.wait import until
 
 # Those of tests/rigs/facts: an allocation is of the project and user of its instance.
 PROJECT = "p"
 USER = "u"
-
-
-_made: list[PlacementClient] = []
 
 
 def new_uuid() -> str:
@@ -172,15 +170,23 @@ def client_of(folder: Path, url: str, transport: HTTPAdapter | None = None, **op
     It has no manners unless ``options`` has them: a test of a failure is not to wait for what the next one is spared.
     """
     wanted = {"auth_type": "admin_token", "token": TOKEN, "endpoint": url, "longest_pause": 0} | options
-    client = client_from_conf(conf_of(folder, **wanted), transport=transport)
-    _made.append(client)
-    return client
+    return client_from_conf(conf_of(folder, **wanted), transport=transport)
+
+
+def _noted(session: CountingSession) -> None:
+    _plain_init(session)
+    _sessions.add(session)
+
+
+_sessions: weakref.WeakSet[CountingSession] = weakref.WeakSet()
+_plain_init = CountingSession.__init__
+CountingSession.__init__ = _noted  # type: ignore[method-assign] # whoever makes a client, and however
 
 
 def close_clients() -> None:
-    """Close what the clients of ``client_of`` keep: a socket that nobody closes is a warning in a later test."""
-    while _made:
-        _made.pop().close()
+    """Close what clients keep, all that there are: a socket that nobody closes is a warning in a later test."""
+    for session in tuple(_sessions):
+        session.close()
 
 
 def looking_at(root: str, **wanted: Any) -> ViewRequest:

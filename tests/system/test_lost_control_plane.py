@@ -6,7 +6,6 @@ for an answer.
 """
 
 import datetime
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,34 +29,28 @@ HELD = {"VCPU": FLAVOR_A.vcpus, "MEMORY_MB": FLAVOR_A.memory_mib, "DISK_GB": FLA
 LOST_WAIT_S = 60
 
 
-@pytest.fixture(scope="module")
-def cell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cell]:
-    with conductor.running(tmp_path_factory.mktemp("cell")) as running:
-        yield running
-
-
 @pytest.fixture
-def host(tmp_path: Path, placement: Rest, cell: Cell) -> AgentHost:
+def host(tmp_path: Path, placement: Rest, conductor_cell: Cell) -> AgentHost:
     """A host with the guest of instance i1, which the cell and Placement know; the deleted instance has none."""
-    cell.empty()
+    conductor_cell.empty()
     guest = domain_xml("i1", domain_uuid=uuid("i1"), vcpus=FLAVOR_A.vcpus, memory_mib=FLAVOR_A.memory_mib)
     (tmp_path / "node.xml").write_text(node_xml(cpus=8, memory_mib=4096, domains=[guest]))
     made = host_on(tmp_path, placement.server.url)
     made.configure(
         {
             "DEFAULT": {
-                "transport_url": cell.broker.url,
-                "rpc_response_timeout": 10,
+                "transport_url": conductor_cell.broker.url,
+                "rpc_response_timeout": 5,
                 "update_resources_interval": -1,
                 "use_json": "true",
             },
-            "agent": {"source_deadline": 15},
+            "agent": {"source_deadline": 8},
             "state": {"source": "conductor", "connection": None},
             "heal": {"enabled": "true", "min_age": 0},
         }
     )
     long_ago = datetime.datetime(2026, 1, 1)  # noqa: DTZ001 - the database's times are naive UTC
-    with cell.engine.begin() as connection:
+    with conductor_cell.engine.begin() as connection:
         cell_rows.add_compute_node(connection, made.node_row())
         cell_rows.add_instance(connection, made.instance("i1"))
         cell_rows.add_instance(connection, made.instance("gone", deleted=True, deleted_at=long_ago))
@@ -115,8 +108,8 @@ def settled(daemon: Daemon) -> dict:
 
 
 @pytest.mark.parametrize("name", ["conductor", "database", "broker"])
-def test_nothing_is_released_while_a_part_of_the_cloud_is_dead(placement, cell, host, name):
-    part, leaked = Part(cell, name), uuid("gone")
+def test_nothing_is_released_while_a_part_of_the_cloud_is_dead(placement, conductor_cell, host, name):
+    part, leaked = Part(conductor_cell, name), uuid("gone")
     with host.daemon() as daemon:
         daemon.first_audit()
         placement.allocate({host.provider_uuid: HELD}, uuid("i1"))
@@ -162,11 +155,11 @@ def holds(placement: Rest, consumer: str) -> dict[str, int]:
     return {name: amount for held in found.values() for name, amount in held["resources"].items()}
 
 
-def test_the_exit_code_of_one_audit_is_two_and_nothing_is_written_to_the_cloud(placement, cell, host):
+def test_the_exit_code_of_one_audit_is_two_and_nothing_is_written_to_the_cloud(placement, conductor_cell, host):
     """Without a daemon, too: the dead conductor is named, its part is unknown, the rest is told."""
     assert host.agent("--once").code in {0, 3}
     stranger = placement.allocate({host.provider_uuid: HELD}, new_uuid())
-    part = Part(cell, "conductor")
+    part = Part(conductor_cell, "conductor")
     part.kill()
     try:
         ended = host.agent("--once")

@@ -14,7 +14,7 @@ from agent.cmd.commands.base import ListCommand, Listing, Row
 
 if TYPE_CHECKING:
     from agent.model.report import AuditReport, LedgerRow
-    from agent.telemetry.explain import Book
+    from agent.telemetry.explain import Book, Unread
 
 
 class Ledger(ListCommand):
@@ -90,19 +90,23 @@ def _filtered(report: AuditReport, parsed_args: argparse.Namespace) -> AuditRepo
 
 def _people_rows(report: AuditReport) -> tuple[Row, ...]:
     from agent.resources import owned
-    from agent.telemetry.explain import all_uncounted
+    from agent.telemetry.explain import all_uncounted, unread_books
 
     not_counted = all_uncounted(report, owned)
-    return tuple(_people(row, not_counted.get(row.resource_class)) for row in report.ledger)
+    unread = {name: unread_books(report, name) for name in {row.resource_class for row in report.ledger}}
+    return tuple(_people(row, not_counted.get(row.resource_class), unread[row.resource_class]) for row in report.ledger)
 
 
-def _people(row: LedgerRow, not_counted: str | None) -> Row:
+def _people(row: LedgerRow, not_counted: str | None, unread: Unread) -> Row:
     from agent.telemetry.explain import verdict_word
     from agent.telemetry.wording import NOT_COUNTED, cell, printable
 
-    kept = "-" if not_counted is None else NOT_COUNTED
-    books = zip((row.promised, row.held, row.recorded), (kept, kept, "-"), strict=True)
-    cells = (nothing if value is None else cell(row.resource_class, value) for value, nothing in books)
+    kept = None if not_counted is None else NOT_COUNTED
+    books = (("promised", row.promised, kept), ("held", row.held, kept), ("recorded", row.recorded, None))
+    cells = (
+        (nothing or ("unknown" if book in unread else "-")) if value is None else cell(row.resource_class, value)
+        for book, value, nothing in books
+    )
     named = row.consumer_name and row.consumer_name != row.consumer_key
     who = f"{row.consumer_key}\n{printable(row.consumer_name)}" if named else row.consumer_key
     return (who, row.resource_class, *cells, f"{row.cause}:\n{verdict_word(row, not_counted)}")
@@ -111,11 +115,16 @@ def _people(row: LedgerRow, not_counted: str | None) -> Row:
 def _totals(report: AuditReport) -> tuple[str, ...]:
     """One line a class, then why what is not counted is not."""
     from agent.resources import owned
-    from agent.telemetry.explain import all_uncounted, totals
+    from agent.telemetry.explain import all_uncounted, totals, unread
 
     classes = sorted({row.resource_class for row in report.ledger})
     sums = (_total(name, totals(report, name, owned)) for name in classes)
-    return (*sums, *_whys(all_uncounted(report, owned))) or ("nobody holds anything here",)
+    return (*sums, *_whys(all_uncounted(report, owned))) or (_nobody(unread(report)),)
+
+
+def _nobody(unread: tuple[str, ...]) -> str:
+    """Of a ledger without a row: an unread book is no empty one."""
+    return "nobody is known to hold anything here, as far as could be read" if unread else "nobody holds anything here"
 
 
 def _whys(not_counted: dict[str, str]) -> tuple[str, ...]:

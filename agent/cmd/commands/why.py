@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from agent.cmd.commands.base import DocumentCommand, terminal_width
+from agent.cmd.commands.base import JSON, DocumentCommand, terminal_width
 
 if TYPE_CHECKING:
     from agent.cmd.why_run import Question
@@ -24,12 +24,14 @@ class Why(DocumentCommand):
         parser.add_argument(
             "--numa-nodes",
             type=_cells,
+            action=_Once,
             metavar="N",
             help="the guest has N NUMA cells (hw:numa_nodes): must they find room on this host",
         )
         parser.add_argument(
             "--page-size",
             type=_page,
+            action=_Once,
             metavar="KIB",
             help="the guest's memory pages: 2048, 1048576, or large for any but the smallest (hw:mem_page_size)",
         )
@@ -43,7 +45,8 @@ class Why(DocumentCommand):
         from agent.telemetry.why_text import lines
 
         report = answered(self.app.options, _question(parsed_args))
-        for line in report.unknown:
+        # The text for people has these lines itself.
+        for line in report.unknown if parsed_args.format == JSON else ():
             say(f"could not be read: {line}")
         self.answer(parsed_args.format, lines(report, terminal_width()), document(report))
         return code_of(report)
@@ -58,11 +61,29 @@ def _request_arguments(parser: argparse.ArgumentParser) -> None:
     )
     for option, metavar, text in several:
         parser.add_argument(option, metavar=metavar, help=text, action="append", default=[])
-    parser.add_argument("--in-tree", metavar="UUID", help="a provider of the tree that must give it")
-    parser.add_argument(
-        "--query", metavar="QUERY", help="Placement's own query string, with groups, as nova-scheduler's log has it"
+    once = (
+        ("--in-tree", "UUID", "a provider of the tree that must give it"),
+        ("--query", "QUERY", "Placement's own query string, with groups, as nova-scheduler's log has it"),
+        ("--flavor-of", "INSTANCE", "what the flavor of an instance of this host asks for; --resource goes before it"),
     )
-    parser.add_argument("--flavor-of", metavar="INSTANCE", help="what the flavor of an instance of this host asks for")
+    for option, metavar, text in once:
+        parser.add_argument(option, metavar=metavar, help=text, action=_Once)
+
+
+class _Once(argparse.Action):
+    """Stores the one value of an option; argparse itself lets the last of several win without a word."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,  # noqa: ARG002
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,  # noqa: ARG002
+    ) -> None:
+        """Raises ArgumentError where it was given before."""
+        if getattr(namespace, self.dest) is not None:
+            raise argparse.ArgumentError(self, "is given twice")
+        setattr(namespace, self.dest, values)
 
 
 def _question(parsed_args: argparse.Namespace) -> Question:

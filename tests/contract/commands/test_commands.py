@@ -424,6 +424,71 @@ def test_without_placement_a_consumer_that_it_may_know_is_not_called_unknown(own
         assert "as far as these could be read" in ended.stderr
 
 
+AWAY = {
+    "placement": {"placement": {"endpoint_override": "http://127.0.0.1:1"}},
+    "state": {"state": {"connection": "sqlite:////nowhere/cell.sqlite"}},
+    "libvirt": {"libvirt": {"connection_uri": "test:///nowhere/node.xml"}},
+}
+
+
+def books_told(text):
+    """What is said of each book, of each class in turn."""
+    said = [line.strip().partition(": ") for line in text.splitlines()]
+    return [(book, words) for book, _, words in said if book in {"promised", "held", "recorded"}]
+
+
+@pytest.mark.parametrize(
+    ("source", "unread"),
+    [("placement", ["recorded"]), ("state", ["promised"]), ("libvirt", ["held", "promised"])],
+)
+def test_of_an_instance_a_book_that_was_not_read_is_not_said_to_be_without_it(own_host, source, unread):
+    read = books_told(own_host.run("explain", own_host.running[0]).stdout)
+    assert not any(words.startswith("not ") for _, words in read)
+    own_host.agent.configure(AWAY[source])
+    ended = own_host.run("explain", own_host.running[0])
+    assert ended.code == 2
+    told = books_told(ended.stdout)
+    assert len(told) == 6
+    assert {book for book, words in told if words == f"not read ({source})"} == set(unread)
+    assert "not mentioned" not in ended.stdout
+    rows = own_host.json("explain", own_host.running[0])[1]["rows"]
+    assert [sorted(row["unread_books"]) for row in rows] == [unread, unread]
+    assert {row[book] for row in rows for book in unread} == {None}
+
+
+def test_in_the_ledger_what_was_not_read_is_unknown_and_no_dash(own_host):
+    own_host.agent.configure(AWAY["placement"])
+    rows = [line.split("|") for line in own_host.run("ledger").stdout.splitlines() if own_host.running[0] in line]
+    assert [row[5].strip() for row in rows] == ["unknown", "unknown"]
+    assert "unknown" not in [row[3].strip() for row in rows]
+
+
+def test_a_ledger_without_a_row_is_no_empty_host_while_something_is_unread(own_host):
+    ended = own_host.run("ledger", "--resource-class", "VGPU")
+    assert ended.stdout.strip().endswith("nobody holds anything here")
+    own_host.agent.configure(AWAY["placement"])
+    ended = own_host.run("ledger", "--resource-class", "VGPU")
+    assert ended.stdout.strip().endswith("nobody is known to hold anything here, as far as could be read")
+
+
+def test_a_consumer_that_is_in_no_book_that_was_read_is_not_said_to_hold_nothing(own_host):
+    own_host.agent.configure(AWAY["placement"])
+    ended = own_host.run("explain", own_host.evacuated)
+    assert ended.code == 2
+    assert "it was found in none of the books that were read; recorded: not read (placement)" in ended.stdout
+    assert "three books" not in ended.stdout
+    document = own_host.json("explain", own_host.evacuated)[1]
+    assert (document["rows"], document["unread_books"]) == ([], {"recorded": ["placement"]})
+
+
+@pytest.mark.parametrize("source", ["placement", "libvirt"])
+def test_a_class_that_an_unread_source_may_offer_is_not_said_to_be_offered_by_nobody(own_host, source):
+    assert "no inventory of VGPU: this host offers none" in own_host.run("explain", "VGPU").stdout
+    own_host.agent.configure(AWAY[source])
+    said = own_host.run("explain", "VGPU").stdout.splitlines()
+    assert f"no inventory of VGPU: whether this host offers any is not known, not read ({source})" in said
+
+
 def test_without_placement_and_libvirt_and_database_there_is_no_document(own_host):
     own_host.agent.configure(
         {

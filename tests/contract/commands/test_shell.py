@@ -118,16 +118,107 @@ def test_what_config_check_only_notices_is_a_note_and_no_refusal(config):
     assert [notice.startswith(quoted) for notice in ended.document["notices"]] == [True, True]
 
 
+KEYSTONE = """\
+auth_type = password
+username = nova
+password = hunter2
+project_name = service
+auth_url = {auth_url}
+"""
+NO_URL = "no URL: it begins with http:// or https:// and a host"
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (RIGHT + "cafile = /nowhere.pem\n", "[placement] cafile = /nowhere.pem: No such file or directory"),
-        (RIGHT.replace("token = s3cret\n", ""), "[placement] token is not set"),
+        (RIGHT + "cafile = /nowhere.pem\n", "{file}: [placement] cafile = /nowhere.pem: No such file or directory"),
+        (
+            RIGHT.replace("token = s3cret\n", ""),
+            "[placement] token is not set: {file}: [placement] auth_type = admin_token needs it",
+        ),
+        (
+            RIGHT.replace("http://127.0.0.1:1", ""),
+            "[placement] endpoint_override is not set: {file}: [placement] auth_type = admin_token has no catalog to "
+            "look in",
+        ),
+        (
+            RIGHT.replace("http://127.0.0.1:1", "http://"),
+            f"{{file}}: [placement] endpoint_override = http://: {NO_URL}",
+        ),
+        (
+            RIGHT.replace("http://127.0.0.1:1", "joe:hunter2@p:8778"),
+            f"{{file}}: [placement] endpoint_override = ***@p:8778: {NO_URL}",
+        ),
     ],
 )
 def test_config_check_refuses_what_no_client_of_placement_can_be_built_with(config, text, said):
-    ended = stocktake("--config-file", config(text), "config", "check")
-    assert (ended.code, ended.stdout, ended.stderr) == (78, "", f"stocktake: {said}\n")
+    path = config(text)
+    ended = stocktake("--config-file", path, "config", "check")
+    assert (ended.code, ended.stdout, ended.stderr) == (78, "", f"stocktake: {said.format(file=path)}\n")
+
+
+@pytest.mark.parametrize(
+    ("auth_url", "shown"),
+    [
+        ("keystone.example.org:5000/v3", "keystone.example.org:5000/v3"),
+        ("https:/k:5000/v3", "https:/k:5000/v3"),
+        ("http//k", "http//k"),
+        ("http://", "http://"),
+        ("nova:hunter2@k:5000/v3", "***@k:5000/v3"),
+    ],
+)
+@pytest.mark.parametrize("command", [("config", "check"), ("audit",)])
+def test_an_auth_url_that_is_no_url_is_named_with_the_file_that_it_stands_in(
+    config, tmp_path, command, auth_url, shown
+):
+    """In a group of its own, in nova.conf, between two other files that have the group."""
+    theirs = tmp_path / "nova.conf"
+    theirs.write_text("[keystone]\n" + KEYSTONE.format(auth_url=auth_url))
+    group = RIGHT.partition("[placement]")[0].replace("nova_conf =", f"nova_conf = {theirs}")
+    ours = config(group + "[placement]\nauth_section = keystone\n")
+    later = tmp_path / "later.conf"
+    later.write_text("[keystone]\nuser_domain_name = Default\n[placement]\nregion_name = RegionOne\n")
+    ended = stocktake("--config-file", ours, "--config-file", later, *command)
+    assert (ended.code, ended.stdout) == (78, "")
+    assert ended.stderr == f"stocktake: {theirs}: [keystone] auth_url = {shown}: {NO_URL}\n"
+
+
+def test_a_problem_names_the_file_that_sets_the_option_and_not_the_last_one_with_its_group(config, tmp_path):
+    ours, later = config(RIGHT.replace("http://127.0.0.1:1", "http//p")), tmp_path / "later.conf"
+    later.write_text("[placement]\nregion_name = RegionOne\n")
+    ended = stocktake("--config-file", ours, "--config-file", later, "config", "check")
+    assert ended.stderr == f"stocktake: {ours}: [placement] endpoint_override = http//p: {NO_URL}\n"
+
+
+def test_a_password_that_is_missing_is_said_with_the_file_that_asks_for_it(config):
+    group = RIGHT.partition("[placement]")[0]
+    text = KEYSTONE.format(auth_url="http://k:5000/v3").replace("password = hunter2\n", "")
+    path = config(f"{group}[placement]\n{text}")
+    ended = stocktake("--config-file", path, "config", "check")
+    needs = f"{path}: [placement] auth_type = password needs it"
+    assert (ended.code, ended.stderr) == (78, f"stocktake: [placement] password is not set: {needs}\n")
+
+
+def test_config_show_tells_no_password_that_stands_in_a_url(config):
+    group = RIGHT.partition("[placement]")[0].replace(
+        "[state]\nsource = none", "[state]\nsource = sql\nconnection = mysql+pymysql://joe:hunter2@db/nova_cell1"
+    )
+    login = "a-long-user-name:hunter2-and-a-long-password"
+    text = KEYSTONE.format(auth_url=f"http://{login}@keystone.example.org:5000/v3")
+    text += f"endpoint_override = http://{login}@placement.example.org:8778/x\n"
+    broker = "[DEFAULT]\ntransport_url = rabbit://joe:hunter2@broker:5672/\n"
+    path = config(f"{group}[placement]\n{text}{broker}")
+    for form in ("table", "json", "value", "csv"):
+        ended = stocktake("--config-file", path, "config", "show", "-f", form)
+        assert (ended.code, ended.stderr) == (0, "")
+        whole = "".join(ended.stdout.split())
+        assert "hunter2" not in whole
+        assert "long-password" not in whole
+        assert "a-long-user-name" not in whole
+    rows = stocktake("--config-file", path, "config", "show", "-f", "json").document
+    shown = {row["option"]: row["value"] for row in rows}
+    assert shown["auth_url"] == "http://***@keystone.example.org:5000/v3"
+    assert shown["endpoint_override"] == "http://***@placement.example.org:8778/x"
 
 
 WRONG = RIGHT + "[lvm]\nvolume_grups = vg0\ndeadline = soon\n"

@@ -5,6 +5,8 @@ import threading
 import time
 
 import pytest
+from keystoneauth1 import exceptions as kx
+from keystoneauth1.identity import generic
 
 from agent.errors import (
     ConfigError,
@@ -18,7 +20,10 @@ from agent.errors import (
 )
 from agent.placement import wire
 from agent.placement.access import client_from_conf
+from agent.placement.answers import failure
+from agent.placement.catalog import CatalogAdapter
 from agent.placement.client import MINIMUM
+from agent.placement.session import TokenSession
 from tests.rigs.faults import (
     Answer,
     LoseAnswer,
@@ -323,6 +328,15 @@ def test_keystone_that_is_away_is_unavailable_and_names_no_password(tmp_path):
     assert "hunter2" not in str(raised.value)
 
 
+def test_a_path_that_is_not_placement_s_root_names_the_option(rest, tmp_path):
+    client = client_of(tmp_path, f"{rest.server.url}/nowhere")
+    with pytest.raises(PlacementUnavailable) as raised:
+        listed(client)
+    assert raised.value.status == 404
+    assert "this is not Placement's root document" in str(raised.value)
+    assert "check the path of [placement] endpoint_override or of the catalog's URL" in str(raised.value)
+
+
 # Configuration.
 
 
@@ -338,7 +352,15 @@ def test_auth_type_unset_says_what_to_set(tmp_path):
         ({"auth_type": "admin_token", "token": "t"}, "endpoint_override is not set"),
         ({"auth_type": "admin_token", "endpoint": "http://127.0.0.1:1"}, "token is not set"),
         ({"auth_type": "http_basic", "username": "joe"}, "endpoint_override is not set"),
-        ({"auth_type": "none", "endpoint_override": "placement.example"}, "endpoint_override is no URL"),
+        (
+            {"auth_type": "none", "endpoint_override": "placement.example"},
+            r"conf: \[placement\] endpoint_override = placement.example: no URL",
+        ),
+        ({"auth_type": "none", "endpoint": "placement.example"}, r"\[placement\] endpoint = placement.example: no URL"),
+        (
+            {"auth_type": "none", "endpoint_override": "http//p", "cafile": "/nowhere.pem"},
+            r"endpoint_override = http//p: no URL.*cafile = /nowhere.pem: No such",
+        ),
         ({"auth_type": "none", "endpoint": "http://127.0.0.1:1", "timeout": "soon"}, "timeout"),
         ({"auth_type": "none", "endpoint": "http://127.0.0.1:1", "valid_interfaces": "up"}, "valid_interfaces"),
     ],
@@ -347,6 +369,16 @@ def test_a_wrong_option_is_named(tmp_path, options, says):
     with pytest.raises(ConfigError, match=says) as raised:
         client_from_conf(conf_of(tmp_path, **options))
     assert "[placement]" in str(raised.value)
+
+
+def test_on_the_way_to_a_token_nobody_blames_the_catalog():
+    auth = generic.Password("keystone.example.org:5000/v3", username="nova", password="hunter2-secret")
+    adapter = CatalogAdapter(TokenSession(auth=auth), service_type="placement", raise_exc=False)
+    with pytest.raises(kx.DiscoveryFailure) as raised:
+        adapter.request("/", "GET")
+    said = str(failure("GET /", raised.value))
+    assert "no token from Keystone at keystone.example.org:5000/v3: what was to be asked for it is no URL" in said
+    assert not any(word in said for word in ("catalog", "project_name", "hunter2"))
 
 
 def test_auth_section_may_name_another_group(rest, tmp_path):

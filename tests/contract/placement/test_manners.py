@@ -14,6 +14,7 @@ from agent.placement.wire import parse_aggregates, parse_providers
 from tests.rigs.gateway import Answer, Asked, Gateway, gateway
 from tests.rigs.mariadb import free_port
 from tests.rigs.placement import Rest, client_of, new_uuid
+from tests.rigs.wait import until
 
 SLOW_S = 0.05
 LATE_S = 0.2
@@ -160,11 +161,14 @@ def test_a_pause_ends_by_and_by(gate, paced, waits):
     look(client)
     gate.after = lambda _asked: None
     session = client._session
-    look(client)
-    # Nobody waits here, so the pause is still owed; what is new is that none is added.
-    owed = session.pace.quiet_until
-    look(client)
-    assert session.pace.quiet_until == owed
+
+    def adds_nothing() -> bool:
+        # Nobody waits here, so the pause is still owed; what is new is that none is added.
+        owed = session.pace.quiet_until
+        look(client)
+        return session.pace.quiet_until == owed and session.pace.pushed_s == 0.0
+
+    until(adds_nothing, 10, "an answer in time adds no pause")  # on a busy machine one may be late again
     assert session.pace.pushed_s == 0.0
 
 

@@ -1,5 +1,7 @@
 """A cloud read with few questions gives the answers of the whole of it, which are those of Placement itself."""
 
+import contextlib
+
 import pytest
 
 from agent.cmd.why_request import Words, request_of
@@ -21,7 +23,9 @@ def rest(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory, rest):
-    return client_of(tmp_path_factory.mktemp("client"), rest.server.url)
+    # conftest closes it after the first test, and the others open its connections anew.
+    with contextlib.closing(client_of(tmp_path_factory.mktemp("client"), rest.server.url)) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

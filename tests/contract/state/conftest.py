@@ -6,7 +6,6 @@ import pytest
 import sqlalchemy
 
 from agent.demo import cell
-from tests.rigs import conductor as conductor_rig
 from tests.rigs import mariadb as mariadb_rig
 from tests.rigs.nova_env import nova_python
 from tools.make_cell_schema import run_migrations
@@ -45,12 +44,3 @@ def nova_cell_url(request, tmp_path):
         url = request.getfixturevalue("mariadb").create_database(f"nova{next(_numbers)}")
     run_migrations(nova_python(), url, tmp_path)
     return url
-
-
-@pytest.fixture(scope="module")
-def conductor_cell(tmp_path_factory):
-    """A cell with the released nova-conductor for the tests of one module; each empties it first."""
-    if (reason := conductor_rig.missing()) is not None:
-        pytest.skip(reason)
-    with conductor_rig.running(tmp_path_factory.mktemp("cell")) as cell:
-        yield cell

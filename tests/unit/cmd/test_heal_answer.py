@@ -9,7 +9,7 @@ from agent.cmd.heal_answer import heal_lines
 
 def stale(*actions: dict[str, str]) -> dict[str, Any]:
     return {
-        "node": "cmp1", "host": "cmp1", "digest": "4d1b", "stale": True,
+        "node": "cmp1", "host": "cmp1", "digest": "4d1b", "stale": True, "undecided": False, "unread": [],
         "actions": list(actions), "refusals": [], "results": [],
     }  # fmt: skip
 

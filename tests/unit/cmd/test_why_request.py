@@ -101,6 +101,7 @@ def test_granular_groups_as_a_scheduler_logs_them():
         ({"resources": ("VCPU=1",), "required": ("in:CUSTOM_A,!CUSTOM_B",)}, "!CUSTOM_B is no name of a trait"),
         ({"resources": ("VCPU=1",), "required": ("custom-a",)}, "did you mean CUSTOM_A?"),
         ({"resources": ("VCPU=1",), "required": ("CUSTOM_A",), "forbidden": ("CUSTOM_A",)}, "forbids CUSTOM_A"),
+        ({"resources": ("VCPU=1",), "forbidden": ("in:COMPUTE_NODE",)}, "--forbidden takes no in: (in:COMPUTE_NODE)"),
         ({"resources": ("VCPU=1",), "member_of": ("rack-7",)}, "member_of: rack-7 is no uuid"),
         ({"resources": ("VCPU=1",), "member_of": (f"{A},{B}",)}, "in:A,B"),
         ({"resources": ("VCPU=1",), "in_tree": "host-1"}, "in_tree: host-1 is no uuid"),

@@ -178,6 +178,15 @@ def test_rows_show_every_value_and_no_secret(tmp_path):
     assert "hunter2" not in str(loaded.rows()) + repr(loaded)
 
 
+def test_a_url_that_cannot_be_read_is_quoted_without_its_password(tmp_path):
+    text = ALONE.replace(
+        "endpoint_override = http://127.0.0.1:8778", "endpoint_override = http://joe:hunter2@$nothing/x"
+    )
+    (problem,) = problems_of([write(tmp_path, "stocktake.conf", text)])
+    assert "[placement] endpoint_override = http://***@$nothing/x: " in problem
+    assert "hunter2" not in problem
+
+
 def test_no_global_configuration_is_touched(tmp_path):
     from oslo_config import cfg
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.findings.base import amount_text
-from agent.model.amounts import beside_its_class, number_text, unit_of, with_class, with_unit
+from agent.model.amounts import beside_its_class, is_wanted, number_text, unit_of, with_class, with_unit
 
 
 @pytest.mark.parametrize(
@@ -44,6 +44,19 @@ def test_the_class_is_said_as_often_as_it_must_be(resource_class, beside, unit, 
     assert with_unit(resource_class, 8) == unit
     assert with_class(resource_class, 8) == amount_text(resource_class, 8) == full
     assert unit == f"8 {unit_of(resource_class)}"
+
+
+@pytest.mark.parametrize(
+    ("resource_class", "number", "text"),
+    [
+        ("PCPU", 1, "1 PCPU is wanted"),
+        ("PCPU", 2, "2 PCPU are wanted"),
+        ("DISK_GB", 1, "1 GiB of DISK_GB is wanted"),
+        ("VCPU", 0, "0 VCPU are wanted"),
+    ],
+)
+def test_one_is_and_all_others_are(resource_class, number, text):
+    assert is_wanted(resource_class, number) == text
 
 
 def test_no_amount_of_a_finding_is_nothing():

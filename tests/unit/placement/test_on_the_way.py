@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from agent.errors import PlacementDenied, PlacementRejected, PlacementUnavailable
-from agent.placement.answers import Reply, onward, refusal
+from agent.placement.answers import Reply, TokenMoved, failure, onward, onward_with_password, refusal
 
 HERE = "http://placement.example:8778/placement/resource_providers?in_tree=u"
 
@@ -94,3 +94,32 @@ def test_never_from_https_to_http():
 def test_our_token_goes_to_our_host_only_whatever_a_proxy_says(location):
     goes_to = onward(302, HERE, location)
     assert goes_to is None or urlsplit(goes_to).hostname == "placement.example"
+
+
+@pytest.mark.parametrize(
+    ("location", "goes_to"),
+    [
+        ("/v3/", "http://keystone.example/v3/"),
+        ("http://keystone.example:80/v3", "http://keystone.example:80/v3"),
+        ("https://keystone.example:13000/v3", "https://keystone.example:13000/v3"),
+        ("http://keystone.example:5000/v3", None),
+        ("http://keystone.example:99999/v3", None),
+        ("https://elsewhere.example/v3", None),
+    ],
+)
+def test_a_password_goes_to_the_same_port_or_from_http_to_https(location, goes_to):
+    assert onward_with_password(308, "http://keystone.example/v3", location) == goes_to
+
+
+@pytest.mark.parametrize("location", ["http://keystone.example/v3", "https://keystone.example:5000/v3"])
+def test_a_password_that_went_by_https_goes_nowhere_else(location):
+    assert onward_with_password(308, "https://keystone.example/v3", location) is None
+
+
+def test_where_keystone_sends_us_is_said_without_its_secrets():
+    moved = TokenMoved(
+        "http://joe:hunter2@keystone.example/v3", "http://joe:hunter2@elsewhere.example/v3?x=hunter2#hunter2"
+    )
+    said = str(failure("GET /", moved))
+    assert "//***@keystone.example/v3 leads to http://***@elsewhere.example/v3: put Keystone's own URL into" in said
+    assert "hunter2" not in said

@@ -1,4 +1,4 @@
-"""The time of a whole request, on real sockets: one that stops in the middle, connections that are kept, proxies."""
+"""The time and size of a whole request, on real sockets: one that stops in the middle, kept connections, proxies."""
 
 import socket
 import threading
@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import pytest
 import requests
 
-from agent.placement.transport import BoundedAdapter, is_over, within
+from agent.placement import transport
+from agent.placement.transport import MIB, BoundedAdapter, is_over, within
 from tests.rigs.gateway import Answer, gateway
 
 BODY = b'{"a": 1}'
@@ -35,6 +36,26 @@ def stopping_after(text: bytes) -> tuple[socket.socket, str]:
 
     threading.Thread(target=serve, daemon=True).start()
     return listener, f"http://127.0.0.1:{listener.getsockname()[1]}/"
+
+
+def streaming(head: bytes) -> tuple[socket.socket, str, threading.Event]:
+    """A listener whose first connection gets ``head`` and 64 MiB in chunks; its URL, and when it could not send all."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    refused = threading.Event()
+
+    def serve() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(65536)
+            try:
+                connection.sendall(head)
+                for _ in range(64):
+                    connection.sendall(b"100000\r\n" + b" " * MIB + b"\r\n")
+            except OSError:
+                refused.set()
+
+    threading.Thread(target=serve, daemon=True).start()
+    return listener, f"http://127.0.0.1:{listener.getsockname()[1]}/", refused
 
 
 @pytest.mark.parametrize(
@@ -81,6 +102,37 @@ def test_a_proxy_is_no_way_around_it(session):
         with within(0.5), pytest.raises(requests.RequestException, match="timed out"):
             session.get("http://placement.example/", timeout=60)
         assert time.monotonic() - began < 20
+
+
+def test_an_answer_may_hold_so_much_and_not_a_byte_more(session, monkeypatch):
+    monkeypatch.setattr(transport, "MOST_BYTES", MIB)
+    with gateway() as gate:
+        gate.before = lambda _asked: Answer(status=200, body=b" " * MIB)
+        assert len(session.get(gate.url, timeout=20).content) == MIB
+        gate.before = lambda _asked: Answer(status=200, body=b" " * (MIB + 1))
+        with pytest.raises(requests.RequestException, match="larger than 1 MiB"):
+            session.get(gate.url, timeout=20)
+        gate.before = lambda _asked: Answer(status=200, body=BODY)
+        assert session.get(gate.url, timeout=20).content == BODY
+
+
+@pytest.mark.parametrize("framing", [b"Transfer-Encoding: chunked", b"Content-Length: 1000000000"])
+def test_the_connection_of_an_answer_that_is_too_large_is_closed(session, monkeypatch, framing):
+    monkeypatch.setattr(transport, "MOST_BYTES", MIB)
+    listener, url, refused = streaming(b"HTTP/1.1 200 OK\r\n" + framing + b"\r\n\r\n")
+    with listener, pytest.raises(requests.RequestException, match="larger than 1 MiB") as raised:
+        session.get(url, timeout=20)
+    assert refused.wait(20)
+    assert raised.traceback, "what holds the connection is not closed by having been forgotten"
+
+
+def test_a_redirect_that_is_garbled_is_not_read_to_its_end(session):
+    """requests throws its body away, and reads it for that."""
+    head = b"HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Encoding: gzip\r\nContent-Length: 1000000000\r\n\r\n"
+    listener, url, refused = streaming(head)
+    with listener:
+        assert session.get(url, timeout=20, allow_redirects=False).status_code == 302
+    assert refused.wait(20)
 
 
 def test_a_block_ends_with_its_time():

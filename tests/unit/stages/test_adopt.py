@@ -95,8 +95,17 @@ def test_children_follow_their_root_s_name_and_others_children_do_not():
     theirs = provider(uuid("nic"), "old-name:NIC", parent_uuid=ROOT_UUID, traits=frozenset())
     unowned = provider(uuid("x"), "old-name_x", parent_uuid=ROOT_UUID, traits=frozenset())
     plan = adoption(renamed(ours=tree(provider(name="old-name"), ours, theirs, unowned)), settings())
-    names = {s.write.provider_uuid: s.write.name for s in plan.steps if isinstance(s, NameStep)}
-    assert names == {ROOT_UUID: NODE, uuid("sev"): f"{NODE}_amd_sev"}
+    names = [(s.write.provider_uuid, s.write.name) for s in plan.steps if isinstance(s, NameStep)]
+    # The root comes last: a run that is broken off before leaves the name that the children are known by.
+    assert names == [(uuid("sev"), f"{NODE}_amd_sev"), (ROOT_UUID, NODE)]
+
+
+def test_a_child_that_a_broken_run_renamed_is_not_renamed_again_where_the_new_name_begins_with_the_old_one():
+    done = provider(uuid("sev"), "cmp_1_amd_sev", parent_uuid=ROOT_UUID)
+    left = provider(uuid("es"), "cmp_amd_sev_es", parent_uuid=ROOT_UUID)
+    plan = adoption(renamed(node="cmp_1", ours=tree(provider(name="cmp"), done, left)), settings())
+    names = [(s.write.provider_uuid, s.write.name) for s in plan.steps if isinstance(s, NameStep)]
+    assert names == [(uuid("es"), "cmp_1_amd_sev_es"), (ROOT_UUID, "cmp_1")]
 
 
 def test_a_record_that_cannot_be_written_is_left_and_told():

@@ -83,12 +83,60 @@ def test_capacity_is_told_with_what_must_be_freed_the_ratio_and_what_is_left():
     assert "raise cpu_allocation_ratio to at least 4.1667" in obstacle.change
 
 
+def test_room_is_not_advised_for_an_amount_that_max_unit_refuses():
+    nearly_full = of("host", CPUS, used=(("VCPU", 180),))
+    [unit, room] = asked([nearly_full], group(VCPU=64)).obstacles
+    assert (unit.constraint, room.constraint) == (Constraint.MAX_UNIT, Constraint.CAPACITY)
+    assert room.change == "ask for at most 12 VCPU in one request"
+
+
+def test_where_neither_a_smaller_request_nor_room_is_enough_both_are_advised_together():
+    cpus = stock("VCPU", 48, min_unit=4, max_unit=48, allocation_ratio=4.0)
+    unit, room = asked([of("host", cpus, used=(("VCPU", 190),))], group(VCPU=64)).obstacles
+    both = "ask for at most 48 VCPU in one request{}, and free 46 VCPU on host for it: neither alone is enough"
+    assert unit.change == both.format(" (max_unit is the number of CPUs; no ratio raises it)")
+    assert (room.change, unit.remedies, room.remedies) == (both.format(""), (), ())
+
+
+@pytest.mark.parametrize(("amount", "constraint"), [(1, Constraint.MIN_UNIT), (5, Constraint.STEP_SIZE)])
+def test_room_is_not_advised_for_an_amount_of_no_unit(amount, constraint):
+    full = of("host", stock("VCPU", 8, min_unit=2 if amount == 1 else 1, step_size=2 if amount == 5 else 1, max_unit=8),
+              used=(("VCPU", 8),))  # fmt: skip
+    [unit, room] = asked([full], group(VCPU=amount)).obstacles
+    assert (unit.constraint, room.constraint, room.remedies) == (constraint, Constraint.CAPACITY, ())
+
+
+def test_one_is_wanted_and_two_are():
+    full = of("host", stock("PCPU", 4), used=(("PCPU", 4),))
+    first = [asked([full], group(PCPU=amount)).obstacles[0].words.split(",")[0] for amount in (1, 2)]
+    assert first == ["1 PCPU is wanted", "2 PCPU are wanted"]
+    lacking = [asked([full], group(suffix, VF=1)).obstacles[0].words for suffix in ("", "1")]
+    assert all(words.startswith("1 VF is wanted, ") for words in lacking), lacking
+
+
 def test_what_is_reserved_may_be_lowered():
     obstacle = asked([HOST], group(MEMORY_MB=8000)).obstacles[0]
     assert Remedy(kind=RemedyKind.RESERVED, provider_uuid="host", resource_class="MEMORY_MB", number=192) in (
         obstacle.remedies
     )
     assert "lower what is reserved by 320 MiB of MEMORY_MB, to 192" in obstacle.change
+
+
+@pytest.mark.parametrize(
+    ("resource_class", "option"),
+    [
+        ("VCPU", "reserved_host_cpus, "),
+        ("MEMORY_MB", "reserved_host_memory_mb, "),
+        ("DISK_GB", "reserved_host_disk_mb, "),
+        ("VGPU", ""),
+    ],
+)
+def test_of_what_is_reserved_the_option_is_named_and_what_the_agent_puts_back_is_not_promised(resource_class, option):
+    host = of("host", stock(resource_class, 400, reserved=120), used=((resource_class, 240),))
+    change = asked([host], group(**{resource_class: 41})).obstacles[0].change
+    assert ", to 119 (" in change
+    end = f"({option}where that is not what the agent itself counts: stocktake explain {resource_class})"
+    assert end in change
 
 
 @pytest.mark.parametrize(
@@ -132,6 +180,52 @@ def test_traits_of_the_unnumbered_group_may_be_spread_over_those_that_give_somet
     assert lone[0].remedies == (Remedy(kind=RemedyKind.ADD_TRAIT, provider_uuid="pf0", name="CUSTOM_A"),)
 
 
+FULL = of("host", stock("VCPU", 4), used=(("VCPU", 4),), traits=["CUSTOM_A"])
+
+
+def test_a_trait_that_nobody_has_is_told_beside_the_class_that_is_short():
+    short, missing = asked([FULL], group(VCPU=1, required=["CUSTOM_A", "CUSTOM_Z"])).obstacles
+    assert (short.constraint, missing.constraint) == (Constraint.CAPACITY, Constraint.REQUIRED_TRAIT)
+    assert missing.words == "none of those that have a class that is asked for (host) has trait CUSTOM_Z"
+    assert (missing.change, missing.suffix) == ("add trait CUSTOM_Z to host", "")
+    assert refused([FULL], group(VCPU=1), group("1", VCPU=1, required=["CUSTOM_Z"])).count(
+        Constraint.REQUIRED_TRAIT
+    ) == 1  # fmt: skip
+
+
+def test_a_trait_that_nobody_has_goes_to_whom_it_will_go_once_the_class_is_there():
+    wanted = group(VCPU=1, VF=1, required=["CUSTOM_Z"])
+    now = asked([*PF, FULL], wanted).obstacles[-1]
+    [then] = asked([*PF, of("host", stock("VCPU", 4))], wanted).obstacles
+    assert now.remedies == then.remedies == (
+        Remedy(kind=RemedyKind.ADD_TRAIT, provider_uuid="host", name="CUSTOM_Z"),
+    )  # fmt: skip
+
+
+def test_who_has_the_trait_and_nothing_of_what_is_asked_is_named_before_there_is_room():
+    missing = asked([HOST, *PF], group(VF=5, required=["CUSTOM_A"])).obstacles[-1]
+    assert missing.words == (
+        "none of those that have a class that is asked for (pf0, pf1) has trait CUSTOM_A; "
+        "host has, but gives nothing of what is asked"
+    )
+    two = [HOST, of("nic", parent="host", root="host", traits=["CUSTOM_A"]), *PF]
+    both = asked(two, group(VF=5, required=["CUSTOM_A"])).obstacles[-1]
+    assert both.words.endswith("; host, nic have, but give nothing of what is asked")
+
+
+def test_of_traits_that_are_also_forbidden_only_the_others_are_missed():
+    missing = asked([HOST, *PF], group(VF=5, required=["NET_A CUSTOM_Z"], forbidden=["NET_A"])).obstacles[-1]
+    assert (missing.constraint, missing.change) == (Constraint.REQUIRED_TRAIT, "add trait CUSTOM_Z to pf1")
+
+
+def test_a_trait_is_not_missed_where_another_change_may_bring_it():
+    """Of one that is full, of one outside in_tree; and where nobody has the class there is nobody to give it to."""
+    assert refused([HOST, *PF], group(VCPU=64, VF=5, required=["NET_B"])) == [Constraint.MAX_UNIT, Constraint.CAPACITY]
+    assert refused([HOST, NFS], group(VCPU=1, DISK_GB=10, in_tree="host", required=[SHARES])) == [Constraint.IN_TREE]
+    assert refused([HOST], group(VCPU=1, in_tree="nobody", required=["CUSTOM_Z"])) == [Constraint.IN_TREE]
+    assert refused([HOST], group(DISK_GB=1, required=["CUSTOM_Z"])) == [Constraint.RESOURCE_CLASS]
+
+
 def test_one_trait_of_a_set_is_enough_and_a_forbidden_one_passes_a_provider_over():
     assert asked([HOST], group(VCPU=1, required=["CUSTOM_Z CUSTOM_A"])).fits
     assert asked([HOST, *PF], group(VF=1, forbidden=["NET_A"])).fits
@@ -161,6 +255,18 @@ def test_groups_on_one_provider_are_summed_against_capacity_and_max_unit():
     assert (obstacle.constraint, obstacle.wanted, obstacle.available) == (Constraint.CAPACITY, 5, 4)
     small = of("pf0", stock("VF", 8, max_unit=4), parent="host", root="host", traits=["NET_A"])
     assert refused([HOST, small], *twice, group_policy="none") == [Constraint.MAX_UNIT]
+
+
+def test_freeing_is_not_advised_for_a_sum_that_max_unit_refuses():
+    host = of("host", stock("VCPU", 4, max_unit=4, allocation_ratio=4.0), used=(("VCPU", 12),))
+    [obstacle] = asked([host], group("1", VCPU=3), group("2", VCPU=3), group_policy="none").obstacles
+    assert (obstacle.constraint, obstacle.remedies) == (Constraint.CAPACITY, ())
+    assert obstacle.change == "ask for at most 4 VCPU in all groups together"
+    [obstacle] = asked([host], group("1", VCPU=3), group("2", VCPU=2), group_policy="none").obstacles
+    assert obstacle.remedies == ()
+    wide = of("host", stock("VCPU", 4, max_unit=5, allocation_ratio=4.0), used=(("VCPU", 12),))
+    [obstacle] = asked([wide], group("1", VCPU=3), group("2", VCPU=2), group_policy="none").obstacles
+    assert obstacle.change == "free 1 VCPU on host, or ask for at most 4 VCPU in all groups together"
 
 
 def test_the_unnumbered_group_counts_on_the_provider_of_a_granular_one():

@@ -74,16 +74,22 @@ def _what(obstacle: Obstacle) -> tuple:
     return obstacle.constraint, obstacle.suffix, obstacle.provider_uuid, obstacle.resource_class, is_sum
 
 
-def refusals(seed: int):
-    """Obstacles of some random requests with request, world and root."""
+def answers(seed: int):
+    """What the trees answer to some random requests, with request and world."""
     rng = random.Random(seed)
     world = random_world(rng)
     for root in [offered.root_uuid for offered in world.providers if offered.provider.parent_uuid is None]:
         for _ in range(3):
             request = random_request(rng, world, root)
             for tree in why(request, world).trees:
-                for obstacle in tree.obstacles:
-                    yield obstacle, request, world, tree.root_uuid
+                yield tree, request, world
+
+
+def refusals(seed: int):
+    """Their obstacles, with request, world and root."""
+    for tree, request, world in answers(seed):
+        for obstacle in tree.obstacles:
+            yield obstacle, request, world, tree.root_uuid
 
 
 def answer_of(request: ResourceRequest, world: OfferedWorld, root: str) -> TreeAnswer:
@@ -96,6 +102,41 @@ def test_every_remedy_lifts_its_obstacle(seed):
         for remedy in obstacle.remedies:
             after = answer_of(*changed(remedy, obstacle.suffix, request, world), root)
             assert is_lifted(obstacle, remedy, after), (obstacle, remedy, after.obstacles)
+
+
+_OF_INVENTORY = (Constraint.MIN_UNIT, Constraint.MAX_UNIT, Constraint.STEP_SIZE, Constraint.CAPACITY)
+
+
+@given(st.integers(0, 2**32))
+def test_no_remedy_leaves_the_same_inventory_refusing(seed):
+    """More room is not advised where max_unit refuses the amount all the same."""
+    for obstacle, request, world, root in refusals(seed):
+        for remedy in obstacle.remedies if obstacle.constraint in _OF_INVENTORY else ():
+            after = answer_of(*changed(remedy, obstacle.suffix, request, world), root)
+            still = [
+                o for o in after.obstacles if o.constraint in _OF_INVENTORY and _what(o)[1:] == _what(obstacle)[1:]
+            ]
+            assert not still, (obstacle, remedy, still)
+
+
+# A trait may be the one that is missed; with an aggregate, others begin or cease to share with the tree.
+_BRING_OTHERS = (RemedyKind.ADD_TRAIT, RemedyKind.ADD_AGGREGATE, RemedyKind.REMOVE_AGGREGATE)
+
+
+@given(st.integers(0, 2**32))
+def test_what_is_told_beside_a_missing_trait_never_brings_it(seed):
+    """A required trait of the unnumbered group is told early only where it refuses whatever else is changed."""
+    for tree, request, world in answers(seed):
+        missing = _traits_of_unnumbered(tree)
+        remedies = [(o, remedy) for o in tree.obstacles if missing for remedy in o.remedies]
+        for obstacle, remedy in ((o, remedy) for o, remedy in remedies if remedy.kind not in _BRING_OTHERS):
+            after = answer_of(*changed(remedy, obstacle.suffix, request, world), tree.root_uuid)
+            assert _traits_of_unnumbered(after) >= missing, (obstacle, remedy, after.obstacles)
+
+
+def _traits_of_unnumbered(tree: TreeAnswer) -> set[frozenset[str | None]]:
+    told = [o for o in tree.obstacles if o.constraint is Constraint.REQUIRED_TRAIT and not o.suffix]
+    return {frozenset(remedy.name for remedy in obstacle.remedies) for obstacle in told}
 
 
 def _loses_by_single(remedy: Remedy, world: OfferedWorld) -> bool:

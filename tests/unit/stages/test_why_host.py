@@ -84,6 +84,21 @@ def test_more_cpus_than_one_cell_has():
     assert host_obstacles(shape(2, VCPU=12, MEMORY_MB=1024), rooms(*TWO)) == ()
 
 
+def test_one_of_anything_is_told_as_one():
+    last = rooms((view_cell(0), usage(0, cpus=32, pinned=tuple(range(8)), pages=((2048, 512),))))
+    (cpu,) = host_obstacles(shape(1, VCPU=1), last)
+    assert cpu.words == "the one NUMA cell needs 1 CPU, and the best has 0 left"
+    (pinned,) = host_obstacles(shape(1, PCPU=1), last)
+    assert pinned.words == "the one NUMA cell needs 1 CPU to pin to, and the best has 0 left"
+    (pages,) = host_obstacles(shape(page=2048, MEMORY_MB=2), last)
+    assert pages.words.startswith("2 MiB a cell are 1 page of 2048 KiB, ")
+    assert pages.change.startswith("free 1 page of 2048 KiB in a cell")
+    (uneven,) = host_obstacles(shape(page=2048, MEMORY_MB=1), last)
+    assert uneven.words == "1 MiB a cell is no whole number of pages of 2048 KiB"
+    (cells,) = host_obstacles(shape(2, VCPU=128), rooms(*TWO))
+    assert cells.words.startswith("each of 2 NUMA cells needs 64 CPUs, ")
+
+
 def test_the_memory_that_the_second_cell_has_left_counts_for_two():
     (found,) = host_obstacles(shape(2, VCPU=2, MEMORY_MB=24576), rooms(*TWO))
     assert (found.resource_class, found.wanted, found.available) == ("MEMORY_MB", 12288, 8192)
@@ -117,6 +132,13 @@ def test_amounts_that_do_not_divide():
 def test_a_host_without_a_topology():
     (found,) = host_obstacles(shape(1, VCPU=1), ())
     assert "no NUMA topology" in found.words
+
+
+@pytest.mark.parametrize(("page", "asked"), [(3000, "pages of 3000 KiB"), (LARGE, "huge pages")])
+def test_a_page_size_alone_asks_for_no_number_of_cells(page, asked):
+    (found,) = host_obstacles(shape(page=page, MEMORY_MB=1024), ())
+    assert found.words == f"{asked} are asked for, and this host reports no NUMA topology"
+    assert (found.constraint, found.change) == (Constraint.HUGE_PAGES, "ask for no page size")
 
 
 def test_cpus_in_the_one_cell_and_memory_in_the_other():

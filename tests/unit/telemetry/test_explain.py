@@ -293,6 +293,25 @@ def test_disk_held_is_a_lower_bound_while_lvm_is_not_read():
     assert "DISK_GB promised 20 GiB = 20 (1 instance)" in said
 
 
+def test_a_disk_that_an_unread_group_may_hold_is_not_said_to_be_mentioned_nowhere():
+    sources = (source("placement"), source("state"), source("libvirt"), source("lvm", "vgs: timed out"))
+    rows = tuple(row(GUESTS[0], (20, None, 20), resource_class=name) for name in ("DISK_GB", "VCPU"))
+    found = explain_consumer(report(sources=sources, ledger=rows), GUESTS[0])
+    assert [line for line in text_of(found) if line.startswith("  held")] == [
+        "  held: not read (lvm)",
+        "  held: not mentioned",
+    ]
+    assert [shown["unread_books"] for shown in document(found)["rows"]] == [{"held": ["lvm"]}, {}]
+
+
+def test_a_promise_is_known_without_libvirt_where_another_instance_has_one():
+    sources = (source("placement"), source("state"), source("libvirt", "down"))
+    ledger = (row(GUESTS[0], (None, None, 4)), row(GUESTS[1], (4, None, 4)))
+    assert "  promised: not mentioned" in text_of(explain_consumer(report(sources=sources, ledger=ledger), GUESTS[0]))
+    alone = text_of(explain_consumer(report(sources=sources, ledger=ledger[:1]), GUESTS[0]))
+    assert "  promised: not read (libvirt)" in alone
+
+
 def test_a_volume_is_explained_by_its_name_with_its_bytes():
     volume = row(
         "vg0/scratch",

@@ -9,7 +9,7 @@ from agent.cmd.why_run import code_of
 from agent.model.placement import Inventory, Provider
 from agent.model.resource_request import OfferedProvider, OfferedWorld, RequestGroup, ResourceRequest
 from agent.model.why import Answer, Constraint, Obstacle, TreeAnswer
-from agent.model.why_report import CellRoom, WhyReport
+from agent.model.why_report import CellRoom, HoldingFinding, WhyReport
 from agent.stages.why import why
 from agent.telemetry.why_json import document
 from agent.telemetry.why_text import lines, request_text
@@ -103,16 +103,67 @@ def test_exit_codes(report, code):
     assert code_of(report) == code
 
 
+def refused_here(report):
+    obstacle = Obstacle(constraint=Constraint.NUMA_CELL, words="no cell", change="ask for less")
+    return dataclasses.replace(report, answer=dataclasses.replace(report.answer, host_obstacles=(obstacle,)))
+
+
 @pytest.mark.parametrize(
     ("others", "is_whole", "code"),
     [((), False, 3), ((), True, 3), ((offered(2, total=96, max_unit=96),), True, 0)],
 )
 def test_what_this_host_refuses_fits_only_where_another_host_is_offered(others, is_whole, code):
-    report = asked(offered(1, total=96, max_unit=96), *others, is_whole=is_whole)
-    obstacle = Obstacle(constraint=Constraint.NUMA_CELL, words="no cell", change="ask for less")
-    report = dataclasses.replace(report, answer=dataclasses.replace(report.answer, host_obstacles=(obstacle,)))
+    report = refused_here(asked(offered(1, total=96, max_unit=96), *others, is_whole=is_whole))
     assert (report.fits, code_of(report)) == (code == 0, code)
     assert lines(report, WIDE)[1] == "host-1: Placement offers it, and this host refuses it"
+
+
+def test_a_host_that_refuses_by_itself_is_not_among_those_of_the_cloud_that_fit():
+    roomy = (offered(1, total=96, max_unit=96), offered(2, total=96, max_unit=96), offered(3))
+    report = refused_here(asked(*roomy, is_whole=True))
+    text = lines(report, WIDE)
+    assert "everywhere: 1 of 3 provider trees fit: host-2" in text
+    assert "  1 refused by numa-cell: host-1: Placement offers it, and this host refuses it" in text
+    found = document(report)
+    assert (found["fits"], found["cloud"]["fits"]) == (True, 1)
+    assert found["cloud"]["refused"] == {"numa-cell": 1, "max-unit": 1}
+    told = {tree["root_name"]: (tree["fits"], tree["refused_by_host"]) for tree in found["cloud"]["answers"]}
+    assert told == {"host-1": (True, True), "host-2": (True, False), "host-3": (False, False)}
+    assert found["tree"]["refused_by_host"] is True
+
+
+@pytest.mark.parametrize(
+    ("cells", "page", "said"),
+    [
+        (2, None, "; in 2 NUMA cells"),
+        (1, 2048, "; in 1 NUMA cell, on pages of 2048 KiB"),
+        (None, "large", "; on large pages"),
+        (None, None, ""),
+    ],
+)
+def test_cells_and_pages_are_part_of_what_was_asked(cells, page, said):
+    report = asked(offered(1), numa_nodes=cells, page_size=page)
+    assert lines(report, WIDE)[0] == f"asked: 64 VCPU{said}"
+    request = document(report)["request"]
+    assert (request["numa_nodes"], request["page_size"]) == (cells, page)
+
+
+def test_findings_that_hold_the_class_stand_below_the_first_obstacle():
+    leak = HoldingFinding(
+        code="allocation-leaked", resource_class="DISK_GB", amount=80, findings=2, confirmed=True, healable=True
+    )
+    news = dataclasses.replace(leak, code="allocation-stale-move", amount=1, confirmed=False)
+    volume = dataclasses.replace(leak, code="volume-foreign", amount=120, findings=1, healable=False)
+    report = asked(offered(1), holding=(leak, news, volume))
+    assert lines(report, WIDE)[4] == (
+        "  findings that hold DISK_GB here: allocation-leaked 80 GiB (stocktake heal), allocation-stale-move 1 GiB "
+        "(stocktake heal, not confirmed yet), volume-foreign 120 GiB: stocktake explain DISK_GB"
+    )
+    assert document(report)["host"]["findings"][0] == {
+        "code": "allocation-leaked", "resource_class": "DISK_GB", "amount": 80, "unit": "GiB", "findings": 2,
+        "confirmed": True, "healable": True,
+    }  # fmt: skip
+    assert document(asked(offered(1)))["host"]["findings"] == []
 
 
 def test_a_host_of_which_nothing_is_there_says_why():
@@ -161,6 +212,7 @@ def test_the_document_of_the_third_story():
             }
         ],
         "group_policy": None, "root_required": [], "root_forbidden": [], "same_subtree": [],
+        "numa_nodes": None, "page_size": None,
     }  # fmt: skip
     assert (found["schema_version"], found["provider_uuid"], found["placement"]) == (1, uuid, {"requests": 9})
 

@@ -1,0 +1,90 @@
+"""heal on a configured host, in this process or in one that is killed beside a call: a plan of confirmed findings."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from agent.audit import run_audit
+from agent.cmd import wiring
+from agent.config.build import load_checked, settings_from
+from agent.healing.heal import Prepared, prepared, run_heal
+from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish
+from agent.parts import Errand
+from tests.rigs.source_tree import ROOT
+
+# Waits are measured elsewhere.
+AT_ONCE = {"random": lambda: 0.0}
+
+_PROGRAM = """
+from agent.cmd.daemon import choose_backend
+choose_backend()
+from tests.rigs.healing import heal_to_death
+import sys
+heal_to_death(*sys.argv[1:])
+"""
+
+
+@contextlib.contextmanager
+def planned(config_file: Path, codes: frozenset[str], **parts: Any) -> Iterator[tuple[Errand, Prepared]]:
+    """An errand with a plan for findings of ``codes``, seen by two audits; ``parts`` take the place of wired ones."""
+    loaded = load_checked([str(config_file)])
+    request = AuditRequest(reasons=("test",), publish=Publish.NEVER, depth=Depth.FULL)
+    with wiring.wire(loaded) as wired:
+        used = dataclasses.replace(wired.parts, **AT_ONCE | parts)
+        errand = Errand(request=request, settings=settings_from(loaded), parts=used, cancelled=lambda: False)
+        memory = AuditMemory()
+        for _ in range(2):
+            result = run_audit(request, errand.settings, used, memory, errand.cancelled)
+            memory = result.memory
+        plan = prepared(errand, result, codes)
+        assert plan is not None
+        yield errand, plan
+
+
+def with_parts(errand: Errand, **parts: Any) -> Errand:
+    """The same errand with other parts."""
+    return dataclasses.replace(errand, parts=dataclasses.replace(errand.parts, **parts))
+
+
+def heal_killed(config_file: Path, codes: frozenset[str], call: str, when: str) -> None:
+    """heal in a process that is killed ``when`` (before, after) its first ``call``, as in "allocations.put"."""
+    done = subprocess.run(
+        [sys.executable, "-c", _PROGRAM, str(config_file), call, when, *sorted(codes)],
+        cwd=ROOT,
+        env=dict(os.environ),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+
+def heal_to_death(config_file: str, call: str, when: str, *codes: str) -> None:
+    """What that process does."""
+    part, method = call.split(".")
+    with planned(Path(config_file), frozenset(codes)) as (errand, plan):
+        run_heal(with_parts(errand, **{part: _Killing(getattr(errand.parts, part), method, when)}), plan)
+
+
+class _Killing:
+    """A part whose process dies beside one of its calls."""
+
+    def __init__(self, real: Any, method: str, when: str) -> None:
+        self._real, self._method, self._when = real, method, when
+
+    def __getattr__(self, name: str) -> Any:
+        return self._last_call if name == self._method else getattr(self._real, name)
+
+    def _last_call(self, *arguments: Any) -> None:
+        if self._when == "after":
+            getattr(self._real, self._method)(*arguments)
+        os.kill(os.getpid(), signal.SIGKILL)

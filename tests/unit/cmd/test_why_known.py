@@ -1,0 +1,49 @@
+"""What is said of a uuid that nobody knows: a slip of the finger is named, a uuid of chance never."""
+
+import random
+import uuid
+
+import pytest
+
+from agent.cmd.why_known import mistyped, unknown_aggregate
+from agent.model.resource_request import RequestGroup, ResourceRequest
+
+A = "5b1d7c1e-9f0a-4c3d-8a51-0123456789ab"
+ELSEWHERE = str(uuid.UUID(int=random.Random(7).getrandbits(128)))
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["5b1d7c1e-9f0a-4c3d-8a51-0123456789ac", "b51d7c1e-9f0a-4c3d-8a51-0123456789ab"],
+    ids=["a digit", "two the wrong way round"],
+)
+def test_a_slip_is_named(typed):
+    assert mistyped(typed, [ELSEWHERE, A]) == A
+
+
+def test_three_characters_are_another_uuid():
+    assert mistyped(A[:-3] + "fff", [A]) is None
+    assert mistyped(A, []) is None
+
+
+def test_no_uuid_of_chance_is_a_slip():
+    known = [str(uuid.UUID(int=random.Random(seed).getrandbits(128))) for seed in range(200)]
+    assert [mistyped(A, known), mistyped(known[0], known[1:])] == [None, None]
+
+
+def test_the_nearest_of_two_slips_is_named():
+    one_off, two_off = A[:-1] + "c", A[:-2] + "cc"
+    assert mistyped(A, [two_off, one_off]) == one_off
+
+
+def test_the_usual_cause_is_said_and_what_a_forbidden_one_changes():
+    wanted = ResourceRequest(groups=(RequestGroup(member_of=(frozenset({A, ELSEWHERE}),)),))
+    forbidden = ResourceRequest(groups=(RequestGroup(forbidden_aggregates=frozenset({A})),))
+    said = (
+        f"unknown aggregate {A}: no provider is in it; if nova has it, its hosts were not synced: "
+        "nova-manage placement sync_aggregates"
+    )
+    assert unknown_aggregate(wanted, A, [ELSEWHERE]) == said
+    assert unknown_aggregate(forbidden, A, []) == f"{said}; leaving !{A} out of the request changes nothing"
+    near = A[:-1] + "c"
+    assert f"no provider is in it (did you mean {near}?); if nova" in unknown_aggregate(wanted, A, [near])

@@ -1,0 +1,72 @@
+"""What can be the URL of a server, and what is shown of one that holds a password."""
+
+import pytest
+
+from agent.placement.urls import url_problem, without_login
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://k",
+        "https://keystone.example.org:5000/v3",
+        "https://[2001:db8::1]:5000/v3",
+        "HTTPS://Keystone/identity/",
+        "http://joe:hunter2@keystone:5000",
+    ],
+)
+def test_a_url_with_scheme_and_host_is_right(url):
+    assert url_problem(url) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("keystone.example.org:5000/v3", "begins with http:// or https:// and a host"),
+        ("127.0.0.1:44769", "begins with http:// or https:// and a host"),
+        ("https:/k:5000/v3", "begins with http:// or https:// and a host"),
+        ("http//k", "begins with http:// or https:// and a host"),
+        ("http://", "begins with http:// or https:// and a host"),
+        ("ftp://k/v3", "begins with http:// or https:// and a host"),
+        ("http://:5000/v3", "names no host"),
+        ("http://joe@:5000/v3", "names no host"),
+        ("http://key stone/v3", "names no host"),
+        ("http://k:five/v3", "Port could not be cast to integer"),
+        ("http://[2001:db8::1/v3", "Invalid IPv6 URL"),
+    ],
+)
+def test_what_is_no_url_of_a_server_says_why(text, says):
+    assert url_problem(text).startswith("no URL: ")
+    assert says in url_problem(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("http://user:hunter2@keystone:5000/v3", "http://***@keystone:5000/v3"),
+        ("https://user:hun/t@er2@keystone/v3", "https://***@keystone/v3"),
+        ("user:hunter2@keystone:5000/v3", "***@keystone:5000/v3"),
+        ("user:hun/ter2@keystone:5000/v3", "***@keystone:5000/v3"),
+        ("http:/user:hunter2@keystone/v3", "http:/***@keystone/v3"),
+        ("http//user:hunter2@keystone/v3", "http//***@keystone/v3"),
+        ("http://a:hunter2@h1:1,http://b:hunter2@h2:2", "http://***@h1:1,http://***@h2:2"),
+        ("http://p:8778/x?password=hunter2", "http://p:8778/x?password=***"),
+    ],
+)
+def test_no_password_in_a_url_is_shown(text, shown):
+    assert without_login(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "http://p:8778/x",
+        "qemu:///system",
+        "joe@example.org",
+        "%(asctime)s.%(msecs)03d [%(name)s]",
+        "internal,public",
+        "",
+    ],
+)
+def test_what_has_no_password_is_shown_as_it_is(text):
+    assert without_login(text) == text

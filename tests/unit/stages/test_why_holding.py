@@ -1,0 +1,115 @@
+"""Whose amounts stand behind a capacity that is short: the findings of the same audit, none of them twice."""
+
+import dataclasses
+
+import pytest
+
+from agent.model.claim import Cause
+from agent.model.finding import Finding, SeenFinding, Severity
+from agent.model.own_consumers import OWN_KIND
+from agent.model.report import InventoryRow, Verdict
+from agent.model.why import Constraint, Obstacle, TreeAnswer
+from agent.model.why_report import HoldingFinding
+from agent.stages.why_holding import holding
+from tests.rigs.reports import DISK, PROVIDER, REPORT
+
+ROW = REPORT.ledger[0]
+SHORT = Obstacle(
+    constraint=Constraint.CAPACITY, words="w", change="c", resource_class="DISK_GB", provider_uuid=PROVIDER
+)
+TERMS = InventoryRow(
+    provider="p", provider_uuid=PROVIDER, wanted=DISK, recorded=DISK, used=0, terms=(("foreign-volume", 120),)
+)
+
+
+def row(key, verdict, *, promised=None, held=None, recorded=None, **changes):
+    wanted = {"resource_class": "DISK_GB", "consumer_uuid": key, "consumer_key": key, "verdict": verdict, **changes}
+    return dataclasses.replace(ROW, promised=promised, held=held, recorded=recorded, **wanted)
+
+
+def found(code, consumer=None, *, subject="", confirmed=True, resource_class=None):
+    finding = Finding(
+        code=code, severity=Severity.ERROR, remedy="r", expected="e", actual="a", consumer_uuid=consumer,
+        subject=subject, resource_class=resource_class,
+    )  # fmt: skip
+    return SeenFinding(finding=finding, confirmed=confirmed, first_seen_at="2026-11-21T09:00:00.000Z")
+
+
+MOVED = row("moved", Verdict.ALLOCATION_STALE_MOVE, recorded=80)
+VOLUME = row("vg/backup", Verdict.UNMANAGED, held=120, cause=Cause.FOREIGN_VOLUME.value)
+
+
+def held_by(rows, findings, first=SHORT, **changes):
+    report = dataclasses.replace(REPORT, ledger=tuple(rows), findings=tuple(findings), **{"inventory": (), **changes})
+    return holding(report, TreeAnswer(root_uuid=PROVIDER, root_name="h", obstacles=(first,)))
+
+
+def amounts(*arguments, **changes):
+    return [(held.code, held.amount, held.healable) for held in held_by(*arguments, **changes)]
+
+
+def test_what_moved_away_and_what_was_made_by_hand():
+    rows = (VOLUME, row("web", Verdict.AGREED, promised=40, held=40, recorded=40), MOVED)
+    findings = (found("volume-foreign", subject="vg/backup"), found("allocation-stale-move", "moved", confirmed=False))
+    volume = HoldingFinding(
+        code="volume-foreign", resource_class="DISK_GB", amount=120, findings=1, confirmed=True, healable=False
+    )
+    moved = dataclasses.replace(volume, code="allocation-stale-move", amount=80, confirmed=False, healable=True)
+    assert held_by(rows, findings, inventory=(TERMS,)) == (moved, volume)
+
+
+def test_one_code_of_several_consumers_is_one_sum():
+    rows = (row("one", Verdict.ALLOCATION_LEAKED, recorded=3), row("two", Verdict.ALLOCATION_LEAKED, recorded=4))
+    (held,) = held_by(rows, [found("allocation-leaked", "one"), found("allocation-leaked", "two")])
+    assert (held.amount, held.findings) == (7, 2)
+
+
+def test_an_amount_of_which_two_findings_speak_is_told_once():
+    spread = found("consumer-on-several-providers", "moved")
+    assert amounts((MOVED,), (found("allocation-stale-move", "moved"), spread)) == [("allocation-stale-move", 80, True)]
+    assert amounts((MOVED,), (spread,)) == [("consumer-on-several-providers", 80, True)]
+
+
+def test_only_what_is_above_the_promise():
+    more = row("web", Verdict.ALLOCATION_DIFFERS, promised=40, held=40, recorded=50)
+    less = row("db", Verdict.ALLOCATION_DIFFERS, promised=40, held=40, recorded=30)
+    findings = [found("allocation-differs", key, resource_class="DISK_GB") for key in ("web", "db")]
+    assert amounts((more, less), findings) == [("allocation-differs", 10, False)]
+
+
+def test_what_the_agent_does_not_keep_back_holds_nothing():
+    """[lvm] foreign_volumes = report: the volume takes bytes, and nothing of what Placement grants."""
+    finding = found("volume-foreign", subject="vg/backup", resource_class="DISK_GB")
+    assert amounts((VOLUME,), (finding,)) == []
+
+
+def test_what_a_consumer_of_ours_stands_for_is_told_once():
+    ours = row("ours", Verdict.AGREED, recorded=120, consumer_kind=OWN_KIND, cause=Cause.FOREIGN_VOLUME.value)
+    finding = found("volume-foreign", subject="vg/backup")
+    assert amounts((ours, VOLUME), (finding, found("companion-leftover", "ours"))) == [("volume-foreign", 120, False)]
+
+
+@pytest.mark.parametrize(
+    "changes", [{"resource_class": "VCPU"}, {"provider_uuid": "another"}], ids=["class", "provider"]
+)
+def test_what_lies_elsewhere_is_not_told(changes):
+    assert amounts((dataclasses.replace(MOVED, **changes),), (found("allocation-stale-move", "moved"),)) == []
+
+
+def test_of_several_providers_the_tree_counts_and_what_shares_with_it_does_not():
+    anywhere = dataclasses.replace(SHORT, provider_uuid=None)
+    child = row("child", Verdict.ALLOCATION_LEAKED, recorded=1, provider_uuid="child")
+    outside = row("out", Verdict.ALLOCATION_LEAKED, recorded=9, provider_uuid="shared", outside_tree=True)
+    findings = [found("allocation-leaked", "child"), found("allocation-leaked", "out")]
+    assert amounts((child, outside), findings, anywhere) == [("allocation-leaked", 1, True)]
+    # heal takes from this host's own tree alone.
+    shared = dataclasses.replace(SHORT, provider_uuid="shared")
+    assert amounts((child, outside), findings, shared) == [("allocation-leaked", 9, False)]
+
+
+def test_another_first_obstacle_has_nobody_behind_it():
+    findings = (found("allocation-stale-move", "moved"),)
+    assert amounts((MOVED,), findings, dataclasses.replace(SHORT, constraint=Constraint.MAX_UNIT)) == []
+    report = dataclasses.replace(REPORT, ledger=(MOVED,), findings=findings)
+    assert holding(report, TreeAnswer(root_uuid=PROVIDER, root_name="h")) == ()
+    assert holding(report, None) == ()
