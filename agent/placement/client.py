@@ -87,6 +87,14 @@ class CountingSession(requests.Session):
                 # A pause of the pace follows (paced.py): what a late answer took must not count to its length.
                 self.sent_at = time.monotonic()
 
+    def get_redirect_target(self, resp: requests.Response) -> str | None:
+        """As requests', which forgets the answer where its Location is no UTF-8: here its connection is closed."""
+        try:
+            return super().get_redirect_target(resp)
+        except ValueError:
+            resp.close()
+            raise
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Hold:

@@ -25,6 +25,7 @@ from agent.demo.placement import TOKEN
 from agent.model.nova import ComputeNode, Instance
 from tests.rigs import facts
 from tests.rigs.domains import node_xml
+from tests.rigs.logs import json_lines
 from tests.rigs.placement import Rest, new_uuid
 from tests.rigs.wait import until
 
@@ -197,7 +198,7 @@ class Daemon:
 
     def records(self) -> list[dict[str, Any]]:
         """Its log so far where it is JSON, one record a line."""
-        return [json.loads(line) for line in self.text().splitlines() if line.startswith("{")]
+        return json_lines(self.text())
 
     def send(self, number: signal.Signals) -> None:
         """A signal to it."""

@@ -1,9 +1,17 @@
-"""Logging set up inside a test's own process, and put back: pytest's handlers stay what they were."""
+"""Logs: what is written in one so far; logging set up inside a test's own process, and put back as it was."""
 
 import contextlib
+import json
 import logging
 import sys
 from collections.abc import Iterator
+from typing import Any
+
+
+def json_lines(text: str) -> list[dict[str, Any]]:
+    """The records of a log of JSON lines; what has no end yet is being written."""
+    whole, _, _unfinished = text.rpartition("\n")
+    return [json.loads(line) for line in whole.splitlines() if line.startswith("{")]
 
 
 @contextlib.contextmanager

@@ -19,6 +19,7 @@ from agent.cmd.daemon import stop_asked
 from agent.demo.placement import TOKEN, start_placement
 from agent.triggers import start_delay_s
 from tests.rigs.gateway import Answer, gateway
+from tests.rigs.logs import json_lines
 from tests.rigs.placement import new_uuid, running
 from tests.rigs.wait import until
 
@@ -94,8 +95,7 @@ class Agent:
             )
 
     def records(self, event: str) -> list[dict]:
-        lines = (line for line in self.log.read_text().splitlines() if line.startswith("{"))
-        return [record for record in map(json.loads, lines) if record["message"] == event]
+        return [record for record in json_lines(self.log.read_text()) if record["message"] == event]
 
     def until_logged(self, event: str, count: int = 1) -> list[dict]:
         def enough():
