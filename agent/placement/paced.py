@@ -20,18 +20,23 @@ from agent.placement.pace import Answer, Manners, Pace
 
 
 class PacedSession(CountingSession):
-    """A CountingSession with manners. For one thread. ``wait`` waits so many seconds, or less where a stop came."""
+    """A CountingSession with manners. For one thread.
+
+    ``wait`` waits so many seconds, or less where a stop came; ``monotonic`` is the clock by which an answer is late.
+    """
 
     def __init__(
         self,
         manners: Manners,
         wait: Callable[[float], None] = time.sleep,
         random01: Callable[[], float] = random.random,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__()
         self._manners = manners
         self._wait = wait
         self._random01 = random01
+        self._monotonic = monotonic
         self.pace = Pace()
 
     def begin(self) -> None:
@@ -44,7 +49,7 @@ class PacedSession(CountingSession):
             return super().send(request, **options)
         if request.method == "GET":
             self._keep_quiet()
-        began = time.monotonic()
+        began = self._monotonic()
         try:
             response = super().send(request, **options)
         except requests.RequestException:
@@ -54,12 +59,12 @@ class PacedSession(CountingSession):
         return response
 
     def _keep_quiet(self) -> None:
-        delay_s = pace.delay_s(self.pace, time.monotonic())
+        delay_s = pace.delay_s(self.pace, self._monotonic())
         if delay_s > 0:
             self._wait(delay_s)
             self.pace = pace.after_pause(self.pace, delay_s)
 
     def _seen(self, began: float, status: int | None) -> None:
-        now = time.monotonic()
+        now = self._monotonic()
         answer = Answer(at=now, latency_s=now - began, status=status)
         self.pace = pace.after_answer(self.pace, answer, self._manners, self._random01())

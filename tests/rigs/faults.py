@@ -18,6 +18,8 @@ from typing import Any
 import requests
 from requests.adapters import HTTPAdapter
 
+from agent.placement.client import PlacementClient
+
 WRITES = frozenset({"PUT", "POST", "DELETE"})
 
 
@@ -110,6 +112,17 @@ class ScriptedAdapter(HTTPAdapter):
             case Meanwhile(action=action):
                 action()
         return super().send(request, *args, **options)
+
+
+@contextlib.contextmanager
+def impatient(client: PlacementClient, timeout_s: float) -> Iterator[None]:
+    """``[placement] timeout`` is so much for a block; a loaded machine needs more before and after it."""
+    session = client._adapter.session
+    before, session.timeout = session.timeout, timeout_s
+    try:
+        yield
+    finally:
+        session.timeout = before
 
 
 def carried_out_late(queued: list[requests.PreparedRequest]) -> None:

@@ -107,8 +107,10 @@ class Gateway:
 
     def carry(self, asked: Asked, body: bytes, headers: dict[str, str]) -> Answer:
         """The answer to one request."""
+        # Who waits for a request and then changes ``before`` does so for the next one.
+        before = self.before
         self.seen.append(asked)
-        answer = self.before(asked)
+        answer = before(asked)
         if answer is None:
             answer = self._pass_on(asked, body, headers)
             self.after(asked)

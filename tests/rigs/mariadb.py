@@ -9,6 +9,7 @@ looks like: connections are still accepted by the kernel and nothing answers.
 import contextlib
 import getpass
 import os
+import random
 import shutil
 import signal
 import socket
@@ -218,10 +219,17 @@ def running(folder: Path) -> Iterator[MariaDb]:
 
 
 def free_port() -> int:
-    """A loopback port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A loopback port that nobody listens on now, nor soon: it is none of those that the kernel gives away by itself.
+
+    Those are given to every client and every server without a port of its own, hundreds a second while tests run.
+    """
+    given_away_from = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    for _ in range(100):
+        port = random.SystemRandom().randrange(10240, given_away_from) if given_away_from > 16384 else 0
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return int(probe.getsockname()[1])
+    raise AssertionError("no port of this machine is free")
 
 
 def _program(name: str) -> str | None:

@@ -32,10 +32,12 @@ from tests.rigs.faults import (
     Truncate,
     Weather,
     always,
+    impatient,
     on_match,
     on_write,
     proxied,
 )
+from tests.rigs.mariadb import free_port
 from tests.rigs.placement import client_of, conf_of, new_uuid
 
 LISTING = "/resource_providers?name=nobody"
@@ -245,9 +247,7 @@ def test_a_write_is_sent_once_whatever_becomes_of_it(rest, tmp_path, fault):
 
 
 def test_nobody_listens(tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    client = client_of(tmp_path, f"http://127.0.0.1:{port}", **QUICK)
+    client = client_of(tmp_path, f"http://127.0.0.1:{free_port()}", **QUICK)
     with pytest.raises(PlacementUnavailable, match="refused"):
         listed(client)
 
@@ -255,13 +255,13 @@ def test_nobody_listens(tmp_path):
 def test_a_half_open_connection_ends_with_the_time_out(rest, tmp_path):
     port = int(rest.server.url.rpartition(":")[2])
     with proxied(("127.0.0.1", port)) as proxy:
-        client = client_of(tmp_path, proxy.url, timeout=0.3, connect_retries=0)
+        client = client_of(tmp_path, proxy.url, timeout=60, connect_retries=0)
         assert listed(client) == ()
         proxy.weather = Weather.SILENT
         began = time.monotonic()
-        with pytest.raises(PlacementUnavailable, match="timed out"):
+        with impatient(client, 0.5), pytest.raises(PlacementUnavailable, match="timed out"):
             listed(client)
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 30
         proxy.drop_all()
         proxy.weather = Weather.FAIR
         assert listed(client) == ()
@@ -310,12 +310,10 @@ def test_a_connection_that_the_server_closed_meanwhile_is_opened_again(rest, tmp
 
 
 def test_keystone_that_is_away_is_unavailable_and_names_no_password(tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
     conf = conf_of(
         tmp_path,
         auth_type="password",
-        auth_url=f"http://127.0.0.1:{port}/v3",
+        auth_url=f"http://127.0.0.1:{free_port()}/v3",
         username="placement",
         password="hunter2-secret",
         project_name="service",

@@ -37,7 +37,7 @@ from agent.placement.transport import MIB, MOST_BYTES
 from agent.triggers import IntervalTrigger
 from agent.worker import Configured, Current, Worker
 from tests.rigs.facts import settings
-from tests.rigs.faults import Weather, proxied
+from tests.rigs.faults import Weather, impatient, proxied
 from tests.rigs.gateway import Answer, Asked, Dropped, Framing, Gateway, Reset, gateway
 from tests.rigs.one_host import OneHost
 from tests.rigs.placement import client_of, new_uuid
@@ -50,6 +50,8 @@ GET_TRIES = 3
 # A body of so many pieces is too large for one answer.
 PIECE = b" " * MIB
 TOO_MANY = MOST_BYTES // MIB + 8
+# An audit that waited for what a test forbids would take longer; one that does not takes a few seconds at most.
+NO_WAIT_S = 60.0
 
 
 def in_a_minute() -> str:
@@ -134,7 +136,7 @@ class Case:
     status: int | None = None
     tries: int = 1
     hold_s: tuple[float, float] | None = None
-    timeout_s: float = 10.0
+    timeout_s: float = 60.0
 
 
 UNREAD = {
@@ -165,7 +167,7 @@ UNREAD = {
         kind=PlacementUnavailable,
         status=429,
         says="nothing is sent before .*Z, Retry-After is",
-        hold_s=(58, 76),
+        hold_s=(50, 75),
     ),
     "500": Case(
         install=reads(lambda: Answer(status=500, body=b'{"errors":[{"detail":"database is locked"}]}')),
@@ -232,7 +234,11 @@ UNREAD = {
         says="larger than 128 MiB",
     ),
     "slow-body": Case(
-        install=changed(byte_every_s=0.1), kind=PlacementUnavailable, says="no whole answer within 1.5 s", timeout_s=0.5
+        # The proxy's own: Placement alone may need as long as the time-out, on a busy machine.
+        install=reads(lambda: Answer(status=200, body=b" " * 600, byte_every_s=0.1)),
+        kind=PlacementUnavailable,
+        says="no whole answer within 3 s",
+        timeout_s=1.0,
     ),
     "reset-of-a-read": Case(
         install=lost(Reset, of_writes=False), kind=PlacementUnavailable, says="reset", tries=GET_TRIES
@@ -281,17 +287,6 @@ def end(gate: Gateway) -> None:
     gate.close()
 
 
-@contextlib.contextmanager
-def impatient(one: OneHost, timeout_s: float) -> Iterator[None]:
-    """``[placement] timeout`` is so much for a block; a loaded machine needs more before and after it."""
-    session = one.client._adapter.session
-    before, session.timeout = session.timeout, timeout_s
-    try:
-        yield
-    finally:
-        session.timeout = before
-
-
 def put_right(rest, one: OneHost, gate: Gateway) -> None:
     """The failure is over: the next audit that may ask says the truth."""
     gate.clear()
@@ -307,9 +302,10 @@ def test_unread(rest, gate, one, key):
     case = UNREAD[key]
     case.install(gate)
     began = time.monotonic()
-    with impatient(one, case.timeout_s):
+    with impatient(one.client, case.timeout_s):
         result = one.audit()
-    assert time.monotonic() - began < 20
+    ended = time.monotonic()
+    assert ended - began < NO_WAIT_S
     error = result.snapshot.placement.error
     assert (type(error), error.status) == (case.kind, case.status)
     assert error.message == error.message.strip()
@@ -323,8 +319,7 @@ def test_unread(rest, gate, one, key):
     if case.hold_s is None:
         assert result.not_before is None
         return put_right(rest, one, gate)
-    held_s = result.not_before - time.monotonic()
-    assert case.hold_s[0] - 3 < held_s <= case.hold_s[1]
+    assert began + case.hold_s[0] <= result.not_before <= ended + case.hold_s[1]
     if case.hold_s[0] < 5:
         return None
     gate.clear()
@@ -366,7 +361,9 @@ def test_unwritten(rest, gate, one, key):
     """A write that was not acknowledged is sent once, and the next audit looks before it decides again."""
     case = UNWRITTEN[key]
     case.install(gate)
+    began = time.monotonic()
     result = one.audit()
+    ended = time.monotonic()
     with pytest.raises(AssertionError, match=f"(?s)PUT .*/inventories.*{case.says}"):
         raise AssertionError(result.report.error)
     assert (result.report.outcome, exit_code(result.report)) == (Outcome.PARTIAL, 2)
@@ -375,10 +372,10 @@ def test_unwritten(rest, gate, one, key):
     assert vcpus(rest, one) == (8 if case.is_done else 4)
     assert (result.not_before is not None) is (case.hold_s is not None)
     if case.hold_s is not None:
-        assert case.hold_s[0] - 2 < result.not_before - time.monotonic() <= case.hold_s[1]
+        assert began + case.hold_s[0] <= result.not_before <= ended + case.hold_s[1]
         if case.hold_s[0] > 2:
             return
-        until(lambda: time.monotonic() >= result.not_before, 3, "the server may be asked again")
+        until(lambda: time.monotonic() >= result.not_before, 30, "the server may be asked again")
     put_right(rest, one, gate)
     assert len(puts(gate)) == (0 if case.is_done else 1)
 
@@ -436,9 +433,9 @@ def test_a_redirect_to_another_host_gets_no_token(rest, gate, one):
 def test_a_redirect_to_what_is_no_url_is_no_bug_of_ours(rest, gate, one, location):
     gate.before = lambda _asked: page(302, Location=location)
     assert "a redirect that leads nowhere" in source(one.audit()).error
+    put_right(rest, one, gate)
     # A connection that nobody has closed is an error here, and not in the test that happens to be next.
     gc.collect()
-    put_right(rest, one, gate)
 
 
 def test_slow_headers(rest, tmp_path):
@@ -447,12 +444,13 @@ def test_slow_headers(rest, tmp_path):
     with proxied(("127.0.0.1", port)) as proxy:
         host = OneHost(client_of(tmp_path, proxy.url, **QUICK), new_uuid())
         assert host.audit().report.outcome is Outcome.CLEAN
-        proxy.weather, proxy.delay_s = Weather.TRICKLE, 0.1
+        proxy.weather, proxy.delay_s = Weather.TRICKLE, 0.2
         began = time.monotonic()
-        with impatient(host, 0.4):
+        # Less than an answer takes in all, more than Placement needs for its first byte on a busy machine.
+        with impatient(host.client, 2.0):
             result = host.audit()
-        assert "no whole answer within 1.2 s" in source(result).error
-        assert time.monotonic() - began < 15
+        assert "no whole answer within 6 s" in source(result).error
+        assert time.monotonic() - began < NO_WAIT_S
         proxy.drop_all()
         proxy.weather, proxy.delay_s = Weather.FAIR, 0.0
         assert host.audit().report.outcome is Outcome.CLEAN
@@ -513,7 +511,7 @@ def test_one_audit_waits_for_so_long_in_all_and_no_longer(gate, one, monkeypatch
 
 
 def test_many_events_in_a_hold_send_nothing_and_after_it_the_first_audit_does_all(rest, gate, one):
-    gate.before = lambda asked: page(503, Retry_After="2") if not asked.is_write else None
+    gate.before = lambda asked: page(503, Retry_After="500") if not asked.is_write else None
     one.client._adapter.status_code_retries = 0
     first = one.audit()
     gate.clear()
@@ -522,7 +520,7 @@ def test_many_events_in_a_hold_send_nothing_and_after_it_the_first_audit_does_al
         assert held.not_before == first.not_before
         assert held.report.outcome is Outcome.PARTIAL
     assert len(gate.seen) == 1
-    until(lambda: time.monotonic() >= first.not_before, 4, "the server may be asked again")
+    one.client._hold = dataclasses.replace(one.client._hold, until=time.monotonic())  # the time is over
     put_right(rest, one, gate)
 
 
@@ -553,7 +551,7 @@ def working(one: OneHost) -> Iterator[tuple[AuditQueue, list[AuditReport]]]:
     finally:
         waiting.close()
         worker.stop()
-        assert worker.join(10)
+        assert worker.join(60)
         assert bugs == []
 
 
@@ -578,24 +576,27 @@ def test_events_in_an_outage_do_not_multiply_requests_and_its_end_is_seen_soon(r
         interval = IntervalTrigger(waiting.request_now, one.name)
         interval.start(2.0)
         try:
-            until(lambda: vcpus(rest, one) == 8, 10, "the change is published")
+            until(lambda: vcpus(rest, one) == 8, 60, "the change is published")
         finally:
             interval.stop()
     assert len(reports) < 20
 
 
 def test_no_audit_of_a_worker_asks_before_retry_after_and_the_first_one_after_it_is_its_own(rest, gate, one):
-    gate.before = lambda asked: page(429, Retry_After="3") if not asked.is_write else None
+    asked_at: list[float] = []
+
+    def before(asked: Asked) -> Answer | None:
+        asked_at.append(time.monotonic())
+        return page(429, Retry_After="3") if len(asked_at) == 1 else None
+
+    gate.before = before
     with working(one) as (waiting, _reports):
         waiting.request_now("start-up")
-        until(lambda: gate.seen, 5, "the first request")
-        began = time.monotonic()
-        gate.clear()
+        until(lambda: asked_at, 60, "the first request")
         storm(waiting, 2)
         waiting.request_now("signal: USR1")
-        assert len(gate.seen) == 1
-        until(lambda: vcpus(rest, one) == 8, 15, "the change is published")
-        assert time.monotonic() - began >= 2.9
+        until(lambda: vcpus(rest, one) == 8, 60, "the change is published")
+    assert asked_at[1] - asked_at[0] >= 3
 
 
 # Credentials.
@@ -865,12 +866,12 @@ def test_a_catalog_without_placement(identity, gate, tmp_path):
 def test_half_open(rest, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         # Who would wait for ever is told otherwise in the end: by a reset, which is no time-out.
-        end_of_patience = threading.Timer(20, silent.close)
+        end_of_patience = threading.Timer(60, silent.close)
         end_of_patience.daemon = True
         end_of_patience.start()
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         try:
-            result = OneHost(client_of(tmp_path, url, timeout=0.2, **QUICK), new_uuid()).audit()
+            result = OneHost(client_of(tmp_path, url, timeout=0.5, **QUICK), new_uuid()).audit()
         finally:
             end_of_patience.cancel()
     assert "timed out" in source(result).error
