@@ -30,8 +30,8 @@ from tests.rigs.wait import until
 REGION = "RegionOne"
 ADMIN_PASSWORD = "rig-admin-4f2"
 SERVICE_PASSWORD = "rig-service-9d1"
-START_TIMEOUT_S = 90.0
-SETUP_TIMEOUT_S = 120.0
+START_TIMEOUT_S = 240.0
+SETUP_TIMEOUT_S = 240.0
 INTERFACES = ("public", "internal", "admin")
 
 _KEYSTONE = """\
@@ -76,12 +76,14 @@ token_cache_time = -1
 http_request_max_retries = 0
 """
 
-# The settings stand in a file because Keystone reads sys.argv itself.
+# The settings stand in a file because Keystone reads sys.argv itself. One thread, since the access log's line of a
+# request is written after its answer was sent: with two the line of a later request might come first.
 _GUNICORN = """\
 wsgi_app = {application!r}
 bind = "127.0.0.1:{port}"
 workers = 1
-threads = 4
+worker_class = "gthread"
+threads = 1
 timeout = 60
 keepalive = 75
 control_socket_disable = True
@@ -154,10 +156,10 @@ class WsgiServer:
 
     def asked(self) -> list[str]:
         """``METHOD path status user-agent`` of every request so far, one of our own, last, taken away."""
-        # A line is written after its answer was sent: one request of our own says that the others are in.
+        # Requests are served one after the other, so one of our own says that the lines of the others are in.
         marker = f"/?marker={uuid.uuid4()}"
-        requests.get(self.url + marker, timeout=10)
-        lines = until(lambda: self._lines_with(marker), 10, f"the access log of {self._application} is written")
+        requests.get(self.url + marker, timeout=60)
+        lines = until(lambda: self._lines_with(marker), 60, f"the access log of {self._application} is written")
         return [line for line in lines if "marker=" not in line]
 
     def _lines_with(self, marker: str) -> list[str]:
@@ -221,7 +223,7 @@ class Identity:
                 "scope": {"project": project},
             }
         }
-        answer = self._session.post(f"{self.url}/v3/auth/tokens", json=body, timeout=30)
+        answer = self._session.post(f"{self.url}/v3/auth/tokens", json=body, timeout=60)
         assert answer.status_code == 201, f"{answer.status_code} {answer.text}"
         return answer.headers["X-Subject-Token"]
 
@@ -232,7 +234,7 @@ class Identity:
     def done(self, method: str, path: str, body: object = None, **headers: str) -> Any:
         """The decoded answer, None where it has no body."""
         sent = {"X-Auth-Token": self._token, **headers}
-        answer = self._session.request(method, f"{self.url}/v3{path}", json=body, headers=sent, timeout=30)
+        answer = self._session.request(method, f"{self.url}/v3{path}", json=body, headers=sent, timeout=60)
         assert answer.ok, f"{method} {path}: {answer.status_code} {answer.text}"
         return answer.json() if answer.content else None
 
@@ -322,7 +324,7 @@ class Cloud:
         """Placement by hand, as the administrator."""
         token = self.identity.token("admin", ADMIN_PASSWORD, {"name": "admin", "domain": {"id": "default"}})
         headers = {"X-Auth-Token": token, "OpenStack-API-Version": f"placement {version}"}
-        answer = requests.request(method, self.placement.url + path, json=body, headers=headers, timeout=30)
+        answer = requests.request(method, self.placement.url + path, json=body, headers=headers, timeout=60)
         assert answer.ok, f"{method} {path}: {answer.status_code} {answer.text}"
         return answer.json() if answer.content else None
 

@@ -23,7 +23,7 @@ from tests.rigs.wait import until
 
 USER = "stocktake"
 PASSWORD = "rig-secret-7c1"
-START_TIMEOUT_S = 60.0
+START_TIMEOUT_S = 120.0
 # Measured: 1 s from nothing to the first answer, 0.2 s for a restart, 65 MiB resident, 26 MiB of disk.
 SMALL = (
     "--innodb-buffer-pool-size=32M",
