@@ -15,6 +15,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import stat
 import subprocess
 import tempfile
@@ -32,6 +33,7 @@ _STOP_S = 20.0
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _SHARED = Path(tempfile.gettempdir()) / "stocktake-test-libvirtd"
 SYSTEM_URI = "qemu:///system"
+_LOG_SOCKET = "/run/libvirt/virtlogd-sock"
 
 
 def libvirtd_program() -> str | None:
@@ -233,8 +235,10 @@ def _alone() -> Iterator[None]:
 
 
 def _start_system() -> None:
+    """Start both, each once the one before it answers: a guest that is started finds no virtlogd otherwise."""
     pids = {}
-    for name in ("virtlogd", "libvirtd"):
+    answers = {"virtlogd": lambda: _listens(_LOG_SOCKET), "libvirtd": lambda: _opens(SYSTEM_URI)}
+    for name, is_up in answers.items():
         with (_SHARED / f"{name}.log").open("ab") as log:
             process = subprocess.Popen(
                 [str(shutil.which(name, path=_PATH))],
@@ -246,8 +250,13 @@ def _start_system() -> None:
             )
         pids[name] = process.pid
         _CHILDREN[process.pid] = process
-    (_SHARED / "started.json").write_text(json.dumps(pids))
-    until(lambda: _opens(SYSTEM_URI), _START_S, f"{SYSTEM_URI} answers: {_SHARED}/libvirtd.log")
+        (_SHARED / "started.json").write_text(json.dumps(pids))
+        until(is_up, _START_S, f"{name} answers: {_SHARED}/{name}.log")
+
+
+def _listens(path: str) -> bool:
+    with socket.socket(socket.AF_UNIX) as client:
+        return client.connect_ex(path) == 0
 
 
 # Our own children must be waited for; another process of the tests may be the one that ends them.
@@ -260,7 +269,7 @@ def _end_system() -> None:
         return
     pids = json.loads(record.read_text())
     for name in ("libvirtd", "virtlogd"):
-        if _runs(name, pids[name]):
+        if name in pids and _runs(name, pids[name]):
             os.kill(pids[name], signal.SIGTERM)
             until(lambda name=name: not _runs(name, pids[name]), _STOP_S, f"{name} ends")
     record.unlink()
