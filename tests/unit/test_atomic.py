@@ -20,7 +20,7 @@ atomic.{write}(sys.argv[1], "new" * 99999, 0o640)
 def killed(path, write: str, call: str) -> int:
     """A process that is killed where ``write`` makes that call; its pid."""
     process = subprocess.Popen([sys.executable, "-c", KILLED_AT.format(write=write, call=call), str(path)])
-    assert process.wait(20) == -signal.SIGKILL
+    assert process.wait(60) == -signal.SIGKILL
     return process.pid
 
 

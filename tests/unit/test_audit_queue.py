@@ -157,7 +157,7 @@ def test_close_wakes_the_worker_and_ignores_what_comes_later(queue):
     worker = threading.Thread(target=lambda: answers.append(real.take(60)))
     worker.start()
     real.close()
-    worker.join(5)
+    worker.join(60)
     assert answers == [None]
     real.request_now("late")
     assert real.closed
@@ -170,7 +170,7 @@ def test_producers_of_many_threads_lose_nothing():
     taken: set[str] = set()
 
     def consume():
-        while (answer := queue.take(5)) is not None:
+        while (answer := queue.take(60)) is not None:
             taken.update(answer)
 
     worker = threading.Thread(target=consume)
@@ -183,18 +183,18 @@ def test_producers_of_many_threads_lose_nothing():
         producer.start()
     for producer in producers:
         producer.join()
-    until(lambda: len(taken) == 30, 5, "every reason handed out")
+    until(lambda: len(taken) == 30, 60, "every reason handed out")
     queue.close()
-    worker.join(5)
+    worker.join(60)
     assert taken == {f"k{kind}: {n}" for kind in range(6) for n in range(5)}
 
 
 def test_take_wakes_when_it_is_due_and_not_before():
-    queue = AuditQueue(Pacing(settle_s=0.1, cap_s=1.0))
+    queue = AuditQueue(Pacing(settle_s=0.1, cap_s=60.0))
     asked_at = time.monotonic()
     queue.request("domain: started")
-    assert queue.take(5) == ("domain: started",)
-    assert 0.1 <= time.monotonic() - asked_at < 1.0
+    assert queue.take(120) == ("domain: started",)
+    assert 0.1 <= time.monotonic() - asked_at < 60.0
 
 
 def test_before_a_spread_starts_turn_events_and_the_interval_gather_and_the_turn_hands_them_out(queue, clock):

@@ -135,9 +135,9 @@ def test_processes_that_create_at_once_agree(files):
     for worker in workers:
         worker.start()
     start.set()
-    uuids = {answers.get(timeout=20) for _ in workers}
+    uuids = {answers.get(timeout=60) for _ in workers}
     for worker in workers:
-        worker.join(20)
+        worker.join(60)
 
     assert uuids == {files.find().uuid}
 

@@ -14,7 +14,7 @@ def listener(request, tmp_path):
         name = f"stocktake-test-{os.getpid()}"
         address = str(tmp_path / "notify") if request.param == "path" else f"@{name}"
         server.bind(address if request.param == "path" else f"\0{name}")
-        server.settimeout(5)
+        server.settimeout(60)
         yield server, address
 
 

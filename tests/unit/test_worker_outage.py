@@ -20,6 +20,8 @@ from tests.rigs.wait import until
 
 PACING = Pacing(settle_s=0.0, cap_s=0.0)
 STORM_S = 2.0
+# So many events at least, however slow the machine is.
+A_STORM = 100
 
 
 @dataclass
@@ -70,14 +72,14 @@ def living():
     waiting.close()
     for worker in started:
         worker.stop()
-        assert worker.join(10)
+        assert worker.join(60)
     assert bugs == []
 
 
 def storm(waiting: AuditQueue, seconds: float) -> int:
     """Events as fast as they may come; how many."""
     end, pause, count = time.monotonic() + seconds, threading.Event(), 0
-    while time.monotonic() < end:
+    while time.monotonic() < end or count <= A_STORM:
         waiting.request(f"libvirt: {count}")
         count += 1
         pause.wait(0.002)
@@ -94,26 +96,29 @@ def test_a_storm_of_events_in_an_outage_is_a_few_audits(living, monkeypatch):
     outage = Outage()
     live(outage)
     waiting.request_now("start-up")
-    until(lambda: len(outage.asked) >= 2, 5, "the first retry")  # 1 to 2 s after the start
-    before = len(outage.asked)
-    assert storm(waiting, STORM_S) > 100
-    assert len(of_events(outage.asked[before:])) <= 2, "one that had gathered when it began, one every two seconds"
+    until(lambda: len(outage.asked) >= 2, 60, "the first retry")  # 1 to 2 s after the start
+    before, began = len(outage.asked), time.monotonic()
+    storm(waiting, STORM_S)
+    # What a retry takes along costs nothing more.
+    told = [reasons for reasons in of_events(outage.asked[before:]) if workers.RETRY not in reasons]
+    lasted_s = time.monotonic() - began
+    assert len(told) <= 1 + lasted_s / 2, "one that had gathered when it began, one every two seconds"
 
 
-def test_what_an_operator_asks_for_in_an_outage_is_done_at_once_and_its_end_is_seen_by_all(living):
+def test_what_an_operator_asks_for_in_an_outage_is_done_at_once_and_its_end_is_seen_by_all(living, monkeypatch):
+    # Retries that come soon, and in the outage events that gather for half a minute.
+    monkeypatch.setattr(workers, "retry_delay", lambda _failures: 0.1)
+    monkeypatch.setattr(workers, "RETRY_FIRST_S", workers.GATHER_CAP_S)
     waiting, live = living
     outage = Outage()
     live(outage)
     waiting.request_now("start-up")
-    until(lambda: len(outage.asked) >= 3, 15, "two retries")
+    until(lambda: len(outage.asked) >= 3, 60, "two retries")
     outage.is_out = False
-    count = len(outage.asked)
     waiting.request_now("signal: USR1")
-    until(lambda: len(outage.asked) > count, 5, "the audit that was asked for")
-    assert "signal: USR1" in outage.asked[count]
+    until(lambda: any("signal: USR1" in reasons for reasons in outage.asked), 20, "the audit that was asked for")
     waiting.request("libvirt: after")
-    # Events gathered for four seconds by then.
-    until(lambda: outage.asked[-1] == ("libvirt: after",), 3, "events are as quick as before the outage")
+    until(lambda: outage.asked[-1] == ("libvirt: after",), 20, "events are as quick as before the outage")
 
 
 def test_after_a_hold_the_retry_comes_by_itself_and_not_before(living):
@@ -121,12 +126,12 @@ def test_after_a_hold_the_retry_comes_by_itself_and_not_before(living):
     outage = Outage(hold_s=3.5)
     live(outage)
     waiting.request_now("start-up")
-    until(lambda: outage.asked, 5, "the first audit")
+    until(lambda: outage.asked, 60, "the first audit")
     ends = outage.not_before
     storm(waiting, 0.3)
-    until(lambda: outage.held, 5, "an audit of an event, which goes on without Placement")
+    until(lambda: outage.held, 60, "an audit of an event, which goes on without Placement")
     outage.is_out = False
-    until(lambda: len(outage.asked) == 2, 10, "the retry")
+    until(lambda: len(outage.asked) == 2, 60, "the retry")
     assert time.monotonic() >= ends
     assert "retry" in outage.asked[1]
 
@@ -143,5 +148,5 @@ def test_memory_is_kept_through_an_outage(living):
     live(audit)
     for number in (1, 2):
         waiting.request_now(f"signal: {number}")
-        until(lambda wanted=number: len(seen) >= wanted, 5, "that audit")
+        until(lambda wanted=number: len(seen) >= wanted, 60, "that audit")
     assert seen[:2] == [AuditMemory(), kept]

@@ -66,14 +66,14 @@ def running():
 
     def audited():
         waiting.request_now("test")
-        return begun.get(timeout=10)
+        return begun.get(timeout=60)
 
     worker = Worker(waiting, current, audit, publisher, on_end=lambda code: None)
     worker.start()
     yield current, audited, parts
     worker.stop()
     waiting.close()
-    assert worker.join(10)
+    assert worker.join(60)
     assert publisher.bugs == []
 
 

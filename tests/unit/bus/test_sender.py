@@ -19,6 +19,8 @@ from agent.telemetry.finding_changes import Change, FindingChange
 from tests.rigs.reports import FINDING, REPORT
 from tests.rigs.wait import until
 
+# Of a channel that hangs: longer than any machine takes for what must not wait for it.
+HANGS_S = 30.0
 APPEARED = (FindingChange(change=Change.APPEARED, seen=FINDING),)
 
 
@@ -37,7 +39,7 @@ class Channel:
     def send(self, message):
         self.inside.set()
         self.tries += 1
-        self.gate.wait(30)
+        self.gate.wait(HANGS_S)
         if self.error is not None:
             raise self.error
         self.sent.append(message)
@@ -73,7 +75,7 @@ def test_changes_and_the_end_go_out_in_order_and_the_state_once():
     with sending(fleet, notices) as sender:
         sender.tell(REPORT, APPEARED)
         sender.tell(replace(REPORT, audit_id="second"), ())
-        until(lambda: len(notices.sent) == 3, 5, "three notices")
+        until(lambda: len(notices.sent) == 3, 60, "three notices")
     assert types(notices) == ["stocktake.finding.appeared", "stocktake.audit.end", "stocktake.audit.end"]
     assert [state["outcome"] for state in fleet.sent] == ["findings"]
 
@@ -82,10 +84,10 @@ def test_a_state_goes_out_when_it_changes_and_not_for_a_further_audit():
     fleet = Channel()
     with sending(fleet, None) as sender:
         sender.tell(REPORT, ())
-        until(lambda: len(fleet.sent) == 1, 5, "the first state")
+        until(lambda: len(fleet.sent) == 1, 60, "the first state")
         sender.tell(replace(REPORT, audit_id="same"), ())
         sender.tell(replace(REPORT, audit_id="other", outcome=Outcome.CLEAN), ())
-        until(lambda: len(fleet.sent) == 2, 5, "the changed state")
+        until(lambda: len(fleet.sent) == 2, 60, "the changed state")
     assert [state["audit_id"] for state in fleet.sent] == [REPORT.audit_id, "other"]
 
 
@@ -93,7 +95,7 @@ def test_a_state_goes_out_each_interval_though_nothing_happens():
     fleet = Channel()
     with sending(fleet, None, interval_s=0.1) as sender:
         sender.tell(REPORT, ())
-        until(lambda: len(fleet.sent) >= 3, 5, "three states")
+        until(lambda: len(fleet.sent) >= 3, 60, "three states")
 
 
 def test_a_state_goes_out_when_somebody_asks_but_not_more_often_than_the_gap():
@@ -105,7 +107,7 @@ def test_a_state_goes_out_when_somebody_asks_but_not_more_often_than_the_gap():
             sender.ask()
             return len(fleet.sent) >= 4
 
-        until(asked_until_told, 10, "four states")
+        until(asked_until_told, 60, "four states")
     assert min(later - earlier for earlier, later in itertools.pairwise(fleet.sent_at)) >= module.SMALLEST_GAP_S
 
 
@@ -114,7 +116,7 @@ def test_nothing_is_asked_for_before_the_first_report():
     with sending(fleet, None) as sender:
         sender.ask()
         sender.tell(REPORT, ())
-        until(lambda: fleet.sent, 5, "the state")
+        until(lambda: fleet.sent, 60, "the state")
     assert len(fleet.sent) <= 2
 
 
@@ -124,11 +126,11 @@ def test_a_lost_broker_is_told_with_growing_gaps_its_return_once_and_nothing_is_
     notices.error = SourceUnavailable("broker", "refused")
     with sending(fleet, notices) as sender:
         sender.tell(REPORT, APPEARED)
-        until(lambda: any(r.msg == events.BROKER_LOST for r in caplog.records), 5, "the loss in the log")
+        until(lambda: any(r.msg == events.BROKER_LOST for r in caplog.records), 60, "the loss in the log")
         sender.tell(replace(REPORT, audit_id="second"), ())
-        until(lambda: notices.tries >= 6, 10, "six tries")
+        until(lambda: notices.tries >= 6, 60, "six tries")
         notices.error = None
-        until(lambda: any(r.msg == events.BROKER_BACK for r in caplog.records), 10, "the return in the log")
+        until(lambda: any(r.msg == events.BROKER_BACK for r in caplog.records), 60, "the return in the log")
     assert types(notices) == ["stocktake.finding.appeared", "stocktake.audit.end", "stocktake.audit.end"]
     told = [(record.msg, getattr(record, "times", 0)) for record in caplog.records if record.msg.startswith("broker")]
     assert told[:3] == [(events.BROKER_LOST, 1), (events.BROKER_STILL_LOST, 2), (events.BROKER_STILL_LOST, 4)]
@@ -141,27 +143,23 @@ def test_a_channel_that_hangs_costs_neither_an_audit_nor_the_stop():
     notices.gate.clear()
     with sending(None, notices, most=10) as sender:
         sender.tell(REPORT, ())
-        until(notices.inside.is_set, 5, "the send that hangs")
-        began = time.monotonic()
+        until(notices.inside.is_set, 60, "the send that hangs")
         for _ in range(1000):
             sender.tell(REPORT, APPEARED)
-        told_s = time.monotonic() - began
-        began = time.monotonic()
         sender.stop()
-        stopped_s = time.monotonic() - began
+        assert notices.sent == [], "whoever waits for the send that hangs waits for its end"
         notices.gate.set()
-        until(lambda: len(notices.sent) >= 10, 5, "the last ten, and the one on its way")
-    assert told_s < 1.0
-    assert stopped_s < module.STOP_S + 0.5
+        until(lambda: len(notices.sent) >= 10, 60, "the last ten, and the one on its way")
     assert len(notices.sent) <= 11
 
 
-def test_a_stop_sends_what_waits():
+def test_a_stop_sends_what_waits(monkeypatch):
+    monkeypatch.setattr(module, "STOP_S", HANGS_S)
     notices = Channel()
     notices.gate.clear()
     with sending(None, notices) as sender:
         sender.tell(REPORT, ())
-        until(notices.inside.is_set, 5, "the send that waits")
+        until(notices.inside.is_set, 60, "the send that waits")
         sender.tell(REPORT, APPEARED)
         threading.Timer(0.1, notices.gate.set).start()
         sender.stop()
@@ -174,10 +172,10 @@ def test_a_message_that_cannot_be_made_is_told_with_its_traceback_and_the_next_g
     notices.error = TypeError("not JSON")
     with sending(None, notices) as sender:
         sender.tell(REPORT, ())
-        until(lambda: any(r.msg == events.NOT_TOLD for r in caplog.records), 5, "the bug in the log")
+        until(lambda: any(r.msg == events.NOT_TOLD for r in caplog.records), 60, "the bug in the log")
         notices.error = None
         sender.tell(REPORT, APPEARED)
-        until(lambda: len(notices.sent) == 2, 5, "the later ones")
+        until(lambda: len(notices.sent) == 2, 60, "the later ones")
     (record,) = [record for record in caplog.records if record.msg == events.NOT_TOLD]
     assert record.exc_info[0] is TypeError
 
@@ -187,7 +185,7 @@ def test_a_state_that_cannot_be_made_does_not_make_the_thread_spin(caplog):
     fleet.error = TypeError("not JSON")
     with sending(fleet, None) as sender:
         sender.tell(REPORT, ())
-        until(lambda: any(getattr(r, "times", 0) == 4 for r in caplog.records), 5, "four tries")
+        until(lambda: any(getattr(r, "times", 0) == 4 for r in caplog.records), 60, "four tries")
         began = time.process_time()
         threading.Event().wait(0.3)
         assert time.process_time() - began < 0.2

@@ -158,15 +158,15 @@ def test_a_hung_file_costs_this_reading_and_is_named(source, place, reader, monk
 
     monkeypatch.setattr(disk_files.os, "stat", stat)
     began = time.monotonic()
-    with pytest.raises(SourceUnavailable, match=rf"images: {hung}: no answer within 0\.1 s"):
-        source.read(frozenset({raw(hung)}), Deadline.after(0.1))
+    with pytest.raises(SourceUnavailable, match=rf"images: {hung}: no answer within 2 s"):
+        source.read(frozenset({raw(hung)}), Deadline.after(2))
     assert entered.is_set()
-    assert time.monotonic() - began < 5
-    with pytest.raises(SourceUnavailable, match=rf"images: {hung}: no answer within 0\.1 s"):
+    assert time.monotonic() - began < 20
+    with pytest.raises(SourceUnavailable, match=rf"images: {hung}: no answer within 2 s"):
         source.read(frozenset(), Deadline.after(5))
     gate.set()
     # Its thread must not outlast this test: the next one counts what is walked.
-    until(lambda: is_read(source), 5, "the hung measure has ended")
+    until(lambda: is_read(source), 60, "the hung measure has ended")
 
 
 def slow_walk(monkeypatch):
@@ -194,7 +194,7 @@ def test_a_measure_that_outlasts_the_deadline_is_the_next_reads_answer(source, p
     with pytest.raises(SourceUnavailable):
         source.read(frozenset(), Deadline.after(0.05))
     gate.set()
-    facts = until(lambda: is_read(source), 5, "the slow measure has ended")
+    facts = until(lambda: is_read(source), 60, "the slow measure has ended")
     assert facts.image_stores[0].path == str(place)
     assert len(begun) == 1
 
@@ -214,9 +214,10 @@ def test_a_measure_that_was_forgotten_while_it_ran_is_not_kept(source, monkeypat
     gate, begun = slow_walk(monkeypatch)
     with pytest.raises(SourceUnavailable):
         source.read(frozenset(), Deadline.after(0.05))
+    until(lambda: begun, 60, "the measure has begun")
     source.forget()
     gate.set()
-    until(lambda: is_read(source), 5, "the slow measure has ended")
+    until(lambda: is_read(source), 60, "the slow measure has ended")
     assert len(begun) == 2
 
 

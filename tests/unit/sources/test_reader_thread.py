@@ -31,22 +31,22 @@ def miss(reader, gate):
 
 
 def test_answers_come_back_and_each_call_runs_on_the_one_thread(reader):
-    names = {reader.call(lambda: threading.current_thread().name, Deadline.after(5)) for _ in range(3)}
+    names = {reader.call(lambda: threading.current_thread().name, Deadline.after(60)) for _ in range(3)}
     assert names == {"reader-disk"}
 
 
 def test_an_error_reaches_the_caller_and_is_an_answer(reader, gate):
     miss(reader, gate)
     gate.set()
-    until(lambda: reader_is_free(reader), 5, "the hanging call returns")
+    until(lambda: reader_is_free(reader), 60, "the hanging call returns")
     with pytest.raises(ZeroDivisionError):
-        reader.call(lambda: 1 // 0, Deadline.after(5))
+        reader.call(lambda: 1 // 0, Deadline.after(60))
     assert reader.misses == 0
 
 
 def reader_is_free(reader):
     try:
-        return reader.call(lambda: True, Deadline.after(5))
+        return reader.call(lambda: True, Deadline.after(60))
     except SourceUnavailable:
         return False
 
@@ -80,28 +80,28 @@ def test_a_miss_names_the_whole_time_whatever_is_left_of_it(reader, gate):
 def test_it_works_again_once_the_hanging_call_has_returned(reader, gate):
     miss(reader, gate)
     gate.set()
-    until(lambda: reader_is_free(reader), 5, "the hanging call returns")
-    assert (reader.call(lambda: 42, Deadline.after(5)), reader.misses) == (42, 0)
+    until(lambda: reader_is_free(reader), 60, "the hanging call returns")
+    assert (reader.call(lambda: 42, Deadline.after(60)), reader.misses) == (42, 0)
 
 
 def test_a_late_answer_is_not_given_to_the_next_call(reader, gate):
     with pytest.raises(SourceUnavailable):
         reader.call(lambda: gate.wait() and "late", Deadline.after(0.02))
     gate.set()
-    until(lambda: reader_is_free(reader), 5, "the hanging call returns")
-    assert reader.call(lambda: "own", Deadline.after(5)) == "own"
+    until(lambda: reader_is_free(reader), 60, "the hanging call returns")
+    assert reader.call(lambda: "own", Deadline.after(60)) == "own"
 
 
 def test_stop_ends_the_thread_and_refuses_further_calls(reader):
-    thread = reader.call(threading.current_thread, Deadline.after(5))
+    thread = reader.call(threading.current_thread, Deadline.after(60))
     reader.stop()
     assert not thread.is_alive()
     with pytest.raises(SourceUnavailable, match="stopped"):
-        reader.call(lambda: 1, Deadline.after(5))
+        reader.call(lambda: 1, Deadline.after(60))
 
 
 def test_stop_does_not_wait_for_a_call_that_hangs(reader, gate):
     miss(reader, gate)
     done = threading.Event()
     threading.Thread(target=lambda: (reader.stop(), done.set()), daemon=True).start()
-    assert done.wait(0.5)
+    assert done.wait(30)
