@@ -75,7 +75,7 @@ def test_a_flavor_asks_of_placement_what_nova_asks():
         input=json.dumps(asked),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -26,7 +26,7 @@ def run(
         [program, "demo", *arguments],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         env={**os.environ, "TMPDIR": str(tmp_path), **(environment or {})},
         stdin=subprocess.DEVNULL,
         check=False,
@@ -120,7 +120,7 @@ def end_as_told(said: str) -> subprocess.CompletedProcess[str]:
 
 
 def copied(line: str) -> str:
-    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=300, check=False)
     assert "not found" not in done.stderr
     return done.stdout
 
@@ -149,7 +149,7 @@ def test_kept_it_answers_what_it_says_and_ends_as_it_says(tmp_path):
     finally:
         ended = end_as_told(done.stderr)
     assert ended.returncode == 0, ended.stderr
-    until(lambda: not processes_of(folder), 10, "Placement has ended")
+    until(lambda: not processes_of(folder), 60, "Placement has ended")
     assert_nothing_is_left(folder)
 
 
@@ -172,7 +172,7 @@ def test_kept_but_unread_nothing_is_kept(tmp_path):
     ) as process:
         assert process.stdout is not None
         process.stdout.close()
-        assert process.wait(60) != 0
+        assert process.wait(300) != 0
     assert_nothing_is_left(tmp_path)
 
 
@@ -270,7 +270,7 @@ def test_ended_at_any_moment_it_leaves_nothing_behind(tmp_path, moment, number):
         process.send_signal(signal.SIGINT)
         process.send_signal(number)
         said = process.stderr.read()
-        code = process.wait(30)
+        code = process.wait(300)
     assert seen
     assert code in dict(ENDINGS).values()
     assert "Traceback" not in said
@@ -284,7 +284,7 @@ def test_the_exit_code_tells_the_signal(tmp_path, number, code):
         assert any("cell database" in line for line in process.stderr)
         process.send_signal(number)
         process.stderr.read()
-        assert process.wait(30) == code
+        assert process.wait(300) == code
 
 
 def test_whose_reader_leaves_it_leaves_nothing_behind(tmp_path):
@@ -292,7 +292,7 @@ def test_whose_reader_leaves_it_leaves_nothing_behind(tmp_path):
         assert process.stderr is not None
         assert any("cell database" in line for line in process.stderr)
         process.stderr.close()
-        assert process.wait(60) != 0
+        assert process.wait(300) != 0
     assert_nothing_is_left(tmp_path)
 
 

@@ -23,7 +23,7 @@ print(json.dumps({arch: utils.get_cpu_model_from_arch(arch) for arch in fields.A
 @pytest.fixture(scope="module")
 def nova_models():
     done = subprocess.run(
-        [str(nova_python()), "-c", NOVA_SIDE], capture_output=True, text=True, timeout=120, check=False
+        [str(nova_python()), "-c", NOVA_SIDE], capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])

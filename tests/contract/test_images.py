@@ -220,7 +220,7 @@ def test_the_over_commit_of_a_host_with_real_files(tmp_path: pathlib.Path) -> No
     )
     reader = ReaderThread("images")
     try:
-        files = Images(str(tmp_path), str(tmp_path / "_base"), reader).read(guest_files(facts), Deadline.after(5))
+        files = Images(str(tmp_path), str(tmp_path / "_base"), reader).read(guest_files(facts), Deadline.after(60))
     finally:
         reader.stop()
     found = over_commit(facts, files.disk_files)

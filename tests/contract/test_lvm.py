@@ -194,11 +194,16 @@ def test_a_hung_lvm_is_killed_with_its_children(tmp_path: pathlib.Path) -> None:
     hang = f"sleep 60 & echo $! > {tmp_path}/child\necho waiting for a lock >&2\nwait"
     rigs.script(tmp_path / "bin", "vgs", hang)
     with pytest.raises(
-        SourceUnavailable, match=r"vgs did not answer within 0\.\d s and was killed.*waiting for a lock"
+        SourceUnavailable, match=r"vgs did not answer within 3\.0 s and was killed.*waiting for a lock"
     ):
-        read(in_path(tmp_path / "bin"), "vg0", deadline_s=0.5)
+        read(in_path(tmp_path / "bin"), "vg0", deadline_s=3.0)
     child = int((tmp_path / "child").read_text())
-    until(lambda: ended(child), 5.0, "the child of vgs has ended")
+    until(lambda: ended(child), 60.0, "the child of vgs has ended")
+
+
+def written(path: pathlib.Path) -> str:
+    """What a shell has written there, once it has."""
+    return path.read_text() if path.exists() else ""
 
 
 def ended(pid: int) -> bool:
@@ -222,16 +227,16 @@ def test_what_sigkill_does_not_end_is_not_run_again_beside_it(
         with pytest.raises(SourceUnavailable) as raised:
             read(runner, "vg0", deadline_s=0.5)
         said.add(str(raised.value))
-    (hung,) = map(int, (tmp_path / "runs").read_text().split())
+    (hung,) = map(int, until(lambda: written(tmp_path / "runs"), 60.0, "the hung vgs has begun").split())
     assert said == {
         "lvm: vgs did not answer within 0.5 s and was killed; its last words: none, and SIGKILL did not end it"
     }
     # What else is asked is run: each command hangs by itself.
-    assert runner.run(("sh", "-c", "echo fine"), 5.0).stdout == "fine\n"
+    assert runner.run(("sh", "-c", "echo fine"), 60.0).stdout == "fine\n"
     killpg(hung, signal.SIGKILL)
     monkeypatch.setattr(os, "killpg", killpg)
     rigs.script(tmp_path / "bin", "vgs", "echo works again >&2; exit 5")
-    until(lambda: ended(hung), 5.0, "the hung vgs has ended")
+    until(lambda: ended(hung), 60.0, "the hung vgs has ended")
     with pytest.raises(SourceUnavailable, match=r"works again"):
         read(runner, "vg0")
 
@@ -242,15 +247,15 @@ def test_what_is_said_of_the_second_command_does_not_hang_on_what_the_first_one_
     report = json.dumps({"report": [{"vg": [{**row, "vg_missing_pv_count": "0"}]}]})
     rigs.script(tmp_path / "bin", "vgs", f"sleep 0.3; echo '{report}'")
     rigs.script(tmp_path / "bin", "lvs", "exec sleep 60")
-    with pytest.raises(SourceUnavailable, match=r"^lvm: lvs did not answer within 0\.8 s and was killed"):
-        read(in_path(tmp_path / "bin"), "vg0", deadline_s=0.8)
+    with pytest.raises(SourceUnavailable, match=r"^lvm: lvs did not answer within 3\.0 s and was killed"):
+        read(in_path(tmp_path / "bin"), "vg0", deadline_s=3.0)
 
 
 def test_the_audits_deadline_bounds_the_read_too(tmp_path: pathlib.Path) -> None:
     rigs.script(tmp_path / "bin", "vgs", "exec sleep 60")
     source = Lvm(("vg0",), 60.0, in_path(tmp_path / "bin"))
-    with pytest.raises(SourceUnavailable, match=r"did not answer within 0\.\d s"):
-        source.read(Deadline.after(0.3))
+    with pytest.raises(SourceUnavailable, match=r"did not answer within [01]\.\d s"):
+        source.read(Deadline.after(1.0))
 
 
 CRASH = """\

@@ -173,7 +173,7 @@ def theirs() -> list[Any]:
         input=json.dumps([case_of(seed) for seed in range(CASES)]),
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr

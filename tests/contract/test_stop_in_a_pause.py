@@ -24,7 +24,9 @@ from tests.rigs.faults import Answer, ScriptedAdapter
 from tests.rigs.host import AgentHost, empty_host
 from tests.rigs.placement import Rest
 
-PAUSE_S = 60.0
+PAUSE_S = 300.0
+# Whoever has ended a pause by then has not waited for its end.
+SOON_S = 100.0
 
 
 @pytest.fixture
@@ -88,20 +90,18 @@ def test_a_stop_during_a_wait_ends_the_audit_before_its_next_request(host, wired
     assert stage.late == []
 
 
-def ended_early(wired: Wired, wait) -> float:
-    """How long ``wait``, in a thread of its own, went on after the pauses were ended."""
+def ends_early(wired: Wired, wait) -> bool:
+    """Whether ``wait``, in a thread of its own, ends when the pauses are."""
     begun, waiter = threading.Event(), threading.Thread(target=lambda: (begun.set(), wait()), daemon=True)
     waiter.start()
-    assert begun.wait(5)
-    began = time.monotonic()
+    assert begun.wait(SOON_S)
     wired.pauses.end()
-    waiter.join(5)
-    assert not waiter.is_alive()
-    return time.monotonic() - began
+    waiter.join(SOON_S)
+    return not waiter.is_alive()
 
 
 def test_a_stop_ends_a_wait_of_the_clock(wired):
-    assert ended_early(wired, lambda: wired.parts.clock.wait(PAUSE_S)) < 2
+    assert ends_early(wired, lambda: wired.parts.clock.wait(PAUSE_S))
 
 
 def test_a_stop_ends_the_pause_before_a_read_that_is_outside_of_any_reading(placement, wired):
@@ -111,5 +111,5 @@ def test_a_stop_ends_the_pause_before_a_read_that_is_outside_of_any_reading(plac
     placement.allocate({root: {"VCPU": 1}}, consumer)
     wired.placement._session.pace = Pace(quiet_until=time.monotonic() + PAUSE_S)
     seen = []
-    assert ended_early(wired, lambda: seen.append(wired.parts.allocations.consumer(consumer))) < 2
+    assert ends_early(wired, lambda: seen.append(wired.parts.allocations.consumer(consumer)))
     assert [record.consumer_uuid for record in seen] == [consumer]

@@ -183,7 +183,7 @@ def answers() -> list[tuple[Case, dict[str, Any]]]:
         input=json.dumps([case.asked for case in cases]),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -141,7 +141,7 @@ def answers() -> list[tuple[Case, bool]]:
         input=json.dumps([case.asked for case in cases]),
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr

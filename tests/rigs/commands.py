@@ -31,6 +31,8 @@ SMALL = Flavor(id=1, name="small", vcpus=4, memory_mib=1024, root_gib=0, ephemer
 LARGE = dataclasses.replace(SMALL, id=2, name="large", vcpus=8, memory_mib=2048)
 CPUS = 16
 MEMORY_MIB = 32768
+# Only a command that hangs is waited for so long.
+PATIENCE_S = 300.0
 
 
 def stocktake(*arguments: object, **environment: str) -> Ended:
@@ -42,7 +44,7 @@ def stocktake(*arguments: object, **environment: str) -> Ended:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
     return Ended(code=done.returncode, stdout=done.stdout, stderr=done.stderr)

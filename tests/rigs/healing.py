@@ -62,7 +62,7 @@ def heal_killed(config_file: Path, codes: frozenset[str], call: str, when: str) 
         env=dict(os.environ),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert done.returncode == -signal.SIGKILL, done.stderr

@@ -24,7 +24,11 @@ def instances(host):
     place = host.agent.folder / "instances"
     for folder, name in ((host.running[0], "disk"), (host.leaked, "disk"), ("_base", "89ab")):
         (place / folder).mkdir()
-        (place / folder / name).write_bytes(os.urandom(200_000))
+        with (place / folder / name).open("wb") as file:
+            file.write(os.urandom(200_000))
+            # A file system may count other blocks once they are on the disk.
+            file.flush()
+            os.fsync(file.fileno())
     yield place
     for path in place.iterdir():
         shutil.rmtree(path)
