@@ -193,9 +193,7 @@ def in_path(folder: pathlib.Path) -> SubprocessRunner:
 def test_a_hung_lvm_is_killed_with_its_children(tmp_path: pathlib.Path) -> None:
     hang = f"sleep 60 & echo $! > {tmp_path}/child\necho waiting for a lock >&2\nwait"
     rigs.script(tmp_path / "bin", "vgs", hang)
-    with pytest.raises(
-        SourceUnavailable, match=r"vgs did not answer within 3\.0 s and was killed.*waiting for a lock"
-    ):
+    with pytest.raises(SourceUnavailable, match=r"vgs did not answer within 3\.0 s and was killed.*waiting for a lock"):
         read(in_path(tmp_path / "bin"), "vg0", deadline_s=3.0)
     child = int((tmp_path / "child").read_text())
     until(lambda: ended(child), 60.0, "the child of vgs has ended")
