@@ -31,6 +31,13 @@ from tests.rigs.wait import until
 
 Options = Mapping[str, Mapping[str, object]]
 
+# How long a test waits before it says that nothing comes: only one that fails takes so long.
+PATIENCE_S = 120.0
+# Less than whatever a stop must not wait for: 30 s of a read or an answer, a minute of a broker or of the stop itself.
+STOP_S = 25.0
+# As long as a request may take: no answer of Placement's is late.
+LATE_S = 30.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
@@ -108,7 +115,13 @@ class AgentHost:
             "compute": {"provider_config_location": self.folder / "provider_config"},
             "libvirt": {"connection_uri": self.libvirt_uri},
             "state": {"source": "sql", "connection": f"sqlite:///{self.cell_path}"},
-            "placement": {"auth_type": "admin_token", "token": TOKEN, "endpoint_override": self.placement_url},
+            "placement": {
+                "auth_type": "admin_token",
+                "token": TOKEN,
+                "endpoint_override": self.placement_url,
+                # A busy machine answers late without any crowd: what a late answer makes is not these tests' subject.
+                "slow_answer": LATE_S,
+            },
         }
 
     def make_cell(self, *instances: Instance) -> sqlalchemy.Engine:
@@ -132,15 +145,15 @@ class AgentHost:
         """An active instance of this host; ``name`` gives its uuid."""
         return facts.instance(name, **{"host": self.name, "node": self.name, **changes})
 
-    def agent(self, *arguments: str, timeout_s: float = 60) -> Ended:
+    def agent(self, *arguments: str, timeout_s: float = PATIENCE_S) -> Ended:
         """The daemon's program run to its end."""
         return self.finished(self.command("stocktake-agent", *arguments), timeout_s)
 
-    def stocktake(self, *arguments: str, timeout_s: float = 60) -> Ended:
+    def stocktake(self, *arguments: str, timeout_s: float = PATIENCE_S) -> Ended:
         """The operators' command."""
         return self.finished(self.command("stocktake", *arguments), timeout_s)
 
-    def finished(self, command: list[str], timeout_s: float = 60) -> Ended:
+    def finished(self, command: list[str], timeout_s: float = PATIENCE_S) -> Ended:
         """A command run to its end in this host's environment."""
         done = subprocess.run(
             command,
@@ -180,7 +193,7 @@ class AgentHost:
         finally:
             if process.poll() is None:
                 process.kill()
-            process.wait(10)
+            process.wait(PATIENCE_S)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,15 +217,15 @@ class Daemon:
         """A signal to it."""
         self.process.send_signal(number)
 
-    def ended(self, timeout_s: float = 10) -> int:
+    def ended(self, timeout_s: float = PATIENCE_S) -> int:
         """Its exit code once it has ended."""
         return self.process.wait(timeout_s)
 
-    def first_audit(self, timeout_s: float = 30) -> dict[str, Any]:
+    def first_audit(self, timeout_s: float = PATIENCE_S) -> dict[str, Any]:
         """The report of its first audit; before that it may not even have its signal handlers."""
         return self.audit_after(self.before, timeout_s)
 
-    def audit_after(self, before: Mapping[str, Any], timeout_s: float = 30) -> dict[str, Any]:
+    def audit_after(self, before: Mapping[str, Any], timeout_s: float = PATIENCE_S) -> dict[str, Any]:
         """A report of a later audit than ``before``."""
 
         def later() -> dict[str, Any]:
@@ -221,7 +234,7 @@ class Daemon:
 
         return until(self._alive(later), timeout_s, "a further audit")
 
-    def audit_now(self, timeout_s: float = 30) -> dict[str, Any]:
+    def audit_now(self, timeout_s: float = PATIENCE_S) -> dict[str, Any]:
         """Ask for an audit by USR1 and wait for its report."""
         before = self.host.report()
         self.send(signal.SIGUSR1)

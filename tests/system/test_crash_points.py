@@ -22,7 +22,7 @@ import pytest
 
 from tests.rigs.domains import domain_xml, node_xml
 from tests.rigs.gateway import Asked, Dropped, Gateway, gateway
-from tests.rigs.host import AgentHost, Daemon
+from tests.rigs.host import PATIENCE_S, AgentHost, Daemon
 from tests.rigs.placement import Rest
 from tests.rigs.wait import until
 
@@ -108,7 +108,7 @@ def test_killed_at_any_write_the_next_start_converges(placement, host, between, 
             between.before = kill_at_the_write
         else:
             between.after = kill_at_the_write
-        assert daemon.ended(30) == -9
+        assert daemon.ended() == -9
     assert len(between.writes) == number + 1
     between.before = between.after = lambda _asked: None
     ended = host.agent("--once")
@@ -156,7 +156,7 @@ def test_killed_while_a_file_is_replaced_leaves_the_old_file_or_the_new_one(host
     for _ in range(KILLS):
         (host.folder / "node.xml").write_text(node(f"guest-{ages.random()}"))  # another finding: both files are due
         with contextlib.closing(Folder(host.folder / where)) as folder, host.daemon() as daemon:
-            until(lambda: folder.news(daemon, f"{name}."), 30, f"{name} is replaced")
+            until(lambda: folder.news(daemon, f"{name}."), PATIENCE_S, f"{name} is replaced")
             threading.Event().wait(ages.uniform(0, 0.003))
             daemon.process.kill()
             assert daemon.ended() == -9

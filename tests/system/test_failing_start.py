@@ -23,13 +23,12 @@ from tests.rigs import mariadb as mariadbs
 from tests.rigs.domains import domain_xml, node_xml
 from tests.rigs.facts import NOW, uuid
 from tests.rigs.faults import TcpProxy, Weather, proxied
-from tests.rigs.host import AgentHost, Daemon, host_on
+from tests.rigs.host import PATIENCE_S, STOP_S, AgentHost, Daemon, host_on
 from tests.rigs.libvirtd import PrivateLibvirtd, libvirtd_program, private_libvirtd
 from tests.rigs.placement import Rest
 from tests.rigs.wait import until
 
-RECOVERY_S = 30.0
-TERM_S = 5.0
+RECOVERY_S = PATIENCE_S
 needs_libvirtd = pytest.mark.skipif(libvirtd_program() is None, reason="libvirtd is not installed")
 
 
@@ -60,7 +59,7 @@ def unread(report: dict) -> list[str]:
 
 def assert_ends(daemon: Daemon) -> None:
     daemon.send(signal.SIGTERM)
-    assert daemon.ended(TERM_S) == 0, daemon.text()
+    assert daemon.ended(STOP_S) == 0, daemon.text()
     assert "Traceback" not in daemon.text()
 
 
@@ -145,7 +144,7 @@ def test_a_start_into_a_broken_world_says_so_goes_on_and_recovers_by_itself(
     [no_libvirt, no_placement, silent_placement, no_database_file, pytest.param(empty_lvm, marks=pytest.mark.root)],
     ids=lambda broken: broken.__name__,
 )
-def test_term_ends_a_degraded_daemon_within_five_seconds(host, broken):
+def test_term_ends_a_degraded_daemon_whatever_it_waits_for(host, broken):
     with broken(host), host.daemon() as daemon:
         until(lambda: "agent started" in daemon.text(), RECOVERY_S, "started")
         if broken is not silent_placement:  # there the first audit is still waiting for an answer
@@ -177,7 +176,7 @@ def test_a_libvirtd_that_starts_later_is_found_and_published(placement, host, li
 
 @needs_libvirtd
 @pytest.mark.parametrize("frozen", ["before the start", "after the first audit"])
-def test_term_ends_the_daemon_within_five_seconds_while_libvirtd_is_frozen(host, libvirtd, frozen):
+def test_term_ends_the_daemon_while_libvirtd_is_frozen(host, libvirtd, frozen):
     if frozen == "before the start":
         libvirtd.freeze()
     with host.daemon() as daemon:
@@ -194,7 +193,7 @@ def test_term_ends_the_daemon_within_five_seconds_while_libvirtd_is_frozen(host,
 @needs_libvirtd
 def test_a_libvirtd_that_is_frozen_at_the_start_is_said_to_be_and_found_when_it_thaws(placement, host, libvirtd):
     libvirtd.freeze()
-    host.configure({"agent": {"source_deadline": 1}})
+    host.configure({"agent": {"source_deadline": 3}})
     with host.daemon() as daemon:
         report = daemon.first_audit()
         assert unread(report) == ["libvirt"]

@@ -12,10 +12,13 @@ import time
 
 import pytest
 
+from tests.rigs.host import PATIENCE_S
 from tests.rigs.wait import until
 
 ROOT = pathlib.Path(__file__).parents[2]
 SCRIPT = pathlib.Path(__file__).with_name("mini_daemon.py")
+# Longer than a test waits for anything: a stop that waited for it would be seen.
+ENDLESS_S = 3 * PATIENCE_S
 
 
 class Daemon:
@@ -64,12 +67,12 @@ class Daemon:
             hits = [line for line in self.lines if text in line]
             return hits if len(hits) >= count else None
 
-        return until(found, 10, f"{count} lines with {text!r} in {self.lines}")
+        return until(found, PATIENCE_S, f"{count} lines with {text!r} in {self.lines}")
 
     def until_told(self, text: str, count: int = 1) -> None:
-        until(lambda: sum(text in told for told in self.told) >= count, 10, f"{text!r} told: {self.told}")
+        until(lambda: sum(text in told for told in self.told) >= count, PATIENCE_S, f"{text!r} told: {self.told}")
 
-    def ended(self, timeout_s: float = 10) -> int:
+    def ended(self, timeout_s: float = PATIENCE_S) -> int:
         code = self.process.wait(timeout_s)
         self.reader.join()
         self.listener.join()
@@ -117,24 +120,25 @@ def test_it_starts_audits_and_then_tells_ready(daemon):
 
 
 def test_ready_waits_for_the_first_audit(daemon):
-    daemon.start("audit start-up", audit_s=1.0)
+    goal = daemon.options.with_name("goal")
+    daemon.start("audit start-up", until=str(goal))
+    daemon.until_told("WATCHDOG=1")
     assert not any("READY" in told for told in daemon.told)
+    goal.touch()
     daemon.until_line("report clean")
     daemon.until_told("READY=1")
 
 
 def test_ready_does_not_wait_for_ever(daemon):
-    daemon.start("audit start-up", audit_s=60, ready_after_s=0.5)
+    daemon.start("audit start-up", audit_s=ENDLESS_S, ready_after_s=0.5)
     daemon.until_told("READY=1\nSTATUS=first audit runs")
     assert "report clean" not in daemon.lines
 
 
 def test_term_while_idle_ends_with_0_in_order(daemon):
-    daemon.start()
-    began = time.monotonic()
+    daemon.start(graceful_s=ENDLESS_S)
     daemon.send(signal.SIGTERM)
     assert daemon.ended() == 0
-    assert time.monotonic() - began < 2
     assert daemon.lines[-3:] == ["events stopped", "closed", f"eventlet None processes {daemon.process.pid}"]
     assert "STOPPING=1\nSTATUS=stopping" in daemon.told
 
@@ -146,37 +150,35 @@ def test_int_while_idle_ends_with_0(daemon):
 
 
 def test_term_during_an_audit_ends_it_at_its_next_safe_point(daemon):
-    daemon.start("audit start-up", audit_s=60)
+    daemon.start("audit start-up", audit_s=ENDLESS_S, graceful_s=ENDLESS_S)
     daemon.send(signal.SIGTERM)
     assert daemon.ended() == 0
     assert "audit cancelled" in daemon.lines
 
 
 def test_term_during_an_audit_without_a_safe_point_waits_for_its_end(daemon):
-    daemon.start("audit start-up", audit_s=1.0, deaf=True)
+    daemon.start("audit start-up", audit_s=1.0, deaf=True, graceful_s=ENDLESS_S)
     daemon.send(signal.SIGTERM)
     assert daemon.ended() == 0
     assert "report clean" in daemon.lines
 
 
 def test_term_during_a_pause_ends_it_and_the_audit(daemon):
-    daemon.start("audit start-up", pause_s=60)
-    began = time.monotonic()
+    daemon.start("audit start-up", pause_s=ENDLESS_S, graceful_s=ENDLESS_S)
     daemon.send(signal.SIGTERM)
     assert daemon.ended() == 0
-    assert time.monotonic() - began < 2
     assert "audit cancelled" in daemon.lines
 
 
 def test_a_stop_over_its_time_ends_with_1(daemon):
-    daemon.start("audit start-up", audit_s=60, deaf=True, graceful_s=0.3)
+    daemon.start("audit start-up", audit_s=ENDLESS_S, deaf=True, graceful_s=0.3)
     daemon.send(signal.SIGTERM)
     assert daemon.ended() == 1
     assert "agent stop incomplete" in daemon.log()
 
 
 def test_a_second_term_changes_nothing_and_an_int_ends_the_wait(daemon):
-    daemon.start("audit start-up", audit_s=60, deaf=True, graceful_s=60)
+    daemon.start("audit start-up", audit_s=ENDLESS_S, deaf=True, graceful_s=ENDLESS_S)
     daemon.send(signal.SIGTERM)
     daemon.until_line("events stopped")
     daemon.send(signal.SIGTERM)
@@ -193,7 +195,11 @@ def test_hup_reloads_in_place_and_forgets_what_was_cached(daemon):
     daemon.send(signal.SIGHUP)
     daemon.until_line("audit interval label=new", count=2)
     assert daemon.process.poll() is None
-    assert "audit reload label=new depth=economical" in daemon.lines
+    # On a busy machine the interval may come before the worker has taken the reload: one audit for both.
+    reloads = [line for line in daemon.lines if "reload" in line]
+    assert reloads in (
+        ["audit reload label=new depth=economical"], ["audit interval,reload label=new depth=economical"]
+    )  # fmt: skip
     assert [line for line in daemon.lines if "forgot" in line] == ["forgot host", "forgot reader", "forgot images"]
     daemon.until_told("READY=1", count=2)
     reloading = next(told for told in daemon.told if "RELOADING" in told)
@@ -229,7 +235,7 @@ def test_hup_with_a_bad_file_keeps_the_old_settings(daemon):
 def test_usr2_writes_threads_and_last_report_to_the_log(daemon):
     daemon.start()
     daemon.send(signal.SIGUSR2)
-    until(lambda: "thread dump" in daemon.log(), 10, "the dump")
+    until(lambda: "thread dump" in daemon.log(), PATIENCE_S, "the dump")
     assert daemon.log().count("state dump") == 1
     daemon.send(signal.SIGTERM)
     assert daemon.ended() == 0
@@ -298,4 +304,4 @@ def test_the_watchdog_is_fed_while_libvirt_answers_and_not_after_three_misses(da
         quiet.wait(0.5)
         return daemon.told.count("WATCHDOG=1") == before
 
-    until(starved, 5, "no more WATCHDOG=1")
+    until(starved, PATIENCE_S, "no more WATCHDOG=1")

@@ -1,0 +1,114 @@
+"""The daemon as a process on libvirt's test driver, with one small configuration file and no cell."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from agent.demo.placement import TOKEN
+from tests.rigs.host import LATE_S, PATIENCE_S
+from tests.rigs.logs import json_lines
+from tests.rigs.placement import new_uuid
+from tests.rigs.wait import until
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = "import sys; from agent.cmd.daemon import main; main()"
+NOBODY = "http://127.0.0.1:9"
+CONF = """
+[DEFAULT]
+host = {host}
+instances_path = {folder}
+update_resources_interval = {interval}
+use_json = true
+{extra}
+[agent]
+state_dir = {folder}/state
+run_dir = {folder}/run
+nova_conf =
+[libvirt]
+connection_uri = {uri}
+[state]
+source = none
+[placement]
+auth_type = admin_token
+endpoint = {url}
+token = {token}
+slow_answer = {late_s}
+"""
+
+
+class Agent:
+    """One configuration file and the processes that use it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.conf = folder / "stocktake.conf"
+        self.log = folder / "log"
+        # Tests share a Placement: a provider's name is its own test's alone.
+        self.host = f"tiny-{new_uuid()}"
+        self.process: subprocess.Popen[bytes] | None = None
+        self.configure()
+
+    def configure(self, **changes: object) -> None:
+        """Write the file: ``url``, ``interval``, ``uri``, ``late_s``, and ``extra`` lines of [DEFAULT]."""
+        usual = {"url": NOBODY, "interval": -1, "uri": "test:///default", "extra": "", "late_s": LATE_S}
+        new = self.conf.with_suffix(".new")
+        new.write_text(CONF.format(folder=self.folder, host=self.host, token=TOKEN, **{**usual, **changes}))
+        new.rename(self.conf)
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """The program with these arguments, run to its end."""
+        command = [sys.executable, "-c", PROGRAM, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False, cwd=ROOT)
+
+    def once(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """One audit."""
+        return self.run("--config-file", str(self.conf), "--once", *arguments)
+
+    def start(self, *arguments: str, program: str = PROGRAM, environment: dict[str, str] | None = None) -> None:
+        """The daemon, its log in ``log``."""
+        command = [sys.executable, "-c", program, "--config-file", str(self.conf), *arguments]
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                command, stdout=log, stderr=log, cwd=ROOT, env={**os.environ, **(environment or {})}
+            )
+
+    def records(self, event: str) -> list[dict[str, Any]]:
+        """What it has logged of this event."""
+        return [record for record in json_lines(self.log.read_text()) if record["message"] == event]
+
+    def until_logged(self, event: str, count: int = 1) -> list[dict[str, Any]]:
+        """Wait for so many records of this event."""
+
+        def enough() -> list[dict[str, Any]]:
+            found = self.records(event)
+            return found if len(found) >= count else []
+
+        try:
+            return until(enough, PATIENCE_S, f"{count} × {event!r}")
+        except AssertionError as error:
+            raise AssertionError(f"{error} in {self.log.read_text()}") from None
+
+    def until_audited_for(self, reason: str, count: int) -> None:
+        """Wait for so many audits that had this reason, maybe among others; needs debug."""
+
+        def enough() -> bool:
+            done = self.records("audit done")
+            return sum(reason in record["extra"]["reasons"] for record in done) >= count
+
+        until(enough, PATIENCE_S, f"{count} audits for {reason!r}")
+
+    def report(self) -> dict[str, Any]:
+        """The last audit's report; waits for the first."""
+        path = self.folder / "run" / "report.json"
+        return dict(until(lambda: path.exists() and json.loads(path.read_text())["audit"], PATIENCE_S, "a report"))
+
+    def close(self) -> None:
+        """Kill it if it still runs."""
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
