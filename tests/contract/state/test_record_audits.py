@@ -102,8 +102,24 @@ def world(tmp_path: Path, placement: Rest, conductor_cell: Cell) -> World:
     return made
 
 
+def writes(audit: dict[str, Any]) -> list[dict[str, Any]]:
+    """What the audit wrote, but for a record in which nothing but the machine's own columns had moved."""
+    return [write for write in audit["plan"]["writes"] if columns_of(write) - OF_THE_MACHINE]
+
+
+def columns_of(write: dict[str, Any]) -> set[str]:
+    """The columns that it changes in a record; its kind where it changes something else."""
+    if write["kind"] != "save-compute-node":
+        return {write["kind"]}
+    return {name.removesuffix("_gib") for name in write["changed"]}
+
+
+def steady(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in OF_THE_MACHINE}
+
+
 def kinds(audit: dict[str, Any]) -> list[str]:
-    return [write["kind"] for write in audit["plan"]["writes"] if "compute-node" in write["kind"]]
+    return [write["kind"] for write in writes(audit) if "compute-node" in write["kind"]]
 
 
 def codes(audit: dict[str, Any]) -> set[str]:
@@ -120,8 +136,8 @@ def test_s59_s65_the_record_is_made_and_a_second_audit_writes_nothing(world):
     assert json.loads(row["stats"])["failed_builds"] == "0"
 
     second = world.once()
-    assert (second["plan"]["writes"], second["outcome"]) == ([], "clean")
-    assert world.row() == row
+    assert (writes(second), second["outcome"]) == ([], "clean")
+    assert steady(world.row()) == steady(row)
     assert "written through nova-conductor" in world.told("status").stdout
 
 
@@ -141,7 +157,7 @@ def test_a_change_writes_exactly_the_columns_that_changed(world):
         *("vcpus", "cpu_info", "running_vms", "stats"),
         *("vcpus_used", "memory_mb_used", "local_gb_used", "free_ram_mb", "free_disk_gb"),
     }
-    assert len({name.removesuffix("_gib") for name in write["changed"]} - OF_THE_MACHINE) == len(changed)
+    assert len(columns_of(write) - OF_THE_MACHINE) == len(changed)
     assert (after["running_vms"], after["memory_mb_used"]) == (1, 128 + before["memory_mb_used"])
 
 
@@ -183,7 +199,7 @@ def test_s68_an_orphan_goes_with_its_empty_provider_once_it_is_confirmed(world):
     assert not world.exists(child)
 
     third = world.once()
-    assert (third["plan"]["writes"], third["outcome"]) == ([], "clean")
+    assert (writes(third), third["outcome"]) == ([], "clean")
 
 
 def test_s158_a_provider_with_allocations_stays_until_they_are_gone(world):
@@ -268,7 +284,7 @@ def test_adopt_moves_record_and_provider_to_the_new_name_and_undo_puts_both_back
     world.once()
     world.rest.done("PUT", f"/resource_providers/{world.root}", {"name": old})
     world.change(world.root, hypervisor_hostname=old)
-    assert world.once()["plan"]["writes"] == []
+    assert writes(world.once()) == []
     plan = world.told("adopt", "-f", "json")
     assert plan.code == 3, plan.stderr
     done = world.told("adopt", "--plan", plan.document["digest"], "--yes", "-f", "json")
