@@ -10,10 +10,17 @@ again to wherever it is redirected. Here it goes on at Keystone's own host and p
 alone, or from http to https there, and what is redirected elsewhere is an error.
 The question for the versions carries no secret and may be answered anywhere: the
 password goes to ``auth_url``, with the version at its end (5.18.1, discover.py).
+
+And what Keystone says, keystoneauth takes on trust and keeps: of a document of another
+shape it dies by a KeyError, or whatever comes first, and dies of it again until the
+process ends, also when Keystone is well. Here that is an error like any other, and what
+was kept is dropped.
 """
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from keystoneauth1 import exceptions as kx
@@ -29,6 +36,8 @@ if TYPE_CHECKING:
 REDIRECTS = 3
 # All that keystoneauth would follow; 300 is no such, but how Keystone's root answers.
 _REDIRECTED = frozenset({301, 302, 303, 305, 307, 308})
+# What keystoneauth raises of JSON that it did not expect.
+_NOT_UNDERSTOOD = (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 class TokenSession(Session):
@@ -44,9 +53,36 @@ class TokenSession(Session):
             raise kx.DiscoveryFailure("auth_url asks for a token (HTTP 401) where Keystone tells its versions to all")
         self._asking = True
         try:
-            return super().get_auth_headers(auth, **options)
+            with self._understood(auth):
+                return super().get_auth_headers(auth, **options)
         finally:
             self._asking = False
+
+    def get_endpoint(self, auth: Any = None, **options: Any) -> Any:  # noqa: ANN401 - keystoneauth's own
+        """As keystoneauth's, of the catalog that came with the token."""
+        with self._understood(auth):
+            return super().get_endpoint(auth, **options)
+
+    @contextlib.contextmanager
+    def _understood(self, auth: Any) -> Iterator[None]:  # noqa: ANN401 - keystoneauth's own
+        """Nothing of what Keystone says in the block is kept where it is of no use. Raises DiscoveryFailure."""
+        try:
+            yield
+        except kx.DiscoveryFailure:
+            self._drop(auth)
+            raise
+        except _NOT_UNDERSTOOD as error:
+            self._drop(auth)
+            said = f"its answer is not understood ({type(error).__name__}: {error})"
+            raise kx.DiscoveryFailure(said) from error
+
+    def _drop(self, auth: Any) -> None:  # noqa: ANN401 - keystoneauth's own
+        """The token with its catalog, and which versions Keystone speaks; the next request asks for both."""
+        plugin: Any = auth or self.auth
+        plugin.invalidate()
+        for kept in (self, plugin):
+            # Each keeps the versions too (5.18.1, discover.py), and has no other way to be told.
+            getattr(kept, "_discovery_cache", {}).clear()
 
     def request(self, url: str, method: str, *more: Any, **options: Any) -> requests.Response:  # noqa: ANN401 - its own
         """As keystoneauth's. Raises TokenMoved for a redirect that is not followed, unless the caller minds them."""

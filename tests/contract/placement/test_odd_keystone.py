@@ -1,0 +1,103 @@
+"""JSON in Keystone's place that is not Keystone's: weather, and forgotten with the next good answer."""
+
+import json
+from typing import Any
+
+import pytest
+
+from agent.errors import PlacementUnavailable
+from agent.placement import wire
+from agent.placement.client import MINIMUM
+from tests.rigs.faults import Answer, ScriptedAdapter
+from tests.rigs.placement import TOKEN, client_of
+
+KEYSTONE = "http://keystone.example:5000"
+JSON = ("Content-Type", "application/json")
+SUBJECT = ("X-Subject-Token", TOKEN)
+
+
+def versions(found: object) -> dict[str, Any]:
+    return {"versions": found}
+
+
+def version() -> dict[str, Any]:
+    return {"id": "v3.14", "status": "stable", "links": [{"rel": "self", "href": f"{KEYSTONE}/v3/"}]}
+
+
+def token(endpoint: dict[str, Any]) -> dict[str, Any]:
+    catalog = [{"type": "placement", "id": "s", "name": "placement", "endpoints": [endpoint]}]
+    project = {"id": "p", "name": "service", "domain": {"id": "default", "name": "Default"}}
+    return {"token": {"expires_at": "2099-01-01T00:00:00.000000Z", "project": project, "catalog": catalog}}
+
+
+class Keystone:
+    """Answers for Keystone in a transport's script; a test puts what it says in between."""
+
+    def __init__(self, placement_url: str) -> None:
+        endpoint = {"id": "e", "interface": "internal", "region": "R", "region_id": "R", "url": placement_url}
+        self.token = token(endpoint)
+        self.odd: dict[str, Answer] = {}
+
+    def __call__(self, request: Any) -> Answer | None:
+        if not str(request.url).startswith(KEYSTONE):
+            return None
+        said = self.odd.get(request.method)
+        if said is not None:
+            return said
+        if request.method == "GET":
+            return Answer(300, json.dumps(versions({"values": [version()]})).encode(), (JSON,))
+        return Answer(201, json.dumps(self.token).encode(), (JSON, SUBJECT))
+
+
+def told(status: int, document: object, *headers: tuple[str, str]) -> Answer:
+    return Answer(status, json.dumps(document).encode(), (JSON, *headers))
+
+
+@pytest.mark.parametrize(
+    ("method", "odd"),
+    [
+        ("GET", told(300, versions(None))),
+        ("GET", told(200, versions([]))),
+        ("GET", told(200, versions([{"id": None, "status": "stable", "links": []}]))),
+        ("POST", told(201, {"token": {}}, SUBJECT)),
+        ("POST", told(201, token({"interface": "internal"}), SUBJECT)),
+        ("POST", told(201, token({"url": "http://p.example"}), SUBJECT)),
+        ("POST", told(201, token({}))),
+        ("POST", told(200, 5)),
+        ("POST", told(503, {"errors": ["no upstream"]})),
+        ("POST", Answer(500, b"[" * 100_000, (JSON,))),
+    ],
+    ids=[
+        "versions-null",
+        "no-version",
+        "a-version-without-id",
+        "a-token-without-end",
+        "an-endpoint-without-url",
+        "an-endpoint-without-interface",
+        "a-token-without-itself",
+        "a-number",
+        "errors-that-are-words",
+        "too-deep",
+    ],
+)
+def test_it_is_weather_and_the_next_good_answer_is_taken(rest, tmp_path, method, odd):
+    keystone = Keystone(rest.server.url)
+    client = client_of(
+        tmp_path,
+        "",
+        transport=ScriptedAdapter(keystone),
+        auth_type="password",
+        auth_url=KEYSTONE,
+        username="stocktake",
+        password="hunter2-secret",
+        project_name="service",
+        user_domain_name="Default",
+        project_domain_name="Default",
+    )
+    keystone.odd[method] = odd
+    for _ in range(2):
+        with pytest.raises(PlacementUnavailable, match=f"no token from Keystone at {KEYSTONE}") as raised:
+            client.get("/traits", MINIMUM, wire.parse_trait_names)
+        assert "hunter2" not in str(raised.value)
+    del keystone.odd[method]
+    assert "HW_CPU_X86_AVX2" in client.get("/traits", MINIMUM, wire.parse_trait_names)
