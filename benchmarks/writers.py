@@ -46,8 +46,6 @@ from tests.rigs.wait import until
 ROUNDS = 4
 #: Before the clock starts each process learns the classes' names, which costs a request a name.
 JOIN_TIMEOUT_S = 300.0
-#: After the last change came due: what is under way may still be acknowledged.
-DRAIN_S = 30.0
 FIRST_VALUE = 1
 CLASS = "CUSTOM_WRITER_"
 OTHERS = {"VCPU": {"total": 64, "reserved": 2, "allocation_ratio": 4.0}}
@@ -62,12 +60,16 @@ class Policy(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """One run. ``period_s`` None: the next change is due as soon as the last one was acknowledged (closed loop)."""
+    """One run. ``period_s`` None: the next change is due as soon as the last one was acknowledged (closed loop).
+
+    ``drain_s`` after the last change came due: what is under way may still be acknowledged.
+    """
 
     writers: int
     seconds: float
     period_s: float | None
     policy: Policy = Policy.OURS
+    drain_s: float = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,10 +161,10 @@ class Writer:
         """Do what is due until all of it has ended, or the drain time is over."""
         while time.monotonic() < end or self.ended < self.due:
             if self.ended < self.due:
-                self._change(end + DRAIN_S)
+                self._change(end + self.trial.drain_s)
             else:
                 self.pause.wait(0.02)
-            if time.monotonic() > end + DRAIN_S:
+            if time.monotonic() > end + self.trial.drain_s:
                 return
 
     def _change(self, until: float) -> None:
