@@ -18,6 +18,8 @@ from agent.model.report import AuditReport
 from tests.rigs.rabbitmq import RabbitMq
 from tests.rigs.wait import until
 
+# Of a call that is tried again: who is not there yet does not answer later.
+TRY_S = 4
 CONTROL = "/usr/lib/rabbitmq/bin/rabbitmqctl"
 NOW = "2026-11-21T10:00:05.000Z"
 
@@ -79,7 +81,7 @@ def listener(url: str) -> Iterator[FleetListener]:
         yield made
 
 
-def heard(watcher: FleetListener, timeout_s: float = 10) -> Any:
+def heard(watcher: FleetListener, timeout_s: float = 60) -> Any:
     """The next document."""
     return until(lambda: watcher.take(0.1), timeout_s, "a host's state")[1]
 
@@ -89,7 +91,7 @@ def caller(opened: Bus, host: str, **target: Any) -> Any:
     where = oslo_messaging.Target(
         **{"exchange": EXCHANGE, "topic": AGENT_TOPIC, "server": host, "version": VERSION, **target}
     )
-    return oslo_messaging.get_rpc_client(opened.rpc, where, serializer=PlainSerializer(), timeout=5, retry=1)
+    return oslo_messaging.get_rpc_client(opened.rpc, where, serializer=PlainSerializer(), timeout=30, retry=1)
 
 
 class Notified:
@@ -131,6 +133,6 @@ def queues(broker: RabbitMq) -> dict[str, int]:
     """Every queue of the broker and how many messages wait in it."""
     done = subprocess.run(
         [CONTROL, "-q", "list_queues", "name", "messages", "--no-table-headers"],
-        env={**os.environ, **broker.environment()}, capture_output=True, text=True, check=True, timeout=60,
+        env={**os.environ, **broker.environment()}, capture_output=True, text=True, check=True, timeout=180,
     )  # fmt: skip
     return {name: int(count) for name, count in (line.split("\t") for line in done.stdout.splitlines() if line)}

@@ -19,7 +19,7 @@ from tests.rigs.wait import until
 USER = "stocktake"
 PASSWORD = "rig-broker-5d2"
 PROGRAM = "/usr/lib/rabbitmq/bin/rabbitmq-server"
-START_TIMEOUT_S = 90.0
+START_TIMEOUT_S = 240.0
 
 
 def available() -> bool:
@@ -68,7 +68,7 @@ class RabbitMq:
         self._configure()
         if self._epmd is None:
             self._epmd = self._spawn(["epmd", "-address", "127.0.0.1", "-port", str(self._epmd_port)])
-            until(lambda: _listens(self._epmd_port), 20, "epmd listens")
+            until(lambda: _listens(self._epmd_port), START_TIMEOUT_S, "epmd listens")
         self._process = self._spawn([PROGRAM], **self.environment())
         until(self._answers, START_TIMEOUT_S, f"RabbitMQ in {self.folder} listens")
 
@@ -89,7 +89,7 @@ class RabbitMq:
         """End the broker as a crash does."""
         assert self._process is not None, "the broker was not started"
         os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait(20)
+        self._process.wait(60)
         self._process = None
 
     @contextlib.contextmanager
@@ -163,7 +163,7 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)
     try:
-        process.wait(20)
+        process.wait(60)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
-        process.wait(20)
+        process.wait(60)

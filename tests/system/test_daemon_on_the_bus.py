@@ -1,5 +1,6 @@
 """The whole daemon with a real broker: it tells and answers, and a broker that dies or freezes never stops an audit."""
 
+import codecs
 import gc
 import json
 import os
@@ -8,16 +9,15 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from agent.telemetry import events
 from tests.rigs import rabbitmq
-from tests.rigs.bus import bus, caller, heard, listener, notified, queues
+from tests.rigs.bus import TRY_S, bus, caller, heard, listener, notified, queues
 from tests.rigs.domains import node_xml
-from tests.rigs.host import AgentHost, Daemon, host_on
+from tests.rigs.host import PATIENCE_S, STOP_S, AgentHost, Daemon, host_on
 from tests.rigs.placement import Rest
 from tests.rigs.placement import running as placement_running
 from tests.rigs.wait import until
@@ -40,15 +40,13 @@ code = daemon.run(sys.argv[1:], inbox)
 print(*sys.modules)
 daemon.leave(code)
 """
-#: A stop ends within five seconds, the broker being alive or not.
-STOP_S = 5.0
 
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory):
     with rabbitmq.running(tmp_path_factory.mktemp("broker")) as started:
         yield started
-    until(lambda: not [one for one in threading.enumerate() if one.name.startswith("bus-")], 30, "the bus's threads")
+    until(lambda: not [one for one in threading.enumerate() if one.name.startswith("bus-")], 180, "the bus's threads")
     gc.collect()
 
 
@@ -95,9 +93,9 @@ def test_a_host_without_a_broker_never_loads_the_library(host):
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=host.environ(), text=True
     )
     try:
-        until(host.report, 30, "a report")
+        until(host.report, PATIENCE_S, "a report")
         process.send_signal(signal.SIGTERM)
-        loaded = process.communicate(timeout=10)[0].split()
+        loaded = process.communicate(timeout=PATIENCE_S)[0].split()
     finally:
         process.kill()
     assert process.returncode == 0
@@ -108,25 +106,26 @@ def test_a_host_without_a_broker_never_loads_the_library(host):
 def test_the_daemon_tells_what_it_has_written_and_answers(host, broker, placement):
     with listener(broker.url) as watcher, host.daemon() as daemon, bus(broker.url) as opened:
         daemon.first_audit()
-        until(lambda: logged(daemon, events.ENDPOINT_UP), 20, "the endpoint")
-        state = until(lambda: (told := heard(watcher))["resources"] is not None and told, 20, "a whole state")
+        until(lambda: logged(daemon, events.ENDPOINT_UP), PATIENCE_S, "the endpoint")
+        state = until(lambda: (told := heard(watcher))["resources"] is not None and told, PATIENCE_S, "a whole state")
         client = caller(opened, host.name)
         assert client.call({}, "audit_now")["accepted"] is True
-        until(lambda: "rpc: audit_now" in host.report()["audit"]["reasons"], 20, "an audit for that reason")
+        until(lambda: "rpc: audit_now" in host.report()["audit"]["reasons"], PATIENCE_S, "an audit for that reason")
+        # What libvirt's events ask for may come in between: then both are the next audit's.
+        until(lambda: client.call({}, "last_report") == host.report(), PATIENCE_S, "the report, over the bus as well")
         later = host.report()
-        assert client.call({}, "last_report") == later
         daemon.send(signal.SIGTERM)
         assert daemon.ended() == 0
     totals = {one["resource_class"]: one["total"] for one in state["resources"]}
     assert totals == {name: one["total"] for name, one in placement.inventories(host.provider_uuid).items()}
     assert (state["host"], state["guests"], state["interval_s"]) == (host.name, 0, 2.0)
     with notified(broker.url, "stocktake_notifications") as listening:
-        found = until(lambda: _notices_of(listening, host), 20, "the notification of the last audit")
+        found = until(lambda: _notices_of(listening, host), PATIENCE_S, "the notification of the last audit")
     assert found["outcome"] == later["audit"]["outcome"]
 
 
 def _notices_of(listening, host):
-    _, _, event_type, payload = listening.found.get(timeout=10)
+    _, _, event_type, payload = listening.found.get(timeout=60)
     return payload if event_type == "stocktake.audit.end" and payload["host"] == host.name else None
 
 
@@ -140,17 +139,17 @@ def test_an_observer_tells_too(host, broker):
 def test_a_killed_broker_stops_no_audit_and_is_found_again_without_a_restart(host, broker, placement):
     with host.daemon() as daemon:
         daemon.first_audit()
-        until(lambda: logged(daemon, events.ENDPOINT_UP), 20, "the endpoint")
+        until(lambda: logged(daemon, events.ENDPOINT_UP), PATIENCE_S, "the endpoint")
         broker.kill()
         reserve(host, daemon, 1024)
-        until(lambda: reserved(placement, host) == 1024, 20, "the new reserve in Placement")
-        until(lambda: logged(daemon, events.BROKER_LOST), 30, "the loss in the log")
+        until(lambda: reserved(placement, host) == 1024, PATIENCE_S, "the new reserve in Placement")
+        until(lambda: logged(daemon, events.BROKER_LOST), PATIENCE_S, "the loss in the log")
         broker.start()
         with listener(broker.url) as watcher:
-            until(lambda: _memory(heard(watcher, 60))["reserved"] == 1024, 60, "the new reserve on the bus")
-        until(lambda: logged(daemon, events.BROKER_BACK), 30, "the return in the log")
+            until(lambda: _memory(heard(watcher))["reserved"] == 1024, PATIENCE_S, "the new reserve on the bus")
+        until(lambda: logged(daemon, events.BROKER_BACK), PATIENCE_S, "the return in the log")
         with bus(broker.url) as opened:
-            until(lambda: _pings(opened, host), 60, "an answer")
+            until(lambda: _pings(opened, host), PATIENCE_S, "an answer")
         daemon.send(signal.SIGTERM)
         assert daemon.ended() == 0
     assert len(logged(daemon, events.BROKER_LOST)) == 1
@@ -169,7 +168,7 @@ def _pings(opened, host) -> bool:
     from agent.bus.library import oslo_messaging
 
     try:
-        return bool(caller(opened, host.name).call({}, "ping"))
+        return bool(caller(opened, host.name).prepare(timeout=TRY_S).call({}, "ping"))
     except (oslo_messaging.MessagingTimeout, oslo_messaging.MessageDeliveryFailure):
         return False
 
@@ -177,30 +176,26 @@ def _pings(opened, host) -> bool:
 def test_a_frozen_broker_delays_neither_the_audits_nor_the_stop(host, broker, placement):
     with host.daemon() as daemon:
         daemon.first_audit()
-        until(lambda: logged(daemon, events.ENDPOINT_UP), 20, "the endpoint")
+        until(lambda: logged(daemon, events.ENDPOINT_UP), PATIENCE_S, "the endpoint")
         with broker.paused():
             for number in range(5):
                 reserve(host, daemon, 1000 + number)
-                until(lambda n=number: reserved(placement, host) == 1000 + n, 10, "the new reserve in Placement")
-            began = time.monotonic()
+                until(
+                    lambda n=number: reserved(placement, host) == 1000 + n, PATIENCE_S, "the new reserve in Placement"
+                )
             daemon.send(signal.SIGTERM)
-            code = daemon.ended()
-            stopped_s = time.monotonic() - began
-    assert code == 0
-    assert stopped_s < STOP_S
+            assert daemon.ended(STOP_S) == 0
 
 
 def test_a_daemon_that_starts_without_its_broker_publishes_and_comes_up_with_it(host, broker, placement):
     broker.stop_broker()
     with host.daemon() as daemon:
         daemon.first_audit()
-        until(lambda: reserved(placement, host) == 512, 20, "the inventory in Placement")
-        began = time.monotonic()
+        until(lambda: reserved(placement, host) == 512, PATIENCE_S, "the inventory in Placement")
         broker.start()
-        until(lambda: logged(daemon, events.ENDPOINT_UP), 60, "the endpoint")
+        until(lambda: logged(daemon, events.ENDPOINT_UP), PATIENCE_S, "the endpoint")
         with bus(broker.url) as opened:
-            until(lambda: _pings(opened, host), 60, "an answer")
-        assert time.monotonic() - began < 90
+            until(lambda: _pings(opened, host), PATIENCE_S, "an answer")
         daemon.send(signal.SIGTERM)
         assert daemon.ended() == 0
 
@@ -209,10 +204,8 @@ def test_a_daemon_whose_broker_is_away_stops_in_time(host, broker):
     broker.stop_broker()
     with host.daemon() as daemon:
         daemon.first_audit()
-        began = time.monotonic()
         daemon.send(signal.SIGTERM)
-        assert daemon.ended() == 0
-        assert time.monotonic() - began < STOP_S
+        assert daemon.ended(STOP_S) == 0
 
 
 def test_a_daemon_that_was_killed_leaves_no_queue_that_grows(host, broker):
@@ -220,9 +213,9 @@ def test_a_daemon_that_was_killed_leaves_no_queue_that_grows(host, broker):
     with listener(broker.url) as watcher, host.daemon() as daemon:
         daemon.first_audit()
         heard(watcher)
-        until(lambda: logged(daemon, events.ENDPOINT_UP), 20, "the endpoint")
+        until(lambda: logged(daemon, events.ENDPOINT_UP), PATIENCE_S, "the endpoint")
         os.kill(daemon.process.pid, signal.SIGKILL)
-        daemon.process.wait(10)
+        daemon.process.wait(PATIENCE_S)
         for _ in range(3):
             watcher.ask()
     left = {name: count for name, count in queues(broker).items() if host.name in name or name == "stocktake"}
@@ -232,7 +225,7 @@ def test_a_daemon_that_was_killed_leaves_no_queue_that_grows(host, broker):
 def test_watch_once_prints_the_round_and_ends(host, broker):
     with host.daemon() as daemon:
         daemon.first_audit()
-        until(lambda: logged(daemon, events.ENDPOINT_UP), 20, "the endpoint")
+        until(lambda: logged(daemon, events.ENDPOINT_UP), PATIENCE_S, "the endpoint")
         done = host.stocktake("watch", "--once")
         lines = host.stocktake("watch", "--once", "-f", "json")
     assert (done.code, lines.code) == (0, 0), done.stderr + lines.stderr
@@ -245,11 +238,9 @@ def test_watch_once_prints_the_round_and_ends(host, broker):
 
 
 def test_watch_once_ends_with_2_where_nobody_answers(host):
-    began = time.monotonic()
     done = host.stocktake("watch", "--once", "--timeout", "1")
     assert (done.code, done.stdout) == (2, "")
     assert "no agent has answered within 1 s" in done.stderr
-    assert time.monotonic() - began < 20
 
 
 def test_watch_without_a_transport_url_is_a_configuration_error(host):
@@ -296,7 +287,7 @@ def test_watch_in_a_pipe_appends_a_line_a_message_and_ends_with_130(host):
         try:
             told = [process.stdout.readline() for _ in range(2)]
             process.send_signal(signal.SIGINT)
-            assert process.wait(10) == 130
+            assert process.wait(PATIENCE_S) == 130
         finally:
             process.kill()
             process.communicate()
@@ -312,11 +303,11 @@ def test_watch_on_a_terminal_is_drawn_anew(host):
         )
         os.close(theirs)
         try:
-            shown = ""
+            shown, decoder = "", codecs.getincrementaldecoder("utf-8")()
             while shown.count("\x1b[H") < 3 or host.name not in shown:
-                shown += os.read(ours, 65536).decode()
+                shown += decoder.decode(os.read(ours, 65536))
             process.send_signal(signal.SIGINT)
-            assert process.wait(10) == 130
+            assert process.wait(PATIENCE_S) == 130
         finally:
             process.kill()
             process.wait()

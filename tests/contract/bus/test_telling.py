@@ -19,7 +19,7 @@ from agent.telemetry.documents import report_document
 from agent.telemetry.finding_changes import Change, FindingChange
 from agent.telemetry.host_state import Sending, host_state
 from tests.rigs import rabbitmq
-from tests.rigs.bus import NOW, agent, bus, caller, heard, listener, notified, queues
+from tests.rigs.bus import NOW, TRY_S, agent, bus, caller, heard, listener, notified, queues
 from tests.rigs.placement import new_uuid
 from tests.rigs.reports import FINDING, REPORT
 from tests.rigs.wait import until
@@ -31,6 +31,8 @@ pytestmark = [
 ]
 
 TOPIC = "stocktake_notifications"
+# As long as a message to a frozen broker hangs: the heartbeat finds it out.
+HANGS_S = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +40,7 @@ def broker(tmp_path_factory):
     with rabbitmq.running(tmp_path_factory.mktemp("broker")) as started:
         yield started
     # What a frozen broker held up ends with it; the garbage is collected while the mark above counts.
-    until(lambda: not [one for one in threading.enumerate() if one.name.startswith("bus-")], 30, "the bus's threads")
+    until(lambda: not [one for one in threading.enumerate() if one.name.startswith("bus-")], 180, "the bus's threads")
     gc.collect()
 
 
@@ -57,17 +59,17 @@ def answered(client, method, **arguments):
 
     def call():
         try:
-            return (client.call({}, method, **arguments),)
+            return (client.prepare(timeout=TRY_S).call({}, method, **arguments),)
         except (oslo_messaging.MessagingTimeout, oslo_messaging.MessageDeliveryFailure):
             return ()
 
-    return until(call, 30, f"an answer to {method}")[0]
+    return until(call, 120, f"an answer to {method}")[0]
 
 
 def test_notifications_reach_a_real_listener_each_with_its_priority_and_in_order(broker, host):
     with notified(broker.url, TOPIC) as listening, agent(broker.url, host, topics=(TOPIC,)) as told:
         told.audited(REPORT, (changed(Change.APPEARED, Severity.ERROR), changed(Change.GONE, Severity.ERROR)))
-        found = [listening.found.get(timeout=10) for _ in range(3)]
+        found = [listening.found.get(timeout=60) for _ in range(3)]
     assert {publisher for _, publisher, _, _ in found} == {f"stocktake.{host}"}
     assert sorted((priority, event_type) for priority, _, event_type, _ in found) == [
         ("error", "stocktake.finding.appeared"),
@@ -96,12 +98,14 @@ def test_a_change_is_told_at_once_and_an_equal_audit_is_not(broker, host):
 
 def test_a_watcher_that_asks_need_not_wait_for_the_interval(broker, host):
     with agent(broker.url, host) as told, bus(broker.url) as opened:
-        told.audited(REPORT)
+        with listener(broker.url) as early:
+            told.audited(REPORT)
+            heard(early)  # it is told: what the late one hears is what it asked for
         answered(caller(opened, host), "ping")
         with listener(broker.url) as late:
             assert late.take(0.5) is None
             late.ask()
-            assert heard(late, 5)["host"] == REPORT.host
+            assert heard(late)["host"] == REPORT.host
 
 
 def test_watchers_come_and_go_the_next_one_hears_and_what_nobody_hears_is_no_error(broker):
@@ -168,11 +172,16 @@ def test_no_queue_grows_that_nobody_reads(broker, host):
             assert client.call({}, "publish_now") == {"accepted": True}
         with listener(broker.url) as watcher:
             heard(watcher)
+    # A queue that nobody reads would stay as it is; one whose reader has just gone goes in its own time.
+    until(lambda: left(broker) == ({}, []), 120, "no message waits, and the watcher's queue has gone")
+    assert [name for name in queues(broker) if name.startswith("stocktake_fleet")] != []
+
+
+def left(broker) -> tuple[dict[str, int], list[str]]:
+    """The queues in which something waits, and those of watchers."""
     found = queues(broker)
     waiting = {name: count for name, count in found.items() if count and not name.startswith(TOPIC)}
-    assert waiting == {}
-    assert [name for name in found if name.startswith("stocktake_fleet_fanout")] == []
-    assert [name for name in found if name.startswith("stocktake_fleet")] != []
+    return waiting, [name for name in found if name.startswith("stocktake_fleet_fanout")]
 
 
 def test_a_killed_broker_is_told_once_and_everything_is_found_again_without_a_restart(broker, host, caplog):
@@ -186,15 +195,15 @@ def test_a_killed_broker_is_told_once_and_everything_is_found_again_without_a_re
         heard(watcher)
         answered(caller(opened, host), "ping")
         broker.kill()
-        until(lambda: [r for r in caplog.records if r.msg == events.BROKER_LOST], 30, "the loss in the log")
+        until(lambda: [r for r in caplog.records if r.msg == events.BROKER_LOST], 120, "the loss in the log")
         told.audited(replace(REPORT, audit_id="while it was away"))
         broker.start()
-        until(lambda: [r for r in caplog.records if r.msg == events.BROKER_BACK], 60, "the return in the log")
-        until(lambda: heard(watcher)["audit_id"] == "while it was away", 30, "the newest state")
+        until(lambda: [r for r in caplog.records if r.msg == events.BROKER_BACK], 120, "the return in the log")
+        until(lambda: heard(watcher)["audit_id"] == "while it was away", 120, "the newest state")
         assert answered(caller(opened, host), "ping")["host"] == host
         with notified(broker.url, TOPIC) as listening:
             until(
-                lambda: listening.found.get(timeout=10)[3]["audit_id"] == "while it was away", 30, "what was kept back"
+                lambda: listening.found.get(timeout=60)[3]["audit_id"] == "while it was away", 120, "what was kept back"
             )
     assert len([r for r in caplog.records if r.msg == events.BROKER_LOST]) == 1
     assert len([r for r in caplog.records if r.msg == events.BROKER_BACK]) == 1
@@ -213,8 +222,8 @@ def test_a_frozen_broker_delays_neither_who_tells_nor_the_stop(broker, host):
             told.telling.deafen()
             told.telling.stop()
             stopped_s = time.monotonic() - began
-    assert told_s < 2.0
-    assert stopped_s < 4.0
+    assert told_s < HANGS_S / 2
+    assert stopped_s < HANGS_S / 2
 
 
 def test_what_a_frozen_broker_held_up_goes_out_when_it_moves_again(broker, host):
@@ -224,7 +233,7 @@ def test_what_a_frozen_broker_held_up_goes_out_when_it_moves_again(broker, host)
         with broker.paused():
             told.audited(replace(REPORT, audit_id="held up", outcome=Outcome.CLEAN))
             assert watcher.take(1.5) is None
-        until(lambda: heard(watcher)["audit_id"] == "held up", 90, "the state that was held up")
+        until(lambda: heard(watcher)["audit_id"] == "held up", 240, "the state that was held up")
 
 
 def test_an_agent_that_starts_before_its_broker_comes_up_with_it(broker, host):
