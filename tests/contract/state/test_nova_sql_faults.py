@@ -19,8 +19,10 @@ from tests.rigs.cell_worlds import HOST, world
 from tests.rigs.mariadb import PASSWORD, MariaDb, available, free_port
 
 NOBODY = frozenset()
-# What a loaded machine of two cores needs beyond the deadline itself.
-GRACE_S = 1.5
+# What a loaded machine of two cores needs beyond the deadline itself; what hangs does so without an end.
+GRACE_S = 15.0
+# For what is answered, a refusal too: the deadline is not what is looked at.
+ENOUGH_S = 20.0
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +99,7 @@ def test_a_server_that_was_down_at_the_first_read(server):
     server.stop()
     source = NovaSql(server.url("cell"))
     try:
-        assert "2003" in refusal(source)
+        assert "2003" in refusal(source, ENOUGH_S)
     finally:
         server.start()
 
@@ -133,7 +135,7 @@ def test_a_server_that_freezes_in_the_middle_of_a_read(server, source):
     read(source)
     try:
         with on_statement(source, "FROM migrations", server.pause):
-            refusal(source, 0.7)
+            refusal(source, 3.0)
     finally:
         server.resume()
 
@@ -178,10 +180,10 @@ def test_a_locked_table(server, source):
 
 def test_the_server_too_ends_what_takes_too_long(source):
     read(source)
-    with source._database.snapshot(Deadline.after(3)) as connection:
+    with source._database.snapshot(Deadline.after(30)) as connection:
         limit_s = connection.exec_driver_sql("SELECT @@SESSION.max_statement_time").scalar()
 
-    assert 0 < float(limit_s) <= 3
+    assert 0 < float(limit_s) <= 30
 
 
 def test_a_read_sees_one_moment_whatever_the_server_s_default(server):
@@ -201,14 +203,14 @@ def test_a_read_sees_one_moment_whatever_the_server_s_default(server):
 
 def test_a_wrong_password(server):
     source = NovaSql(server.url("cell", password="n0t-this"))
-    message = refusal(source)
+    message = refusal(source, ENOUGH_S)
 
     assert "1045" in message
     assert "n0t-this" not in message
 
 
 def test_a_database_that_is_not_there(server):
-    assert "no_such_cell" in refusal(NovaSql(server.url("no_such_cell")))
+    assert "no_such_cell" in refusal(NovaSql(server.url("no_such_cell")), ENOUGH_S)
 
 
 def test_a_host_that_is_not_known():
@@ -220,13 +222,13 @@ def test_a_host_that_is_not_known():
 
 
 def test_a_port_where_nobody_listens():
-    assert "2003" in refusal(NovaSql(f"mysql+pymysql://nova:{PASSWORD}@127.0.0.1:{free_port()}/nova"))
+    assert "2003" in refusal(NovaSql(f"mysql+pymysql://nova:{PASSWORD}@127.0.0.1:{free_port()}/nova"), ENOUGH_S)
 
 
 def test_an_option_that_the_driver_does_not_know(server):
     source = NovaSql(f"{server.url('cell')}?no_such_option=1")
 
-    assert "no_such_option" in refusal(source)
+    assert "no_such_option" in refusal(source, ENOUGH_S)
 
 
 @pytest.mark.parametrize(
@@ -258,7 +260,7 @@ def test_a_port_where_something_else_answers(greeting):
         thread.start()
         refusal(NovaSql(f"mysql+pymysql://nova:{PASSWORD}@127.0.0.1:{port}/nova"), 1.0)
         listener.shutdown(socket.SHUT_RDWR)
-    thread.join(5)
+    thread.join(60)
     assert not thread.is_alive()
 
 
