@@ -119,7 +119,7 @@ def recorded(report: AuditReport) -> dict[tuple[str, str], int]:
 @settings(
     max_examples=25,
     deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     phases=(Phase.explicit, Phase.generate),  # an example takes a second: a failing one is told as it is
 )
 def test_what_is_confirmed_rests_on_what_placement_holds(placement, tmp_path_factory, writes):

@@ -129,7 +129,7 @@ def carried_out_late(queued: list[requests.PreparedRequest]) -> None:
     """Somebody answered for the server, which had the request in its queue and carries it out now."""
     with requests.Session() as session:
         for request in queued:
-            session.send(request, timeout=30).raise_for_status()
+            session.send(request, timeout=120).raise_for_status()
 
 
 def _response(request: requests.PreparedRequest, answer: Answer) -> requests.Response:

@@ -118,7 +118,7 @@ class Gateway:
         return answer
 
     def _pass_on(self, asked: Asked, body: bytes, headers: dict[str, str]) -> Answer:
-        connection = http.client.HTTPConnection(self.target.netloc, timeout=30)
+        connection = http.client.HTTPConnection(self.target.netloc, timeout=120)
         with contextlib.closing(connection):
             connection.request(asked.method, asked.path, body or None, headers)
             reply = connection.getresponse()

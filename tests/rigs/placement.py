@@ -54,7 +54,7 @@ class Rest:
     def request(self, method: str, path: str, body: object = None, version: str = "1.36") -> requests.Response:
         """One request with the status left to the caller."""
         headers = {"X-Auth-Token": TOKEN, "OpenStack-API-Version": f"placement {version}"}
-        return self._session.request(method, self.server.url + path, json=body, headers=headers, timeout=30)
+        return self._session.request(method, self.server.url + path, json=body, headers=headers, timeout=120)
 
     def done(self, method: str, path: str, body: object = None, version: str = "1.36") -> Any:
         """The decoded answer, None where it has no body."""
@@ -137,7 +137,7 @@ class Rest:
         # A line is written after its answer was sent: one request of our own, last, says that the others are in.
         marker = f"/resource_providers?name={new_uuid()}"
         self.done("GET", marker)
-        until(lambda: any(marker in line for line in self.log()[before:]), 10, "the server's log is written")
+        until(lambda: any(marker in line for line in self.log()[before:]), 60, "the server's log is written")
         lines = [line.split() for line in self.log()[before:]]
         seen.extend(" ".join(words[:3]) for words in lines if words[4] != "-")
 

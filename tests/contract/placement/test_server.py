@@ -34,7 +34,7 @@ def alive(pid: int) -> bool:
 
 def parent_that_dies(folder: Path, lifetime: Lifetime) -> tuple[int, str]:
     command = [sys.executable, "-c", PARENT, str(folder), lifetime.name]
-    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False).stdout
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200, check=False).stdout
     pid, url = said.split()
     return int(pid), url
 
@@ -42,7 +42,7 @@ def parent_that_dies(folder: Path, lifetime: Lifetime) -> tuple[int, str]:
 def test_it_answers_when_started_logs_requests_and_ends_when_stopped(tmp_path):
     server = start_placement(tmp_path)
     try:
-        assert requests.get(server.url + "/", timeout=10).json()["versions"][0]["id"] == "v1.0"
+        assert requests.get(server.url + "/", timeout=60).json()["versions"][0]["id"] == "v1.0"
         assert server.access_log.read_text() == "GET / 200 - -\n"
         assert (tmp_path / "placement.conf").stat().st_mode & 0o077 == 0
     finally:
@@ -54,16 +54,16 @@ def test_it_answers_when_started_logs_requests_and_ends_when_stopped(tmp_path):
 
 def test_it_ends_when_the_process_that_started_it_dies(tmp_path):
     pid, _ = parent_that_dies(tmp_path, Lifetime.WITH_US)
-    until(lambda: not alive(pid), 20, f"the server {pid} ends with its parent")
+    until(lambda: not alive(pid), 60, f"the server {pid} ends with its parent")
 
 
 def test_a_kept_one_outlives_it_and_keeps_its_world(tmp_path):
     pid, url = parent_that_dies(tmp_path, Lifetime.KEPT)
     try:
-        assert requests.get(url + "/", timeout=10).ok
+        assert requests.get(url + "/", timeout=60).ok
     finally:
         os.kill(pid, signal.SIGTERM)
-    until(lambda: not alive(pid), 20, f"the server {pid} ends at SIGTERM")
+    until(lambda: not alive(pid), 60, f"the server {pid} ends at SIGTERM")
     assert (tmp_path / "placement.sqlite").exists()
 
 
