@@ -26,7 +26,7 @@ pytestmark = [
 ]
 
 HELD = {"VCPU": FLAVOR_A.vcpus, "MEMORY_MB": FLAVOR_A.memory_mib, "DISK_GB": FLAVOR_A.root_gib}
-LOST_WAIT_S = 60
+LOST_WAIT_S = 180
 
 
 @pytest.fixture
@@ -130,8 +130,7 @@ def test_nothing_is_released_while_a_part_of_the_cloud_is_dead(placement, conduc
             assert holds(placement, uuid("i1")) == HELD
         finally:
             part.bring_back()
-        recovered = daemon.audit_now(LOST_WAIT_S) if name != "broker" else answered(daemon)
-        assert state_source(recovered)["ok"], state_source(recovered)
+        recovered = answered(daemon)
         assert recovered["audit"]["outcome"] in {"clean", "findings"}
         until(lambda: daemon.audit_now() and not holds(placement, leaked), LOST_WAIT_S, "the leak is healed")
         assert holds(placement, uuid("i1")) == HELD
@@ -140,7 +139,8 @@ def test_nothing_is_released_while_a_part_of_the_cloud_is_dead(placement, conduc
 def answered(daemon: Daemon) -> dict:
     """Audits until one has read the state source; the one that has.
 
-    That conductor is on its broker again does not say that the agent is: its queue for answers went with the broker.
+    That conductor is on its broker again does not say that the agent is: its queue for answers went with the broker,
+    and that its database listens again does not say that conductor has found it.
     """
 
     def read() -> dict:
@@ -157,7 +157,7 @@ def holds(placement: Rest, consumer: str) -> dict[str, int]:
 
 def test_the_exit_code_of_one_audit_is_two_and_nothing_is_written_to_the_cloud(placement, conductor_cell, host):
     """Without a daemon, too: the dead conductor is named, its part is unknown, the rest is told."""
-    assert host.agent("--once").code in {0, 3}
+    until(lambda: host.agent("--once").code in {0, 3}, LOST_WAIT_S, "an audit that conductor answers in time")
     stranger = placement.allocate({host.provider_uuid: HELD}, new_uuid())
     part = Part(conductor_cell, "conductor")
     part.kill()

@@ -34,8 +34,10 @@ def collected():
 
 
 DEADLINE_S = 4.0
-# A machine of two cores that does much else.
-SLACK_S = 3.0
+# For what is answered, a refusal too: the deadline is not what is looked at.
+ENOUGH_S = 20.0
+# A machine of two cores that does much else; less than the answers' time-out of 20 s, the deadline added.
+SLACK_S = 12.0
 
 
 @pytest.fixture
@@ -69,7 +71,7 @@ def failure(source, deadline_s=DEADLINE_S):
 
 def taken_up(cell):
     """Wait until conductor takes calls again."""
-    until(lambda: consumers(cell.broker.url, TOPIC) > 0, 60, "nova-conductor takes calls again")
+    until(lambda: consumers(cell.broker.url, TOPIC) > 0, 240, "nova-conductor takes calls again")
 
 
 @contextlib.contextmanager
@@ -113,12 +115,12 @@ def test_a_broker_that_dies(filled, source):
         errors = [failure(source), failure(source)]
 
     assert all(f"message broker {filled.bus().shown}" in error.message for error in errors)
-    assert until(lambda: good(source), 20, "the source reads again")
+    assert until(lambda: good(source), 120, "the source reads again")
 
 
 def good(source):
     with contextlib.suppress(SourceUnavailable):
-        return read(source).service is not None
+        return read(source, ENOUGH_S).service is not None
 
 
 def test_the_first_read_of_an_agent_whose_broker_is_away(filled):
@@ -136,7 +138,7 @@ def test_a_broker_that_freezes(filled, source):
     taken_up(filled)
 
     assert all(isinstance(error, SourceUnavailable) for error in errors)
-    assert until(lambda: good(source), 60, "the source reads again")
+    assert until(lambda: good(source), 120, "the source reads again")
 
 
 def test_the_first_read_of_an_agent_whose_broker_is_frozen(filled):
@@ -146,7 +148,7 @@ def test_the_first_read_of_an_agent_whose_broker_is_frozen(filled):
         taken_up(filled)
 
         assert "message broker" in error.message
-        assert until(lambda: good(source), 60, "the source reads again")
+        assert until(lambda: good(source), 120, "the source reads again")
 
 
 def test_nothing_hangs_at_the_end_of_an_agent_whose_broker_is_frozen(filled):
@@ -163,7 +165,7 @@ def test_nothing_hangs_at_the_end_of_an_agent_whose_broker_is_frozen(filled):
 
 def test_a_wrong_password_names_the_user(filled):
     with state_of(filled.bus(url=filled.broker.url.replace(PASSWORD, "something-else"))) as source:
-        errors = [failure(source), failure(source)]
+        errors = [failure(source, ENOUGH_S), failure(source, ENOUGH_S)]
 
     for error in errors:
         assert f"refuses user '{USER}'" in error.message
@@ -173,7 +175,7 @@ def test_a_wrong_password_names_the_user(filled):
 
 def test_a_virtual_host_that_is_not_there(filled):
     with state_of(filled.bus(url=f"{filled.broker.url}nowhere")) as source:
-        error = failure(source)
+        error = failure(source, ENOUGH_S)
 
     assert "virtual host" in error.message
 
@@ -214,7 +216,7 @@ def test_the_database_behind_conductor_dies(filled, source):
 
     assert isinstance(error, SourceUnavailable)
     assert "nova-conductor" in error.message
-    assert until(lambda: good(source), 60, "conductor has its database again")
+    assert until(lambda: good(source), 120, "conductor has its database again")
 
 
 def test_the_database_behind_conductor_freezes(filled, source):
@@ -222,4 +224,4 @@ def test_the_database_behind_conductor_freezes(filled, source):
         error = failure(source, 3)
 
     assert "nova-conductor" in error.message
-    assert until(lambda: good(source), 60, "conductor has its database again")
+    assert until(lambda: good(source), 120, "conductor has its database again")
