@@ -22,7 +22,7 @@ from tests.rigs import lvm as lvm_rigs
 from tests.rigs import placement as placements
 from tests.rigs.domains import domain_xml
 from tests.rigs.facts import uuid
-from tests.rigs.host import AgentHost, Daemon
+from tests.rigs.host import PATIENCE_S, STOP_S, AgentHost, Daemon
 from tests.rigs.libvirtd import PrivateLibvirtd, libvirtd_program, private_libvirtd
 from tests.rigs.placement import Rest, new_uuid
 from tests.rigs.wait import until
@@ -68,7 +68,7 @@ class Stage:
         """Wait for such a record among all so far."""
         assert self.daemon is not None
         daemon = self.daemon
-        until(lambda: any(_is(record, event, fields) for record in daemon.records()), 30, f"{event} {fields}")
+        until(lambda: any(_is(record, event, fields) for record in daemon.records()), PATIENCE_S, f"{event} {fields}")
 
     @contextlib.contextmanager
     def guest(self) -> Iterator[str]:
@@ -161,7 +161,7 @@ def test_five_events_are_told_once_each_with_their_numbers(stage):
     with host.daemon() as daemon:
         stage.daemon = daemon
         daemon.first_audit()
-        until(lambda: "libvirt events connected" in daemon.text(), 30, "events")
+        until(lambda: "libvirt events connected" in daemon.text(), PATIENCE_S, "events")
         stage.settle()
         # Its domain is one of 8192 MiB, which the flavor does not say: told, and nothing else is wrong.
         assert lines(stage.told(), "before", "outcome", "code", "confirmed") == [
@@ -179,7 +179,7 @@ def test_five_events_are_told_once_each_with_their_numbers(stage):
         stage.settle()
         assert lines(stage.told(), "what") == [("placement written", [inventories(root, disk=1, memory=512, vcpu=0)])]
         daemon.send(signal.SIGTERM)
-        assert daemon.ended(5) == 0
+        assert daemon.ended(STOP_S) == 0
     assert_proper(daemon)
     assert SECRET not in daemon.text() + host.report_file.read_text()
 
@@ -245,12 +245,12 @@ def test_no_secret_is_told_even_at_debug_of_a_daemon_that_does_everything(stage,
     with stage.host.daemon() as daemon:
         daemon.first_audit()
         daemon.send(signal.SIGUSR2)
-        until(lambda: "thread dump" in daemon.text() and "state dump" in daemon.text(), 30, "dumps")
+        until(lambda: "thread dump" in daemon.text() and "state dump" in daemon.text(), PATIENCE_S, "dumps")
         daemon.send(signal.SIGHUP)
-        until(lambda: "configuration reloaded" in daemon.text(), 30, "reload")
+        until(lambda: "configuration reloaded" in daemon.text(), PATIENCE_S, "reload")
         daemon.audit_now()
         daemon.send(signal.SIGTERM)
-        assert daemon.ended(5) == 0
+        assert daemon.ended(STOP_S) == 0
     assert "X-Auth-Token" in daemon.text()  # requests are shown with their headers
     for written in (daemon.text(), stage.host.report_file.read_text(), stage.host.stocktake("config", "show").stdout):
         assert SECRET not in written
