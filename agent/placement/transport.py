@@ -3,7 +3,9 @@
 What a newcomer would get wrong: the time-out of ``requests`` starts anew with every
 byte that arrives, so a server that sends one now and then holds an audit up for ever,
 in the headers as well as in the body. Here each read of the socket waits no longer
-than what is left of the whole. Looking up a name is the resolver's own time.
+than what is left of the whole. So does each address of a host that is tried in vain:
+urllib3 gives every one of them the whole time-out. Looking up a name is the resolver's
+own time.
 
 Nor is that time a bound on what arrives in it: gigabytes come in 30 s, and more where
 they come packed. What counts is what is held, unpacked; urllib3 unpacks piece by piece
@@ -23,6 +25,9 @@ from typing import Any
 
 import requests
 from keystoneauth1.session import TCPKeepAliveAdapter
+from urllib3.connection import HTTPConnection
+from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConnectionError
+from urllib3.util.connection import allowed_gai_family
 
 MIB = 2**20
 # What one answer may hold. The largest that is asked for is the list of all providers, by a command: 840 bytes each,
@@ -88,6 +93,39 @@ class _BoundedResponse(http.client.HTTPResponse):
             self.fp = io.BufferedReader(_BoundedReads(self.fp.detach(), sock, ends_at))
 
 
+class _BoundedConnect(HTTPConnection):
+    """A connection that tries the addresses of its host as long as the block that asked has time."""
+
+    def _new_conn(self) -> socket.socket:
+        """As urllib3's, which is asked for one address after the other."""
+        ends_at, host, patience_s = _ends_at.get(), self._dns_host, self.timeout
+        if ends_at is None:
+            return super()._new_conn()
+        failed: Exception = ConnectTimeoutError(self, f"Connection to {host} timed out")
+        try:
+            for address in _addresses(self, host):
+                left_s = ends_at - time.monotonic()
+                if left_s <= 0:
+                    break
+                self._dns_host, self.timeout = address, min(patience_s or left_s, left_s)
+                try:
+                    return super()._new_conn()
+                except (ConnectTimeoutError, NewConnectionError) as error:
+                    failed = error
+        finally:
+            self._dns_host, self.timeout = host, patience_s
+        raise failed
+
+
+def _addresses(connection: HTTPConnection, host: str) -> list[str]:
+    """Each address once, in the resolver's order. Raises NameResolutionError."""
+    try:
+        found = socket.getaddrinfo(host.strip("[]"), connection.port, allowed_gai_family(), socket.SOCK_STREAM)
+    except socket.gaierror as error:
+        raise NameResolutionError(connection.host, connection, error) from error
+    return [str(address[0]) for *_, address in found]
+
+
 class _BoundedBody:
     """urllib3's answer, as requests reads it, whose body ends by an error where it gets larger than MOST_BYTES."""
 
@@ -141,5 +179,8 @@ def _bounded(pools: dict[str, Any]) -> dict[str, Any]:
 def _bounded_pool(pool: Any) -> Any:  # noqa: ANN401 - urllib3's pool classes, one for each scheme
     if issubclass(pool.ConnectionCls.response_class, _BoundedResponse):
         return pool
-    connection = type(pool.ConnectionCls.__name__, (pool.ConnectionCls,), {"response_class": _BoundedResponse})
+    # A connection through SOCKS has its own way, and leaves names to its proxy.
+    is_plain = pool.ConnectionCls._new_conn is HTTPConnection._new_conn
+    bases = (_BoundedConnect, pool.ConnectionCls) if is_plain else (pool.ConnectionCls,)
+    connection = type(pool.ConnectionCls.__name__, bases, {"response_class": _BoundedResponse})
     return type(pool.__name__, (pool,), {"ConnectionCls": connection})

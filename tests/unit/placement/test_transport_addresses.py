@@ -1,0 +1,76 @@
+"""A host with several addresses: all of them together take no longer than the request may, and any of them will do."""
+
+import contextlib
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import requests
+
+from agent.placement.transport import BoundedAdapter, is_over, within
+from tests.rigs.gateway import Answer, gateway
+
+NAME = "placement.example"
+BODY = b'{"a": 1}'
+
+
+@pytest.fixture
+def session() -> Iterator[requests.Session]:
+    with requests.Session() as session:
+        session.trust_env = False
+        session.mount("http://", BoundedAdapter())
+        yield session
+
+
+def named(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> list[str]:
+    """Lets the resolver know NAME by these addresses; the list has each address that is tried."""
+    resolved, tried = socket.getaddrinfo, []
+
+    def of_name(host: Any, *more: Any, **options: Any) -> Any:
+        if host == NAME:
+            return [each for address in addresses for each in resolved(address, *more, **options)]
+        tried.append(str(host))
+        return resolved(host, *more, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", of_name)
+    return tried
+
+
+@contextlib.contextmanager
+def silent() -> Iterator[int]:
+    """The port of a listener that takes no connection and refuses none: its queue is full."""
+    with contextlib.ExitStack() as opened:
+        listener = opened.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        for _ in range(4):
+            waiting = opened.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(listener.getsockname())
+        yield listener.getsockname()[1]
+
+
+def test_addresses_that_say_nothing_share_the_time_of_the_whole(session, monkeypatch):
+    named(monkeypatch, *["127.0.0.1"] * 100)
+    with silent() as port, within(0.3):
+        # An hour and more, where each of them had the time-out to itself.
+        with pytest.raises(requests.ConnectTimeout, match=NAME):
+            session.get(f"http://{NAME}:{port}/", timeout=60)
+        assert is_over()
+
+
+def test_after_an_address_that_refuses_the_next_one_is_tried(session, monkeypatch):
+    tried = named(monkeypatch, "127.0.0.2", "127.0.0.1", "127.0.0.3")
+    with gateway() as gate, within(60):
+        gate.before = lambda _asked: Answer(status=200, body=BODY)
+        port = gate.url.rpartition(":")[2]
+        assert session.get(f"http://{NAME}:{port}/", timeout=60).content == BODY
+        assert tried == ["127.0.0.2", "127.0.0.1"]
+
+
+def test_a_name_that_nobody_knows_is_said_by_its_name(session, monkeypatch):
+    def unknown(*_more: Any, **_options: Any) -> Any:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    with within(60), pytest.raises(requests.ConnectionError, match=f"Failed to resolve '{NAME}'"):
+        session.get(f"http://{NAME}:1/", timeout=60)
