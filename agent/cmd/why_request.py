@@ -31,9 +31,10 @@ MOST = 2**31 - 1
 POLICIES = ("none", "isolate")
 _OF_GROUPS = ("resources", "required", "member_of", "in_tree")
 _OF_ALL = ("group_policy", "root_required", "same_subtree")
-# What a scheduler sends beside the question, and what changes nothing in the answer.
+# What a scheduler sends beside the question: it cuts the list of candidates, and refuses none of them.
 _NO_MATTER = ("limit",)
 _KEY = re.compile(r"(resources|required|member_of|in_tree)([a-zA-Z0-9_-]{1,64})?")
+_LIMIT = re.compile(r"[1-9][0-9]*")
 _NAME = re.compile(r"[A-Z0-9_]{1,255}")
 _TRAIT_SPEC = re.compile(r"trait:(.+)")
 _SIZE = re.compile(r"([1-9][0-9]{0,8})(?:([KMG])i?B)?")
@@ -127,8 +128,11 @@ def _of_query(query: str) -> Pairs:
         pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=True)
     except ValueError as error:
         raise UsageError(f"--query {query!r} is no query string: {error}") from None
-    for key, _ in pairs:
+    for key, value in pairs:
         _known_key(key)
+        _refuse_respelt(key, value)
+        if key == "limit" and not _LIMIT.fullmatch(value):
+            raise UsageError(f"limit: {value or 'an empty text'} is no limit: a whole number from 1 is")
     return [(key, text) for key, text in pairs if key not in _NO_MATTER]
 
 
@@ -137,6 +141,19 @@ def _known_key(key: str) -> None:
         return
     near = difflib.get_close_matches(key, (*_OF_GROUPS, *_OF_ALL), n=1)
     raise UsageError(f"unknown key {key} in --query" + (f": did you mean {near[0]}?" if near else ""))
+
+
+def _refuse_respelt(key: str, text: str) -> None:
+    """A uuid in capitals or without its dashes is a good one, and Placement looks for these very letters."""
+    match = _KEY.fullmatch(key)
+    if match is None or match[1] not in ("member_of", "in_tree"):
+        return
+    for one in text.removeprefix("!").removeprefix("in:").split(","):
+        right = canonical_uuid(one)
+        if right not in (None, one):
+            raise UsageError(
+                f"{key}: {one} stands in Placement as {right}, and may not be found like this: ask for {right}"
+            )
 
 
 def _of_options(words: Words, instance: Instance | None) -> Pairs:
@@ -237,7 +254,7 @@ def _amount(resource_class: str, text: str) -> int:
 def _name(what: str, text: str) -> str:
     if _NAME.fullmatch(text):
         return text
-    near = re.sub(r"[^A-Z0-9_]+", "_", text.upper()).strip("_")
+    near = re.sub(r"[^A-Z0-9_]+", "_", text.upper()).strip("_") if text.isascii() else ""
     hint = f": did you mean {near}?" if near else ""
     raise UsageError(f"{text or 'an empty text'} is no name of a {what} (upper case, digits and _ alone){hint}")
 

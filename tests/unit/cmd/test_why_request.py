@@ -117,12 +117,22 @@ def test_granular_groups_as_a_scheduler_logs_them():
         ({"query": "resources=VCPU:1,VCPU:2"}, "VCPU is asked for twice"),
         ({"query": "resources=VCPU:1&root_required=in:A,B"}, "root_required knows no in:"),
         ({"query": "resources=VCPU:1&root_required=A,!A"}, "both asks for and forbids A"),
+        ({"query": "resources=VCPU:1&limit=0"}, "limit: 0 is no limit: a whole number from 1 is"),
+        ({"query": "resources=VCPU:1&limit=1000&limit="}, "limit: an empty text is no limit"),
+        ({"query": f"resources=VCPU:1&in_tree={A.upper()}"}, f"in_tree: {A.upper()} stands in Placement as {A}"),
+        ({"query": f"resources1=VCPU:1&member_of1=!in:{B},{A.replace('-', '')}"}, f"ask for {A}"),
     ],
 )  # fmt: skip
 def test_bad_input_is_named(words, said):
     with pytest.raises(UsageError) as caught:
         asked(**words)
     assert said in str(caught.value)
+
+
+def test_no_name_is_advised_for_letters_that_no_name_has():
+    with pytest.raises(UsageError) as caught:
+        asked(resources=("CUSTOM_FÖÖ=1",))
+    assert str(caught.value) == "CUSTOM_FÖÖ is no name of a resource class (upper case, digits and _ alone)"
 
 
 FLAVOR = Flavor(
