@@ -249,14 +249,23 @@ def _no_class(refusal: Refusal, group: RequestGroup, tree: Tree) -> Obstacle:
 
 
 def _outside_tree(refusal: Refusal, group: RequestGroup, tree: Tree) -> Obstacle:
-    root = tree.root.provider
+    provider = refusal.offered.provider
+    is_own = tree.owns(refusal.offered)
+    right = tree.root.provider if is_own else provider
+    words = f"only the tree of {group.in_tree} is asked, and {provider.name} is not of it"
+    change = f"ask without in_tree, or with in_tree={right.uuid} ({right.name})"
+    if not (is_own or group.suffix):
+        # Whatever tree in_tree names, that of the provider itself included.
+        shares = f"{provider.name} shares with {tree.root.provider.name}"
+        words = f"{shares}, and gives nothing to a group without a suffix that has in_tree"
+        change = f"ask without in_tree, or for what {provider.name} gives in a group of its own without in_tree"
     return Obstacle(
         constraint=Constraint.IN_TREE,
-        words=f"only the tree of {group.in_tree} is asked, and {refusal.offered.provider.name} is not of it",
-        change=f"ask without in_tree, or with in_tree={root.uuid} ({root.name})",
+        words=words,
+        change=change,
         suffix=group.suffix,
-        provider_uuid=refusal.offered.provider.uuid,
-        provider_name=refusal.offered.provider.name,
+        provider_uuid=provider.uuid,
+        provider_name=provider.name,
     )
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import random
+import re
 from collections import Counter
 
 from hypothesis import given
@@ -157,6 +158,31 @@ def test_no_smaller_number_would_do(seed):
             weaker = dataclasses.replace(remedy, number=remedy.number + less)
             after = answer_of(*changed(weaker, obstacle.suffix, request, world), root)
             assert not is_lifted(obstacle, weaker, after), (obstacle, weaker)
+
+
+def with_in_tree(request: ResourceRequest, suffix: str, uuid: str | None) -> ResourceRequest:
+    """The request with another tree named for the group, or with none."""
+    groups = (dataclasses.replace(g, in_tree=uuid) if g.suffix == suffix else g for g in request.groups)
+    return dataclasses.replace(request, groups=tuple(groups))
+
+
+def test_in_tree_is_told_truly_and_its_changes_lift_it():
+    """Who is said to be outside the tree is, and the tree that is advised lifts it, as no in_tree does."""
+    tried = Counter()
+    for seed in range(150):
+        for obstacle, request, world, root in refusals(seed):
+            if obstacle.constraint is not Constraint.IN_TREE:
+                continue
+            asked_for = next(group.in_tree for group in request.groups if group.suffix == obstacle.suffix)
+            root_of = {offered.provider.uuid: offered.root_uuid for offered in world.providers}
+            is_outside = root_of.get(asked_for) != root_of[obstacle.provider_uuid]
+            assert is_outside == (" is not of it" in obstacle.words) or " shares with " in obstacle.words
+            advised = re.search(r"with in_tree=(\S+)", obstacle.change)
+            for uuid in (None, *([advised[1]] if advised else [])):
+                after = answer_of(with_in_tree(request, obstacle.suffix, uuid), world, root)
+                assert not any(_what(o) == _what(obstacle) for o in after.obstacles), (seed, obstacle)
+            tried[" shares with " in obstacle.words, root_of[obstacle.provider_uuid] == root] += 1
+    assert set(tried) == {(False, True), (False, False), (True, False)}, tried
 
 
 @given(st.integers(0, 2**32))
