@@ -1,5 +1,6 @@
 """The documents speak of what there is: findings, commands, files."""
 
+import dataclasses
 import pathlib
 import re
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 from agent.findings import BUILTIN
 from agent.guards import BUILTIN as GUARDS
 from agent.model.finding import Severity
+from agent.model.why import Obstacle, Remedy, RemedyKind
 from agent.repairs import BUILTIN as REPAIRS
 from agent.stages.heal import REPAIR
 from tests.rigs.source_tree import ROOT
@@ -63,6 +65,12 @@ def test_the_table_of_heal_has_every_repair():
 
 def test_the_table_of_guard_rails_has_every_one_in_its_order():
     assert _first_column("docs/operating.md", "Name") == [*(guard.name for guard in GUARDS), REPAIR]
+
+
+def test_the_keys_of_an_obstacle_and_the_kinds_of_its_changes_are_told():
+    row = (ROOT / "docs/operating.md").read_text().partition("\n| `obstacles` |")[2].partition("\n")[0]
+    keys = [field.name for part in (Obstacle, Remedy) for field in dataclasses.fields(part)]
+    assert set(re.findall(r"`([a-z_-]+)`", row)) == {*keys, *(kind.value for kind in RemedyKind)}
 
 
 def test_the_readme_shows_commands():
