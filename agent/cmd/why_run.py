@@ -148,10 +148,11 @@ def _why_unread(report: AuditReport, source: str) -> str:
 
 
 def _what_helps(report: AuditReport) -> str:
-    """What tells who this host is where nothing else does."""
+    """What kept the host from being known, and what tells who it is where nothing else does."""
     if report.provider_uuid is not None:
         return ""
-    return f"; a {FILE_NAME} file with the uuid of its resource provider, in [agent] state_dir, says it"
+    others = "".join(f"; {line}" for line in unread(report) if not line.startswith(PLACEMENT))
+    return f"{others}; a {FILE_NAME} file with the uuid of its resource provider, in [agent] state_dir, says it"
 
 
 def _unknown(report: AuditReport, shape: GuestShape, rooms: tuple[CellRoom, ...] | None) -> tuple[str, ...]:

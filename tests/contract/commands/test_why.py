@@ -224,6 +224,7 @@ def test_without_a_database_a_host_needs_its_compute_id_file(tmp_path, rest):
     ended = own.run("why", "--resource", "VCPU=1", "-f", "json")
     assert (ended.code, ended.stdout) == (75, "")
     assert "; a compute_id file with the uuid of its resource provider, in [agent] state_dir, says it" in ended.stderr
+    assert "; state: " in ended.stderr, "what is to be mended is said"
     code, document = document_of(own, "--resource", "VCPU=1", "--everywhere")
     assert (code, document["tree"]) == (2, None), "the cloud can be asked, and says nothing of this host"
     (tmp_path / "state" / "compute_id").write_text(f"{own.agent.provider_uuid}\n")
