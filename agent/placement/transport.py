@@ -20,14 +20,12 @@ import http.client
 import io
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import requests
 from keystoneauth1.session import TCPKeepAliveAdapter
-from urllib3.connection import HTTPConnection
-from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConnectionError
-from urllib3.util.connection import allowed_gai_family
+from requests.adapters import ConnectTimeoutError
 
 MIB = 2**20
 # What one answer may hold. The largest that is asked for is the list of all providers, by a command: 840 bytes each,
@@ -93,37 +91,44 @@ class _BoundedResponse(http.client.HTTPResponse):
             self.fp = io.BufferedReader(_BoundedReads(self.fp.detach(), sock, ends_at))
 
 
-class _BoundedConnect(HTTPConnection):
-    """A connection that tries the addresses of its host as long as the block that asked has time."""
+class _BoundedConnect:
+    """Part of a connection of urllib3's, that tries the addresses of its host as long as the block that asked has time.
+
+    To be mixed in where ``_new_conn`` is urllib3's own.
+    """
+
+    port: int
+    timeout: float | None
+    _dns_host: str
 
     def _new_conn(self) -> socket.socket:
-        """As urllib3's, which is asked for one address after the other."""
+        """As urllib3's, which is asked for one address after the other. Raises OSError where the name is not known."""
         ends_at, host, patience_s = _ends_at.get(), self._dns_host, self.timeout
+        connect: Callable[[], socket.socket] = super()._new_conn  # type: ignore[misc] # of what this is mixed into
         if ends_at is None:
-            return super()._new_conn()
+            return connect()
         failed: Exception = ConnectTimeoutError(self, f"Connection to {host} timed out")
         try:
-            for address in _addresses(self, host):
+            for address in _addresses(host.strip("[]"), self.port):
                 left_s = ends_at - time.monotonic()
                 if left_s <= 0:
                     break
                 self._dns_host, self.timeout = address, min(patience_s or left_s, left_s)
                 try:
-                    return super()._new_conn()
-                except (ConnectTimeoutError, NewConnectionError) as error:
+                    return connect()
+                except Exception as error:  # noqa: BLE001 - urllib3's own, and raised where no other address is well
                     failed = error
         finally:
             self._dns_host, self.timeout = host, patience_s
         raise failed
 
 
-def _addresses(connection: HTTPConnection, host: str) -> list[str]:
-    """Each address once, in the resolver's order. Raises NameResolutionError."""
+def _addresses(host: str, port: int) -> list[str]:
+    """In the resolver's order. Raises OSError in the words that urllib3 has for it."""
     try:
-        found = socket.getaddrinfo(host.strip("[]"), connection.port, allowed_gai_family(), socket.SOCK_STREAM)
-    except socket.gaierror as error:
-        raise NameResolutionError(connection.host, connection, error) from error
-    return [str(address[0]) for *_, address in found]
+        return [str(address[0]) for *_, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    except (socket.gaierror, UnicodeError) as error:
+        raise OSError(f"Failed to resolve '{host}' ({error})") from error
 
 
 class _BoundedBody:
@@ -180,7 +185,7 @@ def _bounded_pool(pool: Any) -> Any:  # noqa: ANN401 - urllib3's pool classes, o
     if issubclass(pool.ConnectionCls.response_class, _BoundedResponse):
         return pool
     # A connection through SOCKS has its own way, and leaves names to its proxy.
-    is_plain = pool.ConnectionCls._new_conn is HTTPConnection._new_conn
+    is_plain = pool.ConnectionCls._new_conn.__module__ == "urllib3.connection"
     bases = (_BoundedConnect, pool.ConnectionCls) if is_plain else (pool.ConnectionCls,)
     connection = type(pool.ConnectionCls.__name__, bases, {"response_class": _BoundedResponse})
     return type(pool.__name__, (pool,), {"ConnectionCls": connection})

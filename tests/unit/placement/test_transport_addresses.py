@@ -67,10 +67,21 @@ def test_after_an_address_that_refuses_the_next_one_is_tried(session, monkeypatc
         assert tried == ["127.0.0.2", "127.0.0.1"]
 
 
-def test_a_name_that_nobody_knows_is_said_by_its_name(session, monkeypatch):
-    def unknown(*_more: Any, **_options: Any) -> Any:
+def test_a_name_that_nobody_knows_is_looked_up_once_and_said_by_its_name(session, monkeypatch):
+    asked = []
+
+    def unknown(host: Any, *_more: Any, **_options: Any) -> Any:
+        asked.append(host)
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    with within(60), pytest.raises(requests.ConnectionError, match=f"Failed to resolve '{NAME}'"):
+    said = f"Failed to resolve '{NAME}' .*Name or service not known"
+    with within(60), pytest.raises(requests.ConnectionError, match=said):
         session.get(f"http://{NAME}:1/", timeout=60)
+    assert asked == [NAME]
+
+
+def test_what_cannot_be_a_name_is_no_bug_of_ours(session):
+    name = "a" * 64 + ".example"
+    with within(60), pytest.raises(requests.RequestException, match=name):
+        session.get(f"http://{name}:1/", timeout=60)
