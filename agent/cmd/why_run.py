@@ -35,7 +35,7 @@ from agent.placement.client import PlacementClient
 from agent.placement.offers import Offers, own_world, whole_world
 from agent.stages.why import why
 from agent.stages.why_holding import holding
-from agent.stages.why_host import GuestShape, guest_shape, host_notes, host_obstacles, rooms_of
+from agent.stages.why_host import GuestShape, guest_shape, host_notes, host_obstacles, rooms_of, service_notes
 from agent.telemetry.explain import unread
 
 
@@ -93,7 +93,10 @@ def _answer(client: PlacementClient, question: Question, request: ResourceReques
         numa_nodes=question.numa_nodes,
         page_size=question.page,
         unread=offers.unread,
-        notes=host_notes(shape, rooms) if rooms is not None else (),
+        notes=(
+            *service_notes(view.root.traits if view and view.root else frozenset(), request),
+            *(host_notes(shape, rooms) if rooms is not None else ()),
+        ),
         unknown=_unknown(result.report, shape, rooms),
         cells=rooms,
         requests=client.requests,

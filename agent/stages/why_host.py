@@ -26,6 +26,7 @@ from agent.model.why_report import CellRoom
 
 LARGE = "large"
 _NTH = {1: "", 2: "second ", 3: "third "}
+_DISABLED = "COMPUTE_STATUS_DISABLED"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +133,19 @@ def host_notes(shape: GuestShape, rooms: Sequence[CellRoom]) -> tuple[str, ...]:
         f"a flavor with hw:numa_nodes=1 of this size would{'' if fits else ' not'} fit"
     )
     return (head, *(_cell_line(room) for room in rooms))
+
+
+def service_notes(root_traits: frozenset[str], request: ResourceRequest) -> tuple[str, ...]:
+    """That the service is disabled, where the request does not say so itself.
+
+    nova-scheduler forbids the trait in each request (compute_status_filter); one that was typed by hand does not.
+    """
+    if _DISABLED not in root_traits or _DISABLED in request.traits:
+        return ()
+    return (
+        f"its compute service is disabled: nova-scheduler forbids {_DISABLED}, which this request does not; "
+        "openstack compute service set --enable",
+    )
 
 
 def _amounts(shape: GuestShape) -> tuple[tuple[int, str], ...]:

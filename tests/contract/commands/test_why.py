@@ -319,3 +319,14 @@ def test_cells_that_nobody_could_read_are_not_known_and_refuse_nothing(tmp_path,
     code, document = document_of(own, "--resource", "VCPU=1", "--numa-nodes", "1")
     assert (code, document["fits"], document["host"]["cells"], document["host"]["obstacles"]) == (2, True, None, [])
     assert any("NUMA" in line for line in document["unknown"])
+
+
+def test_a_disabled_host_is_offered_to_a_request_by_hand_with_a_note_and_refused_as_nova_asks(tmp_path, rest):
+    own, disabled = small_host(tmp_path, rest), "COMPUTE_STATUS_DISABLED"
+    own.run("audit", "--publish")
+    rest.set_traits(own.agent.provider_uuid, *rest.traits(own.agent.provider_uuid), disabled)
+    code, document = document_of(own, "--resource", "VCPU=1")
+    assert (code, [disabled in note for note in document["host"]["notes"]][:1]) == (0, [True])
+    code, document = document_of(own, "--query", f"resources=VCPU:1&root_required=!{disabled}")
+    assert (code, first(document)["constraint"]) == (3, "root-trait")
+    assert not any(disabled in note for note in document["host"]["notes"])

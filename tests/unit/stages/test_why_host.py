@@ -8,7 +8,7 @@ from agent.model.resource_request import RequestGroup, ResourceRequest
 from agent.model.resource_view import CellPages, ViewCell
 from agent.model.usage import CellUsage
 from agent.model.why import Constraint
-from agent.stages.why_host import LARGE, cell_rooms, guest_shape, host_notes, host_obstacles, rooms_of
+from agent.stages.why_host import LARGE, cell_rooms, guest_shape, host_notes, host_obstacles, rooms_of, service_notes
 from tests.rigs import facts
 from tests.rigs.reports import REPORT
 
@@ -216,3 +216,13 @@ def test_what_was_not_read_is_not_known(report, root):
 
 def test_a_host_that_has_no_cells_is_known_to_have_none():
     assert rooms_of(audited(None, None), ROOT) == ()
+
+
+def test_a_disabled_service_is_noted_where_the_request_does_not_forbid_it_as_nova_does():
+    trait = "COMPUTE_STATUS_DISABLED"
+    request = ResourceRequest(groups=(RequestGroup(resources=(("VCPU", 1),)),))
+    (note,) = service_notes(frozenset({trait}), request)
+    assert "openstack compute service set --enable" in note
+    assert service_notes(frozenset(), request) == ()
+    as_nova_asks = dataclasses.replace(request, root_forbidden=frozenset({trait}))
+    assert service_notes(frozenset({trait}), as_nova_asks) == ()
