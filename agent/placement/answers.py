@@ -42,6 +42,8 @@ QUOTED_CHARACTERS = 300
 _READ_CHARACTERS = 20 * QUOTED_CHARACTERS
 _CREDENTIAL_HEADERS = ("X-Auth-Token", "Authorization")
 _REDIRECTS = frozenset({301, 302, 307, 308})
+# JSON writes what is beyond 16 bits in two halves, and may name one alone: that is no text to log or to ask with.
+_HALF_A_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 _PORTS = {"http": 80, "https": 443}
 # What Placement says of a provider, and a proxy of a page: whose it is, its form says.
 _NOT_THERE = frozenset({404, 405, 410})
@@ -98,13 +100,16 @@ class Reply:
         if not self.text:
             return None
         try:
-            return json.loads(self.text)
+            found: object = json.loads(self.text)
+            if _HALF_A_CHARACTER.search(self.text):
+                json.dumps(found, ensure_ascii=False).encode()  # raises UnicodeEncodeError, a ValueError
         except (ValueError, RecursionError) as error:
             raise PlacementUnavailable(
                 f"{self.request}: the answer is not JSON but begins with {quoted(self.text, self.secrets)[:60]!r}",
                 status=self.status,
                 request_id=self.request_id,
             ) from error
+        return found
 
 
 def refusal(reply: Reply) -> PlacementError:
@@ -243,5 +248,9 @@ def _split(location: str, base: str = "") -> SplitResult:
 
 def quoted(text: str, secrets: Iterable[str] = ()) -> str:
     """Foreign text made fit for one line of log: one line, no credentials, not endless."""
-    plain = blotted(" ".join(text[:_READ_CHARACTERS].split()), secrets)
+    known = tuple(secrets)
+    plain = blotted(" ".join(text[:_READ_CHARACTERS].split()), known)
+    if len(text) > _READ_CHARACTERS:
+        # The cut may go through a secret, which is not known by half. As it is on a page, it is six times as long.
+        plain = plain[: max(0, len(plain) - 6 * max(map(len, known), default=0))]
     return plain if len(plain) <= QUOTED_CHARACTERS else plain[:QUOTED_CHARACTERS] + "…"

@@ -1,0 +1,33 @@
+"""What comes by half: a secret that the bound on quoted text goes through, a character of which JSON names one half."""
+
+import json
+
+import pytest
+
+from agent.errors import PlacementUnavailable
+from agent.placement.answers import Reply, quoted
+
+TOKEN = "a-token-of-no-known-form"
+
+
+def reply(text: str) -> Reply:
+    return Reply(request="GET http://placement.example/", status=200, text=text, request_id=None)
+
+
+def test_half_a_secret_is_not_quoted_wherever_a_long_page_is_cut():
+    for spaces in range(5970, 6001):
+        assert "a-tok" not in quoted(f"you sent{' ' * spaces}{TOKEN}", (TOKEN,))
+
+
+def test_a_page_of_one_word_is_quoted_all_the_same():
+    assert quoted("x" * 10_000).startswith("xxx")
+
+
+@pytest.mark.parametrize("half", [r"\ud800", r"\uDC00", r"\ude00\ud83d"])
+def test_half_a_character_is_no_answer(half):
+    with pytest.raises(PlacementUnavailable, match="not JSON"):
+        reply(f'{{"uuid": "{half}"}}').body()
+
+
+def test_both_halves_are_one():
+    assert reply(json.dumps({"name": "host-😀"})).body() == {"name": "host-😀"}
