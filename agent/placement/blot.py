@@ -21,11 +21,14 @@ _URL_CREDENTIALS = re.compile(r"//[^/@\s]*@")
 # Keystone's Fernet tokens, and those that are signed (JWS).
 _TOKENS = re.compile(r"gAAAAA[\w-]{20,}(?:=|%3D)*|eyJ[\w-]{10,500}\.[\w-]{10,}\.[\w-]{10,}")
 # No pattern begins with a repetition: a page may be one word of a megabyte, and each of its letters a beginning.
-# "name: value", "name=value" and JSON's form of it; a value in quotes ends with them, another one with the word.
+# "name: value", "name=value" and JSON's form of it, also as a page, or JSON in JSON, has that; a value in quotes ends
+# with them, another one with the word.
 _NAMED = re.compile(
     r"""(?ix)
-    ( (?: -token | authorization | cookie | passw(?:or)?d | secret ) ["']? \s* [:=] \s* )
-    (?: "(?:[^"\\]|\\.)*" | '[^']*' | (?:(?:basic|bearer|negotiate)\s+)? [^\s"'<>,;&]+ )
+    ( (?: -token | authorization | cookie | passw(?:or)?d | secret )
+      (?: \\?["'] | &(?:quot|\#34|\#39|\#x27); )? \s* [:=] \s* )
+    (?: \\"(?:(?!\\").)*\\" | (?P<page>&(?:quot|\#34);)(?:(?!(?P=page)).)*(?P=page)
+      | "(?:[^"\\]|\\.)*" | '[^']*' | (?:(?:basic|bearer|negotiate)\s+)? [^\s"'<>,;&]+ )
     """
 )
 
