@@ -19,10 +19,9 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
 from agent.cmd.usage import UsageError
-from agent.model.nova import Flavor, Instance
+from agent.model.nova import Instance
 from agent.model.resource_request import RequestGroup, ResourceRequest
 from agent.resources.demand import demand
-from agent.stages.why_host import LARGE
 
 Pairs = Sequence[tuple[str, str]]
 
@@ -37,8 +36,6 @@ _KEY = re.compile(r"(resources|required|member_of|in_tree)([a-zA-Z0-9_-]{1,64})?
 _LIMIT = re.compile(r"[1-9][0-9]*")
 _NAME = re.compile(r"[A-Z0-9_]{1,255}")
 _TRAIT_SPEC = re.compile(r"trait:(.+)")
-_SIZE = re.compile(r"([1-9][0-9]{0,8})(?:([KMG])i?B)?")
-_KIB_IN = {None: 1, "K": 1, "M": 1 << 10, "G": 1 << 20}
 # What ends a URL in a log: a quote, or the blank before "HTTP/1.1" or whatever the log goes on with.
 _AFTER_URL = re.compile(r"[ '\"]")
 
@@ -89,29 +86,6 @@ def canonical_uuid(text: str) -> str | None:
         return str(uuid.UUID(text.strip()))
     except ValueError:
         return None
-
-
-def cells_and_page(flavor: Flavor) -> tuple[int | None, int | str | None]:
-    """How many NUMA cells the flavor asks for, and the size of its pages in KiB or LARGE; None: it asks for none.
-
-    Pinned CPUs and a page size are one cell where no number is given (nova's numa_get_constraints); ``small`` and
-    ``any`` take what there is.
-    """
-    specs = dict(flavor.extra_specs)
-    number, size = specs.get("hw:numa_nodes", ""), specs.get("hw:mem_page_size", "").strip()
-    pinned = specs.get("hw:cpu_policy", "") in ("dedicated", "mixed")
-    cells = int(number) if _is_small_number(number) else 1 if pinned or size else None
-    return cells, LARGE if size.lower() == LARGE else _kib(size)
-
-
-def _is_small_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and 0 < len(text) < 10 and int(text) > 0
-
-
-def _kib(size: str) -> int | None:
-    """KiB of ``2048``, ``2MB`` or ``1GiB``, None for a word."""
-    match = _SIZE.fullmatch(size)
-    return int(match[1]) * _KIB_IN[match[2]] if match else None
 
 
 def _options_given(words: Words) -> bool:

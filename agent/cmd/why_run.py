@@ -18,8 +18,9 @@ from agent.cmd import wiring
 from agent.cmd.audited import loaded_for
 from agent.cmd.ending import say
 from agent.cmd.usage import UsageError
+from agent.cmd.why_flavor import cells_and_page, flavor_notes
 from agent.cmd.why_known import refuse_unknown_names, refuse_unknown_places
-from agent.cmd.why_request import Words, canonical_uuid, cells_and_page, request_of
+from agent.cmd.why_request import Words, canonical_uuid, request_of
 from agent.config.build import settings_from
 from agent.errors import PlacementRejected, PlacementUnavailable, SourceUnavailable
 from agent.exit_codes import CLEAN, FINDINGS, PARTIAL
@@ -41,13 +42,17 @@ from agent.telemetry.explain import unread
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What the command line asks: the request in words, or an instance's flavor, of which hosts, in which cells."""
+    """What the command line asks: the request in words, or an instance's flavor, of which hosts, in which cells.
+
+    ``notes`` are sentences on what of the flavor is not asked.
+    """
 
     words: Words
     flavor_of: str | None = None
     everywhere: bool = False
     numa_nodes: int | None = None
     page: int | str | None = None
+    notes: tuple[str, ...] = ()
 
 
 def answered(options: argparse.Namespace, question: Question) -> WhyReport:
@@ -62,7 +67,7 @@ def answered(options: argparse.Namespace, question: Question) -> WhyReport:
         result = run_audit(asked, settings_from(loaded), wired.parts, AuditMemory(), lambda: False)
         if request is None:
             instance = _instance(result, question.flavor_of or "")
-            request, question = request_of(question.words, instance), _with_cells_of(question, instance)
+            request, question = request_of(question.words, instance), _with_flavor_of(question, instance)
             refuse_unknown_names(wired.placement, request)
         with wired.parts.request_scope(result.report.audit_id), _no_document_without():
             return _answer(wired.placement, question, request, result)
@@ -94,6 +99,7 @@ def _answer(client: PlacementClient, question: Question, request: ResourceReques
         page_size=question.page,
         unread=offers.unread,
         notes=(
+            *question.notes,
             *service_notes(view.root.traits if view and view.root else frozenset(), request),
             *(host_notes(shape, rooms) if rooms is not None else ()),
         ),
@@ -113,9 +119,12 @@ def _no_document_without() -> Iterator[None]:
         raise PlacementUnavailable(error.message, status=error.status, request_id=error.request_id) from error
 
 
-def _with_cells_of(question: Question, instance: Instance) -> Question:
-    """What the flavor says of cells and pages, where the command line says nothing of both."""
-    if instance.flavor is None or question.numa_nodes is not None or question.page is not None:
+def _with_flavor_of(question: Question, instance: Instance) -> Question:
+    """What the flavor says of cells and pages, where the command line says nothing of both; and what is not asked."""
+    if instance.flavor is None:
+        return question
+    question = dataclasses.replace(question, notes=flavor_notes(instance.flavor))
+    if question.numa_nodes is not None or question.page is not None:
         return question
     cells, page = cells_and_page(instance.flavor)
     return dataclasses.replace(question, numa_nodes=cells, page=page)

@@ -48,9 +48,9 @@ class WhyReport:
 
     ``numa_nodes`` and ``page_size`` (KiB, or "large") are asked of this host alone. ``holding`` is what stands behind
     this host's first obstacle, sorted by code. ``unread`` are names of trees that were not looked at, each of which may
-    fit or not; ``notes`` are sentences on this host that refuse nothing; ``unknown`` what could not be read, in words.
-    ``cells`` is None where they are not known. ``requests`` is how many were sent to Placement, the audit's and those
-    for names too.
+    fit or not; ``notes`` are sentences on this host and on the flavor that refuse nothing; ``unknown`` what could not
+    be read, in words. ``cells`` is None where they are not known. ``requests`` is how many were sent to Placement, the
+    audit's and those for names too.
     """
 
     node: str | None

@@ -1,9 +1,13 @@
 """``stocktake why`` through its entry point, against a real Placement: the answer is Placement's own, told in words."""
 
-import pytest
+import dataclasses
 
+import pytest
+import sqlalchemy
+
+from agent.demo import cell
 from agent.demo.placement import TOKEN
-from tests.rigs.commands import CPUS, SmallHost, small_host
+from tests.rigs.commands import CPUS, SMALL, SmallHost, small_host
 from tests.rigs.placement import Rest, new_uuid, running
 
 ROOT = "GET / 200"
@@ -236,6 +240,22 @@ def test_a_flavor_needs_the_state_source(tmp_path, rest):
     own.agent.configure({"state": {"connection": f"sqlite:///{tmp_path}/nowhere/cell.sqlite"}})
     ended = own.run("why", "--flavor-of", own.evacuated)
     assert (ended.code, ended.stdout, "no flavor is known" in ended.stderr) == (75, "", True)
+
+
+def test_what_of_a_flavor_is_not_asked_is_a_note(tmp_path, rest):
+    own = small_host(tmp_path, rest)
+    specs = (("resources:VGPU", "x"), ("resources1:VCPU", "2"), ("trait1:HW_CPU_X86_VMX", "required"))
+    odd = own.agent.instance("odd", flavor=dataclasses.replace(SMALL, extra_specs=specs), flavor_id=3)
+    engine = sqlalchemy.create_engine(f"sqlite:///{own.agent.cell_path}")
+    with engine.begin() as connection:
+        cell.add_instance(connection, odd)
+    engine.dispose()
+    _, document = document_of(own, "--flavor-of", odd.uuid)
+    (group,) = document["request"]["groups"]
+    assert (group["resources"]["VCPU"], "VGPU" in group["resources"], group["required"]) == (2, False, [])
+    first_three = [note.split(" ", 3)[2] for note in document["host"]["notes"][:3]]
+    assert first_three == ["resources:VGPU=x", "resources1:VCPU:", "trait1:HW_CPU_X86_VMX:"]
+    assert "  note: extra spec resources:VGPU=x is no amount" in own.run("why", "--flavor-of", odd.uuid).stdout
 
 
 def test_without_placement_there_is_no_document(tmp_path, rest):

@@ -5,7 +5,8 @@ import dataclasses
 import pytest
 
 from agent.cmd.usage import UsageError
-from agent.cmd.why_request import Words, cells_and_page, request_of
+from agent.cmd.why_flavor import cells_and_page
+from agent.cmd.why_request import Words, request_of
 from agent.model.nova import Flavor
 from agent.model.resource_request import RequestGroup, ResourceRequest
 from tests.rigs import facts

@@ -1,0 +1,67 @@
+"""Extra specs that nova reads otherwise than the question to Placement holds them: none goes without a word."""
+
+import pytest
+
+from agent.cmd.why_flavor import flavor_notes
+from agent.model.nova import Flavor
+
+
+def notes(**specs: str) -> tuple[str, ...]:
+    named = tuple((key.replace("__", ":"), text) for key, text in specs.items())
+    return flavor_notes(
+        Flavor(
+            id=1,
+            name="odd",
+            vcpus=1,
+            memory_mib=64,
+            root_gib=1,
+            ephemeral_gib=0,
+            swap_mib=0,
+            extra_specs=named,
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "said"),
+    [
+        ("resources:VGPU", "x", "is no amount and asks for nothing"),
+        ("resources:VGPU", "-1", "is no amount and asks for nothing"),
+        ("resources1:VGPU", "", "is no amount and asks for nothing"),
+        ("trait:HW_CPU_X86_VMX", "maybe", "is neither required nor forbidden"),
+        ("trait:HW_CPU_X86_VMX", "Required", "is neither required nor forbidden"),
+        ("hw:numa_nodes", "ü", "is no number of cells: nova refuses it"),
+        ("hw:numa_nodes", "0", "is no number of cells: nova refuses it"),
+        ("hw:mem_page_size", "huge", "is no size of pages: nova refuses it"),
+        ("resources1:VGPU", "1", "extra spec resources1:VGPU: summed up over the whole tree"),
+        ("trait_GPU:CUSTOM_X", "required", "extra spec trait_GPU:CUSTOM_X: not asked"),
+    ],
+)
+def test_what_is_not_asked_as_it_stands_is_said_with_its_key(key, text, said):
+    lines = notes(**{key: text})
+    assert any(said in line and key in line for line in lines), lines
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("resources:VGPU", "1"),
+        ("resources:VCPU", "0"),
+        ("trait:HW_CPU_X86_VMX", "required"),
+        ("trait:HW_CPU_X86_VMX", "forbidden"),
+        ("hw:numa_nodes", "2"),
+        ("hw:mem_page_size", "2048"),
+        ("hw:mem_page_size", "1GB"),
+        ("hw:mem_page_size", "Large"),
+        ("hw:mem_page_size", "any"),
+        ("quota:cpu_shares", "x"),
+        ("trait", "x"),
+    ],
+)
+def test_what_is_asked_or_no_part_of_the_question_says_nothing(key, text):
+    assert notes(**{key: text}) == ()
+
+
+def test_all_groups_are_one_sentence_in_order():
+    (line,) = notes(**{"resources2:VGPU": "1", "resources1:VGPU": "1"})
+    assert line.startswith("extra specs resources1:VGPU, resources2:VGPU: ")
