@@ -103,7 +103,7 @@ class OrphanTree:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharingProvider:
-    """A provider outside our tree that our root may take from through an aggregate; ``allocations`` are some of its."""
+    """A provider outside our tree that it may take from through an aggregate; ``allocations`` are some of its."""
 
     provider: Provider
     allocations: tuple[Allocation, ...]

@@ -114,14 +114,11 @@ class TreeReader:
             )
 
     def _shared(self, look: _Look, request: ViewRequest) -> tuple[SharingProvider, ...] | None:
-        """What our root may take from, no request where that can be nothing; None where nobody asked."""
+        """What our tree may take from, no request where that can be nothing; None where nobody asked."""
         if not request.shared_reads:
             return None
-        root = next((known.provider for known in look.providers if known.provider.uuid == request.root_uuid), None)
-        if root is None or not root.aggregates:
-            return ()
-        tree = frozenset(a.consumer_uuid for known in look.providers for a in known.allocations)
-        return self._sharing.read(root, tree, request)
+        known = frozenset(a.consumer_uuid for known in look.providers for a in known.allocations)
+        return self._sharing.read((known.provider for known in look.providers), known, request)
 
     def _look(self, request: ViewRequest) -> _Look:
         try:

@@ -1,10 +1,11 @@
-"""Read what is held of providers outside our tree that our root may take from: those that share through an aggregate.
+"""Read what is held of providers outside our tree that it may take from: those that share through an aggregate.
 
+One provider of the tree in the aggregate is enough, be it a child: Placement then lets the whole tree take.
 Every host of the aggregate has its guests' disks there, so one such provider may have
 the whole cloud's consumers. What a newcomer would get wrong: whose they are says the state source
 alone, one row each, so of a long list only a window goes on, and the next read begins
 where this one ended. And who shares is hardly ever another: most hosts are in aggregates
-where nobody does, so the list is asked for again when the root's aggregates change, or
+where nobody does, so the list is asked for again when the tree's aggregates change, or
 everything is read anew, and not in between.
 """
 
@@ -37,14 +38,19 @@ class SharingReader:
         """Drop who shares; the next read asks."""
         self._listed = None
 
-    def read(self, root: Provider, known: frozenset[str], request: ViewRequest) -> tuple[SharingProvider, ...]:
+    def read(
+        self, tree: Iterable[Provider], known: frozenset[str], request: ViewRequest
+    ) -> tuple[SharingProvider, ...]:
         """Providers sorted by uuid, each with the allocations of this window's consumers and of ``known``.
 
-        ``known`` are consumers that are looked up anyway: they take no place in the window. Raises PlacementError.
+        ``known`` are consumers that are looked up anyway: they take no place in the window. No request where the tree
+        is in no aggregate. Raises PlacementError.
         """
-        if request.everything or self._listed is None or self._listed[0] != root.aggregates:
-            self._listed = (root.aggregates, self._providers(root))
-        found = {provider: self._allocations(provider) for provider in self._listed[1]}
+        own = {provider.uuid: provider.aggregates for provider in tree}
+        aggregates = frozenset().union(*own.values())
+        if request.everything or self._listed is None or self._listed[0] != aggregates:
+            self._listed = (aggregates, self._providers(aggregates))
+        found = {provider: self._allocations(provider) for provider in self._listed[1] if provider.uuid not in own}
         holders = {a.consumer_uuid for held in found.values() for a in held}
         wanted, self._after = window(holders - known, frozenset(request.suspects), request.shared_reads, self._after)
         chosen = wanted | known
@@ -53,13 +59,13 @@ class SharingReader:
             for provider, held in sorted(found.items(), key=lambda item: item[0].uuid)
         )
 
-    def _providers(self, root: Provider) -> frozenset[Provider]:
+    def _providers(self, aggregates: frozenset[str]) -> frozenset[Provider]:
         found: set[Provider] = set()
-        for some in _chunks(sorted(root.aggregates)):
+        for some in _chunks(sorted(aggregates)):
             member_of = quote(f"in:{','.join(some)}", safe=":,")
             path = f"/resource_providers?member_of={member_of}&required={SHARES}"
             found.update(self._client.get(path, MINIMUM, wire.parse_providers))
-        return frozenset(provider for provider in found if provider.uuid != root.uuid)
+        return frozenset(found)
 
     def _allocations(self, provider: Provider) -> tuple[Allocation, ...]:
         path = part_path(provider.uuid, "allocations")

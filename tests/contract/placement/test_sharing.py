@@ -1,4 +1,4 @@
-"""Providers that share with our root through an aggregate, as a real Placement shows them."""
+"""Providers that share with our tree through an aggregate, as a real Placement shows them."""
 
 from __future__ import annotations
 
@@ -58,6 +58,21 @@ def test_what_shares_with_our_root_is_read_with_its_allocations_and_is_no_part_o
     assert [provider.uuid for provider in view.providers] == [root]
     assert {a.provider_uuid for a in view.allocations} == {root}
     assert view.shared_consumer_uuids == {ours, others}
+
+
+def test_a_child_in_the_aggregate_is_enough_as_placement_offers_it(rest, reader):
+    aggregate, root = new_uuid(), rest.make_provider()
+    child = rest.make_provider(parent=root)
+    rest.set_inventories(root, {"VCPU": {"total": 8}})
+    rest.set_aggregates(child, aggregate)
+    nfs = storage(rest, aggregate)
+    rest.set_traits(child, SHARES)
+    offered = rest.done("GET", f"/allocation_candidates?resources=VCPU:1,DISK_GB:1&in_tree={root}", version="1.36")
+    assert offered["allocation_requests"] == [], "with in_tree nothing is taken from outside"
+    offered = rest.done("GET", "/allocation_candidates?resources=VCPU:1,DISK_GB:1", version="1.36")
+    assert {root, nfs} in [set(one["allocations"]) for one in offered["allocation_requests"]]
+    ours = rest.allocate({root: {"VCPU": 1}, nfs: {"DISK_GB": 2}})
+    assert held_of(reader.view(looking_at(root, shared_reads=500))) == {(nfs, ours, 2)}
 
 
 def test_it_costs_two_requests_and_none_when_nobody_asked(rest, reader, root, nfs):
