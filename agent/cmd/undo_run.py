@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
+from typing import Any
 
 from agent.cmd import wiring
 from agent.cmd.audited import loaded_for
@@ -15,6 +16,9 @@ from agent.healing.write import Outcome
 from agent.journal import Entry, Result
 from agent.model.audit import AuditRequest, Depth
 from agent.parts import Errand
+from agent.telemetry.documents import SCHEMA_VERSION
+
+Document = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,3 +51,14 @@ def code_of(found: Undone) -> int:
     if found.outcome.result is Result.DONE:
         return CLEAN
     return PARTIAL if found.outcome.unread else REFUSED
+
+
+def undo_document(found: Undone) -> Document:
+    """``entry`` was to be put back; ``entry_id`` is the entry that did it or tried to, None where nothing was tried."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "entry": found.entry.id,
+        "result": found.outcome.result.value,
+        "words": found.outcome.words,
+        "entry_id": found.outcome.entry_id,
+    }

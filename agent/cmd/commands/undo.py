@@ -19,21 +19,13 @@ class Undo(DocumentCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """0 when it was put back, 5 when it must not be, 2 when Placement or the state source was out of reach."""
-        from agent.cmd.undo_run import code_of, undone
+        from agent.cmd.undo_run import code_of, undo_document, undone
         from agent.healing.undo import NotFound
-        from agent.telemetry.documents import SCHEMA_VERSION
 
         found = undone(self.app.options, parsed_args.entry)
         if isinstance(found, NotFound):
             raise UsageError(found.words)
-        document = {
-            "schema_version": SCHEMA_VERSION,
-            "entry": found.entry.id,
-            "result": found.outcome.result.value,
-            "words": found.outcome.words,
-            "entry_id": found.outcome.entry_id,
-        }
         by = f" [entry {found.outcome.entry_id}]" if found.outcome.entry_id else ""
         lines = (f"undo of {found.entry.id}: {found.outcome.result.value}: {found.outcome.words}{by}",)
-        self.answer(parsed_args.format, lines, document)
+        self.answer(parsed_args.format, lines, undo_document(found))
         return code_of(found)

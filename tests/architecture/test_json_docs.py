@@ -1,0 +1,236 @@
+"""docs/operating.md names every key of the JSON documents, and none that there is not: seen from real documents.
+
+A row's first cell has keys (`a`), or keys of the objects in others (`a`: `b`, `c` are a.b and a.c).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.cmd.adopt_run import AdoptRun, adopt_document
+from agent.cmd.commands.base import ListCommand
+from agent.cmd.heal_answer import heal_document
+from agent.cmd.heal_run import HealRun, Ordered
+from agent.cmd.registry import COMMANDS
+from agent.cmd.undo_run import Undone, undo_document
+from agent.healing.adopt import Adopted
+from agent.healing.heal import Healed, Prepared, _change
+from agent.healing.identity_lines import FILE_KIND, NAME_KIND, RECORD_KIND, change_of
+from agent.healing.reshape_lines import KIND as RESHAPE_KIND
+from agent.healing.reshape_lines import after_document, before_json
+from agent.healing.undo import HANDLERS
+from agent.healing.write import Outcome
+from agent.journal import Change, Entry, FileJournal, Result
+from agent.model.adoption import AdoptFacts, AdoptPlan, AdoptRefusal, FileStep, IdentityFile, NameStep, RecordStep
+from agent.model.heal import HealAction, HealPlan, ReshapeAction
+from agent.model.plan import RenameProvider, SaveComputeNode
+from agent.repairs import BY_CODE
+from agent.repairs.base import Scene
+from agent.resources import owned
+from agent.stages.heal import asked_for, heal_plan
+from agent.telemetry import documents
+from agent.telemetry.explain import explain_class, explain_consumer
+from agent.telemetry.explain_json import document as explain_document
+from tests.rigs.commands import stocktake_here
+from tests.rigs.configs import ALONE
+from tests.rigs.facts import uuid
+from tests.rigs.heal import leaks, scene_of
+from tests.rigs.records import stored
+from tests.rigs.reports import LEAKED, REPORT
+from tests.rigs.reshape import gpu_scene
+from tests.rigs.source_tree import ROOT
+
+# A place whose values another table is about, which may be one of several; what it has more is in the place's own.
+CONSUMER, KINDS = "What a consumer holds", "Before and after"
+OTHER_TABLES = {
+    ("heal", "actions.before"): (CONSUMER, KINDS),
+    ("heal", "actions.after"): (CONSUMER, KINDS),
+    ("journal", "before"): (KINDS,),
+    ("journal", "after"): (KINDS,),
+    (KINDS, "consumer"): (CONSUMER,),
+    (KINDS, "consumers.consumer"): (CONSUMER,),
+    ("explain", "sources"): ("A source",),
+    ("explain", "findings"): ("A finding",),
+    ("explain", "inventory"): ("inventory",),
+    ("explain", "consumers"): ("ledger",),
+    ("explain", "rows"): ("ledger",),
+    ("explain", "books.recorded"): ("A book",),
+    ("explain", "books.promised"): ("A book",),
+    ("explain", "books.held"): ("A book",),
+}
+# Objects whose keys are names: of books, of what a finding has to say.
+BY_NAME = {("explain", "books"), ("explain", "unread_books"), ("explain", "rows.unread_books"), ("A finding", "facts")}
+# Documents that have no table in this section: that of `why` is another, that of `watch` in docs/messages.md.
+NO_TABLE = {"audit", "config check", "demo", "status", "watch", "why"}
+OUTCOME = Outcome(result=Result.DONE, words="changed as planned", entry_id="aaaaaaaaaaaa")
+
+
+def _tables() -> dict[str, set[str]]:
+    """Heading to the paths of keys that its table has."""
+    section = (ROOT / "docs/operating.md").read_text().partition("\n## The JSON documents\n")[2].partition("\n## ")[0]
+    pieces = re.split(r"^### (.*)$", section, flags=re.MULTILINE)
+    return {
+        heading.strip("`"): {path for cell in re.findall(r"^\| (`.*?) \| ", text, re.MULTILINE) for path in _cell(cell)}
+        for heading, text in zip(pieces[1::2], pieces[2::2], strict=True)
+    }
+
+
+def _cell(cell: str) -> Iterator[str]:
+    left, colon, right = cell.partition("`: `")
+    for name in re.findall(r"[\w.]+", right if colon else left):
+        yield from (f"{place}.{name}" for place in re.findall(r"[\w.]+", left)) if colon else (name,)
+
+
+TABLES = _tables()
+
+
+def _keys(value: Any, table: str, place: str = "") -> Iterator[tuple[str, str]]:
+    """(table, path) of every key of a document that the table is about."""
+    if isinstance(value, list):
+        for one in value:
+            yield from _keys(one, table, place)
+    if not isinstance(value, dict):
+        return
+    others = OTHER_TABLES.get((table, place), ())
+    other = max(others, key=lambda name: len(value.keys() & TABLES[name]), default=None)
+    for key, inner in value.items():
+        path = f"{place}.{key}" if place else key
+        if other is not None and path not in TABLES[table]:
+            yield from _keys({key: inner}, other)
+            continue
+        if (table, place) not in BY_NAME:
+            yield table, path
+        yield from _keys(inner, table, path)
+
+
+# Real documents -------------------------------------------------------------------------------------------------------
+
+
+def _plan(scene: Scene) -> HealPlan:
+    return heal_plan(scene, asked_for(scene.findings, frozenset(BY_CODE), frozenset()))
+
+
+def _plans() -> tuple[HealAction, ReshapeAction, HealPlan]:
+    """A change of one consumer, one of several, and a plan with both that refuses something."""
+    world, held = leaks("a", "b", "c")
+    of_leaks, (reshape,) = _plan(scene_of(world, *held)), _plan(gpu_scene()).actions
+    single = of_leaks.actions[0]
+    assert isinstance(single, HealAction)
+    assert isinstance(reshape, ReshapeAction)
+    return single, reshape, HealPlan(actions=(single, reshape), refusals=of_leaks.refusals)
+
+
+def _heal() -> documents.Document:
+    single, reshape, plan = _plans()
+    found = Prepared(asked=(), plan=plan, audit_id="a", state=None)
+    done = tuple(Healed(action=action, outcome=OUTCOME) for action in (single, reshape))
+    return heal_document(
+        HealRun(ordered=Ordered(ids=frozenset(), digest="d"), report=REPORT, prepared=found, healed=done)
+    )
+
+
+def _steps() -> tuple[FileStep, NameStep, RecordStep]:
+    """All three; the record with every column that adopt changes."""
+    old = stored(host="old", hypervisor_hostname="old", service_id=1)
+    new = stored(host="new", hypervisor_hostname="new", service_id=2)
+    return (
+        FileStep(path="compute_id", before=None, after=uuid("new")),
+        NameStep(before="old", write=RenameProvider(provider_uuid=uuid("root"), name="new")),
+        RecordStep(stored=old, write=SaveComputeNode(record=new, changed=new.changes(old))),
+    )
+
+
+def _adopt() -> documents.Document:
+    facts = AdoptFacts(
+        host="new",
+        node="new",
+        identity=None,
+        origin="",
+        file=IdentityFile(path="compute_id", text=None),
+        ours=None,
+        holder=None,
+        state=None,
+    )
+    plan = AdoptPlan(uuid=uuid("new"), steps=_steps(), refusals=(AdoptRefusal(guard="role", why="w"),), notes=("n",))
+    return adopt_document(
+        AdoptRun(facts=facts, plan=plan, done=tuple(Adopted(step=step, outcome=OUTCOME) for step in plan.steps))
+    )
+
+
+def _undo() -> documents.Document:
+    return undo_document(
+        Undone(entry=Entry(id="e", at="t", change=change_of(_steps()[0])), outcome=OUTCOME),
+    )
+
+
+def _changes() -> tuple[Change, ...]:
+    """One of every kind, as those who write the journal make them."""
+    single, reshape, plan = _plans()
+    of_one = _change(Prepared(asked=(), plan=plan, audit_id="a", state=None), single)
+    before, after = before_json(reshape.reshaping, lambda _: None), after_document(reshape.reshaping)
+    of_several = Change(kind=RESHAPE_KIND, why="w", before=before, after=after)
+    found = (of_one, of_several, *map(change_of, _steps()))
+    assert {change.kind for change in found} == {*HANDLERS} >= {FILE_KIND, NAME_KIND, RECORD_KIND}
+    return found
+
+
+def _journal(folder: Path) -> Any:
+    (folder / "state").mkdir()
+    journal = FileJournal(str(folder / "state"), lambda: "2026-11-21T12:00:00.000Z")
+    for change in _changes():
+        journal.end(journal.begin(change), Result.DONE)
+    path = folder / "stocktake.conf"
+    path.write_text(ALONE.replace("[agent]", f"[agent]\nstate_dir = {folder}/state\nrun_dir = {folder}"))
+    return stocktake_here("--config-file", path, "journal", "-f", "json").document
+
+
+def _explain() -> list[documents.Document]:
+    of_classes = [explain_class(REPORT, name, owned) for name in ("VCPU", "MEMORY_MB", "DISK_GB")]
+    return [explain_document(each) for each in (*of_classes, explain_consumer(REPORT, LEAKED, owned))]
+
+
+def _columns() -> dict[str, list[dict[str, None]]]:
+    """The columns of every list, which are the keys of its rows: with each argument that changes them."""
+    found = {}
+    for entry in COMMANDS:
+        made = entry.load()
+        if issubclass(made, ListCommand):
+            command = made(None, None)
+            plain = command.get_parser(entry.name).parse_args([])
+            found[entry.name] = [dict.fromkeys(command.columns(plain))]
+            for name in (name for name, value in vars(plain).items() if value is False):
+                more = dict.fromkeys(command.columns(argparse.Namespace(**{**vars(plain), name: True})))
+                heading = f"{entry.name} --{name}"
+                found.setdefault(heading if heading in TABLES else entry.name, []).append(more)
+    return found
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> set[tuple[str, str]]:
+    """Every key of every document, each with the table that is to name it."""
+    told = {
+        **_columns(),
+        "heal": _heal(),
+        "adopt": _adopt(),
+        "undo": _undo(),
+        "explain": _explain(),
+    }
+    told["journal"] += _journal(tmp_path_factory.mktemp("journal"))
+    assert {entry.name for entry in COMMANDS} - NO_TABLE == told.keys() & {entry.name for entry in COMMANDS}
+    plain = json.loads(json.dumps(told))
+    return {pair for table, document in plain.items() for pair in _keys(document, table)}
+
+
+def test_every_key_that_is_printed_is_told(found: set[tuple[str, str]]) -> None:
+    assert sorted(found - {(table, path) for table, paths in TABLES.items() for path in paths}) == []
+
+
+def test_every_key_that_is_told_is_printed(found: set[tuple[str, str]]) -> None:
+    assert sorted({(table, path) for table, paths in TABLES.items() for path in paths} - found) == []
