@@ -25,7 +25,7 @@ from typing import Any
 
 import requests
 from keystoneauth1.session import TCPKeepAliveAdapter
-from requests.adapters import ConnectTimeoutError
+from urllib3.exceptions import ConnectTimeoutError
 
 MIB = 2**20
 # What one answer may hold. The largest that is asked for is the list of all providers, by a command: 840 bytes each,
