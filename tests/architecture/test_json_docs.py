@@ -9,6 +9,7 @@ import argparse
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,11 @@ from agent.cmd.heal_answer import heal_document
 from agent.cmd.heal_run import HealRun, Ordered
 from agent.cmd.registry import COMMANDS
 from agent.cmd.undo_run import Undone, undo_document
+from agent.demo.document import demo_document
+from agent.demo.outcome import DemoRun, HostRun
+from agent.demo.stories import Seen, stories
 from agent.healing.adopt import Adopted
+from agent.healing.after_audit import _note
 from agent.healing.heal import Healed, Prepared, _change
 from agent.healing.identity_lines import FILE_KIND, NAME_KIND, RECORD_KIND, change_of
 from agent.healing.reshape_lines import KIND as RESHAPE_KIND
@@ -30,7 +35,16 @@ from agent.healing.write import Outcome
 from agent.journal import Change, Entry, FileJournal, Result
 from agent.model.adoption import AdoptFacts, AdoptPlan, AdoptRefusal, FileStep, IdentityFile, NameStep, RecordStep
 from agent.model.heal import HealAction, HealPlan, ReshapeAction
-from agent.model.plan import RenameProvider, SaveComputeNode
+from agent.model.plan import (
+    CreateComputeNode,
+    DeleteComputeNode,
+    DeleteProvider,
+    MoveProvider,
+    Plan,
+    RenameProvider,
+    SaveComputeNode,
+)
+from agent.model.report import AuditReport
 from agent.repairs import BY_CODE
 from agent.repairs.base import Scene
 from agent.resources import owned
@@ -38,12 +52,14 @@ from agent.stages.heal import asked_for, heal_plan
 from agent.telemetry import documents
 from agent.telemetry.explain import explain_class, explain_consumer
 from agent.telemetry.explain_json import document as explain_document
+from agent.telemetry.record_words import RECORD_KINDS
+from agent.telemetry.status import last_report, status_document
 from tests.rigs.commands import stocktake_here
 from tests.rigs.configs import ALONE
 from tests.rigs.facts import uuid
 from tests.rigs.heal import leaks, scene_of
-from tests.rigs.records import stored
-from tests.rigs.reports import LEAKED, REPORT
+from tests.rigs.records import created, stored
+from tests.rigs.reports import CHILD, LEAKED, PROVIDER, REPORT
 from tests.rigs.reshape import gpu_scene
 from tests.rigs.source_tree import ROOT
 
@@ -64,11 +80,29 @@ OTHER_TABLES = {
     ("explain", "books.recorded"): ("A book",),
     ("explain", "books.promised"): ("A book",),
     ("explain", "books.held"): ("A book",),
+    ("audit", "sources"): ("A source",),
+    ("audit", "findings"): ("A finding",),
+    ("audit", "plan.writes"): ("A write",),
+    ("status", ""): ("audit",),
+    ("status", "resource_view"): ("The resource view",),
+    ("demo", "audit"): ("audit",),
+    ("demo", "ledger"): ("ledger",),
+    ("demo", "inventory"): ("inventory",),
+    ("demo", f"hosts.{REPORT.host}"): ("demo",),
 }
-# Objects whose keys are names: of books, of what a finding has to say.
-BY_NAME = {("explain", "books"), ("explain", "unread_books"), ("explain", "rows.unread_books"), ("A finding", "facts")}
+# Objects whose keys are names: of books, of what a finding has to say, of conflicts, of hosts.
+BY_NAME = {
+    ("explain", "books"),
+    ("explain", "unread_books"),
+    ("explain", "rows.unread_books"),
+    ("A finding", "facts"),
+    ("audit", "placement.conflict_kinds"),
+    ("demo", "hosts"),
+}
+# Versioned objects of nova's, whose keys are nova's to tell.
+OF_NOVA = {("The resource view", "numa_topology"), ("The resource view", "pci_stats")}
 # Documents that have no table in this section: that of `why` is another, that of `watch` in docs/messages.md.
-NO_TABLE = {"audit", "config check", "demo", "status", "watch", "why"}
+NO_TABLE = {"watch", "why"}
 OUTCOME = Outcome(result=Result.DONE, words="changed as planned", entry_id="aaaaaaaaaaaa")
 
 
@@ -96,7 +130,7 @@ def _keys(value: Any, table: str, place: str = "") -> Iterator[tuple[str, str]]:
     if isinstance(value, list):
         for one in value:
             yield from _keys(one, table, place)
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or (table, place) in OF_NOVA:
         return
     others = OTHER_TABLES.get((table, place), ())
     other = max(others, key=lambda name: len(value.keys() & TABLES[name]), default=None)
@@ -182,18 +216,70 @@ def _changes() -> tuple[Change, ...]:
 
 
 def _journal(folder: Path) -> Any:
-    (folder / "state").mkdir()
     journal = FileJournal(str(folder / "state"), lambda: "2026-11-21T12:00:00.000Z")
     for change in _changes():
         journal.end(journal.begin(change), Result.DONE)
+    return _answer(folder, "journal")
+
+
+def _answer(folder: Path, *command: str) -> Any:
+    """What the command prints, its state in that folder."""
     path = folder / "stocktake.conf"
     path.write_text(ALONE.replace("[agent]", f"[agent]\nstate_dir = {folder}/state\nrun_dir = {folder}"))
-    return stocktake_here("--config-file", path, "journal", "-f", "json").document
+    return stocktake_here("--config-file", path, *command, "-f", "json").document
 
 
 def _explain() -> list[documents.Document]:
     of_classes = [explain_class(REPORT, name, owned) for name in ("VCPU", "MEMORY_MB", "DISK_GB")]
     return [explain_document(each) for each in (*of_classes, explain_consumer(REPORT, LEAKED, owned))]
+
+
+def _every_write() -> Plan:
+    """One of each kind."""
+    single, _, _ = _plans()
+    move = MoveProvider(provider_uuid=CHILD, name="child", parent_uuid=PROVIDER)
+    records = (
+        CreateComputeNode(record=created()),
+        SaveComputeNode(record=stored(), changed=("host",)),
+        DeleteComputeNode(record=stored()),
+    )
+    plan = replace(
+        REPORT.plan,
+        writes=(*REPORT.plan.writes, move),
+        allocations=(replace(single.write, allocations=single.before.allocations),),
+        records=records,
+        removals=(DeleteProvider(provider_uuid=CHILD),),
+    )
+    kinds = {write["kind"] for write in documents.plan_document(plan)["writes"]}
+    assert kinds == {*documents.WRITE_KINDS.values(), *RECORD_KINDS.values(), "put-allocations"}
+    return plan
+
+
+def _report() -> AuditReport:
+    """Of a daemon that wrote everything that there is to write, and healed."""
+    single, reshape, _ = _plans()
+    healed = tuple(_note(Healed(action=action, outcome=OUTCOME)) for action in (single, reshape))
+    return replace(REPORT, plan=_every_write(), healed=healed)
+
+
+def _status() -> documents.Document:
+    read = documents.report_from_json(documents.report_to_json(_report()))
+    return status_document(last_report(read, "report.json", "2026-11-21T10:01:00.000Z", 60.0))
+
+
+def _demo() -> documents.Document:
+    holds = tuple(replace(row, wanted=row.recorded) for row in REPORT.inventory if row.recorded)
+    seen = Seen(
+        first=REPORT,
+        second=REPORT,
+        first_holds=holds,
+        second_holds=holds,
+        offered_for_asked=(),
+        offered_for_max_unit=(),
+        answer=None,
+    )
+    host = HostRun(name=REPORT.host, report=REPORT, holds=holds)
+    return demo_document(DemoRun(stories=stories(seen), hosts=(host,), simulated=REPORT.simulated), {})
 
 
 def _columns() -> dict[str, list[dict[str, None]]]:
@@ -215,14 +301,20 @@ def _columns() -> dict[str, list[dict[str, None]]]:
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> set[tuple[str, str]]:
     """Every key of every document, each with the table that is to name it."""
+    folder = tmp_path_factory.mktemp("documents")
+    (folder / "state").mkdir()
     told = {
         **_columns(),
+        "audit": documents.audit_document(_report()),
+        "status": _status(),
+        "config check": _answer(folder, "config", "check"),
+        "demo": _demo(),
         "heal": _heal(),
         "adopt": _adopt(),
         "undo": _undo(),
         "explain": _explain(),
     }
-    told["journal"] += _journal(tmp_path_factory.mktemp("journal"))
+    told["journal"] += _journal(folder)
     assert {entry.name for entry in COMMANDS} - NO_TABLE == told.keys() & {entry.name for entry in COMMANDS}
     plain = json.loads(json.dumps(told))
     return {pair for table, document in plain.items() for pair in _keys(document, table)}
