@@ -16,7 +16,7 @@ from typing import Any
 from agent.model.last_answer import for_equal_arguments
 from agent.model.report import AuditReport, InventoryRow, LedgerRow, TraitRow
 from agent.model.resource_view import CellPages, ResourceView, ViewCell
-from agent.model.snapshot import LIBVIRT
+from agent.model.snapshot import LIBVIRT, PLACEMENT
 from agent.model.usage import CellUsage
 from agent.telemetry.finding_changes import SAYS_NOTHING_OF_FINDINGS
 
@@ -58,7 +58,7 @@ def state_of(report: AuditReport) -> Document:
         "node": report.node,
         "provider_uuid": report.provider_uuid,
         "role": report.role,
-        "published": report.published,
+        "published": report.published or _has_nothing_to_write(report),
         "outcome": report.outcome.value,
         "error": report.error,
         "sources_lost": sorted(source.name for source in report.sources if not source.ok),
@@ -76,6 +76,11 @@ def _audit(report: AuditReport) -> Document:
 
 def _was_read(report: AuditReport, name: str) -> bool:
     return any(source.name == name and source.ok for source in report.sources)
+
+
+def _has_nothing_to_write(report: AuditReport) -> bool:
+    """Placement was read, and has what is wanted. The report's own ``published`` says only what its audit wrote."""
+    return _was_read(report, PLACEMENT) and report.error is None and report.plan.is_empty and not report.plan.held_back
 
 
 # On a quiet host the ledger is that of the last audit, and a thousand guests have thousands of rows.

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from agent.model.plan import HeldBack, Plan, PutInventories
 from agent.model.report import AuditReport, LedgerRow, Outcome, SourceStatus, Verdict
 from agent.model.usage import CellUsage
 from agent.telemetry.host_state import Sending, host_state, state_of
@@ -43,6 +44,28 @@ def test_the_keys_are_those_that_are_documented():
     assert document["schema_version"] == 1
     assert all(one.keys() == RESOURCE_KEYS for one in document["resources"])
     assert json.loads(json.dumps(document, allow_nan=False)) == document
+
+
+WRITE = PutInventories(provider_uuid=PROVIDER, inventories=())
+HELD = HeldBack(provider_uuid=PROVIDER, what="VCPU", why="in use")
+UNREAD = SourceStatus(name="placement", ok=False, age_s=0.0, duration_ms=1.0, error="down")
+
+
+@pytest.mark.parametrize(
+    ("changes", "published"),
+    [
+        ({"published": False, "plan": Plan()}, True),
+        ({"published": True, "plan": Plan(writes=(WRITE,))}, True),
+        ({"published": False, "plan": Plan(writes=(WRITE,))}, False),
+        ({"published": False, "plan": Plan(held_back=(HELD,))}, False),
+        ({"published": False, "plan": Plan(), "error": "refused"}, False),
+        ({"published": False, "plan": Plan(), "sources": (UNREAD,)}, False),
+    ],
+)
+def test_published_says_whether_placement_has_these_resources(changes, published):
+    """A quiet owner writes nothing, and is no dry run."""
+    well = {"sources": (replace(UNREAD, ok=True, error=None),), "error": None}
+    assert host_state(replace(REPORT, **{**well, **changes}), SENDING)["published"] is published
 
 
 def test_free_may_be_negative_and_is_placements_formula():
