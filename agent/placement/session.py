@@ -68,7 +68,8 @@ class TokenSession(Session):
         """Nothing of what Keystone says in the block is kept where it is of no use. Raises DiscoveryFailure."""
         try:
             yield
-        except kx.DiscoveryFailure:
+        except (kx.DiscoveryFailure, kx.NotFound):
+            # Not found is a token's URL, too, that a wrong version document named.
             self._drop(auth)
             raise
         except _NOT_UNDERSTOOD as error:
@@ -83,6 +84,8 @@ class TokenSession(Session):
         for kept in (self, plugin):
             # Each keeps the versions too (5.18.1, discover.py), and has no other way to be told.
             getattr(kept, "_discovery_cache", {}).clear()
+        if hasattr(plugin, "_plugin"):
+            plugin._plugin = None  # of one version and one URL, by what the document said
 
     def request(self, url: str, method: str, *more: Any, **options: Any) -> requests.Response:  # noqa: ANN401 - its own
         """As keystoneauth's. Raises TokenMoved for a redirect that is not followed, unless the caller minds them."""

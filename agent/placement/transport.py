@@ -25,7 +25,8 @@ from typing import Any
 
 import requests
 from keystoneauth1.session import TCPKeepAliveAdapter
-from urllib3.exceptions import ConnectTimeoutError
+from urllib3.exceptions import ConnectTimeoutError, NameResolutionError
+from urllib3.util.connection import allowed_gai_family
 
 MIB = 2**20
 # What one answer may hold. The largest that is asked for is the list of all providers, by a command: 840 bytes each,
@@ -102,14 +103,14 @@ class _BoundedConnect:
     _dns_host: str
 
     def _new_conn(self) -> socket.socket:
-        """As urllib3's, which is asked for one address after the other. Raises OSError where the name is not known."""
+        """As urllib3's, which is asked for one address after the other. Raises what urllib3 raises."""
         ends_at, host, patience_s = _ends_at.get(), self._dns_host, self.timeout
         connect: Callable[[], socket.socket] = super()._new_conn  # type: ignore[misc] # of what this is mixed into
         if ends_at is None:
             return connect()
         failed: Exception = ConnectTimeoutError(self, f"Connection to {host} timed out")
         try:
-            for address in _addresses(host.strip("[]"), self.port):
+            for address in self._addresses(host):
                 left_s = ends_at - time.monotonic()
                 if left_s <= 0:
                     break
@@ -118,17 +119,27 @@ class _BoundedConnect:
                     return connect()
                 except Exception as error:  # noqa: BLE001 - urllib3's own, and raised where no other address is well
                     failed = error
+            raise failed
         finally:
             self._dns_host, self.timeout = host, patience_s
-        raise failed
+            del failed  # its traceback holds this frame
+
+    def _addresses(self, host: str) -> list[str]:
+        """In the resolver's order, of the families that this machine speaks; with the link that one is of."""
+        try:
+            family = allowed_gai_family()
+            found = socket.getaddrinfo(host.strip("[]"), self.port, family, socket.SOCK_STREAM)
+        except socket.gaierror as error:
+            raise NameResolutionError(host, self, error) from error  # type: ignore[arg-type] # a connection it is
+        except UnicodeError as error:
+            raise OSError(f"Failed to resolve '{host}' ({error})") from error
+        return [_text(address) for *_, address in found]
 
 
-def _addresses(host: str, port: int) -> list[str]:
-    """In the resolver's order. Raises OSError in the words that urllib3 has for it."""
-    try:
-        return [str(address[0]) for *_, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
-    except (socket.gaierror, UnicodeError) as error:
-        raise OSError(f"Failed to resolve '{host}' ({error})") from error
+def _text(address: tuple[Any, ...]) -> str:
+    """``fe80::1%2``, an address of the link with the number 2; others as they are."""
+    host, scope = str(address[0]), address[3] if len(address) > 3 else 0
+    return f"{host}%{scope}" if scope and "%" not in host else host
 
 
 class _BoundedBody:

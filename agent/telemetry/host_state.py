@@ -58,7 +58,7 @@ def state_of(report: AuditReport) -> Document:
         "node": report.node,
         "provider_uuid": report.provider_uuid,
         "role": report.role,
-        "published": report.published or _has_nothing_to_write(report),
+        "published": report.published or _is_in_placement(report),
         "outcome": report.outcome.value,
         "error": report.error,
         "sources_lost": sorted(source.name for source in report.sources if not source.ok),
@@ -78,9 +78,10 @@ def _was_read(report: AuditReport, name: str) -> bool:
     return any(source.name == name and source.ok for source in report.sources)
 
 
-def _has_nothing_to_write(report: AuditReport) -> bool:
-    """Placement was read, and has what is wanted. The report's own ``published`` says only what its audit wrote."""
-    return _was_read(report, PLACEMENT) and report.error is None and report.plan.is_empty and not report.plan.held_back
+def _is_in_placement(report: AuditReport) -> bool:
+    """Placement was read, and has these very inventories. The report's ``published`` says only what its audit wrote."""
+    is_read = _was_read(report, PLACEMENT) and _was_read(report, LIBVIRT)
+    return is_read and report.error is None and all(row.wanted in (None, row.recorded) for row in report.inventory)
 
 
 # On a quiet host the ledger is that of the last audit, and a thousand guests have thousands of rows.

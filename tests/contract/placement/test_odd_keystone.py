@@ -1,13 +1,14 @@
 """JSON in Keystone's place that is not Keystone's: weather, and forgotten with the next good answer."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agent.errors import PlacementUnavailable
+from agent.errors import PlacementError, PlacementUnavailable
 from agent.placement import wire
-from agent.placement.client import MINIMUM
+from agent.placement.client import MINIMUM, PlacementClient
 from tests.rigs.faults import Answer, ScriptedAdapter
 from tests.rigs.placement import TOKEN, client_of
 
@@ -44,6 +45,8 @@ class Keystone:
         said = self.odd.get(request.method)
         if said is not None:
             return said
+        if "/elsewhere" in str(request.url):
+            return told(404, {"error": {"code": 404, "title": "Not Found", "message": "nothing is here"}})
         if request.method == "GET":
             return Answer(300, json.dumps(versions({"values": [version()]})).encode(), (JSON,))
         return Answer(201, json.dumps(self.token).encode(), (JSON, SUBJECT))
@@ -51,6 +54,21 @@ class Keystone:
 
 def told(status: int, document: object, *headers: tuple[str, str]) -> Answer:
     return Answer(status, json.dumps(document).encode(), (JSON, *headers))
+
+
+def client_before(keystone: Keystone, folder: Path) -> PlacementClient:
+    return client_of(
+        folder,
+        "",
+        transport=ScriptedAdapter(keystone),
+        auth_type="password",
+        auth_url=KEYSTONE,
+        username="stocktake",
+        password="hunter2-secret",
+        project_name="service",
+        user_domain_name="Default",
+        project_domain_name="Default",
+    )
 
 
 @pytest.mark.parametrize(
@@ -82,22 +100,22 @@ def told(status: int, document: object, *headers: tuple[str, str]) -> Answer:
 )
 def test_it_is_weather_and_the_next_good_answer_is_taken(rest, tmp_path, method, odd):
     keystone = Keystone(rest.server.url)
-    client = client_of(
-        tmp_path,
-        "",
-        transport=ScriptedAdapter(keystone),
-        auth_type="password",
-        auth_url=KEYSTONE,
-        username="stocktake",
-        password="hunter2-secret",
-        project_name="service",
-        user_domain_name="Default",
-        project_domain_name="Default",
-    )
+    client = client_before(keystone, tmp_path)
     keystone.odd[method] = odd
     for _ in range(2):
         with pytest.raises(PlacementUnavailable, match=f"no token from Keystone at {KEYSTONE}") as raised:
             client.get("/traits", MINIMUM, wire.parse_trait_names)
         assert "hunter2" not in str(raised.value)
     del keystone.odd[method]
+    assert "HW_CPU_X86_AVX2" in client.get("/traits", MINIMUM, wire.parse_trait_names)
+
+
+def test_a_version_document_that_names_another_url_is_asked_for_again(rest, tmp_path):
+    keystone = Keystone(rest.server.url)
+    client = client_before(keystone, tmp_path)
+    astray = {**version(), "links": [{"rel": "self", "href": f"{KEYSTONE}/elsewhere/v3/"}]}
+    keystone.odd["GET"] = told(300, versions({"values": [astray]}))
+    with pytest.raises(PlacementError, match="404"):
+        client.get("/traits", MINIMUM, wire.parse_trait_names)
+    del keystone.odd["GET"]
     assert "HW_CPU_X86_AVX2" in client.get("/traits", MINIMUM, wire.parse_trait_names)

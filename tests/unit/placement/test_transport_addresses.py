@@ -53,7 +53,7 @@ def test_addresses_that_say_nothing_share_the_time_of_the_whole(session, monkeyp
     named(monkeypatch, *["127.0.0.1"] * 100)
     with silent() as port, within(0.3):
         # An hour and more, where each of them had the time-out to itself.
-        with pytest.raises(requests.ConnectTimeout, match=NAME):
+        with pytest.raises(requests.ConnectTimeout, match=r"Connection to 127\.0\.0\.1 timed out"):
             session.get(f"http://{NAME}:{port}/", timeout=60)
         assert is_over()
 
@@ -76,8 +76,9 @@ def test_a_name_that_nobody_knows_is_looked_up_once_and_said_by_its_name(session
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
     said = f"Failed to resolve '{NAME}' .*Name or service not known"
-    with within(60), pytest.raises(requests.ConnectionError, match=said):
+    with within(60), pytest.raises(requests.ConnectionError, match=said) as error:
         session.get(f"http://{NAME}:1/", timeout=60)
+    assert "Connection aborted" not in str(error.value)
     assert asked == [NAME]
 
 
@@ -85,3 +86,30 @@ def test_what_cannot_be_a_name_is_no_bug_of_ours(session):
     name = "a" * 64 + ".example"
     with within(60), pytest.raises(requests.RequestException, match=name):
         session.get(f"http://{name}:1/", timeout=60)
+
+
+def test_an_address_of_a_family_that_this_machine_does_not_speak_is_not_asked_for(session, monkeypatch):
+    asked = []
+
+    def of_family(_host: Any, _port: Any, family: int = 0, *_more: Any, **_options: Any) -> Any:
+        asked.append(family)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 1))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", of_family)
+    monkeypatch.setattr("urllib3.util.connection.HAS_IPV6", False)
+    with within(60), pytest.raises(requests.ConnectionError):
+        session.get(f"http://{NAME}:1/", timeout=60)
+    assert set(asked) == {socket.AF_INET}
+
+
+def test_an_address_of_a_link_keeps_its_link(session, monkeypatch):
+    tried = []
+
+    def of_link(host: Any, *_more: Any, **_options: Any) -> Any:
+        tried.append(host)
+        return [(socket.AF_INET6, socket.SOCK_STREAM, 6, "", ("fe80::1", 1, 0, 7))] if host == NAME else []
+
+    monkeypatch.setattr(socket, "getaddrinfo", of_link)
+    with within(60), pytest.raises(requests.RequestException):
+        session.get(f"http://{NAME}:1/", timeout=60)
+    assert tried == [NAME, "fe80::1%7"]

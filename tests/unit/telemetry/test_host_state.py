@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from agent.model.plan import HeldBack, Plan, PutInventories
-from agent.model.report import AuditReport, LedgerRow, Outcome, SourceStatus, Verdict
+from agent.model.plan import Plan
+from agent.model.report import AuditReport, InventoryRow, LedgerRow, Outcome, SourceStatus, Verdict
 from agent.model.usage import CellUsage
 from agent.telemetry.host_state import Sending, host_state, state_of
 from tests.rigs.reports import PROVIDER, REPORT
@@ -46,25 +46,38 @@ def test_the_keys_are_those_that_are_documented():
     assert json.loads(json.dumps(document, allow_nan=False)) == document
 
 
-WRITE = PutInventories(provider_uuid=PROVIDER, inventories=())
-HELD = HeldBack(provider_uuid=PROVIDER, what="VCPU", why="in use")
-UNREAD = SourceStatus(name="placement", ok=False, age_s=0.0, duration_ms=1.0, error="down")
+def same(*rows: InventoryRow) -> tuple[InventoryRow, ...]:
+    """Rows whose wanted inventory is the recorded one, where one is wanted."""
+    return tuple(replace(row, recorded=row.wanted or row.recorded) for row in rows)
+
+
+def sources(*lost: str) -> tuple[SourceStatus, ...]:
+    well = SourceStatus(name="", ok=True, age_s=0.0, duration_ms=1.0, error=None)
+    return tuple(replace(well, name=name, ok=name not in lost) for name in ("placement", "libvirt"))
+
+
+SAME = same(*REPORT.inventory)
+OTHER = (replace(SAME[0], recorded=replace(SAME[0].wanted, total=1)), *SAME[1:])
+FOREIGN_CLASS = (*SAME, replace(SAME[0], wanted=None))
 
 
 @pytest.mark.parametrize(
     ("changes", "published"),
     [
-        ({"published": False, "plan": Plan()}, True),
-        ({"published": True, "plan": Plan(writes=(WRITE,))}, True),
-        ({"published": False, "plan": Plan(writes=(WRITE,))}, False),
-        ({"published": False, "plan": Plan(held_back=(HELD,))}, False),
-        ({"published": False, "plan": Plan(), "error": "refused"}, False),
-        ({"published": False, "plan": Plan(), "sources": (UNREAD,)}, False),
+        ({"inventory": SAME}, True),
+        ({"inventory": FOREIGN_CLASS}, True),
+        ({"inventory": OTHER, "published": True}, True),
+        ({"inventory": OTHER}, False),
+        # A companion's quiet audit: nothing to write, and the inventory is nova-compute's.
+        ({"inventory": OTHER, "plan": Plan(), "role": "companion"}, False),
+        ({"inventory": SAME, "error": "refused"}, False),
+        ({"inventory": SAME, "sources": sources("placement")}, False),
+        ({"inventory": SAME, "sources": sources("libvirt")}, False),
     ],
 )
 def test_published_says_whether_placement_has_these_resources(changes, published):
     """A quiet owner writes nothing, and is no dry run."""
-    well = {"sources": (replace(UNREAD, ok=True, error=None),), "error": None}
+    well = {"sources": sources(), "error": None, "published": False}
     assert host_state(replace(REPORT, **{**well, **changes}), SENDING)["published"] is published
 
 
