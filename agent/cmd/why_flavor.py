@@ -1,8 +1,8 @@
-"""Say what a flavor's extra specs ask of the host's cells and pages, and which of them ask for nothing here.
+"""Say what a flavor's extra specs ask of the host's cells and pages, and which of them are not asked as they stand.
 
-What nova-scheduler cannot read of them it leaves out with a warning in its own log
-(nova/scheduler/utils.py:ResourceRequest); cells and pages that it cannot read make nova
-refuse the flavor (nova/virt/hardware.py:numa_get_constraints). Neither must look like a yes. Pure.
+The question to Placement holds amounts and ``trait:`` specs. What nova makes of the rest, a number that only nova
+reads, a group of its own or a spec that becomes a trait, is known in the line of nova-scheduler's log: here it is a
+note, so that nothing looks like a yes that was not asked. Pure.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from agent.model.nova import Flavor
 from agent.stages.why_host import LARGE
 
+_COUNT = re.compile(r"[1-9][0-9]{0,8}")
 _SIZE = re.compile(r"([1-9][0-9]{0,8})(?:([KMG])i?B)?")
 _KIB_IN = {None: 1, "K": 1, "M": 1 << 10, "G": 1 << 20}
 _PAGE_WORDS = frozenset({"small", "any", LARGE})
@@ -21,6 +22,20 @@ _RESOURCES = re.compile(r"resources([a-zA-Z0-9_-]{1,64})?:(.+)")
 _TRAIT = re.compile(r"trait([a-zA-Z0-9_-]{1,64})?:(.+)")
 _CELLS = "hw:numa_nodes"
 _PAGE = "hw:mem_page_size"
+# What becomes traits, amounts and groups (nova/scheduler/utils.py:ResourceRequest.from_request_spec).
+_OF_NOVA = (
+    "accel:device_profile",
+    "group_policy",
+    "hw:cpu_thread_policy",
+    "hw:maxphysaddr_mode",
+    "hw:mem_encryption",
+    "hw:pci_numa_affinity_policy",
+    "hw:tpm_model",
+    "hw:tpm_version",
+    "os:secure_boot",
+    "pci_passthrough:alias",
+)
+_ASK = "; --query with the line of nova-scheduler's log asks all of it"
 
 
 def cells_and_page(flavor: Flavor) -> tuple[int | None, int | str | None]:
@@ -30,14 +45,10 @@ def cells_and_page(flavor: Flavor) -> tuple[int | None, int | str | None]:
     ``any`` take what there is.
     """
     specs = dict(flavor.extra_specs)
-    number, size = specs.get("hw:numa_nodes", ""), specs.get("hw:mem_page_size", "").strip()
+    number, size = specs.get(_CELLS, ""), specs.get(_PAGE, "")
     pinned = specs.get("hw:cpu_policy", "") in ("dedicated", "mixed")
-    cells = int(number) if _is_small_number(number) else 1 if pinned or size else None
-    return cells, LARGE if size.lower() == LARGE else _kib(size)
-
-
-def _is_small_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and 0 < len(text) < 10 and int(text) > 0
+    cells = int(number) if _COUNT.fullmatch(number) else 1 if pinned or size else None
+    return cells, LARGE if size == LARGE else _kib(size)
 
 
 def _kib(size: str) -> int | None:
@@ -47,48 +58,43 @@ def _kib(size: str) -> int | None:
 
 
 def flavor_notes(flavor: Flavor) -> tuple[str, ...]:
-    """A sentence for each extra spec that the question to Placement does not hold as it stands."""
+    """Sentences on the extra specs of which less is asked than nova may make of them."""
     specs = dict(sorted(flavor.extra_specs))
-    return (*_left_out(specs), *_in_groups(specs), *_refused(specs))
+    unread = {key: text for key, text in specs.items() if _is_unread(key, text)}
+    read = {key: text for key, text in specs.items() if key not in unread}
+    lines = (f"extra spec {key}={text} is not understood and asks for nothing here" for key, text in unread.items())
+    return (*lines, *_in_groups(read), *_of_nova(read))
 
 
-def _left_out(specs: Mapping[str, str]) -> Iterator[str]:
-    for key, text in specs.items():
-        if _RESOURCES.fullmatch(key) and not text.isdecimal():
-            yield f"extra spec {key}={text} is no amount and asks for nothing: nova-scheduler leaves it out too"
-        if _TRAIT.fullmatch(key) and text not in _SIGNS:
-            yield (
-                f"extra spec {key}={text} is neither required nor forbidden and asks for nothing: "
-                "nova-scheduler leaves it out too"
-            )
+def _is_unread(key: str, text: str) -> bool:
+    if _RESOURCES.fullmatch(key):
+        return not text.isdecimal()
+    if _TRAIT.fullmatch(key):
+        return text not in _SIGNS
+    if key == _PAGE:
+        return text not in _PAGE_WORDS and _kib(text) is None
+    return key == _CELLS and not _COUNT.fullmatch(text)
 
 
 def _in_groups(specs: Mapping[str, str]) -> Iterator[str]:
-    resources = [key for key, match in _matched(_RESOURCES, specs) if match[1]]
-    traits = [key for key, match in _matched(_TRAIT, specs) if match[1]]
-    if resources:
+    if resources := _with_suffix(_RESOURCES, specs):
         yield (
             f"{_listed(resources)}: summed up over the whole tree, though nova-scheduler asks one provider for each "
-            "group; --query with the line of its log asks the same"
+            f"group{_ASK}"
         )
-    if traits:
-        yield f"{_listed(traits)}: not asked, a trait of a group of its own; --query with nova-scheduler's line asks it"
+    if traits := _with_suffix(_TRAIT, specs):
+        yield f"{_listed(traits)}: not asked, of a group of its own{_ASK}"
 
 
-def _matched(pattern: re.Pattern[str], specs: Mapping[str, str]) -> Iterator[tuple[str, re.Match[str]]]:
-    for key in specs:
-        if match := pattern.fullmatch(key):
-            yield key, match
+def _of_nova(specs: Mapping[str, str]) -> Iterator[str]:
+    if keys := [key for key in _OF_NOVA if key in specs]:
+        yield f"{_listed(keys)}: not asked; nova makes more of the question of it{_ASK}"
+
+
+def _with_suffix(pattern: re.Pattern[str], specs: Mapping[str, str]) -> list[str]:
+    found = ((key, pattern.fullmatch(key)) for key in specs)
+    return [key for key, match in found if match and match[1]]
 
 
 def _listed(keys: Sequence[str]) -> str:
     return f"extra spec{'s' if len(keys) > 1 else ''} {', '.join(keys)}"
-
-
-def _refused(specs: Mapping[str, str]) -> Iterator[str]:
-    """What nova's API refuses when it is set today; a flavor that is old may have it."""
-    number, size = specs.get(_CELLS, "").strip(), specs.get(_PAGE, "").strip()
-    if number and not _is_small_number(number):
-        yield f"extra spec {_CELLS}={number} is no number of cells: nova refuses it, and it asks for nothing here"
-    if size and size.lower() not in _PAGE_WORDS and _kib(size) is None:
-        yield f"extra spec {_PAGE}={size} is no size of pages: nova refuses it, and it asks for nothing here"

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 QUOTED_CHARACTERS = 300
 # So much of a foreign text is looked at for them: a page may be large.
 _READ_CHARACTERS = 20 * QUOTED_CHARACTERS
+_BLANKS = " \t\r\n"
 _CREDENTIAL_HEADERS = ("X-Auth-Token", "Authorization")
 _REDIRECTS = frozenset({301, 302, 307, 308})
 # JSON writes what is beyond 16 bits in two halves, and may name one alone: that is no text to log or to ask with.
@@ -248,9 +249,10 @@ def _split(location: str, base: str = "") -> SplitResult:
 
 def quoted(text: str, secrets: Iterable[str] = ()) -> str:
     """Foreign text made fit for one line of log: one line, no credentials, not endless."""
-    known = tuple(secrets)
-    plain = blotted(" ".join(text[:_READ_CHARACTERS].split()), known)
-    if len(text) > _READ_CHARACTERS:
-        # The cut may go through a secret, which is not known by half. As it is on a page, it is six times as long.
-        plain = plain[: max(0, len(plain) - 6 * max(map(len, known), default=0))]
+    known, read = tuple(secrets), text[:_READ_CHARACTERS]
+    if len(text) > len(read):
+        # The cut may go through a secret, which is not known by half: no blank is in it, six letters of a page for one.
+        longest = 6 * max(map(len, known), default=0)
+        read = read[: max(len(read) - longest, *map(read.rfind, _BLANKS), 0)]
+    plain = blotted(" ".join(read.split()), known)
     return plain if len(plain) <= QUOTED_CHARACTERS else plain[:QUOTED_CHARACTERS] + "…"

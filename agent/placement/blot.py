@@ -21,14 +21,17 @@ _URL_CREDENTIALS = re.compile(r"//[^/@\s]*@")
 # Keystone's Fernet tokens, and those that are signed (JWS).
 _TOKENS = re.compile(r"gAAAAA[\w-]{20,}(?:=|%3D)*|eyJ[\w-]{10,500}\.[\w-]{10,}\.[\w-]{10,}")
 # No pattern begins with a repetition: a page may be one word of a megabyte, and each of its letters a beginning.
-# "name: value", "name=value" and JSON's form of it, also as a page, or JSON in JSON, has that; a value in quotes ends
-# with them, another one with the word.
+# "name: value", "name=value" and JSON's form of it, also as a page, JSON in JSON, or both at once has that; a value in
+# quotes ends with them, or with the text, which may be cut; another one ends with the word.
 _NAMED = re.compile(
-    r"""(?ix)
+    r"""(?isx)
     ( (?: -token | authorization | cookie | passw(?:or)?d | secret )
-      (?: \\?["'] | &(?:quot|\#34|\#39|\#x27); )? \s* [:=] \s* )
-    (?: \\"(?:(?!\\").)*\\" | (?P<page>&(?:quot|\#34);)(?:(?!(?P=page)).)*(?P=page)
-      | "(?:[^"\\]|\\.)*" | '[^']*' | (?:(?:basic|bearer|negotiate)\s+)? [^\s"'<>,;&]+ )
+      (?: \\*["'] | \\*&(?:quot|\#34|\#39|\#x2[27]); )? \s* [:=] \s* )
+    (?: \\(?P<deep>["']|&(?:quot|\#34|\#39|\#x2[27]);) (?: \\\\(?:\\.|.) | (?!\\(?P=deep)). )* (?:\\(?P=deep)|\Z)
+      | (?P<page>&(?:quot|\#34|\#39|\#x2[27]);) (?: \\. | (?!(?P=page)). )* (?:(?P=page)|\Z)
+      | " (?: [^"\\] | \\. )* (?:"|\\?\Z)
+      | ' [^']* (?:'|\Z)
+      | (?:(?:basic|bearer|negotiate)\s+)? [^\s"'<>,;&]+ )
     """
 )
 

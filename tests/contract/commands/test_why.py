@@ -255,7 +255,7 @@ def test_what_of_a_flavor_is_not_asked_is_a_note(tmp_path, rest):
     assert (group["resources"]["VCPU"], "VGPU" in group["resources"], group["required"]) == (2, False, [])
     first_three = [note.split(" ", 3)[2] for note in document["host"]["notes"][:3]]
     assert first_three == ["resources:VGPU=x", "resources1:VCPU:", "trait1:HW_CPU_X86_VMX:"]
-    assert "  note: extra spec resources:VGPU=x is no amount" in own.run("why", "--flavor-of", odd.uuid).stdout
+    assert "  note: extra spec resources:VGPU=x is not understood" in own.run("why", "--flavor-of", odd.uuid).stdout
 
 
 def test_without_placement_there_is_no_document(tmp_path, rest):

@@ -33,6 +33,17 @@ def test_a_known_secret_is_found_wherever_it_stands(secret, before, after):
         (r"{\"password\": \"hunter 2\"}", r"{\"password\": ***}"),
         ("&quot;password&quot;: &quot;hunter 2&quot;, a", "&quot;password&quot;: ***, a"),
         ("&#34;secret&#34;:&#34;hunter 2&#34;", "&#34;secret&#34;:***"),
+        ("&#39;password&#39;: &#39;hunter2&#39;, a", "&#39;password&#39;: ***, a"),
+        ("&#x22;password&#x22;: &#x22;hunter2&#x22;, a", "&#x22;password&#x22;: ***, a"),
+        (r"&quot;password&quot;: &quot;a\&quot;hunter2&quot;, a", "&quot;password&quot;: ***, a"),
+        (r"\&quot;password\&quot;: \&quot;hunter 2\&quot;, a", r"\&quot;password\&quot;: ***, a"),
+        (r"{\'password\': \'hunter 2\'}", r"{\'password\': ***}"),
+        (r"{\"password\": \"a\\\"hunter2\", \"a\": 1}", r"{\"password\": ***, \"a\": 1}"),
+        ("{'secret': 'hunter 2", "{'secret': ***"),
+        ('{"password": "hunter 2', '{"password": ***'),
+        ('{"password": "hunter 2' + "\\", '{"password": ***'),
+        ("&quot;password&quot;: &quot;hunter 2", "&quot;password&quot;: ***"),
+        (r"{\"password\": \"hunter 2", r"{\"password\": ***"),
         ("password=hunter2&user=joe", "password=***&user=joe"),
         ("http://joe:hunter2@proxy:3128/x", "http://***@proxy:3128/x"),
         (f"<b>{FERNET}</b>", "<b>***</b>"),
@@ -56,7 +67,26 @@ def test_ordinary_words_are_left(text):
     assert blotted(text) == text
 
 
-@pytest.mark.parametrize("unit", ["x", "-token", "eyJ", "password", "gAAAAA", "//", "secret=", "'", "a@", "-token: "])
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "x",
+        "-token",
+        "eyJ",
+        "password",
+        "gAAAAA",
+        "//",
+        "secret=",
+        "'",
+        "a@",
+        "-token: ",
+        "secret: &quot;",
+        "secret: \\\\",
+        'secret: "',
+        r"secret: \"",
+        r"secret: \&quot;\\",
+    ],
+)
 def test_a_page_that_is_one_long_word_takes_no_time(unit):
     """Each was minutes where a pattern looks at the rest of the text from each of its letters."""
     began = time.process_time()

@@ -16,7 +16,14 @@ def reply(text: str) -> Reply:
 
 def test_half_a_secret_is_not_quoted_wherever_a_long_page_is_cut():
     for spaces in range(5970, 6001):
-        assert "a-tok" not in quoted(f"you sent{' ' * spaces}{TOKEN}", (TOKEN,))
+        said = quoted(f"you sent{' ' * spaces}{TOKEN}", (TOKEN,))
+        assert "a-tok" not in said
+        assert said.startswith("you sent")
+
+
+def test_of_an_indented_page_with_a_long_token_what_it_says_is_left():
+    said = quoted("\n".join(f"{' ' * 100}line {number}" for number in range(100)), ("t" * 2000,))
+    assert said.startswith("line 0 line 1 line 2")
 
 
 def test_a_page_of_one_word_is_quoted_all_the_same():
