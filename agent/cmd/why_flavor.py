@@ -11,14 +11,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from agent.model.nova import Flavor
+from agent.resources.demand import ASKED
 from agent.stages.why_host import LARGE
 
 _COUNT = re.compile(r"[1-9][0-9]{0,8}")
 _SIZE = re.compile(r"([1-9][0-9]{0,8})(?:([KMG])i?B)?")
 _KIB_IN = {None: 1, "K": 1, "M": 1 << 10, "G": 1 << 20}
 _PAGE_WORDS = frozenset({"small", "any", LARGE})
-_SIGNS = frozenset({"required", "forbidden"})
-_RESOURCES = re.compile(r"resources([a-zA-Z0-9_-]{1,64})?:(.+)")
+# As a query of Placement has it before the trait.
+_SIGNS = {"required": "", "forbidden": "!"}
 _TRAIT = re.compile(r"trait([a-zA-Z0-9_-]{1,64})?:(.+)")
 _CELLS = "hw:numa_nodes"
 _PAGE = "hw:mem_page_size"
@@ -57,6 +58,12 @@ def _kib(size: str) -> int | None:
     return int(match[1]) * _KIB_IN[match[2]] if match else None
 
 
+def trait_specs(flavor: Flavor) -> tuple[str, ...]:
+    """``trait:NAME=required|forbidden`` as a query has it; those of groups of its own are not told apart here."""
+    specs = ((_TRAIT.fullmatch(key), text) for key, text in flavor.extra_specs)
+    return tuple(f"{_SIGNS[text]}{match[2]}" for match, text in specs if match and not match[1] and text in _SIGNS)
+
+
 def flavor_notes(flavor: Flavor) -> tuple[str, ...]:
     """Sentences on the extra specs of which less is asked than nova may make of them."""
     specs = dict(sorted(flavor.extra_specs))
@@ -67,7 +74,7 @@ def flavor_notes(flavor: Flavor) -> tuple[str, ...]:
 
 
 def _is_unread(key: str, text: str) -> bool:
-    if _RESOURCES.fullmatch(key):
+    if ASKED.fullmatch(key):
         return not text.isdecimal()
     if _TRAIT.fullmatch(key):
         return text not in _SIGNS
@@ -77,7 +84,7 @@ def _is_unread(key: str, text: str) -> bool:
 
 
 def _in_groups(specs: Mapping[str, str]) -> Iterator[str]:
-    if resources := _with_suffix(_RESOURCES, specs):
+    if resources := _with_suffix(ASKED, specs):
         yield (
             f"{_listed(resources)}: summed up over the whole tree, though nova-scheduler asks one provider for each "
             f"group{_ASK}"

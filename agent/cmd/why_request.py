@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
 from agent.cmd.usage import UsageError
+from agent.cmd.why_flavor import trait_specs
 from agent.model.nova import Instance
 from agent.model.resource_request import RequestGroup, ResourceRequest
 from agent.resources.demand import demand
@@ -35,7 +36,6 @@ _NO_MATTER = ("limit",)
 _KEY = re.compile(r"(resources|required|member_of|in_tree)([a-zA-Z0-9_-]{1,64})?")
 _LIMIT = re.compile(r"[1-9][0-9]*")
 _NAME = re.compile(r"[A-Z0-9_]{1,255}")
-_TRAIT_SPEC = re.compile(r"trait:(.+)")
 # What ends a URL in a log: a quote, or the blank before "HTTP/1.1" or whatever the log goes on with.
 _AFTER_URL = re.compile(r"[ '\"]")
 
@@ -137,7 +137,7 @@ def _of_options(words: Words, instance: Instance | None) -> Pairs:
         raise UsageError("nothing is asked for: --resource CLASS=AMOUNT, --query or --flavor-of is needed")
     resources = ",".join(f"{name}:{amount}" for name, amount in sorted(amounts.items()))
     pairs = [("resources", resources), *(("required", text) for text in words.required)]
-    pairs += [("required", text) for text in (_trait_specs(instance) if instance else ())]
+    pairs += [("required", text) for text in (trait_specs(instance.flavor) if instance and instance.flavor else ())]
     pairs += [("required", f"!{name}") for text in words.forbidden for name in _forbidden(text)]
     pairs += [("member_of", text) for text in words.member_of]
     return [*pairs, ("in_tree", words.in_tree)] if words.in_tree is not None else pairs
@@ -166,14 +166,6 @@ def _of_flavor(instance: Instance) -> dict[str, str]:
         raise UsageError(f"the flavor of instance {instance.uuid} cannot be read: {instance.problem or 'unknown'}")
     asked = demand(instance.flavor, boots_from_volume=instance.boots_from_volume)
     return {name: str(amount) for name, amount in asked.items()}
-
-
-def _trait_specs(instance: Instance) -> tuple[str, ...]:
-    """The flavor's ``trait:NAME=required|forbidden``; those of groups of its own are not told apart here."""
-    flavor = instance.flavor
-    specs = ((_TRAIT_SPEC.fullmatch(key), text) for key, text in (flavor.extra_specs if flavor else ()))
-    signs = {"required": "", "forbidden": "!"}
-    return tuple(f"{signs[text]}{match[1]}" for match, text in specs if match and text in signs)
 
 
 def _by_suffix(pairs: Pairs) -> dict[str, list[tuple[str, str]]]:

@@ -20,15 +20,17 @@ _GONE = "***"
 _URL_CREDENTIALS = re.compile(r"//[^/@\s]*@")
 # Keystone's Fernet tokens, and those that are signed (JWS).
 _TOKENS = re.compile(r"gAAAAA[\w-]{20,}(?:=|%3D)*|eyJ[\w-]{10,500}\.[\w-]{10,}\.[\w-]{10,}")
+# A quote as a page has it.
+_QUOTE = r"&(?:quot|\#34|\#39|\#x2[27]);"
 # No pattern begins with a repetition: a page may be one word of a megabyte, and each of its letters a beginning.
 # "name: value", "name=value" and JSON's form of it, also as a page, JSON in JSON, or both at once has that; a value in
 # quotes ends with them, or with the text, which may be cut; another one ends with the word.
 _NAMED = re.compile(
-    r"""(?isx)
+    rf"""(?isx)
     ( (?: -token | authorization | cookie | passw(?:or)?d | secret )
-      (?: \\*["'] | \\*&(?:quot|\#34|\#39|\#x2[27]); )? \s* [:=] \s* )
-    (?: \\(?P<deep>["']|&(?:quot|\#34|\#39|\#x2[27]);) (?: \\\\(?:\\.|.) | (?!\\(?P=deep)). )* (?:\\(?P=deep)|\Z)
-      | (?P<page>&(?:quot|\#34|\#39|\#x2[27]);) (?: \\. | (?!(?P=page)). )* (?:(?P=page)|\Z)
+      (?: \\*["'] | \\*{_QUOTE} )? \s* [:=] \s* )
+    (?: \\(?P<deep>["']|{_QUOTE}) (?: \\\\(?:\\.|.) | (?!\\(?P=deep)). )* (?:\\(?P=deep)|\Z)
+      | (?P<page>{_QUOTE}) (?: \\. | (?!(?P=page)). )* (?:(?P=page)|\Z)
       | " (?: [^"\\] | \\. )* (?:"|\\?\Z)
       | ' [^']* (?:'|\Z)
       | (?:(?:basic|bearer|negotiate)\s+)? [^\s"'<>,;&]+ )

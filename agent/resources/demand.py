@@ -22,7 +22,8 @@ from agent.model.units import mib_to_gib_ceil
 
 PMEM_PREFIX = "CUSTOM_PMEM_NAMESPACE_"
 CONTEXT = "MEM_ENCRYPTION_CONTEXT"
-_ASKED = re.compile(r"resources(?:[a-zA-Z0-9_-]{1,64})?:(.+)")
+# The suffix of the group, if it has one of its own, and the class.
+ASKED = re.compile(r"resources([a-zA-Z0-9_-]{1,64})?:(.+)")
 # What oslo.utils' strutils.bool_from_string takes for true.
 _TRUE = frozenset({"1", "t", "true", "on", "y", "yes"})
 
@@ -50,9 +51,9 @@ def _asked(specs: Mapping[str, str]) -> Counter[str]:
     """What the extra specs name by class, in any group."""
     found: Counter[str] = Counter()
     for key, value in specs.items():
-        match = _ASKED.fullmatch(key)
+        match = ASKED.fullmatch(key)
         if match and value.isdecimal():
-            found[match[1]] += int(value)
+            found[match[2]] += int(value)
     return found
 
 

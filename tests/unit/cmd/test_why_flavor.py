@@ -1,25 +1,16 @@
 """Extra specs that nova reads otherwise than the question to Placement holds them: none goes without a word."""
 
+from dataclasses import replace
+
 import pytest
 
 from agent.cmd.why_flavor import flavor_notes
-from agent.model.nova import Flavor
+from tests.rigs.facts import FLAVOR_A
 
 
 def notes(**specs: str) -> tuple[str, ...]:
     named = tuple((key.replace("__", ":"), text) for key, text in specs.items())
-    return flavor_notes(
-        Flavor(
-            id=1,
-            name="odd",
-            vcpus=1,
-            memory_mib=64,
-            root_gib=1,
-            ephemeral_gib=0,
-            swap_mib=0,
-            extra_specs=named,
-        )
-    )
+    return flavor_notes(replace(FLAVOR_A, extra_specs=named))
 
 
 @pytest.mark.parametrize(

@@ -4,24 +4,15 @@ import contextlib
 import socket
 import threading
 import time
-from collections.abc import Iterator
 
 import pytest
 import requests
 
 from agent.placement import transport
-from agent.placement.transport import MIB, BoundedAdapter, is_over, within
+from agent.placement.transport import MIB, is_over, within
 from tests.rigs.gateway import Answer, gateway
 
 BODY = b'{"a": 1}'
-
-
-@pytest.fixture
-def session() -> Iterator[requests.Session]:
-    with requests.Session() as session:
-        session.trust_env = False
-        session.mount("http://", BoundedAdapter())
-        yield session
 
 
 def stopping_after(text: bytes) -> tuple[socket.socket, str]:

@@ -8,19 +8,11 @@ from typing import Any
 import pytest
 import requests
 
-from agent.placement.transport import BoundedAdapter, is_over, within
+from agent.placement.transport import is_over, within
 from tests.rigs.gateway import Answer, gateway
 
 NAME = "placement.example"
 BODY = b'{"a": 1}'
-
-
-@pytest.fixture
-def session() -> Iterator[requests.Session]:
-    with requests.Session() as session:
-        session.trust_env = False
-        session.mount("http://", BoundedAdapter())
-        yield session
 
 
 def named(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> list[str]:
