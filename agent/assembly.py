@@ -87,8 +87,4 @@ def assemble(configured: Configured, outside: Outside, inbox: Inbox, notifier: N
 
 
 def _inside(queue: AuditQueue, last_report: Callable[[], AuditReport | None]) -> Inside:
-    def request_now(reason: str) -> bool:
-        queue.request_now(reason)
-        return not queue.closed
-
-    return Inside(request_now=request_now, waiting=lambda: queue.waiting, last_report=last_report)
+    return Inside(request_by_peer=queue.request_by_peer, waiting=lambda: queue.waiting, last_report=last_report)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import stat
 from collections.abc import Iterator
 
 _TEMPORARY = re.compile(r"(?P<name>.+)\.(?P<pid>[0-9]+)\.tmp")
@@ -26,6 +27,27 @@ def write_new_file(path: str, text: str, mode: int) -> None:
     with _written(path, text, mode) as temporary:
         # A link fails where the name is taken; a rename would overwrite it.
         os.link(temporary, path)
+
+
+def share(descriptor: int, mode: int, folder: str) -> None:
+    """Give an open file its mode, and to the group of its folder: who may enter the folder may read what is in it.
+
+    A process that may not give files away keeps its own group. Raises OSError.
+    """
+    group = os.stat(folder or ".").st_gid
+    if os.fstat(descriptor).st_gid != group:
+        with contextlib.suppress(PermissionError):
+            os.fchown(descriptor, -1, group)
+    # After the open: its mode goes through the umask, 0077 in the unit.
+    os.fchmod(descriptor, mode)
+
+
+def close_to_others(path: str) -> None:
+    """Take what an older program let everybody do with this file; what is no file of ours to change stays."""
+    with contextlib.suppress(OSError):
+        found = os.lstat(path)
+        if stat.S_ISREG(found.st_mode) and found.st_mode & 0o007:
+            os.chmod(path, stat.S_IMODE(found.st_mode) & ~0o007)
 
 
 def sweep(path: str) -> None:
@@ -45,8 +67,7 @@ def _written(path: str, text: str, mode: int) -> Iterator[str]:
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            # open()'s mode goes through the umask, 0077 in the unit.
-            os.fchmod(file.fileno(), mode)
+            share(file.fileno(), mode, os.path.dirname(path))
             file.write(text)
             file.flush()
             os.fsync(file.fileno())

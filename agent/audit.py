@@ -11,9 +11,10 @@ import dataclasses
 from collections.abc import Callable
 
 from agent.auditing.act import Acted, decide_and_act
-from agent.auditing.read import identified, node_name, read
+from agent.auditing.read import heartbeat_after, identified, node_name, read
 from agent.auditing.remember import remember, with_history
 from agent.auditing.report import Run, report
+from agent.auditing.store import remember_store, with_store
 from agent.errors import PlacementError
 from agent.model.audit import AuditMemory, AuditRequest, AuditResult
 from agent.model.settings import Settings
@@ -28,15 +29,17 @@ def run_audit(
     Raises ConfigError when the host's identity is lost or ambiguous,
     AuditCancelled when a stop was asked for; anything else that is raised is a bug.
     """
-    errand = Errand(request=request, settings=settings, parts=parts, cancelled=cancelled)
     audit_id = parts.new_id()
     started_at, began = parts.clock.now(), parts.clock.monotonic()
+    errand = Errand(request=request, settings=settings, parts=parts, cancelled=cancelled, began=began)
     with parts.request_scope(audit_id):
-        memory = identified(errand, with_history(errand, memory))
+        memory = identified(errand, with_store(errand, with_history(errand, memory)))
         snapshot = read(errand, memory)
-        memory = dataclasses.replace(memory, node_name=node_name(memory, snapshot))
+        errand = dataclasses.replace(errand, read_by=parts.clock.monotonic())
+        heartbeat = heartbeat_after(errand, memory, snapshot)
+        memory = dataclasses.replace(memory, node_name=node_name(memory, snapshot), heartbeat=heartbeat)
         acted = decide_and_act(errand, memory, snapshot)
-    told, memory, look_again = remember(errand, memory, acted)
+    told, memory, look_again = remember(errand, remember_store(errand, memory, acted.snapshot), acted)
     ended = parts.clock.monotonic()
     run = Run(audit_id=audit_id, started_at=started_at, duration_s=ended - began, ended=ended)
     told_of = report(run, errand, memory, acted, told)

@@ -5,7 +5,10 @@ one reason ask for the same work. They are handed out when none has come for
 ``settle_s``, or ``cap_s`` after the first (200 libvirt events in a second make few
 audits and none waits for ever). What comes while an audit runs waits for the next
 ``take``: each request is followed by an audit that starts after it. Where starts are
-spread over time, only what an operator asks for is handed out before ours has its turn.
+spread over time, only what an operator or a peer asks for is handed out before ours has its turn.
+
+A peer may ask as often as it likes: what peers ask for becomes one audit per ``peer_s``, or
+goes along with an audit that something else asks for.
 """
 
 from __future__ import annotations
@@ -25,10 +28,14 @@ OTHER_KIND = "other"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pacing:
-    """How long reasons gather, in seconds: since the last one, and since the first one."""
+    """How long reasons gather, in seconds: since the last one, and since the first one.
+
+    ``peer_s`` is the least time between two audits that peers alone ask for.
+    """
 
     settle_s: float = 0.2
     cap_s: float = 1.0
+    peer_s: float = 10.0
 
 
 @dataclass(slots=True)
@@ -53,11 +60,11 @@ class _Gathering:
             return self.first_at
         return min(self.last_at + pacing.settle_s, self.first_at + pacing.cap_s)
 
-    def reasons(self) -> tuple[str, ...]:
+    def reasons(self) -> list[str]:
         shown: list[str] = []
         for kind, known in self.by_kind.items():
             shown.extend(known if len(known) <= REASONS_PER_KIND else (f"{kind}: more than {REASONS_PER_KIND}",))
-        return tuple(sorted(shown))
+        return shown
 
 
 def _kind(reason: str) -> str:
@@ -67,7 +74,7 @@ def _kind(reason: str) -> str:
 class AuditQueue:
     """Many producers, one consumer.
 
-    ``request`` and ``request_now`` may be called from any thread, libvirt's
+    ``request`` and its like may be called from any thread, libvirt's
     callbacks included: they take one lock that is never held across anything
     slow, and cannot fail; so do the others but ``take``, which is the worker's alone.
     """
@@ -77,6 +84,8 @@ class AuditQueue:
         self._clock = clock
         self._changed = threading.Condition()
         self._gathering: _Gathering | None = None
+        self._peers: _Gathering | None = None
+        self._peers_taken_at = float("-inf")
         self._closed = False
         self._held = False
 
@@ -89,7 +98,7 @@ class AuditQueue:
     def waiting(self) -> tuple[str, ...]:
         """The reasons not handed out yet, sorted."""
         with self._changed:
-            return self._gathering.reasons() if self._gathering else ()
+            return self._reasons()
 
     def request(self, reason: str) -> None:
         """Ask for an audit soon: ``kind`` or ``kind: detail``."""
@@ -107,8 +116,25 @@ class AuditQueue:
             gathering = self._gather(reason)
             gathering.urgent = gathering.urgent or not self._held
 
+    def request_by_peer(self, reason: str) -> float | None:
+        """Ask for an audit: it comes ``peer_s`` after the last one for a peer was handed out, or with another one.
+
+        Gives in how many seconds it is handed out at the latest; None where nothing is handed out any more.
+        """
+        with self._changed:
+            if self._closed:
+                return None
+            now = self._clock()
+            if self._peers is None:
+                self._peers = _Gathering(now, now)
+                self._changed.notify_all()
+            self._peers.add(reason)
+            due_at = self._due_at()
+            assert due_at is not None, "a peer's reason waits"
+            return max(0.0, due_at - now)
+
     def hold(self) -> None:
-        """From now until ``release`` only ``request_now`` makes an audit due; all else gathers."""
+        """From now until ``release`` only an operator or a peer makes an audit due; all else gathers."""
         with self._changed:
             self._held = True
 
@@ -142,14 +168,19 @@ class AuditQueue:
         """Hand out nothing more, and wake ``take``. Later requests are ignored."""
         with self._changed:
             self._closed = True
-            self._gathering = None
+            self._gathering = self._peers = None
             self._changed.notify_all()
 
     def _due_at(self) -> float | None:
         gathering = self._gathering
-        if gathering is None or (self._held and not gathering.urgent):
-            return None
-        return gathering.due_at(self._pacing)
+        is_held = gathering is None or (self._held and not gathering.urgent)
+        own = () if gathering is None or is_held else (gathering.due_at(self._pacing),)
+        peers = (self._peers_taken_at + self._pacing.peer_s,) if self._peers else ()
+        return min((*own, *peers), default=None)
+
+    def _reasons(self) -> tuple[str, ...]:
+        waiting = (gathering for gathering in (self._gathering, self._peers) if gathering)
+        return tuple(sorted({reason for gathering in waiting for reason in gathering.reasons()}))
 
     def _gather(self, reason: str) -> _Gathering:
         now = self._clock()
@@ -162,5 +193,8 @@ class AuditQueue:
         return gathering
 
     def _hand_out(self) -> tuple[str, ...]:
-        gathering, self._gathering = self._gathering, None
-        return gathering.reasons() if gathering else ()
+        reasons = self._reasons()
+        if self._peers is not None:
+            self._peers_taken_at = self._clock()
+        self._gathering = self._peers = None
+        return reasons

@@ -2,12 +2,15 @@
 
     AgentError                     retry: NEXT_AUDIT | AT_ONCE | NEVER
     ├─ ConfigError                 at start: exit 78; on reload: the old settings stay
+    ├─ FolderUnavailable           at start: exit 75, where nothing else gives the identity
     ├─ SourceError                 becomes Reading.error; what depends on it is frozen
     │  ├─ SourceUnavailable        refused, timed out, lost                     NEXT_AUDIT
     │  ├─ SourceInconsistent       parsed, but breaks an invariant              NEXT_AUDIT
+    │  ├─ SourceStale              complete, but not proven to be current       NEXT_AUDIT
     │  └─ SourceUnsupported        the driver lacks the call                    NEVER
     ├─ PlacementError
     │  ├─ PlacementUnavailable     connect, time-out, 429, 5xx, garbage         NEXT_AUDIT
+    │  │  └─ AnswerTooLarge        an answer larger than what is taken          NEXT_AUDIT
     │  ├─ GenerationConflict       409 placement.concurrent_update              AT_ONCE
     │  │  └─ ConsumerConflict      the same, of a consumer's generation         AT_ONCE
     │  ├─ AllocationRefused        409 of an allocation that finds no room      NEVER
@@ -27,6 +30,7 @@ The tree follows what the caller can do about it, not which call raised it.
 
 from __future__ import annotations
 
+import datetime
 import enum
 from collections.abc import Sized
 from typing import Protocol
@@ -82,6 +86,10 @@ class ConfigError(AgentError):
         self.problems = problems
 
 
+class FolderUnavailable(AgentError):
+    """A folder or file of the agent's own that cannot be used for the moment: read-only, full, not mounted yet."""
+
+
 class SourceError(AgentError):
     """A read that gave no usable answer. ``source`` is the name of the source."""
 
@@ -97,6 +105,20 @@ class SourceUnavailable(SourceError):
 
 class SourceInconsistent(SourceError):
     """An answer that was read but cannot be true; names the offending item."""
+
+
+class SourceStale(SourceError):
+    """A complete answer that nothing proves to be current. ``behind_s`` is how old it is at least, None: not known.
+
+    ``heartbeat`` is the newest that it had, to see whether the next answer has moved on.
+    """
+
+    def __init__(
+        self, source: str, message: str, *, heartbeat: datetime.datetime | None, behind_s: float | None
+    ) -> None:
+        super().__init__(source, message)
+        self.heartbeat = heartbeat
+        self.behind_s = behind_s
 
 
 class SourceUnsupported(SourceError):
@@ -129,6 +151,10 @@ class PlacementError(AgentError):
 
 class PlacementUnavailable(PlacementError):
     """No answer, an answer that is not Placement's, 429 or 5xx."""
+
+
+class AnswerTooLarge(PlacementUnavailable):
+    """An answer that was not taken, since it is larger than what is taken of what was asked."""
 
 
 class GenerationConflict(PlacementError):

@@ -17,6 +17,7 @@ from agent.atomic import replace_file, write_new_file
 from agent.errors import ConfigError
 from agent.model.audit import Identity
 from agent.model.nova import NovaState
+from agent.own_folder import failure
 from agent.regular_file import open_regular
 
 FILE_NAME = "compute_id"
@@ -49,7 +50,7 @@ class ComputeIdFiles:
     def create(self) -> Identity:
         """A new identity, on disk before this returns; that of a file which appeared meanwhile wins.
 
-        Raises ConfigError where it cannot be written.
+        Raises ConfigError where it cannot be written, FolderUnavailable where that may pass.
         """
         path = self.state_dir / FILE_NAME
         value = str(uuid.uuid4())
@@ -59,7 +60,7 @@ class ComputeIdFiles:
         except FileExistsError:
             return self._appeared(path)
         except OSError as error:
-            raise ConfigError(f"{path}: this host's new identity cannot be written: {error.strerror}") from error
+            raise failure(f"{path}: this host's new identity cannot be written", error) from error
         return Identity(uuid=value, origin=f"generated in {path}")
 
     @property
@@ -68,24 +69,26 @@ class ComputeIdFiles:
         return str(self.state_dir / FILE_NAME)
 
     def own_text(self) -> str | None:
-        """What it says, as it stands; None where it is not there. Raises ConfigError."""
+        """What it says, as it stands; None where it is not there. Raises ConfigError, FolderUnavailable."""
         try:
             with open_regular(self.state_dir / FILE_NAME) as file:
                 return file.read()
         except FileNotFoundError:
             return None
-        except (OSError, UnicodeDecodeError) as error:
+        except OSError as error:
+            raise failure(f"{self.own_path}: cannot be read", error) from error
+        except UnicodeDecodeError as error:
             raise ConfigError(f"{self.own_path}: cannot be read: {error}") from error
 
     def put_own(self, text: str | None) -> None:
-        """Replace it atomically, or remove it (None). Raises ConfigError where that cannot be done."""
+        """Replace it atomically, or remove it (None). Raises ConfigError or FolderUnavailable where that fails."""
         try:
             if text is None:
                 (self.state_dir / FILE_NAME).unlink(missing_ok=True)
             else:
                 replace_file(self.own_path, text, 0o644)
         except OSError as error:
-            raise ConfigError(f"{self.own_path}: cannot be written: {error.strerror}") from error
+            raise failure(f"{self.own_path}: cannot be written", error) from error
 
     def _appeared(self, path: Path) -> Identity:
         identity = self.find()
@@ -137,7 +140,7 @@ def _read(path: Path) -> str | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+        raise failure(f"{path}: cannot be read", error) from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: holds no uuid but bytes that are no text") from error
     value = _canonical(text)

@@ -10,11 +10,13 @@ from agent.model.report import AuditReport
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inside:
-    """``request_now`` queues a reason to look and says whether an audit will follow; all may be called by any thread.
+    """All may be called by any thread. ``request_by_peer`` queues a reason to look.
 
-    ``waiting`` are the reasons that no audit has taken yet; ``last_report`` is None before the first.
+    It gives in how many seconds the agent begins the audit at the latest (an audit that runs then ends first), None
+    where no audit follows. ``waiting`` are the reasons that no audit has taken yet; ``last_report`` is None before
+    the first.
     """
 
-    request_now: Callable[[str], bool]
+    request_by_peer: Callable[[str], float | None]
     waiting: Callable[[], tuple[str, ...]]
     last_report: Callable[[], AuditReport | None]

@@ -17,12 +17,15 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Protocol
 
+from agent.atomic import share
 from agent.errors import SourceUnavailable
+from agent.model.numbers import unbounded
+from agent.model.own_rows import TOO_DEEP, is_too_deep
 
 FILE = "journal.jsonl"
 SCHEMA_VERSION = 1
-# Projects, users and what stood before: for root alone, as the lock is.
-MODE = 0o600
+# Projects, users and what stood before: for root and the group of the folder.
+MODE = 0o640
 SOURCE = "journal"
 
 #: A plain JSON value, as before and after are kept.
@@ -139,6 +142,7 @@ class FileJournal:
         try:
             descriptor = _opened(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
             try:
+                share(descriptor, MODE, os.path.dirname(self.path))
                 _write_whole(descriptor, _from_a_new_line(descriptor) + line)
                 os.fsync(descriptor)
             finally:
@@ -174,6 +178,14 @@ def _take(found: dict[str, Entry], line: bytes) -> str | None:
         return "is not JSON"
     if not isinstance(document, dict) or document.get("schema_version") != SCHEMA_VERSION:
         return f"is no document of schema_version {SCHEMA_VERSION}"
+    if where := unbounded(document):
+        return f"has {where}, which is no number of 64 bits"
+    if is_too_deep(document):
+        return f"is {TOO_DEEP}"
+    return _take_document(found, document)
+
+
+def _take_document(found: dict[str, Entry], document: _Document) -> str | None:
     entry_id, at = document.get("id"), document.get("at")
     if not isinstance(entry_id, str) or not isinstance(at, str):
         return "has no id or no time"

@@ -2,7 +2,11 @@
 
 The kernel releases it when the holder dies, so a stale file means nothing; what the
 file says (pid and program) is only for the message. It is not inherited by children
-that exec. Two holds in one process exclude each other as two processes do.
+that exec. Two holds in one process exclude each other as two processes do. Where nothing
+can be written (a file system that is read-only, full or away for the moment) the file is locked as it
+stands, its folder where there is no file, and a file in a second folder where neither can be
+reached: writing to Placement needs no disk. Two processes meet the same errors of a folder and so lock
+the same thing; errors that one process meets alone (too many open files) lead to no other lock.
 """
 
 from __future__ import annotations
@@ -17,16 +21,18 @@ import time
 from collections.abc import Iterator
 
 from agent.errors import LockHeld
+from agent.own_folder import AWAY, make_usable
 
 WAIT_S = 2.0
 POLL_S = 0.05
 
 
 class FileLock:
-    """``flock`` on ``path``, whose folder must exist."""
+    """``flock`` on ``path``, or in ``second_folder`` while the folder of ``path`` is away."""
 
-    def __init__(self, path: str, wait_s: float = WAIT_S) -> None:
+    def __init__(self, path: str, second_folder: str, wait_s: float = WAIT_S) -> None:
         self._path = path
+        self._second_folder = second_folder
         self._wait_s = wait_s
 
     @contextlib.contextmanager
@@ -46,9 +52,28 @@ class FileLock:
 
     def _open(self) -> int:
         try:
-            return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            return _created(self._path)
         except OSError as error:
-            raise LockHeld(self._path, f"cannot be opened: {error.strerror}") from error
+            if error.errno not in AWAY:
+                raise self._not_opened(error) from error
+            first = error
+        return self._open_as_it_stands(first)
+
+    def _open_as_it_stands(self, first: OSError) -> int:
+        for path in (self._path, os.path.dirname(self._path)):
+            try:
+                return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            except OSError as error:
+                if error.errno not in AWAY:
+                    raise self._not_opened(error) from error
+        try:
+            make_usable(self._second_folder)
+            return _created(os.path.join(self._second_folder, os.path.basename(self._path)))
+        except OSError:
+            raise self._not_opened(first) from first
+
+    def _not_opened(self, error: OSError) -> LockHeld:
+        return LockHeld(self._path, f"cannot be opened: {error.strerror}")
 
     def _acquire(self, descriptor: int) -> None:
         give_up_at = time.monotonic() + self._wait_s
@@ -65,6 +90,10 @@ class FileLock:
                 return
 
 
+def _created(path: str) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
 def _sign(descriptor: int) -> None:
     text = f"{os.getpid()} {pathlib.Path(sys.argv[0]).name or 'python'}\n".encode()
     # A full disk must not stop who holds the lock: the signature is for people.
@@ -74,5 +103,9 @@ def _sign(descriptor: int) -> None:
 
 
 def _holder(descriptor: int) -> str:
-    pid, _, program = os.pread(descriptor, 200, 0).decode(errors="replace").strip().partition(" ")
+    try:
+        said = os.pread(descriptor, 200, 0)
+    except IsADirectoryError:
+        said = b""
+    pid, _, program = said.decode(errors="replace").strip().partition(" ")
     return f"pid {pid} ({program or 'unknown program'})" if pid.isdigit() else "a process that left no name"

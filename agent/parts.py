@@ -7,14 +7,16 @@ import random
 import uuid
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from agent.errors import AuditCancelled
 from agent.journal import Journal
 from agent.model.audit import AuditRequest, Identity, Publish
 from agent.model.finding import History
 from agent.model.settings import Role, Settings
+from agent.model.snapshot import Reading
+from agent.model.store import StoreRecord
 from agent.sources.base import (
     AllocationWriter,
     HostSource,
@@ -38,6 +40,27 @@ class HistoryStore(Protocol):
 
     def save(self, history: History) -> bool:
         """Replace it atomically; False where it cannot be written. Called under the write lock only."""
+        ...
+
+
+class StoreMemory(Protocol):
+    """Keeps which store DISK_GB counted last, between audits and restarts."""
+
+    @property
+    def path(self) -> str:
+        """The file."""
+        ...
+
+    def load(self) -> StoreRecord | None:
+        """What was saved last; None where nothing was, or where it cannot be read."""
+        ...
+
+    def save(self, record: StoreRecord) -> bool:
+        """Replace it atomically; False where it cannot be written. Called under the write lock only."""
+        ...
+
+    def put(self, record: StoreRecord) -> None:
+        """The same for ``adopt`` and its ``undo``. Raises ConfigError."""
         ...
 
 
@@ -89,6 +112,10 @@ class Clock(Protocol):
         """Seconds that never go back."""
         ...
 
+    def boot(self) -> str:
+        """Which start of the machine this is: ``monotonic`` counts from it."""
+        ...
+
     def wait(self, seconds: float) -> None:
         """Let that time pass, or less where a stop was asked for."""
         ...
@@ -104,10 +131,10 @@ class Parts:
 
     ``images`` is None where nobody asks for guests' disk files (the demo), ``allocations``
     where no consumer is ever written, ``records`` where the state source cannot write compute node records,
-    ``journal``, ``reshaper``, ``names`` and ``own_file`` where nothing is healed or adopted. ``random``
-    gives [0, 1) for jitter; ``new_id`` an audit id; ``request_scope`` makes every request
-    to Placement inside it bear that id; ``reading`` is entered around each read, which a
-    stop may leave behind.
+    ``store`` where the store is remembered in memory alone, ``journal``, ``reshaper``, ``names`` and ``own_file``
+    where nothing is healed or adopted. ``random`` gives [0, 1) for jitter; ``new_id`` an audit id; ``request_scope``
+    makes every request to Placement inside it bear that id; ``reading`` is entered around each read, which a
+    stop may leave behind; ``notes`` says what is wrong with the agent's own files.
     """
 
     state: StateSource
@@ -126,20 +153,29 @@ class Parts:
     journal: Journal | None = None
     names: ProviderNames | None = None
     own_file: OwnIdentityFile | None = None
+    store: StoreMemory | None = None
     random: Callable[[], float] = random.random
     new_id: Callable[[], str] = _new_id
     request_scope: Callable[[str], AbstractContextManager[object]] = contextlib.nullcontext
     reading: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext
+    notes: Callable[[], tuple[str, ...]] = tuple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Errand:
-    """One audit to run: what was asked for, by whose decisions, with what, and whether a stop was asked for."""
+    """One audit to run: what was asked for, by whose decisions, with what, and whether a stop was asked for.
+
+    ``began`` and ``read_by`` are when its reads began and had ended, in monotonic seconds.
+    ``late`` are the readings of sources that used up their whole deadline in it: they are not waited for once more.
+    """
 
     request: AuditRequest
     settings: Settings
     parts: Parts
     cancelled: Callable[[], bool]
+    late: dict[str, Reading[Any]] = field(default_factory=dict)
+    began: float = 0.0
+    read_by: float = 0.0
 
     def may_publish(self) -> bool:
         """Whether the role and the request let this audit write anything."""

@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from agent.audit_queue import AuditQueue, Pacing
-from agent.errors import AgentError, AuditCancelled, ConfigError
-from agent.exit_codes import BUG, CONFIGURATION
+from agent.errors import AgentError, AuditCancelled, ConfigError, FolderUnavailable
+from agent.exit_codes import BUG, CONFIGURATION, TEMPORARY
 from agent.give_back import give_back
 from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Publish
 from agent.model.report import AuditReport, Outcome
@@ -140,7 +140,7 @@ def gathering(pacing: Pacing, failures: int, report: AuditReport) -> Pacing:
     if failures < 2 or not is_unread or report.provider_uuid is None:
         return pacing
     least_s = min(GATHER_CAP_S, RETRY_FIRST_S * 2.0 ** min(failures - 2, 20))
-    return Pacing(settle_s=max(pacing.settle_s, least_s), cap_s=max(pacing.cap_s, least_s))
+    return replace(pacing, settle_s=max(pacing.settle_s, least_s), cap_s=max(pacing.cap_s, least_s))
 
 
 def worth_retrying(report: AuditReport) -> bool:
@@ -233,6 +233,9 @@ class Worker:
             except ConfigError as error:
                 self._refuse(error, reasons)
                 return CONFIGURATION
+            except FolderUnavailable as error:
+                self._refuse(error, reasons)
+                return TEMPORARY
         return 0
 
     def _run(self, reasons: tuple[str, ...]) -> None:
@@ -243,7 +246,11 @@ class Worker:
             result = self._audit(request, configured.settings, configured.parts, self._memory, self._cancelled)
         except (AuditCancelled, ConfigError):
             raise
-        except Exception as error:  # noqa: BLE001 - a bug of one audit must not end the next ones
+        except Exception as error:
+            # A bug of one audit must not end the next ones.
+            if isinstance(error, FolderUnavailable) and self._memory.identity is None:
+                # Nothing but that folder would give the identity: systemd starts the process again until it can.
+                raise
             report = self._failed(request, configured, error)
             self._publish(report, configured)
             self._plan_next(report, configured, look_again=False)
@@ -276,7 +283,7 @@ class Worker:
             self._publisher.bug("audit", error)
         return crash_report(request, configured.settings, self._memory, error, configured.parts.clock.now())
 
-    def _refuse(self, error: ConfigError, reasons: tuple[str, ...]) -> None:
+    def _refuse(self, error: AgentError, reasons: tuple[str, ...]) -> None:
         configured = self._current.get()
         report = crash_report(
             AuditRequest(reasons=reasons), configured.settings, self._memory, error, configured.parts.clock.now()

@@ -34,7 +34,7 @@ from agent.errors import AgentError
 from agent.model.audit import AuditMemory, AuditRequest, Identity
 from agent.model.finding import History
 from agent.model.host import Domain, DomainState, HostFacts
-from agent.model.nova import Flavor, Instance, NovaState
+from agent.model.nova import Flavor, Instance, NovaState, Pulse
 from agent.model.report import AuditReport, Outcome
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, STATE
 from agent.model.storage import StorageFacts
@@ -172,7 +172,11 @@ class _State:
     name: str = STATE
 
     def read(self, host: str, consumers: frozenset[str], deadline: object, node_uuid: str | None = None) -> NovaState:
-        return self.state
+        return facts.beating(self.state)
+
+    def pulse(self, deadline: object) -> Pulse:
+        state = facts.beating(self.state)
+        return Pulse(now=state.now, heartbeat=state.heartbeat)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,10 +8,10 @@ refuses for good holds up nothing but what rests on it, and is told as a finding
 from __future__ import annotations
 
 import dataclasses
-import datetime
 from dataclasses import dataclass
 
-from agent.auditing.read import deadline_of, read_placement, with_orphans
+from agent.auditing.current_state import deadline_of
+from agent.auditing.read import read_placement, with_orphans
 from agent.errors import (
     Acknowledged,
     AgentError,
@@ -24,7 +24,6 @@ from agent.errors import (
     SourceError,
     WritesRefused,
 )
-from agent.findings.rival_writer import RULE as RIVAL_WRITER
 from agent.model.audit import AuditMemory, WrittenProvider
 from agent.model.compared import Compared, Subject
 from agent.model.finding import History
@@ -32,6 +31,7 @@ from agent.model.plan import AnyWrite, Applied, Plan, PutAllocations, PutInvento
 from agent.model.snapshot import Snapshot
 from agent.parts import Errand
 from agent.stages.backoff import hold_s, wait_s
+from agent.stages.confirm import Look
 from agent.stages.decide import Decision, decide, with_refusals
 from agent.stages.turns import Turn
 
@@ -132,18 +132,24 @@ def _decide(errand: Errand, memory: AuditMemory, snapshot: Snapshot, before: Com
         added=history.added,
         history=history,
         unknown_traits=memory.unknown_traits,
-        refused_for_s=_refused_for_s(errand, memory),
+        look=look_of(errand, snapshot),
     )
 
 
-def _refused_for_s(errand: Errand, memory: AuditMemory) -> float | None:
-    """How long ago a rival was first told; what the findings remember outlives a restart."""
-    sightings = memory.history.sightings if memory.history else ()
-    since = [seen.first_seen_at for seen in sightings if seen.code == RIVAL_WRITER.code]
-    if not since:
-        return None
-    now, then = (datetime.datetime.fromisoformat(text) for text in (errand.parts.clock.now(), min(since)))
-    return (now - then).total_seconds()
+def look_of(errand: Errand, snapshot: Snapshot) -> Look:
+    """When and how this audit looked, for what must be seen more than once."""
+    clock, settings, view = errand.parts.clock, errand.settings, snapshot.placement.value
+    return Look(
+        now=clock.now(),
+        confirm_audits=settings.confirm_audits,
+        recorded_is_fresh=view is not None and view.allocations_fresh,
+        all_read=all(reading.ok for reading in snapshot.readings),
+        at=int(errand.began),
+        ended=int(errand.read_by),
+        boot=clock.boot(),
+        apart_s=settings.confirm_spacing_s,
+        within_s=settings.confirm_within_s,
+    )
 
 
 def _subject(memory: AuditMemory) -> Subject:

@@ -11,17 +11,19 @@ import functools
 from collections.abc import Callable
 from typing import TypeVar
 
-from agent.errors import AgentError, ConfigError, PlacementUnavailable, SourceUnavailable
+from agent.auditing.current_state import current_state, deadline_of
+from agent.errors import AgentError, ConfigError, PlacementUnavailable, SourceStale, SourceUnavailable
 from agent.identity import identity_from_state
-from agent.model.audit import AuditMemory, Depth, Identity
+from agent.model.audit import AuditMemory, Depth, Identity, Standing
 from agent.model.host import HostFacts
 from agent.model.nova import NovaState, StateKind
 from agent.model.placement import PlacementView
 from agent.model.settings import Settings
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, Reading, Snapshot
 from agent.model.storage import StorageFacts
-from agent.parts import Errand, Parts
-from agent.sources.base import Deadline, StorageSource, ViewRequest
+from agent.parts import Errand
+from agent.sources.base import StorageSource, ViewRequest
+from agent.stages.freshness import standing
 from agent.stages.identity_doubt import guests_of_an_unknown_host
 from agent.stages.orphans import obstacle, trees_to_read
 from agent.stages.overcommit import guest_files
@@ -29,9 +31,12 @@ from agent.stages.turns import Turn, overdue, turn
 
 T = TypeVar("T")
 EVERY_CONSUMER = 10**9
+USAGE_UNLISTED = "usage-unlisted"
 # Records of consumers that nothing accuses, with each turn for allocations: slowly round all of them. At one request,
 # with the audit's own and the turn's, a quiet host stays below 1.25 requests an audit however many it has.
 UNSUSPICIOUS_READS = 1
+# Libraries that bound themselves give up so much before the deadline at most (agent/conductor/client.py).
+JUST_BEFORE_S = 0.5
 # Consumers of sharing providers in one look: the state source is asked for a row of each (500 are one statement).
 SHARED_READS = 500
 
@@ -48,7 +53,7 @@ def identified(errand: Errand, memory: AuditMemory) -> AuditMemory:
     host = _host(errand)
     node = memory.node_name or (host.value.hostname if host.value else None)
     if identity is None and node is not None:
-        identity = _of_state(errand, node, host.value)
+        identity = _of_state(errand, memory, node, host.value)
     guests = host.value.guest_uuids if host.value else memory.guests
     return dataclasses.replace(memory, identity=identity, node_name=node, guests=guests)
 
@@ -58,8 +63,8 @@ def _still_good(errand: Errand, identity: Identity | None) -> Identity | None:
     return None if identity is not None and identity.invented and errand.owns() else identity
 
 
-def _of_state(errand: Errand, node: str, host: HostFacts | None) -> Identity | None:
-    state = _state(errand, frozenset()).value
+def _of_state(errand: Errand, memory: AuditMemory, node: str, host: HostFacts | None) -> Identity | None:
+    state = _state(errand, memory, frozenset()).value
     if state is None:
         return None
     known = None if state.kind is StateKind.NONE else identity_from_state(state, node)
@@ -86,18 +91,19 @@ def read(errand: Errand, memory: AuditMemory) -> Snapshot:
     consumers = view.consumer_uuids | view.shared_consumer_uuids if view else memory.consumers
     # Guests too, for the row of one that is deleted.
     consumers |= memory.guests
-    nova = _state(errand, consumers, memory.identity.uuid if memory.identity else None)
+    nova = _state(errand, memory, consumers, memory.identity.uuid if memory.identity else None)
     errand.stop_if_cancelled()
-    nova = _with_holder(errand, nova, view)
+    nova = _with_holder(errand, memory, nova, view)
     placement = with_orphans(errand, memory, placement, nova.value)
     nova = _with_removable(errand, memory, nova, placement.value)
     host = _host(errand)
     errand.stop_if_cancelled()
     storage = tuple(
-        _reading(errand.parts, source.name, functools.partial(_read_storage, source, errand.settings))
+        _reading(errand, source.name, functools.partial(_read_storage, source, errand.settings))
         for source in errand.parts.storage
     )
-    return Snapshot(placement=placement, nova=nova, host=host, storage=(*storage, *_images(errand, host.value)))
+    storage = (*storage, *_images(errand, host.value))
+    return Snapshot(placement=placement, nova=nova, host=host, storage=storage, store=memory.store)
 
 
 def turn_of(errand: Errand, memory: AuditMemory) -> Turn:
@@ -127,10 +133,11 @@ def read_placement(errand: Errand, memory: AuditMemory, its: Turn) -> Reading[Pl
         suspects=memory.suspects,
         told=memory.told,
         shared_reads=SHARED_READS if memory.shared_due_in == 0 else 0,
+        usages=its is Turn.EVERYTHING or _is_told(memory, USAGE_UNLISTED),
     )
     if errand.request.depth is Depth.FULL:
         wanted = _in_full(wanted)
-    return _reading(errand.parts, PLACEMENT, lambda: errand.parts.reader.view(wanted))
+    return _reading(errand, PLACEMENT, lambda: errand.parts.reader.view(wanted))
 
 
 def _in_full(wanted: ViewRequest) -> ViewRequest:
@@ -141,13 +148,21 @@ def _in_full(wanted: ViewRequest) -> ViewRequest:
         consumer_reads=EVERY_CONSUMER,
         unsuspicious_reads=None,
         shared_reads=EVERY_CONSUMER,
+        usages=True,
     )
 
 
-def _with_holder(errand: Errand, nova: Reading[NovaState], view: PlacementView | None) -> Reading[NovaState]:
+def _is_told(memory: AuditMemory, code: str) -> bool:
+    """Whether the last audit saw a finding of this code, confirmed or not: it is looked at again until it is gone."""
+    return memory.history is not None and any(sighting.code == code for sighting in memory.history.sightings)
+
+
+def _with_holder(
+    errand: Errand, memory: AuditMemory, nova: Reading[NovaState], view: PlacementView | None
+) -> Reading[NovaState]:
     """The state with the compute node row of who holds our root's name, which tells another host from our old self."""
     holder = view.name_holder if view else None
-    return nova if holder is None else _with_node(errand, nova, holder.uuid)
+    return nova if holder is None else _with_node(errand, memory, nova, holder.uuid)
 
 
 def _with_removable(
@@ -158,16 +173,16 @@ def _with_removable(
     for left in memory.history.left if memory.history else ():
         tree = trees.get(left.uuid)
         if tree is not None and obstacle(tree, left.name) is None:
-            nova = _with_node(errand, nova, left.uuid)
+            nova = _with_node(errand, memory, nova, left.uuid)
     return nova
 
 
-def _with_node(errand: Errand, nova: Reading[NovaState], uuid: str) -> Reading[NovaState]:
+def _with_node(errand: Errand, memory: AuditMemory, nova: Reading[NovaState], uuid: str) -> Reading[NovaState]:
     """The state with the compute node row of that uuid, whichever host it names."""
     state = nova.value
     if state is None or state.kind is StateKind.NONE or uuid in {node.uuid for node in state.nodes}:
         return nova
-    asked = _state(errand, frozenset(), uuid)
+    asked = _state(errand, memory, frozenset(), uuid)
     if asked.value is None:
         return asked
     known = {node.id: node for node in (*asked.value.nodes, *state.nodes)}
@@ -183,7 +198,7 @@ def with_orphans(
     uuids = trees_to_read(state, memory.node_name, root, memory.history.left if memory.history else ())
     if view is None or not uuids:
         return placement
-    seen = _reading(errand.parts, PLACEMENT, lambda: errand.parts.reader.orphans(view, uuids))
+    seen = _reading(errand, PLACEMENT, lambda: errand.parts.reader.orphans(view, uuids))
     return dataclasses.replace(seen, taken_at=placement.taken_at, duration_s=placement.duration_s + seen.duration_s)
 
 
@@ -192,7 +207,7 @@ def _read_storage(source: StorageSource, settings: Settings) -> StorageFacts:
 
 
 def _host(errand: Errand) -> Reading[HostFacts]:
-    return _reading(errand.parts, LIBVIRT, lambda: errand.parts.host.read(deadline_of(errand.settings)))
+    return _reading(errand, LIBVIRT, lambda: errand.parts.host.read(deadline_of(errand.settings)))
 
 
 def _images(errand: Errand, host: HostFacts | None) -> tuple[Reading[StorageFacts], ...]:
@@ -204,30 +219,41 @@ def _images(errand: Errand, host: HostFacts | None) -> tuple[Reading[StorageFact
         images.forget()
     errand.stop_if_cancelled()
     disks = guest_files(host) if host else frozenset()
-    return (_reading(errand.parts, images.name, lambda: images.read(disks, deadline_of(errand.settings))),)
+    return (_reading(errand, images.name, lambda: images.read(disks, deadline_of(errand.settings))),)
 
 
-def _state(errand: Errand, consumers: frozenset[str], node_uuid: str | None = None) -> Reading[NovaState]:
-    host, deadline = errand.settings.host, deadline_of(errand.settings)
-    return _reading(errand.parts, STATE, lambda: errand.parts.state.read(host, consumers, deadline, node_uuid))
+def _state(
+    errand: Errand, memory: AuditMemory, consumers: frozenset[str], node_uuid: str | None = None
+) -> Reading[NovaState]:
+    ask = functools.partial(current_state, errand, consumers, node_uuid, before=memory.heartbeat)
+    return _reading(errand, STATE, ask)
 
 
-def deadline_of(settings: Settings) -> Deadline:
-    """By when one read, or one write of a record, must have ended."""
-    return Deadline.after(settings.source_deadline_s)
+def heartbeat_after(errand: Errand, memory: AuditMemory, snapshot: Snapshot) -> Standing | None:
+    """The newest heartbeat of the cell with what this audit read of it, for the next one to see whether it moves."""
+    state, error = snapshot.nova.value, snapshot.nova.error
+    read_now = state.heartbeat if state else error.heartbeat if isinstance(error, SourceStale) else None
+    return standing(memory.heartbeat, read_now, errand.parts.clock.monotonic())
 
 
-def _reading(parts: Parts, source: str, ask: Callable[[], T]) -> Reading[T]:
+def _reading(errand: Errand, source: str, ask: Callable[[], T]) -> Reading[T]:
     """The one place where a named error of a source becomes a Reading. A ConfigError is the operator's, not weather."""
-    clock = parts.clock
+    if (late := errand.late.get(source)) is not None:
+        return late
+    clock = errand.parts.clock
     taken_at, began = clock.now(), clock.monotonic()
     try:
-        with parts.reading():
+        with errand.parts.reading():
             value = ask()
     except ConfigError:
         raise
     except AgentError as error:
-        return Reading(source=source, taken_at=taken_at, duration_s=clock.monotonic() - began, error=error)
+        failed: Reading[T] = Reading(
+            source=source, taken_at=taken_at, duration_s=clock.monotonic() - began, error=error
+        )
+        if failed.duration_s >= errand.settings.source_deadline_s - JUST_BEFORE_S:
+            errand.late[source] = failed
+        return failed
     if value is None:
         nothing = SourceUnavailable(source, "answered nothing")
         return Reading(source=source, taken_at=taken_at, duration_s=clock.monotonic() - began, error=nothing)

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 
-from agent.auditing.act import Acted
+from agent.auditing.act import Acted, look_of
 from agent.auditing.read import turn_of
 from agent.errors import LockHeld
-from agent.findings.rival_writer import RULE as RIVAL_WRITER
 from agent.model.audit import AuditMemory, Publish, WrittenProvider
-from agent.model.finding import History, Sighting
+from agent.model.finding import History
 from agent.model.placement import LeftProvider
-from agent.model.plan import AnyWrite, DeleteComputeNode, DeleteProvider, PutInventories, PutTraits
+from agent.model.plan import AnyWrite, DeleteComputeNode, DeleteProvider, PutInventories
 from agent.model.provider_config import Addition
 from agent.model.report import Verdict
 from agent.parts import Errand, Parts
 from agent.stages.compare import SHARED
-from agent.stages.confirm import Confirmed, Look, confirm
+from agent.stages.confirm import Confirmed, confirm
 from agent.stages.orphans import left_after, orphan_rows, taken_by_others
 from agent.stages.record import writes_records
-from agent.stages.rival import has_returned, remembered
+from agent.stages.rival import remembered
 from agent.stages.turns import Turn, audits_to_turn
 
 _SUSPICIOUS = frozenset(
@@ -38,13 +37,8 @@ def remember(errand: Errand, memory: AuditMemory, acted: Acted) -> tuple[Confirm
     parts = errand.parts
     before = memory.history or History()
     view = acted.snapshot.placement.value
-    fresh = view is not None and view.allocations_fresh
-    look = Look(
-        now=parts.clock.now(),
-        confirm_audits=errand.settings.confirm_audits,
-        recorded_is_fresh=fresh,
-        all_read=all(reading.ok for reading in acted.snapshot.readings),
-    )
+    look = look_of(errand, acted.snapshot)
+    fresh = look.recorded_is_fresh
     told = confirm(before, acted.decision.findings, look)
     book_digest = acted.decision.compared.digest or memory.book_digest
     moved = memory.book_digest is not None and book_digest != memory.book_digest and not fresh
@@ -52,16 +46,16 @@ def remember(errand: Errand, memory: AuditMemory, acted: Acted) -> tuple[Confirm
     unread = _newly_unread(memory, acted, suspects)
     look_again = view is not None and (told.recheck_recorded or moved or unread)
     added, left = _added(errand, before, acted), _left(errand, memory, before, acted)
-    sightings = _with_rival(before, told.history, acted)
-    kept = dataclasses.replace(told.history, sightings=sightings, added=added, left=left)
+    kept = dataclasses.replace(told.history, added=added, left=left, silence=acted.decision.silence)
     told = dataclasses.replace(told, history=kept)
-    unsaved = _save(errand, memory, before, told.history)
+    unsaved, saved_at = _save(errand, memory, before, told.history)
     return (
         told,
         dataclasses.replace(
             memory,
             history=told.history,
             unsaved_history=unsaved,
+            history_saved_at=saved_at,
             book_digest=book_digest,
             recheck_recorded=look_again or told.awaits_recorded or view is None,
             audits=memory.audits + 1,
@@ -88,39 +82,33 @@ def with_history(errand: Errand, memory: AuditMemory) -> AuditMemory:
     return dataclasses.replace(memory, history=errand.parts.history.load())
 
 
-def _save(errand: Errand, memory: AuditMemory, before: History, after: History) -> bool:
-    """Save a history that says something new; True when that is still to be done."""
-    if errand.request.publish is Publish.NEVER or (_said(before) == _said(after) and not memory.unsaved_history):
-        return memory.unsaved_history
+def _save(errand: Errand, memory: AuditMemory, before: History, after: History) -> tuple[bool, float]:
+    """Save a history that says something new; whether that is still to be done, and when it was done last."""
+    now, saved_at = errand.parts.clock.monotonic(), memory.history_saved_at
+    is_due = _said(before) != _said(after) or memory.unsaved_history or _has_aged(errand, after, now - saved_at)
+    if errand.request.publish is Publish.NEVER or not is_due:
+        return memory.unsaved_history, saved_at
     try:
         with errand.parts.lock.hold():
             is_saved = errand.parts.history.save(after)
     except LockHeld:
-        return True
-    return not is_saved
+        return True, saved_at
+    return not is_saved, now if is_saved else saved_at
+
+
+def _has_aged(errand: Errand, after: History, age_s: float) -> bool:
+    """Whether a command that reads the file would take its last look for one of another time (``confirm_within_s``).
+
+    Only where there is something to confirm: a host without findings writes nothing.
+    """
+    within_s = errand.settings.confirm_within_s
+    return bool(after.sightings) and within_s is not None and age_s > within_s / 3
 
 
 def _added(errand: Errand, before: History, acted: Acted) -> tuple[Addition, ...]:
     """What files added is ours to take away only where it was ours to write."""
     tree = acted.decision.tree
     return tree.added if tree is not None and errand.owns() else before.added
-
-
-def _with_rival(before: History, after: History, acted: Acted) -> tuple[Sighting, ...]:
-    """The sightings; that of a rival that has given no sign of life stays while its trait is beside ours.
-
-    Forgotten after one audit that wrote nothing (a plan, a dry run), it would be new to the next, and wait anew.
-    """
-    root = acted.snapshot.observed_root
-    if root is None or not has_returned(root) or _puts_traits(acted.done, root.uuid):
-        return after.sightings
-    known = {sighting.id for sighting in after.sightings}
-    rivals = (s for s in before.sightings if s.code == RIVAL_WRITER.code and s.id not in known)
-    return tuple(sorted((*after.sightings, *rivals), key=lambda sighting: sighting.id))
-
-
-def _puts_traits(writes: tuple[AnyWrite, ...], provider_uuid: str) -> bool:
-    return any(isinstance(w, PutTraits) and w.provider_uuid == provider_uuid for w in writes)
 
 
 def _left(errand: Errand, memory: AuditMemory, before: History, acted: Acted) -> tuple[LeftProvider, ...]:
@@ -140,7 +128,8 @@ def _left(errand: Errand, memory: AuditMemory, before: History, acted: Acted) ->
 
 
 def _said(history: History) -> tuple[object, ...]:
-    return ([(s.id, s.times, s.evidence_digest) for s in history.sightings], history.added, history.left)
+    seen = [(s.id, s.times, s.evidence_digest) for s in history.sightings]
+    return (seen, history.added, history.left, history.silence)
 
 
 def _guests(memory: AuditMemory, acted: Acted) -> frozenset[str]:

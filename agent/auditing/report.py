@@ -6,15 +6,17 @@ from collections import Counter
 from dataclasses import dataclass
 
 from agent.auditing.act import Acted
-from agent.errors import PlacementDenied
+from agent.errors import PlacementDenied, SourceStale
 from agent.model.audit import AuditMemory
+from agent.model.nova import NovaState
 from agent.model.report import AuditReport, Outcome, SourceStatus
 from agent.model.resource_view import ResourceView
 from agent.model.settings import Role
-from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
+from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, AnyReading
 from agent.model.usage import CellUsage
 from agent.parts import Errand
 from agent.stages.confirm import Confirmed
+from agent.stages.freshness import behind_s
 from agent.stages.numa_usage import cell_usages
 from agent.stages.record import record_note
 from agent.stages.resource_view import resource_view
@@ -40,6 +42,7 @@ def report(run: Run, errand: Errand, memory: AuditMemory, acted: Acted, told: Co
     view, uuid = snapshot.placement.value, memory.identity.uuid if memory.identity else None
     host = snapshot.host.value
     seen = resource_view(snapshot, settings, memory.node_name, decision.tree)
+    used = usage(decision.books.occupied, seen, settings) if seen and snapshot.nova.ok else None
     return AuditReport(
         audit_id=run.audit_id,
         host=settings.host,
@@ -65,12 +68,13 @@ def report(run: Run, errand: Errand, memory: AuditMemory, acted: Acted, told: Co
         traits=trait_rows(view, decision.tree),
         storage=storage_ledger(snapshot),
         evacuations=evacuation_notes(decision.state),
-        summary=summary(seen, usage(decision.books.occupied, seen, settings)) if seen else None,
+        summary=summary(seen, used) if seen else None,
         simulated=host.simulated if host else (),
         resource_view=seen,
         cell_usages=_cell_usages(seen, acted),
         record_note=record_note(settings, snapshot.nova.value),
         microversion=view.microversion if view else None,
+        notes=errand.parts.notes(),
     )
 
 
@@ -105,6 +109,15 @@ def _sources(run: Run, memory: AuditMemory, acted: Acted) -> tuple[SourceStatus,
                 duration_ms=round(reading.duration_s * 1000, 3),
                 error=None if reading.error is None else str(reading.error),
                 denied=isinstance(reading.error, PlacementDenied),
+                behind_s=_behind_s(reading),
             )
         )
     return tuple(statuses)
+
+
+def _behind_s(reading: AnyReading) -> float | None:
+    if isinstance(reading.error, SourceStale):
+        return None if reading.error.behind_s is None else round(reading.error.behind_s, 3)
+    state = reading.value if isinstance(reading.value, NovaState) else None
+    age = behind_s(state.pulse) if state else None
+    return None if age is None else round(age, 3)

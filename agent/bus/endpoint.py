@@ -36,14 +36,14 @@ class BadCall(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What callers reach: ``request_now`` queues a reason and says whether it will be looked at.
+    """What callers reach: ``request_by_peer`` queues a reason and gives in how many seconds, None: no audit follows.
 
     ``publish_now`` has the host's state sent; ``waiting`` are the reasons that no audit has taken yet.
     """
 
     host: str
     agent_version: str
-    request_now: Callable[[str], bool]
+    request_by_peer: Callable[[str], float | None]
     waiting: Callable[[], tuple[str, ...]]
     last_report: Callable[[], AuditReport | None]
     publish_now: Callable[[], bool]
@@ -66,9 +66,14 @@ class AgentEndpoint:
 
     @oslo_messaging.expected_exceptions(BadCall)  # type: ignore[untyped-decorator]
     def audit_now(self, _context: object, /, **arguments: object) -> Document:
-        """``accepted`` (false while the agent stops) and the reasons that wait; returns before the audit."""
+        """``accepted`` (false while the agent stops), the reasons that wait, and when the audit begins."""
         _refuse(arguments)
-        return {"accepted": self._asked.request_now(REASON), "waiting": list(self._asked.waiting())}
+        due_s = self._asked.request_by_peer(REASON)
+        return {
+            "accepted": due_s is not None,
+            "waiting": list(self._asked.waiting()),
+            "audit_in_s": None if due_s is None else round(due_s, 3),
+        }
 
     @oslo_messaging.expected_exceptions(BadCall)  # type: ignore[untyped-decorator]
     def last_report(self, _context: object, /, **arguments: object) -> Document | None:

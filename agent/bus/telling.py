@@ -74,7 +74,7 @@ class Telling:
         return Asked(
             host=self._told.host,
             agent_version=self._told.agent_version,
-            request_now=inside.request_now,
+            request_by_peer=inside.request_by_peer,
             waiting=inside.waiting,
             last_report=inside.last_report,
             publish_now=self._publish_now,

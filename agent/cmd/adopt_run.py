@@ -72,14 +72,17 @@ def _run(errand: Errand, digest: str | None) -> AdoptRun:
 
 def code_of(run: AdoptRun | None) -> int:
     """0 nothing to adopt; 3 a plan that was shown; 4 carried out; 5 refused; 2 when something was out of reach."""
-    if run is None:
-        return PARTIAL
-    outcomes = [each.outcome for each in run.done]
-    if run.plan.refusals or run.stale or any(o.result is Result.REFUSED and not o.unread for o in outcomes):
+    return PARTIAL if run is None else code_of_steps(run.plan, run.done, is_stale=run.stale)
+
+
+def code_of_steps(plan: AdoptPlan, done: tuple[Adopted, ...], *, is_stale: bool) -> int:
+    """The exit code of a plan and of what became of it."""
+    outcomes = [each.outcome for each in done]
+    if plan.refusals or is_stale or any(o.result is Result.REFUSED and not o.unread for o in outcomes):
         return REFUSED
     if any(outcome.result is not Result.DONE for outcome in outcomes):
         return PARTIAL
-    if not run.plan.steps:
+    if not plan.steps:
         return CLEAN
     return REPAIRED if outcomes else FINDINGS
 
@@ -98,16 +101,21 @@ def adopt_document(run: AdoptRun) -> Document:
         "steps": [words_of(step) for step in run.plan.steps],
         "refusals": [{"guard": refusal.guard, "why": refusal.why} for refusal in run.plan.refusals],
         "notes": list(run.plan.notes),
-        "results": [
-            {
-                "step": words_of(each.step),
-                "result": each.outcome.result.value,
-                "words": each.outcome.words,
-                "entry_id": each.outcome.entry_id,
-            }
-            for each in run.done
-        ],
+        "results": result_documents(run.done),
     }
+
+
+def result_documents(done: tuple[Adopted, ...]) -> list[Document]:
+    """Each step that was tried, and what became of it."""
+    return [
+        {
+            "step": words_of(each.step),
+            "result": each.outcome.result.value,
+            "words": each.outcome.words,
+            "entry_id": each.outcome.entry_id,
+        }
+        for each in done
+    ]
 
 
 def adopt_lines(document: Document) -> Iterator[str]:
@@ -115,6 +123,12 @@ def adopt_lines(document: Document) -> Iterator[str]:
     identity = document["provider_uuid"] or "no identity"
     origin = document["identity_origin"] or "none found"
     yield f"host {document['host']}, node {document['node']}: {identity} ({origin})"
+    yield from result_lines(document)
+    yield from how_to(document, "stocktake adopt")
+
+
+def result_lines(document: Document) -> Iterator[str]:
+    """Steps, refusals, results and notes."""
     yield from (f"  {step}" for step in document["steps"])
     for refusal in document["refusals"]:
         yield f"refused ({refusal['guard']}): {refusal['why']}"
@@ -122,7 +136,11 @@ def adopt_lines(document: Document) -> Iterator[str]:
         entry = f" [entry {result['entry_id']}]" if result["entry_id"] else ""
         yield f"{result['result']}: {result['step']}: {result['words']}{entry}"
     yield from (f"note: {note}" for note in document["notes"])
+
+
+def how_to(document: Document, command: str) -> Iterator[str]:
+    """The command that carries the plan out, or that the plan which was named is another one now."""
     if document["stale"]:
         yield f"nothing was done: the plan is another one now, {document['digest']}"
     elif document["steps"] and not document["results"]:
-        yield f"to do it: stocktake adopt --plan {document['digest']} --yes"
+        yield f"to do it: {command} --plan {document['digest']} --yes"

@@ -15,6 +15,7 @@ from agent.cmd.ending import say
 from agent.config.book import set_override
 from agent.config.build import load_checked, settings_from
 from agent.config.load import Loaded
+from agent.errors import FolderUnavailable
 from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish
 from agent.model.report import AuditReport, Outcome
 from agent.telemetry.explain import unread
@@ -40,7 +41,10 @@ def loaded_for(options: argparse.Namespace) -> Loaded:
 def audited(options: argparse.Namespace, command: str, publish: Publish = Publish.NEVER) -> AuditReport:
     """The report of one audit. Raises ConfigError."""
     loaded = loaded_for(options)
-    wiring.prepare_state_dir(loaded, publish)
+    try:
+        wiring.prepare_state_dir(loaded, publish)
+    except FolderUnavailable as error:
+        say(f"what is seen will not be remembered: {error}")
     request = AuditRequest(reasons=(f"command: {command}",), publish=publish, depth=Depth.FULL)
     with wiring.wire(loaded) as wired:
         report = run_audit(request, settings_from(loaded), wired.parts, AuditMemory(), lambda: False).report

@@ -20,8 +20,8 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from agent.errors import AgentError, AuditCancelled, ConfigError
-from agent.exit_codes import BAD_ARGUMENTS, BUG, CLEAN, CONFIGURATION, exit_code
+from agent.errors import AgentError, AuditCancelled, ConfigError, FolderUnavailable
+from agent.exit_codes import BAD_ARGUMENTS, BUG, CLEAN, CONFIGURATION, TEMPORARY, exit_code
 from agent.inbox import Inbox, install_handlers
 
 if TYPE_CHECKING:
@@ -98,19 +98,29 @@ def run(argv: Sequence[str], inbox: Inbox) -> int:
         loaded, wired = start_up(arguments, publish)
         return (audit_once if arguments.once else serve)(loaded, wired, publish, inbox)
     except ConfigError as error:
-        complain(error)
+        complain(*error.problems)
         return CONFIGURATION
+    except FolderUnavailable as error:
+        complain(str(error))
+        return TEMPORARY
 
 
 def start_up(arguments: argparse.Namespace, publish: Publish) -> tuple[Loaded, Wired]:
     """Configuration, logging, parts. Raises ConfigError."""
+    from oslo_log import log as logging
+
     from agent.cmd import wiring
     from agent.config.build import load_checked
+    from agent.telemetry import events
     from agent.telemetry.logs import setup_logging
 
     loaded = load_checked(arguments.config_file, arguments.config_dir)
     setup_logging(loaded)
-    wiring.prepare_state_dir(loaded, publish)
+    try:
+        wiring.prepare_state_dir(loaded, publish)
+    except FolderUnavailable as error:
+        # Only remembering needs it, unless nothing else knows the identity: then the audit ends the process with 75.
+        logging.getLogger(__name__).warning(events.STATE_DIR_UNUSABLE, extra={"error": str(error)})
     wiring.sweep_left_behind(loaded)
     return loaded, wiring.wire(loaded) if arguments.once else wiring.wire(loaded, math.inf)
 
@@ -149,7 +159,7 @@ def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
 
 
 def audit_once(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
-    """One audit that reads everything; the exit code says how it ended. Raises ConfigError.
+    """One audit that reads everything; the exit code says how it ended. Raises ConfigError, FolderUnavailable.
 
     A dry run leaves the report file to the daemon, whose last report ``stocktake status`` shows.
     """
@@ -173,7 +183,7 @@ def audit_once(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> 
             ).report
         except AuditCancelled:
             return CLEAN
-        except ConfigError:
+        except (ConfigError, FolderUnavailable):
             raise
         except Exception as error:  # noqa: BLE001 - the boundary where a bug becomes an exit code
             if not isinstance(error, AgentError):
@@ -196,10 +206,12 @@ def stop_asked(inbox: Inbox) -> bool:
             return True
 
 
-def complain(error: ConfigError) -> None:
+def complain(*problems: str) -> None:
     """One line on stderr for each problem."""
-    for problem in error.problems:
-        sys.stderr.write(f"{PROGRAM}: {problem}\n")
+    from agent.telemetry.wording import printable
+
+    for problem in problems:
+        sys.stderr.write(f"{PROGRAM}: {printable(problem)}\n")
 
 
 def main() -> NoReturn:
@@ -250,6 +262,7 @@ def _reloader(loaded: Loaded, wired: Wired, publish: Publish) -> Callable[[], Co
     from oslo_log import log as logging
 
     from agent.cmd.wiring import configured_from
+    from agent.config.build import notices
     from agent.config.reload import needs_restart, reload
     from agent.telemetry import events
     from agent.telemetry.logs import setup_logging
@@ -263,6 +276,10 @@ def _reloader(loaded: Loaded, wired: Wired, publish: Publish) -> Callable[[], Co
         setup_logging(fresh)
         for option in needs_restart(running[0], fresh):
             log.warning(events.RESTART_NEEDED, extra={"option": option})
+        known = notices(running[0])
+        for notice in notices(fresh):
+            if notice not in known:
+                log.warning(events.CONFIGURATION_NOTICE, extra={"notice": notice})
         running[0] = fresh
         return configured
 

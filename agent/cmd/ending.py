@@ -40,7 +40,9 @@ def ended(run: Callable[[], int], *, debug: bool) -> int:
 
 def say(line: str) -> None:
     """One line on stderr, signed."""
-    sys.stderr.write(f"{PROGRAM}: {line}\n")
+    from agent.telemetry.wording import printable
+
+    sys.stderr.write(f"{PROGRAM}: {printable(line)}\n")
 
 
 def _of_exit(error: SystemExit) -> int:

@@ -70,7 +70,10 @@ def heal_lines(document: Document) -> Iterator[str]:
         about = f"{refusal['code']} {refusal['consumer_uuid'] or refusal['finding_id']}"
         yield f"  leave {about} ({refusal['guard']}): {refusal['why']}"
     if any(refusal["guard"] in {"confirmed", "minimum-age"} for refusal in refusals):
-        yield "a finding is remembered from run to run: leave the daemon running, or run this command again later"
+        yield (
+            "a finding is remembered from run to run: leave the daemon running, or run this command again, at the "
+            "latest after three times update_resources_interval (180 s by default)"
+        )
     for result in results:
         entry = f" [entry {result['entry_id']}]" if result["entry_id"] else ""
         yield f"{result['result']}: {result['consumer_uuid'] or result['finding_id']}: {result['words']}{entry}"

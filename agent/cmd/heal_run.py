@@ -8,6 +8,7 @@ before it may be healed, and a run that remembered nothing would never get there
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from dataclasses import dataclass
 
 from agent.audit import run_audit
@@ -17,7 +18,7 @@ from agent.cmd.ending import say
 from agent.cmd.usage import UsageError
 from agent.config.build import settings_from
 from agent.config.load import Loaded
-from agent.errors import ConfigError, LockHeld
+from agent.errors import ConfigError, FolderUnavailable, LockHeld
 from agent.exit_codes import CLEAN, FINDINGS, PARTIAL, REFUSED, REPAIRED, exit_code
 from agent.healing.heal import Healed, Prepared, prepared, run_heal
 from agent.journal import Result
@@ -105,7 +106,7 @@ def _prepare(loaded: Loaded, ordered: Ordered) -> None:
     """Make the state directory: a change needs it, and a plan alone is remembered there where that can be."""
     try:
         wiring.prepare_state_dir(loaded, Publish.BY_ROLE)
-    except ConfigError as error:
+    except (ConfigError, FolderUnavailable) as error:
         if ordered.digest is not None:
             raise
         say(f"what is seen will not be remembered: {error}")
@@ -114,7 +115,9 @@ def _prepare(loaded: Loaded, ordered: Ordered) -> None:
 def _audited(errand: Errand, ordered: Ordered) -> AuditResult:
     """Audits in a row, until what is asked for is confirmed or as many were made as that takes."""
     memory = AuditMemory()
-    for _ in range(max(1, errand.settings.confirm_audits)):
+    for audits_before in range(max(1, errand.settings.confirm_audits)):
+        if audits_before:
+            _await_next_look(errand)
         result = run_audit(errand.request, errand.settings, errand.parts, memory, errand.cancelled)
         memory = result.memory
         asked = [s for s in result.report.findings if _is_asked(s.finding.id, s.finding.code, ordered)]
@@ -123,16 +126,35 @@ def _audited(errand: Errand, ordered: Ordered) -> AuditResult:
     return result
 
 
+def _await_next_look(errand: Errand) -> None:
+    """Audits that confirm a finding are some seconds apart: two at once may see one moment of a build or a delete."""
+    spacing_s = errand.settings.confirm_spacing_s
+    if spacing_s:
+        say(f"not confirmed yet: the next audit follows in {spacing_s:.0f} s ([agent] confirm_spacing)")
+        errand.parts.clock.wait(spacing_s)
+
+
 def _is_asked(finding_id: str, code: str, ordered: Ordered) -> bool:
     return finding_id in ordered.ids if ordered.ids else code in BY_CODE
 
 
 def _remember(errand: Errand, result: AuditResult) -> None:
-    if errand.settings.role is Role.OBSERVER or result.memory.history is None:
+    seen = result.memory.history
+    if errand.settings.role is Role.OBSERVER or seen is None:
         return
     try:
         with errand.parts.lock.hold():
-            errand.parts.history.save(result.memory.history)
+            # What the daemon has saved since this run began stays: only what was seen here is new.
+            stored = errand.parts.history.load()
+            errand.parts.history.save(
+                dataclasses.replace(
+                    stored,
+                    sightings=seen.sightings,
+                    boot=seen.boot,
+                    looked_at=seen.looked_at,
+                    silence=seen.silence,
+                )
+            )
     except LockHeld as error:
         say(f"what was seen is not remembered: {error}")
 

@@ -10,21 +10,22 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
+import functools
 import os
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from agent.atomic import sweep
+from agent.atomic import close_to_others, sweep
 from agent.audit_queue import Pacing
 from agent.config import build
 from agent.config.load import Loaded
 from agent.config.reading.bus import bus_options_from
 from agent.config.state_choice import state_options_from
 from agent.config.values import LibvirtOptions
-from agent.errors import ConfigError
 from agent.identity import FILE_NAME as COMPUTE_ID
 from agent.identity import ComputeIdFiles
 from agent.journal import FileJournal
@@ -32,6 +33,7 @@ from agent.lock import FileLock
 from agent.model.audit import Publish
 from agent.model.nova import StateKind
 from agent.model.settings import Role, Settings
+from agent.own_folder import failure, make_usable, why_not_writable
 from agent.parts import Parts
 from agent.pauses import Pauses
 from agent.placement.access import client_from_conf
@@ -54,6 +56,8 @@ from agent.sources.lvm import Lvm
 from agent.sources.ndctl import Ndctl
 from agent.sources.nova_none import NoState
 from agent.sources.reader_thread import ReaderThread
+from agent.store_file import FILE as STORE
+from agent.store_file import StoreFile
 from agent.telemetry.history import FILE as FINDINGS
 from agent.telemetry.history import FindingsFile
 from agent.telemetry.logs import audit_context
@@ -63,6 +67,9 @@ from agent.worker import Configured
 LOCK_FILE = "lock"
 #: Somebody waits for its end, and one command is no fleet.
 PAUSE_OF_A_COMMAND_S = 5.0
+
+
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 class SystemClock:
@@ -79,9 +86,21 @@ class SystemClock:
         """Seconds that never go back."""
         return time.monotonic()
 
+    def boot(self) -> str:
+        """The kernel's own id of this start; one of this process alone where the kernel gives none."""
+        return _boot_id()
+
     def wait(self, seconds: float) -> None:
         """Let that time pass, or what is left of it when a stop is asked for."""
         self._wait(seconds)
+
+
+@functools.cache
+def _boot_id() -> str:
+    try:
+        return Path(BOOT_ID).read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        return str(uuid.uuid4())
 
 
 class Cloud(NamedTuple):
@@ -167,34 +186,46 @@ def configured_from(loaded: Loaded, parts: Parts, publish: Publish) -> Configure
         settings=build.settings_from(loaded),
         parts=parts,
         publish=publish,
-        pacing=Pacing(settle_s=options.event_settle_s, cap_s=options.event_cap_s),
+        pacing=Pacing(settle_s=options.event_settle_s, cap_s=options.event_cap_s, peer_s=options.peer_audit_interval_s),
         interval_s=options.interval_s,
         summary_interval_s=options.summary_interval_s,
     )
 
 
 def prepare_state_dir(loaded: Loaded, publish: Publish) -> None:
-    """Make the state directory where this run may write. Raises ConfigError where that cannot be."""
+    """Make the state directory where this run may write. Raises ConfigError, FolderUnavailable where that may pass."""
     if publish is Publish.NEVER or build.settings_from(loaded).role is Role.OBSERVER:
         return
     path = build.agent_options_from(loaded).state_dir
     try:
-        os.makedirs(path, mode=0o750, exist_ok=True)
-        if not os.access(path, os.W_OK | os.X_OK):
-            raise PermissionError(None, "not writable", path)
+        make_usable(path)
     except OSError as error:
-        raise ConfigError(f"{loaded.quote('agent', 'state_dir')}: cannot be used: {error.strerror}") from error
+        raise failure(f"{loaded.quote('agent', 'state_dir')}: cannot be used", error) from error
 
 
 def sweep_left_behind(loaded: Loaded) -> None:
-    """Remove the unfinished files of runs that were killed."""
+    """Remove the unfinished files of runs that were killed; an older program's report was for everybody."""
     options = build.agent_options_from(loaded)
     for path in (
         os.path.join(options.state_dir, COMPUTE_ID),
         os.path.join(options.state_dir, FINDINGS),
+        os.path.join(options.state_dir, STORE),
         report_path(options.run_dir),
     ):
         sweep(path)
+    close_to_others(report_path(options.run_dir))
+
+
+def _notes(findings: FindingsFile, state_dir: str, role: Role) -> tuple[str, ...]:
+    """What is wrong with the state directory and the file in it.
+
+    An observer makes the directory when it first has something to remember: only a save that failed is a note.
+    """
+    problem = why_not_writable(state_dir) if role is not Role.OBSERVER else None
+    if problem is None or findings.is_unsaved:
+        return findings.notes
+    why = f"{state_dir} cannot be written: {problem.strerror}"
+    return (*findings.notes, f"findings are not remembered over a restart: {why}")
 
 
 def journal_of(loaded: Loaded) -> FileJournal:
@@ -222,7 +253,9 @@ def _parts(
     *,
     pauses: Pauses,
 ) -> Parts:
-    state_dir = build.agent_options_from(loaded).state_dir
+    options = build.agent_options_from(loaded)
+    state_dir = options.state_dir
+    findings, store = FindingsFile(state_dir), StoreFile(state_dir)
     return Parts(
         state=state,
         host=host,
@@ -232,12 +265,14 @@ def _parts(
         allocations=AllocationClient(client),
         reshaper=ReshapeClient(client),
         identity_files=_identity_files(loaded),
-        history=FindingsFile(state_dir),
-        lock=FileLock(os.path.join(state_dir, LOCK_FILE)),
+        history=findings,
+        lock=FileLock(os.path.join(state_dir, LOCK_FILE), options.run_dir),
         clock=SystemClock(pauses.wait),
         journal=journal_of(loaded),
         names=ProviderNames(client),
         own_file=_identity_files(loaded),
+        store=store,
+        notes=lambda: (*_notes(findings, state_dir, build.settings_from(loaded).role), *store.notes),
         request_scope=lambda audit_id: _scope(client, audit_id),
     )
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from agent.conductor.manifest import MANIFEST
 from agent.errors import SourceInconsistent
 from agent.model.node_record import NodeRecord
+from agent.model.numbers import finite
 from agent.sources.nova_documents import SOURCE, Cells, short
 
 # Field of the record -> field of the object, where nothing but the name differs.
@@ -177,6 +178,7 @@ def _stats(cells: Cells) -> tuple[tuple[str, str | None], ...]:
 
 def _ratio(cells: Cells, name: str) -> float | None:
     value = cells.row.get(name)
-    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
-        return None if value is None else float(value)
-    raise SourceInconsistent(SOURCE, f"{cells.where}: {name} is no ratio but {short(value)}")
+    ratio = finite(value)
+    if value is not None and ratio is None:
+        raise SourceInconsistent(SOURCE, f"{cells.where}: {name} is no ratio but {short(value)}")
+    return ratio

@@ -34,6 +34,11 @@ class Questions:
         answer = self._ask("Service", "get_by_host_and_binary", [host, "nova-compute"])
         return () if answer is None else (wire.service_row(wire.object_fields(answer, "Service")),)
 
+    def conductors(self) -> tuple[Row, ...]:
+        """The live nova-conductor services of the cell: a few rows, whose newest heartbeat is minutes old never."""
+        answer = self._ask("ServiceList", "get_by_binary", ["nova-conductor"], include_disabled=True)
+        return wire.rows(answer, "ServiceList", wire.service_row)
+
     def nodes(self, host: str) -> tuple[dict[str, object], ...]:
         """The live compute nodes of a host, as the fields of the objects: they are needed in full."""
         try:

@@ -1,4 +1,4 @@
-"""Read the cloud's state of one host from nova-conductor: the rows that nova_sql reads, in six calls on a quiet host.
+"""Read the cloud's state of one host from nova-conductor: the rows that nova_sql reads, in seven calls on a quiet host.
 
 What a newcomer would get wrong: there is no transaction over the calls, so they go in
 nova-compute's own order (instances, then migrations), and a move that goes on meanwhile is
@@ -17,12 +17,12 @@ from agent.conductor import wire
 from agent.conductor.client import ConductorClient
 from agent.conductor.node_wire import record_from_fields
 from agent.conductor.questions import Questions
-from agent.model.nova import NovaState, StateKind
+from agent.model.nova import NovaState, Pulse, StateKind
 from agent.model.snapshot import STATE
 from agent.sources.base import Deadline
 from agent.sources.last_guests import LastGuests
 from agent.sources.nova_documents import Row, texts
-from agent.sources.nova_rows import CellRows, state_from_rows
+from agent.sources.nova_rows import CellRows, pulse_from, state_from_rows
 
 Disks = dict[str, tuple[Row, ...]]
 
@@ -40,6 +40,9 @@ class ConductorState:
     def read(self, host: str, consumers: frozenset[str], deadline: Deadline, node_uuid: str | None = None) -> NovaState:
         """See StateSource. Raises SourceUnavailable, and SourceInconsistent on an answer that is not nova's."""
         questions = Questions(self._client, deadline)
+        # Before all rows: they are then at least as new as the heartbeat.
+        conductors = questions.conductors()
+        heard_at = _own_clock()
         services = questions.services(host)
         live = questions.nodes(host)
         nodes = tuple(map(wire.node_row, live))
@@ -48,12 +51,19 @@ class ConductorState:
         rows = self._guest_rows(questions, host, consumers, nodes)
         rows = dataclasses.replace(
             rows,
+            heartbeats=_heartbeats(conductors + services),
+            heard_at=heard_at,
             services=services,
             nodes=nodes,
             pci_devices=tuple(row for node in live for row in questions.pci_devices(node.get("id"))),
         )
         state = state_from_rows(host, rows, self._guests.said_by(rows), StateKind.CONDUCTOR)
         return dataclasses.replace(state, records=tuple(sorted(map(record_from_fields, live), key=lambda r: r.id or 0)))
+
+    def pulse(self, deadline: Deadline) -> Pulse:
+        """See StateSource: of the conductors alone, and by our own clock. Raises SourceError."""
+        conductors = Questions(self._client, deadline).conductors()
+        return pulse_from(_own_clock(), _heartbeats(conductors))
 
     def _guest_rows(
         self, questions: Questions, host: str, consumers: frozenset[str], nodes: tuple[Row, ...]
@@ -68,7 +78,7 @@ class ConductorState:
         others = (consumers | texts((*moving, *evacuated, *recorded), "instance_uuid")) - seen
         instances = here + questions.instances_named(others)
         return CellRows(
-            now=datetime.datetime.now(datetime.UTC).replace(tzinfo=None),
+            now=_own_clock(),
             instances=instances,
             boot_disks=self._boot_disks(questions, texts(instances, "uuid")),
             migrations=moving + recorded,
@@ -84,3 +94,12 @@ class ConductorState:
                 known[uuid] = (*known.get(uuid, ()), row)
         self._disks = known
         return tuple(row for uuid in sorted(known) for row in known[uuid])
+
+
+def _own_clock() -> datetime.datetime:
+    """Conductor tells no time of its own."""
+    return datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+
+
+def _heartbeats(services: tuple[Row, ...]) -> tuple[object, ...]:
+    return tuple(row["last_seen_up"] for row in services)

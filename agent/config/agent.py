@@ -61,6 +61,16 @@ OPTS = [
         "event_settle. The default keeps cause to inventory within 2 s. Needs a restart.",
     ),
     cfg.FloatOpt(
+        "peer_audit_interval",
+        default=10.0,
+        min=0.1,
+        mutable=True,
+        help="Least seconds between two audits that audit_now on the message bus asks for: whoever may log in to the "
+        "broker may send it as often as they like. Requests in between become one audit, and the answer says when it "
+        "begins; SIGUSR1 and commands wait for nothing. The default is a fraction of an interval, and keeps a flood "
+        "below one audit in ten seconds. SIGHUP applies it.",
+    ),
+    cfg.FloatOpt(
         "start_splay",
         default=0.0,
         min=0.0,
@@ -75,6 +85,15 @@ OPTS = [
         mutable=True,
         help="Consecutive audits that must see a finding with equal evidence before it counts as confirmed. Two, "
         "because one look can fall into the middle of a build or a delete. SIGHUP applies it.",
+    ),
+    cfg.IntOpt(
+        "confirm_spacing",
+        default=10,
+        min=0,
+        mutable=True,
+        help="Least seconds between two audits that together confirm a finding. 10, because two audits that events ask "
+        "for may come within milliseconds and see the same moment of a build or a delete. At most three times "
+        "update_resources_interval may lie between them. SIGHUP applies it.",
     ),
     cfg.StrOpt(
         "unknown_guests",

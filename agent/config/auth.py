@@ -49,6 +49,6 @@ def _first_set(
     ours: Sequence[ConfigFile], theirs: Sequence[ConfigFile], group: str, opt: cfg.Opt
 ) -> tuple[ConfigFile, str] | None:
     for files in (ours, theirs):
-        if (hit := last_set(files, group, opt)) and hit[1]:
+        if hit := last_set(files, group, opt):
             return hit
     return None

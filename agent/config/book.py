@@ -12,10 +12,11 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from oslo_config import cfg
 
+from agent.config.blank import is_set
 from agent.config.files import ConfigFile, group_name, last_set, names_of
 from agent.config.wanted import wanted
 from agent.errors import ConfigError
@@ -23,6 +24,18 @@ from agent.placement.urls import without_login
 
 MASK = "***"
 _PLAIN_NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+
+# Of one file: normalised group -> option as written -> its raw values in order.
+Sections = dict[str, dict[str, list[str]]]
+
+
+class Blank(NamedTuple):
+    """A line that leaves an option empty: ``[group] option`` as written, and the option that it does not set."""
+
+    path: str
+    group: str
+    option: str
+    key: tuple[str, str]
 
 
 class TracedConf(cfg.ConfigOpts):
@@ -37,6 +50,14 @@ class TracedConf(cfg.ConfigOpts):
         super().__init__()
         self._traced: dict[tuple[str, str], str] = {}
 
+    def hold(self, path: str, sections: Sections) -> None:
+        """Read from a parsed file too, before those that are held already; what is taken out of it later is gone.
+
+        oslo.config itself parses a file once more, and keeps what it found to itself.
+        """
+        assert self._namespace is not None
+        self._namespace._add_parsed_config_file(path, sections, sections)
+
     def trace(self, origins: Mapping[tuple[str, str], str]) -> None:
         """From now on the value of (group, option) stands in that file."""
         self._traced = dict(origins)
@@ -49,17 +70,23 @@ class TracedConf(cfg.ConfigOpts):
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """Files and the options that are read from them. ``options`` grows by ``register``, while the book is set up."""
+    """Files and the options that are read from them. Its lists grow by ``register``, while the book is set up.
+
+    ``held`` is what ``conf`` reads, file by file; ``blanks`` are the lines that set nothing.
+    """
 
     conf: TracedConf
     files: tuple[ConfigFile, ...]
+    held: tuple[Sections, ...] = ()
     options: list[tuple[str, cfg.Opt]] = field(default_factory=list)
+    blanks: list[Blank] = field(default_factory=list)
 
     def register(self, options: Iterable[tuple[str, cfg.Opt]]) -> None:
-        """Make options readable; one that is there already stays."""
+        """Make options readable; one that is there already stays. Lines that leave one empty are not read."""
         for group, opt in options:
             if self.conf.register_opt(opt, group=in_oslo(group)):
                 self.options.append((group, opt))
+                self._drop_blanks(group, opt)
 
     def file_of(self, group: str, opt: cfg.Opt) -> ConfigFile | None:
         """The file whose value of an option holds, None where it has its default."""
@@ -72,7 +99,8 @@ class Book:
             file.path
             for file in self.files
             for owner, name in names_of(group, opt)
-            for _ in file.sections.get(group_name(owner), {}).get(name, ())
+            for value in file.sections.get(group_name(owner), {}).get(name, ())
+            if is_set(group, opt.dest, value)
         )
 
     def read(self, group: str, opt: cfg.Opt) -> Any:  # noqa: ANN401 - an option's type is the option's
@@ -86,13 +114,25 @@ class Book:
             raise ConfigError(self._problem(group, opt, "not a finite number"))
         return value
 
+    def _drop_blanks(self, group: str, opt: cfg.Opt) -> None:
+        for file, sections in zip(self.files, self.held, strict=True):
+            for owner, name in names_of(group, opt):
+                written = sections.get(group_name(owner), {})
+                values = [value for value in written.get(name, ()) if is_set(group, opt.dest, value)]
+                if len(values) < len(written.get(name, ())):
+                    self.blanks.append(Blank(file.path, owner, name, (group, opt.dest)))
+                    written[name] = values
+                if not values:
+                    written.pop(name, None)
+
     def _problem(self, group: str, opt: cfg.Opt, reason: str) -> str:
         path, raw = "default", ""
         if hit := last_set(self.files, group, opt):
             path, raw = hit[0].path, hit[1]
         if opt.secret:
             return f"{path}: [{group}] {opt.dest} = {MASK}: not a valid value"
-        return f"{path}: [{group}] {opt.dest} = {without_login(raw)}: {without_login(reason)}"
+        comment = "; a comment stands on a line of its own" if raw.startswith("#") else ""
+        return f"{path}: [{group}] {opt.dest} = {without_login(raw)}: {without_login(reason)}{comment}"
 
 
 def _reason(opt: cfg.Opt, error: BaseException) -> str:
@@ -103,22 +143,26 @@ def _reason(opt: cfg.Opt, error: BaseException) -> str:
 
 def open_book(files: Sequence[ConfigFile], options: Iterable[tuple[str, cfg.Opt]]) -> Book:
     """A book of parsed files. The environment is not a source: a value stands in a file or is the default."""
-    conf = empty_conf(*(file.path for file in files))
-    book = Book(conf, tuple(files))
+    conf = empty_conf()
+    held = tuple({group: dict(written) for group, written in file.sections.items()} for file in files)
+    for file, sections in zip(files, held, strict=True):
+        conf.hold(file.path, sections)
+    book = Book(conf, tuple(files), held)
     book.register(options)
     return book
 
 
-def empty_conf(*paths: str) -> TracedConf:
-    """A ConfigOpts without options that reads these files and nothing else."""
+def empty_conf() -> TracedConf:
+    """A ConfigOpts without options and files."""
     conf = TracedConf()
-    conf(args=[], project="stocktake", default_config_files=list(paths), default_config_dirs=[], use_env=False)
+    conf(args=[], project="stocktake", default_config_files=[], default_config_dirs=[], use_env=False)
     return conf
 
 
 def value_of(conf: cfg.ConfigOpts, group: str, name: str) -> Any:  # noqa: ANN401 - as above
-    """A value by group and name, [DEFAULT] included."""
-    return conf[name] if group == "DEFAULT" else conf[group][name]
+    """A value by group and name, [DEFAULT] included. An empty item of a list of numbers is no item."""
+    value = conf[name] if group == "DEFAULT" else conf[group][name]
+    return [item for item in value if item is not None] if isinstance(value, list) else value
 
 
 def set_default(conf: cfg.ConfigOpts, group: str, name: str, value: Any) -> None:  # noqa: ANN401 - as above

@@ -16,19 +16,22 @@ from typing import Any
 from agent.config.host_checks import host_notices, host_problems
 from agent.config.load import Loaded, survey
 from agent.config.reading import mdev_types as mdevs
+from agent.config.reading.blanks import blank_notices, comment_notices
+from agent.config.reading.bounds import bound_notices, bounded, check_bounds
 from agent.config.reading.bus import bus_options_from
-from agent.config.reading.cpu_sets import cpu_sets
-from agent.config.reading.disks import excluded_image_types, images_type, resolved_images_type
-from agent.config.reading.guest_cpu import guest_cpu, machine_types
+from agent.config.reading.cpu_sets import cpu_notices, cpu_sets
+from agent.config.reading.disks import excluded_image_types, image_type_notices, images_type, resolved_images_type
+from agent.config.reading.guest_cpu import guest_cpu, machine_notices, machine_types
 from agent.config.reading.heal import heal_settings
+from agent.config.reading.image_cache import cache_notices, cache_path
 from agent.config.reading.memory import file_backed_memory_mib, huge_page_notices, memory_notices, reserved_huge_pages
 from agent.config.reading.networks import networks
 from agent.config.reading.pci import pci, pci_notices
 from agent.config.reading.pmem_labels import pmem_labels
 from agent.config.reading.problems import problems_of, refuse
 from agent.config.reading.provider_files import provider_entries, provider_notices
-from agent.config.reading.ratios import check_ratios, ratio
-from agent.config.reading.tpm import tpm
+from agent.config.reading.ratios import ratio
+from agent.config.reading.tpm import tpm, tpm_notices
 from agent.config.state_choice import state_options_from
 from agent.config.values import (
     AgentOptions,
@@ -40,6 +43,7 @@ from agent.config.values import (
 )
 from agent.errors import ConfigError
 from agent.model.settings import Role, Settings, UnmanagedPolicy
+from agent.placement.access import client_from_conf
 
 # Some fields of Settings by name.
 Fields = dict[str, Any]
@@ -81,6 +85,7 @@ def agent_options_from(loaded: Loaded) -> AgentOptions:
         event_driven=loaded.value("agent", "event_driven"),
         event_settle_s=settle,
         event_cap_s=cap,
+        peer_audit_interval_s=loaded.value("agent", "peer_audit_interval"),
         summary_interval_s=float(loaded.value("agent", "summary_interval")),
         state_dir=loaded.value("agent", "state_dir"),
         run_dir=loaded.value("agent", "run_dir"),
@@ -113,12 +118,8 @@ def lvm_options_from(loaded: Loaded) -> LvmOptions:
 
 
 def image_options_from(loaded: Loaded) -> ImageOptions:
-    """Where disks and cached images lie. Raises ConfigError on a cache that is not inside instances_path."""
-    path, name = loaded.value("DEFAULT", "instances_path"), loaded.value("image_cache", "subdirectory_name")
-    if os.path.isabs(name) or os.path.normpath(name).split(os.sep)[0] in (os.curdir, os.pardir):
-        quoted = loaded.quote("image_cache", "subdirectory_name")
-        raise ConfigError(f"{quoted}: must name a folder inside {loaded.quote('DEFAULT', 'instances_path')}")
-    return ImageOptions(instances_path=path, cache_path=os.path.join(path, os.path.normpath(name)))
+    """Where disks and cached images lie. Raises ConfigError on a cache of ours that is not inside instances_path."""
+    return ImageOptions(instances_path=loaded.value("DEFAULT", "instances_path"), cache_path=cache_path(loaded))
 
 
 def ceph_options_from(loaded: Loaded) -> CephOptions | None:
@@ -153,9 +154,11 @@ def load_checked(config_files: Sequence[str] = (), config_dirs: Sequence[str] = 
 def check(loaded: Loaded) -> tuple[str, ...]:
     """Every problem that keeps this configuration from working here, one sentence each; empty when there is none.
 
-    Who needs a value that cannot be parsed says so, and nothing of what it would say with another value.
+    Who needs a value that cannot be parsed says so, and nothing of what it would say with another value. What a
+    client of Placement needs is looked at last, because it needs the options to be right.
     """
-    return tuple(dict.fromkeys((*loaded.problems, *problems_of(loaded, BUILDERS))))
+    problems = tuple(dict.fromkeys((*loaded.problems, *problems_of(loaded, BUILDERS))))
+    return problems or problems_of(loaded, (_check_client,))
 
 
 def require(loaded: Loaded) -> None:
@@ -184,7 +187,9 @@ def _policies(loaded: Loaded) -> Fields:
         "my_ip": value("DEFAULT", "my_ip") or None,
         "unknown_guests": UnmanagedPolicy(value("agent", "unknown_guests")),
         "confirm_audits": value("agent", "confirm_audits"),
-        "service_down_time_s": value("DEFAULT", "service_down_time"),
+        "confirm_spacing_s": float(value("agent", "confirm_spacing")),
+        "confirm_within_s": _confirm_within_s(loaded),
+        "service_down_time_s": bounded(loaded, "DEFAULT", "service_down_time"),
         "full_read_every": value("placement", "full_read_every"),
         "consumer_reads": value("placement", "consumer_reads"),
         "source_deadline_s": value("agent", "source_deadline"),
@@ -238,12 +243,18 @@ def _guests(loaded: Loaded) -> Fields:
         "guest_cpu": guest_cpu(loaded),
         "machine_types": machine_types(loaded),
         "tpm": tpm(loaded),
-        "intel_tdx_guests": loaded.value("libvirt", "num_intel_tdx_guests"),
+        "intel_tdx_guests": bounded(loaded, "libvirt", "num_intel_tdx_guests"),
     }
 
 
 def _devices(loaded: Loaded) -> Fields:
     return {"mdev_types": mdevs.mdev_types(loaded), "pci": pci(loaded), "networks": networks(loaded)}
+
+
+def _confirm_within_s(loaded: Loaded) -> float | None:
+    """Three intervals: an audit that came late, or failed, is still one after the other. None: no interval."""
+    interval_s = _interval_s(loaded.value("DEFAULT", "update_resources_interval"))
+    return None if interval_s is None else 3 * interval_s
 
 
 def _interval_s(seconds: int) -> float | None:
@@ -264,7 +275,9 @@ def _lvm_name(name: str) -> bool:
 
 
 def _check_paths(loaded: Loaded) -> None:
-    refuse(_absolute(loaded, ("DEFAULT", "instances_path"), ("compute", "provider_config_location")))
+    has_files = bool(loaded.value("compute", "provider_config_location"))
+    folders = [("compute", "provider_config_location")] if has_files else []
+    refuse(_absolute(loaded, ("DEFAULT", "instances_path"), *folders))
 
 
 def _absolute(loaded: Loaded, *options: tuple[str, str]) -> list[str]:
@@ -288,8 +301,16 @@ def _auth_problems(loaded: Loaded) -> Iterable[str]:
             yield f"[{section}] {opt.dest} is not set: {loaded.quote(section, 'auth_type')} needs it"
 
 
+def _check_client(loaded: Loaded) -> None:
+    client_from_conf(loaded.conf)
+
+
 def _check_host(loaded: Loaded) -> None:
     refuse(host_problems(loaded))
+
+
+def _ignored(loaded: Loaded) -> Iterable[str]:
+    yield from (f"{problem}. nova-compute starts with it; the default holds" for problem in loaded.ignored)
 
 
 def _deprecated(loaded: Loaded) -> Iterable[str]:
@@ -302,7 +323,7 @@ SETTINGS_READERS: tuple[Callable[[Loaded], object], ...] = (
     cpu_sets,
     images_type,
     excluded_image_types,
-    check_ratios,
+    check_bounds,
     file_backed_memory_mib,
     reserved_huge_pages,
     guest_cpu,
@@ -332,6 +353,15 @@ BUILDERS: tuple[Callable[[Loaded], object], ...] = (
 )
 
 NOTICES: tuple[Callable[[Loaded], Iterable[str]], ...] = (
+    blank_notices,
+    comment_notices,
+    _ignored,
+    bound_notices,
+    cache_notices,
+    cpu_notices,
+    image_type_notices,
+    machine_notices,
+    tpm_notices,
     _deprecated,
     memory_notices,
     huge_page_notices,

@@ -121,10 +121,9 @@ FROM_NOVA = [
     cfg.IntOpt(
         "service_down_time",
         default=60,
-        min=1,
         mutable=True,
-        help="Seconds without a report after which a compute service counts as down. A provider of a living "
-        "nova-compute is never written. The default is nova's. SIGHUP applies it.",
+        help="Seconds without a report after which a compute service counts as down, at least 1. A provider of a "
+        "living nova-compute is never written. The default is nova's. SIGHUP applies it.",
     ),
     cfg.StrOpt(
         "transport_url",
@@ -135,9 +134,8 @@ FROM_NOVA = [
     cfg.IntOpt(
         "rpc_response_timeout",
         default=60,
-        min=1,
-        help="Seconds that nova-conductor may take for an answer; [agent] source_deadline bounds a whole read. "
-        "The default is nova's. Needs a restart.",
+        help="Seconds that nova-conductor may take for an answer, at least 1; [agent] source_deadline bounds a whole "
+        "read. The default is nova's. Needs a restart.",
     ),
     cfg.BoolOpt(
         "use_cow_images",

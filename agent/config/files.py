@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from oslo_config import cfg
 
+from agent.config.blank import is_set
 from agent.errors import ConfigError
 
 DEFAULT_FILE = "/etc/stocktake/stocktake.conf"
@@ -72,7 +73,8 @@ def last_set(files: Sequence[ConfigFile], group: str, opt: cfg.Opt) -> tuple[Con
     """The file that has the last word on an option, and the raw value; None where no file sets it."""
     for file in reversed(files):
         for owner, name in names_of(group, opt):
-            if values := file.sections.get(group_name(owner), {}).get(name):
+            written = file.sections.get(group_name(owner), {}).get(name, ())
+            if values := [value for value in written if is_set(group, opt.dest, value)]:
                 return file, values[-1]
     return None
 

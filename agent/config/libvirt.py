@@ -6,7 +6,7 @@ per connection, needs a restart.
 
 from __future__ import annotations
 
-from oslo_config import cfg, types
+from oslo_config import cfg
 
 GROUP = "libvirt"
 
@@ -112,9 +112,9 @@ OPTS = FROM_NOVA = [
     cfg.ListOpt(
         "supported_tpm_secret_security",
         default=["user", "host", "deployment"],
-        item_type=types.String(choices=["user", "host", "deployment"]),
         mutable=True,
-        help="Who may own the secret of an emulated TPM on this host, offered where swtpm_enabled. The default is "
+        help="Who may own the secret of an emulated TPM on this host, any of user, host and deployment, offered where "
+        "swtpm_enabled. The default is "
         "nova's. SIGHUP applies it.",
     ),
     cfg.ListOpt(
@@ -126,10 +126,9 @@ OPTS = FROM_NOVA = [
     cfg.IntOpt(
         "num_intel_tdx_guests",
         min=0,
-        max=2147483647,
         mutable=True,
         help="How many guests with Intel TDX this host takes, where guests may have it: that needs cpu_mode = "
         "host-passthrough. Holds even above what the kernel says. Unset: what the kernel says (tdx in "
-        "/sys/fs/cgroup/misc.capacity), to be set where it does not. 0: none. SIGHUP applies it.",
+        "/sys/fs/cgroup/misc.capacity), to be set where it does not. 0: none. At most 2147483647. SIGHUP applies it.",
     ),
 ]

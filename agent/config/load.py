@@ -8,6 +8,7 @@ malformed value ends the start and not the first audit that looks at it.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import socket
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +19,7 @@ from oslo_config import cfg
 
 from agent.config import agent, nova, opts, placement
 from agent.config.auth import auth_options
-from agent.config.book import MASK, Book, open_book, register_strays, set_default, value_of
+from agent.config.book import MASK, Blank, Book, open_book, register_strays, set_default, value_of
 from agent.config.dynamic import dynamic_options
 from agent.config.files import ConfigFile, find_files, last_set, parse_files
 from agent.config.unknown import known_names, unknown_options
@@ -59,6 +60,8 @@ class Loaded:
     the running one. ``entry_origins`` are the files of the single values of options
     that may be given several times. ``problems`` are those of the files themselves, none
     in what ``load`` returns; ``unread`` says of each value that cannot be parsed why.
+    ``blanks`` are the lines that leave an option empty, and so do not set it. ``ignored`` says why of values in
+    nova.conf that cannot be parsed, that nova-compute does not read, and that are not taken.
     """
 
     conf: cfg.ConfigOpts = field(repr=False)
@@ -74,6 +77,8 @@ class Loaded:
     entry_origins: Mapping[Key, tuple[str, ...]] = field(repr=False, default_factory=dict)
     problems: tuple[str, ...] = ()
     unread: Mapping[Key, str] = field(repr=False, default_factory=dict)
+    blanks: tuple[Blank, ...] = ()
+    ignored: tuple[str, ...] = ()
 
     def value(self, group: str, option: str) -> Any:  # noqa: ANN401 - an option's type is the option's
         """The value in force. Raises ConfigError where it cannot be parsed, so that nobody goes on with another."""
@@ -93,6 +98,10 @@ class Loaded:
     def origin(self, group: str, option: str) -> str:
         """The file that a value came from, or ``default``."""
         return self.origins.get((group, option), DEFAULT_ORIGIN)
+
+    def default(self, group: str, option: str) -> Any:  # noqa: ANN401 - as above
+        """What holds where no file sets the option, for one whose default is its own."""
+        return next(opt.default for owner, opt in self.options if (owner, opt.dest) == (group, option))
 
     def quote(self, group: str, option: str) -> str:
         """``file: [group] option = value`` for messages, secrets masked; ``[group] option is not set`` for no value."""
@@ -145,7 +154,8 @@ def survey(config_files: Sequence[str] = (), config_dirs: Sequence[str] = ()) ->
     for name, value in placement.DEFAULTS.items():
         set_default(ours.conf, placement.GROUP, name, value)
     unread: dict[Key, str] = {}
-    taken = _take(ours, theirs, [*opts.shared_opts(), *auth.options, *dynamic], unread)
+    ignored: list[str] = []
+    taken = _take(ours, theirs, [*opts.shared_opts(), *auth.options, *dynamic], unread, ignored)
     taken |= _take_instances_path(ours, theirs, unread)
     unknown = unknown_options(ours.files, known_names(ours.options), auth.unchecked)
     problems = [*auth.problems, *unread.values(), *unknown]
@@ -160,13 +170,15 @@ def survey(config_files: Sequence[str] = (), config_dirs: Sequence[str] = ()) ->
         searched=found.searched,
         files=found.paths,
         nova_files=tuple(file.path for file in theirs.files),
-        nova=_nova_facts(theirs, problems),
+        nova=_nova_facts(theirs, problems, ignored),
         options=tuple(ours.options),
         origins=origins,
         configured=configured,
         entry_origins=_entry_origins(theirs) | _entry_origins(ours),
         problems=tuple(problems),
         unread=unread,
+        blanks=(*ours.blanks, *theirs.blanks),
+        ignored=tuple(ignored),
     )
 
 
@@ -188,7 +200,9 @@ def _nova_book(files: Sequence[ConfigFile], auth: Iterable[tuple[str, cfg.Opt]])
     return book
 
 
-def _take(ours: Book, theirs: Book, options: Iterable[tuple[str, cfg.Opt]], unread: dict[Key, str]) -> dict[Key, str]:
+def _take(
+    ours: Book, theirs: Book, options: Iterable[tuple[str, cfg.Opt]], unread: dict[Key, str], ignored: list[str]
+) -> dict[Key, str]:
     """Make nova's values our defaults where our files are silent; returns where each came from."""
     taken: dict[Key, str] = {}
     for group, opt in options:
@@ -198,9 +212,23 @@ def _take(ours: Book, theirs: Book, options: Iterable[tuple[str, cfg.Opt]], unre
         try:
             set_default(ours.conf, group, opt.dest, theirs.read(group, opt))
         except ConfigError as error:
+            if _goes_unread(theirs, (group, opt.dest)):
+                ignored += error.problems
+                continue
             (unread[group, opt.dest],) = error.problems
         taken[group, opt.dest] = source.path
     return taken
+
+
+def _goes_unread(theirs: Book, key: Key) -> bool:
+    """Whether nova-compute starts without a look at this option."""
+    if key != ("DEFAULT", "force_raw_images"):
+        return key in nova.READ_AT_NEED
+    (images,) = (opt for group, opt in theirs.options if (group, opt.dest) == ("libvirt", "images_type"))
+    try:
+        return theirs.read("libvirt", images) not in nova.RAW_ONLY
+    except ConfigError:
+        return False
 
 
 def _take_instances_path(ours: Book, theirs: Book, unread: dict[Key, str]) -> dict[Key, str]:
@@ -251,19 +279,20 @@ def _read_all(book: Book, unread: dict[Key, str]) -> dict[Key, Any]:
     return values
 
 
-def _nova_facts(theirs: Book, others: Iterable[str]) -> NovaFacts:
+def _nova_facts(theirs: Book, others: Iterable[str], ignored: list[str]) -> NovaFacts:
     """Raises ConfigError, the other problems first: too much rests on these for a look without them."""
     if not theirs.files:
         return NovaFacts()
     own = [(group, opt) for group, options in nova.OPTS for opt in options]
     unread: dict[Key, str] = {}
-    values = _read_all(Book(theirs.conf, theirs.files, own), unread)
-    if unread:
-        raise ConfigError(*dict.fromkeys((*others, *unread.values())))
+    values = _read_all(dataclasses.replace(theirs, options=own), unread)
+    ignored += [problem for key, problem in unread.items() if _goes_unread(theirs, key)]
+    if refused := [problem for key, problem in unread.items() if not _goes_unread(theirs, key)]:
+        raise ConfigError(*dict.fromkeys((*others, *refused)))
     origins = _origins(theirs)
     return NovaFacts(
         state_path=values["DEFAULT", "state_path"],
-        connection=values["database", "connection"],
+        connection=values.get(("database", "connection")),
         connection_origin=origins.get(("database", "connection")),
     )
 

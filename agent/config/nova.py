@@ -22,3 +22,17 @@ OPTS: list[tuple[str, list[cfg.Opt]]] = [
 ]
 
 INSTANCES_PATH = "$state_path/instances"
+
+# (group, option) that nova-compute reads only where it needs them, so that it starts with a value that cannot be
+# parsed: where libvirt offers TDX, and for a compute node record that is not there yet. It reads no database.
+READ_AT_NEED = frozenset(
+    (
+        ("libvirt", "num_intel_tdx_guests"),
+        ("DEFAULT", "initial_cpu_allocation_ratio"),
+        ("DEFAULT", "initial_ram_allocation_ratio"),
+        ("DEFAULT", "initial_disk_allocation_ratio"),
+        ("database", "connection"),
+    )
+)
+# What its disks must be made of before it reads [DEFAULT] force_raw_images at its start.
+RAW_ONLY = ("lvm", "rbd")

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agent.config.yaml_budget import check_parts, read_bounded
 from agent.errors import ConfigError
 from agent.model.names import NAME_LIMIT, is_custom_name
 from agent.model.placement import Inventory
@@ -154,9 +155,11 @@ def _document(path: str) -> _Document:
 
     try:
         with open_regular(path) as file:
-            loader = yaml.SafeLoader(file)
+            loader = yaml.SafeLoader(read_bounded(path, file))
             try:
                 node = loader.get_single_node()
+                if node is not None:
+                    check_parts(path, node)
                 lines = dict(_places(path, node)) if node is not None else {}
                 content = loader.construct_document(node) if node is not None else None
             finally:

@@ -58,5 +58,11 @@ def _mixed(running: Loaded, fresh: Loaded) -> Loaded:
         if paths := source.entry_origins.get((group, opt.dest)):
             entry_origins[group, opt.dest] = paths
     return dataclasses.replace(
-        running, conf=conf, origins=origins, configured=fresh.configured, entry_origins=entry_origins
+        running,
+        conf=conf,
+        origins=origins,
+        configured=fresh.configured,
+        entry_origins=entry_origins,
+        blanks=fresh.blanks,
+        ignored=fresh.ignored,
     )

@@ -15,6 +15,7 @@ class AgentOptions:
     event_driven: bool
     event_settle_s: float
     event_cap_s: float
+    peer_audit_interval_s: float
     summary_interval_s: float
     state_dir: str
     run_dir: str

@@ -67,12 +67,15 @@ def start_placement(
     lifetime: Lifetime = Lifetime.WITH_US,
     port: int = 0,
     waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
+    *,
+    cell: Path | None = None,
 ) -> PlacementServer:
     """A server with its files in ``folder``, answering when this returns.
 
     ``connection`` is an SQLAlchemy URL of an empty or up-to-date database; SQLite
     in the folder where none is given. ``port`` 0 takes a free one. ``waiting`` stands around
-    the wait for its first answer, the only part that may be interrupted. Raises PlacementUnavailable, quoting the
+    the wait for its first answer, the only part that may be interrupted. ``cell`` is a SQLite cell database whose
+    conductor the process plays. Raises PlacementUnavailable, quoting the
     server's log, and leaves no process behind whatever it raises.
     """
     folder = folder.resolve()
@@ -81,6 +84,7 @@ def start_placement(
     command = [sys.executable, "-m", "agent.demo.placement_server", "--folder", str(folder), "--port", str(port)]
     command += ["--connection", connection] if connection else []
     command += ["--until-stdin-closes"] if lifetime is Lifetime.WITH_US else []
+    command += ["--cell", str(cell)] if cell else []
     with (folder / "placement.log").open("ab") as log:
         process = subprocess.Popen(
             command,

@@ -1,12 +1,14 @@
 """Serve a real openstack-placement on loopback, in a process of its own.
 
-``python -m agent.demo.placement_server --folder F [--port 0] [--connection URL] [--threads N] [--until-stdin-closes]``
+``python -m agent.demo.placement_server --folder F [--port 0] [--connection URL] [--threads N] [--until-stdin-closes]
+[--cell FILE]``
 
 The folder gets ``placement.conf``, ``access.log`` (one line a request: method,
 path, status, microversion, global request id) and, as soon as requests are
 answered, ``port``. SIGTERM ends it. With ``--until-stdin-closes`` it ends when
 the other end of its standard input is gone, which is when its parent is, however
-that died; without, it outlives its parent.
+that died; without, it outlives its parent. With ``--cell`` it plays that cell's
+conductor too, as far as to report (heartbeat.py).
 
 Requests authenticate by ``X-Auth-Token: admin`` (Placement's ``noauth2``), so it
 listens on 127.0.0.1 only. SQLite is served by one thread: with more, Placement
@@ -36,6 +38,8 @@ from placement import conf as placement_conf
 from placement import db_api, deploy
 from placement.db.sqlalchemy import migration
 
+from agent.demo.heartbeat import keep_alive
+
 SQLITE_THREADS = 1
 SERVER_THREADS = 4
 
@@ -51,6 +55,8 @@ def main(argv: list[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, _end)
     if options.until_stdin_closes:
         threading.Thread(target=_end_with_parent, daemon=True).start()
+    if options.cell is not None:
+        keep_alive(options.cell)
     application = _placement(folder, connection)
     with (folder / "access.log").open("a", buffering=1) as log:
         threads = SQLITE_THREADS if connection.startswith("sqlite") else options.threads
@@ -69,6 +75,7 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--connection", help="SQLAlchemy URL; SQLite in the folder where none is given")
     parser.add_argument("--threads", type=int, default=SERVER_THREADS)
     parser.add_argument("--until-stdin-closes", action="store_true")
+    parser.add_argument("--cell", type=Path, help="a SQLite cell database to keep alive by a heartbeat")
     return parser.parse_args(argv)
 
 

@@ -65,7 +65,9 @@ def build(
     ``standing`` gets to know of each part as soon as it stands, and takes down what it knows.
     """
     tell("Placement on SQLite, in a process of its own")
-    placement = start_placement(folder / "placement", lifetime=lifetime, waiting=interruptions.allowed)
+    placement = start_placement(
+        folder / "placement", lifetime=lifetime, waiting=interruptions.allowed, cell=folder / "cell.sqlite"
+    )
     standing.callback(placement.stop)
     groups = tuple(_group(folder, host, tell, standing) for host in HOSTS)
     world = World(folder=folder, placement=placement, groups=groups, lvm_folder=folder / "lvm")
@@ -127,6 +129,8 @@ endpoint_override = {world.placement.url}
         f"""# All that Stocktake needs to be told here: where nova.conf is, and where its own state goes.
 [agent]
 nova_conf = {folder}/nova.conf
+# The demo's audits follow each other at once; a real host's are a minute apart.
+confirm_spacing = 0
 state_dir = {folder}/state
 run_dir = {folder}/run
 """,
@@ -141,6 +145,7 @@ def _fill_cell(path: Path) -> None:
     now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None, microsecond=0)
     with engine.begin() as connection:
         cell.create_tables(connection)  # type: ignore[arg-type]
+        cell.add_heartbeat(connection)
         for number, host in enumerate(HOSTS, start=1):
             cell.add_compute_node(connection, _node(number, host.root_uuid, host, host.name))
             for guest in host.guests:

@@ -128,6 +128,7 @@ def _inventories(wanted: DesiredProvider, observed: Provider | None) -> list[Inv
 def _finding(world: World, inventory: Inventory, place: _Place, overflow: int) -> Finding:
     name, rows, used = place.resource_class, place.rows, place.used
     leaked = [row for row in rows if row.verdict in LEAKS and row.recorded]
+    unlisted = sum(row.recorded or 0 for row in rows if row.verdict is Verdict.USAGE_UNLISTED)
     free = inventory.capacity - used
     return RULE.finding(
         world,
@@ -135,18 +136,25 @@ def _finding(world: World, inventory: Inventory, place: _Place, overflow: int) -
         resource_class=name,
         expected=f"at most {amount_text(name, inventory.capacity)} used{place.where}: "
         f"({inventory.total} - {inventory.reserved}) x {inventory.allocation_ratio:g}",
-        actual=f"{amount_text(name, used)} used, free {number_text(free)}{_leak_text(name, leaked)}"
-        f"{_overflow_text(name, overflow)}",
+        actual=f"{amount_text(name, used)} used, free {number_text(free)}"
+        f"{_leak_text(name, leaked, unlisted) if _is_judged(world) else UNJUDGED}{_overflow_text(name, overflow)}",
         evidence=tuple(claim for row in rows if row.recorded or _found_no_room(row, overflow) for claim in row.claims),
         facts=(
             ("capacity", inventory.capacity),
             ("used", used),
             ("free", free),
-            ("leaked_consumers", len(leaked)),
-            ("leaked_amount", sum(row.recorded or 0 for row in leaked)),
+            *((("unlisted", unlisted),) if unlisted else ()),
+            ("leaked_consumers", len(leaked) if _is_judged(world) else None),
+            ("leaked_amount", sum(row.recorded or 0 for row in leaked) if _is_judged(world) else None),
         ),
         rests_on_recorded=True,
+        remedy=None if _is_judged(world) else UNJUDGED_REMEDY,
     )
+
+
+def _is_judged(world: World) -> bool:
+    """Whether the books say who holds without a right: without the cloud's state, or the guests, nobody is accused."""
+    return world.books.state_known and world.books.host_known
 
 
 def _found_no_room(row: Row, overflow: int) -> bool:
@@ -192,7 +200,17 @@ def _pinned(world: World, cell: int, numbers: list[int], instances: list[tuple[s
     )
 
 
-def _leak_text(name: str, leaked: list[Row]) -> str:
+UNJUDGED = "; whether any of it is leaked is not known: the cloud's state or libvirt was not read"
+UNJUDGED_REMEDY = (
+    "wait until the source that source-stale or source-unavailable names is read again, and move no guest before: "
+    "only then does this finding say what is leaked"
+)
+
+
+def _leak_text(name: str, leaked: list[Row], unlisted: int) -> str:
+    if unlisted:
+        hidden = f"; {amount_text(name, unlisted)} of it is of no consumer that Placement lists (usage-unlisted)"
+        return hidden + (_leak_text(name, leaked, 0) if leaked else "")
     if not leaked:
         return "; no leaked consumer among them: the host is over-committed"
     total = amount_text(name, sum(row.recorded or 0 for row in leaked))

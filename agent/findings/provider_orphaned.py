@@ -15,6 +15,9 @@ from agent.stages.orphans import obstacle, orphan_rows, taken_by_others
 
 
 def _find(world: World) -> Iterable[Finding]:
+    if world.state is None:
+        # Without the state it is not known whether the node's record is gone, or is another host's by now.
+        return
     names = {one.uuid: one.name for one in world.left}
     rows = {row.uuid: row.hypervisor_hostname for row in orphan_rows(world.state, world.node, world.root_uuid)}
     others = taken_by_others(world.state)

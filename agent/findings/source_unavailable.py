@@ -4,80 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from agent.errors import SourceStale
 from agent.findings.base import Rule, World
+from agent.findings.base_sources import consequence, reserves
 from agent.model.finding import Finding, Severity
 from agent.model.host import OddDomain
-from agent.model.snapshot import IMAGE_CACHE, IMAGES, LIBVIRT, PLACEMENT, STATE
-from agent.nested import BUILTIN as FAMILIES
-from agent.nested.base import children
-from agent.resources import BUILTIN as RESOURCES
-from agent.stages.desired import classes_of
+from agent.model.snapshot import IMAGE_CACHE, IMAGES, PLACEMENT
 
-# What follows beside inventories and children: those say themselves what they rest on (needs, reserve_needs).
-_BESIDE = {
-    PLACEMENT: "nothing is written",
-    STATE: "nothing is concluded about guests; reserved is not lowered",
-    LIBVIRT: "traits that rest on it stay; reserved is not lowered",
-    IMAGES: "guests' files are not told",
-}
-# What is asked for by a name of its own, and is read together with others.
-_PARTS = {IMAGES: frozenset({IMAGE_CACHE})}
 _PART = "what lies there is not told"
+_HOLDERS = (
+    "nothing is told of what guests hold of it; the daemon asks again every 10 x [placement] full_read_every audits, "
+    "stocktake audit at once"
+)
 
 
 def _find(world: World) -> Iterable[Finding]:
     for reading in world.snapshot.readings:
-        if reading.error is not None:
+        # One that answered, with something old, is source-stale.
+        if reading.error is not None and not isinstance(reading.error, SourceStale):
             yield _finding(world, reading.source, str(reading.error), consequence(reading.source, world))
     for path, why in _unread_parts(world):
         yield _finding(world, path, f"{IMAGES}: {path}: {why}", "; ".join((*_cache_reserve(world), _PART)))
+    for provider, why in world.view.unread if world.view else ():
+        yield _finding(world, provider, f"{PLACEMENT}: {provider}: {why}", _HOLDERS)
     host = world.snapshot.host.value
     for odd in host.odd_domains if host else ():
         yield _odd(world, odd)
 
 
-def consequence(source: str, world: World) -> str:
-    """What stays, in Placement and in our reports, while that source cannot be read."""
-    lost = frozenset({source}) | _PARTS.get(source, frozenset())
-    stays = (*_classes(lost, world), *_children(lost, world))
-    verb = "stay as they are" if len(stays) > 1 else "stays as it is"
-    texts = [f"{', '.join(stays)} {verb}"] if stays else []
-    texts.extend(_reserves(lost, world))
-    texts.extend([_BESIDE[source]] if source in _BESIDE else ())
-    return "; ".join(texts) or "nothing that is written rests on it now"
-
-
-def _classes(lost: frozenset[str], world: World) -> list[str]:
-    """Classes of the root whose total is not known."""
-    resources = (resource for resource in RESOURCES if resource.needs(world.settings) & lost)
-    return sorted({name for resource in resources for name in classes_of(resource, world.snapshot)})
-
-
-def _children(lost: frozenset[str], world: World) -> list[str]:
-    """Families that somebody asked for, or that have a child in Placement."""
-    observed = children(world.view, world.root.name) if world.root else {}
-    return [
-        f"{family.name} providers"
-        for family in sorted(FAMILIES, key=lambda family: family.name)
-        if family.is_configured(world.settings) and family.needs(world.settings) & lost
-        if family.is_asked_for(world.settings)
-        or any(family.knows(child, name, world.settings) for name, child in observed.items())
-    ]
-
-
-def _reserves(lost: frozenset[str], world: World) -> list[str]:
-    """Classes that are published, with a reserve that may be too low without it."""
-    kept = (
-        resource
-        for resource in RESOURCES
-        if resource.reserve_needs(world.settings) & lost and not resource.needs(world.settings) & lost
-    )
-    names = sorted({name for resource in kept for name in classes_of(resource, world.snapshot)})
-    return [f"reserved of {', '.join(names)} is not lowered"] if names else []
-
-
 def _cache_reserve(world: World) -> list[str]:
-    return [] if world.snapshot.fresh(IMAGE_CACHE) else _reserves(frozenset({IMAGE_CACHE}), world)
+    return [] if world.snapshot.fresh(IMAGE_CACHE) else reserves(frozenset({IMAGE_CACHE}), world)
 
 
 def _unread_parts(world: World) -> Iterable[tuple[str, str]]:

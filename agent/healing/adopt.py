@@ -10,15 +10,25 @@ from dataclasses import dataclass, replace
 
 from oslo_log import log as logging
 
-from agent.auditing.read import deadline_of
+from agent.auditing.current_state import current_state, deadline_of
 from agent.errors import AgentError, PlacementUnavailable, SourceError, SourceUnavailable
 from agent.healing.identity_lines import change_of
 from agent.healing.write import Outcome, journalled
 from agent.journal import Change, Journal, Result
-from agent.model.adoption import AdoptFacts, AdoptPlan, AdoptStep, FileStep, IdentityFile, NameStep, RecordStep
+from agent.model.adoption import (
+    AdoptFacts,
+    AdoptPlan,
+    AdoptStep,
+    FileStep,
+    IdentityFile,
+    NameStep,
+    RecordStep,
+    StoreStep,
+)
 from agent.model.audit import Identity
 from agent.model.nova import NovaState, StateKind
 from agent.model.placement import OrphanTree, PlacementView
+from agent.model.store import StoreRecord
 from agent.parts import Errand, OwnIdentityFile
 from agent.sources.base import ProviderNames
 from agent.stages.adopt import tree_of
@@ -67,12 +77,11 @@ def looked(errand: Errand, names: ProviderNames, own_file: OwnIdentityFile) -> A
 
 def _state(errand: Errand, found: Identity | None, holder: str | None) -> tuple[NovaState | None, str]:
     """State of this host with the rows of both uuids; None and why where the source cannot be read."""
-    host, source = errand.settings.host, errand.parts.state
     try:
-        state = source.read(host, NOBODY, deadline_of(errand.settings), found.uuid if found else None)
+        state = current_state(errand, NOBODY, found.uuid if found else None)
         if holder is None or state.kind is StateKind.NONE or holder in {node.uuid for node in state.nodes}:
             return state, ""
-        asked = source.read(host, NOBODY, deadline_of(errand.settings), holder)
+        asked = current_state(errand, NOBODY, holder)
     except SourceError as error:
         return None, str(error)
     nodes = {node.id: node for node in (*asked.nodes, *state.nodes)}
@@ -92,7 +101,7 @@ def _others(errand: Errand, state: NovaState | None) -> tuple[NovaState, ...]:
     found = []
     for host in sorted(hosts):
         try:
-            found.append(errand.parts.state.read(host, NOBODY, deadline_of(errand.settings)))
+            found.append(current_state(errand, NOBODY, host=host))
         except SourceError as error:
             LOG.warning(events.SOURCE_LOST, extra={"source": error.source, "error": str(error)})
     return tuple(found)
@@ -139,5 +148,7 @@ def _carry_out(errand: Errand, step: AdoptStep) -> None:
             parts.names.rename(step.write)
         case RecordStep() if parts.records is not None:
             parts.records.apply(step.write, deadline_of(errand.settings))
+        case StoreStep() if parts.store is not None:
+            parts.store.put(StoreRecord(mark=step.after))
         case _:
             raise SourceUnavailable("adopt", "this run has no access to what is to be changed")

@@ -36,11 +36,17 @@ _EVENTS = {
 }
 
 
+# So long after a state source could not be proven to be current in time another wait for it is worth it.
+PROOF_AGAIN_S = 300.0
+
+
 class AuditThenHeal:
     """What the worker calls: run_audit, then heal. Remembers what it has refused, to log changes alone."""
 
     def __init__(self) -> None:
         self._refused: frozenset[tuple[str, str]] = frozenset()
+        self._not_tried: frozenset[tuple[str, str]] = frozenset()
+        self._proof_due_at = 0.0
 
     def __call__(
         self,
@@ -57,7 +63,9 @@ class AuditThenHeal:
             return result
         codes = frozenset(settings.heal.codes)
         if not any(seen.confirmed and seen.finding.code in codes for seen in result.report.findings):
-            self._refused = frozenset()
+            self._refused = self._not_tried = frozenset()
+            return result
+        if parts.clock.monotonic() < self._proof_due_at:
             return result
         with parts.request_scope(result.report.audit_id):
             wanted = prepared(errand, result, codes, undone=_undone(parts))
@@ -65,12 +73,18 @@ class AuditThenHeal:
                 return result
             healed = run_heal(errand, wanted)
             self._tell(wanted, healed)
+            if any(each.outcome.unproven for each in healed):
+                # Waiting for a proof holds the worker up: not in each audit, where the last wait was in vain.
+                self._proof_due_at = parts.clock.monotonic() + PROOF_AGAIN_S
         return _with_healed(result, wanted, healed)
 
     def _tell(self, wanted: Prepared, healed: tuple[Healed, ...]) -> None:
         for each in healed:
+            if _told_key(each) in self._not_tried:
+                continue
             fields = dataclasses.asdict(_note(each)) | {"why": each.action.why}
             LOG.info(_EVENTS[each.outcome.result], extra=fields)
+        self._not_tried = frozenset(_told_key(each) for each in healed if each.outcome.unproven)
         refused = [refusal for refusal in wanted.plan.refusals if refusal.guard not in _WAITING]
         for refusal in refused:
             if _key(refusal) not in self._refused:
@@ -85,6 +99,11 @@ def _undone(parts: Parts) -> frozenset[str]:
     except SourceUnavailable:
         return frozenset()
     return frozenset(e.change.finding_id for e in entries if e.undone_by and e.change.finding_id is not None)
+
+
+def _told_key(each: Healed) -> tuple[str, str]:
+    """What would be logged again in each audit: the finding that could not be repaired, and why without its numbers."""
+    return (each.action.finding_id, each.outcome.result.value if each.outcome.unproven else each.outcome.words)
 
 
 def _key(refusal: HealRefusal) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from agent.model.nova import Instance, NovaState
+from agent.model.numbers import whole
 from agent.model.placement import Allocation, ConsumerRecord
 from agent.model.plan import PutAllocations
 
@@ -54,7 +55,7 @@ def record_from_json(document: Any) -> ConsumerRecord | None:  # noqa: ANN401 - 
         generation = document["consumer_generation"]
         return ConsumerRecord(
             consumer_uuid=str(document["consumer_uuid"]),
-            generation=None if generation is None else int(generation),
+            generation=None if generation is None else _whole(generation),
             project_id=document["project_id"],
             user_id=document["user_id"],
             consumer_type=document["consumer_type"],
@@ -64,13 +65,20 @@ def record_from_json(document: Any) -> ConsumerRecord | None:  # noqa: ANN401 - 
                     consumer_generation=generation,
                     provider_uuid=str(row["provider_uuid"]),
                     resource_class=str(row["resource_class"]),
-                    amount=int(row["amount"]),
+                    amount=_whole(row["amount"]),
                 )
                 for row in document["allocations"]
             ),
         )
     except (KeyError, TypeError, ValueError):
         return None
+
+
+def _whole(value: object) -> int:
+    number = whole(value)
+    if number is None:
+        raise ValueError("no integer of 64 bits")
+    return number
 
 
 def whereabouts(state: NovaState, consumer_uuid: str) -> str:

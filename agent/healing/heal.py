@@ -9,8 +9,10 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from agent.errors import ConfigError, LockHeld, PlacementError
+from agent.errors import ConfigError, FolderUnavailable, LockHeld, PlacementError
 from agent.healing.consumer_json import after_json, record_json, whereabouts
+from agent.healing.look import NotNow
+from agent.healing.recheck import Proven, not_as_planned, proven
 from agent.healing.reshape import Order, reshape
 from agent.healing.reshape_lines import KIND as RESHAPE_KIND
 from agent.healing.reshape_lines import after_document, before_json
@@ -21,7 +23,7 @@ from agent.model.audit import AuditResult, Identity
 from agent.model.finding import SeenFinding
 from agent.model.heal import AnyAction, HealAction, HealPlan, ReshapeAction
 from agent.model.nova import NovaState
-from agent.model.placement import ConsumerRecord
+from agent.model.placement import ConsumerRecord, PlacementView
 from agent.parts import Errand
 from agent.repairs.base import Scene
 from agent.stages.heal import asked_for, candidates, heal_plan
@@ -31,13 +33,17 @@ KIND = "allocations"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A plan, the findings that it judges, and what it was decided on: ``tree`` is None where no view was read."""
+    """A plan, the findings that it judges, and what it was decided on: ``tree`` is None where no view was read.
+
+    ``consumers`` are those that the audit asked the state source about.
+    """
 
     asked: tuple[SeenFinding, ...]
     plan: HealPlan
     audit_id: str
     state: NovaState | None
     tree: Tree | None = None
+    consumers: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +86,19 @@ def prepared(
     tree = tree_of(scene.view, scene.subject.node or "") if scene.view else None
     moved = bool(records) and (tree is None or _may_have_moved(errand, tree))
     plan = heal_plan(dataclasses.replace(scene, records=records, has_moved=moved), asked)
-    return Prepared(asked=asked, plan=plan, audit_id=result.report.audit_id, state=snapshot.nova.value, tree=tree)
+    return Prepared(
+        asked=asked,
+        plan=plan,
+        audit_id=result.report.audit_id,
+        state=snapshot.nova.value,
+        tree=tree,
+        consumers=_asked_about(scene.view, result),
+    )
+
+
+def _asked_about(view: PlacementView | None, result: AuditResult) -> frozenset[str]:
+    recorded = view.consumer_uuids | view.shared_consumer_uuids if view else frozenset()
+    return recorded | result.memory.guests
 
 
 def _may_have_moved(errand: Errand, tree: Tree) -> bool:
@@ -99,20 +117,28 @@ def run_heal(errand: Errand, wanted: Prepared) -> tuple[Healed, ...]:
     journal, actions = errand.parts.journal, wanted.plan.actions
     if journal is None or not actions:
         return ()
+    # Before the lock: this may wait for a heartbeat, and nobody else should wait with it. A state that was not read has
+    # no plan that rests on it: a reshape may be without.
+    proof = proven(errand, wanted.state) if wanted.state else Proven(None)
+    if isinstance(proof, NotNow):
+        return tuple(Healed(action=action, outcome=_refused(proof)) for action in actions)
     try:
         with errand.parts.lock.hold():
-            return _one_by_one(errand, journal, wanted)
+            return _one_by_one(errand, journal, wanted, proof)
     except LockHeld as error:
         held = Outcome(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
         return tuple(Healed(action=action, outcome=held) for action in actions)
 
 
-def _one_by_one(errand: Errand, journal: Journal, wanted: Prepared) -> tuple[Healed, ...]:
+def _one_by_one(errand: Errand, journal: Journal, wanted: Prepared, proof: Proven) -> tuple[Healed, ...]:
     """Each change rests on the tree as it was decided on, with what the changes before it did to it."""
     healed: list[Healed] = []
     tree = wanted.tree
     for action in wanted.plan.actions:
         errand.stop_if_cancelled()
+        if (problem := _changed_since(errand, wanted, proof, action)) is not None:
+            healed.append(Healed(action=action, outcome=_refused(problem)))
+            continue
         if isinstance(action, ReshapeAction):
             # The last of a run (agent/repairs), so nothing rests on the tree as it leaves it.
             healed.append(Healed(action=action, outcome=_reshaped(errand, journal, wanted, action, tree)))
@@ -123,6 +149,22 @@ def _one_by_one(errand: Errand, journal: Journal, wanted: Prepared) -> tuple[Hea
         if tree is not None and outcome.result is Result.DONE:
             tree = after_own_write(tree, action.before, action.write)
     return tuple(healed)
+
+
+def _changed_since(errand: Errand, wanted: Prepared, proof: Proven, action: AnyAction) -> NotNow | None:
+    """Whether the cloud's rows say something else by now. Placement is asked after them, directly before the write.
+
+    An audit reads them in the other order: there the first look must not see a consumer that the second one misses.
+    Here the last word is Placement's, because every rightful use of an allocation begins with a write of it.
+    """
+    if wanted.state is None:
+        return None
+    consumers = frozenset(change.before.consumer_uuid for change in action.changes)
+    return not_as_planned(errand, wanted.state, proof, wanted.consumers, consumers)
+
+
+def _refused(problem: NotNow) -> Outcome:
+    return Outcome(result=Result.REFUSED, words=problem.words, unread=problem.unread, unproven=problem.unproven)
 
 
 def _reshaped(errand: Errand, journal: Journal, wanted: Prepared, action: ReshapeAction, tree: Tree | None) -> Outcome:
@@ -163,10 +205,10 @@ def _change(wanted: Prepared, action: HealAction) -> Change:
 
 
 def _identities(errand: Errand, result: AuditResult) -> tuple[Identity | None, Identity | None]:
-    """What the audit went by, and what the files say now; an identity that files contradict is none."""
+    """What the audit went by, and what the files say now; one that files contradict, or cannot be read for, is none."""
     try:
         return result.memory.identity, errand.parts.identity_files.find()
-    except ConfigError:
+    except (ConfigError, FolderUnavailable):
         return None, None
 
 

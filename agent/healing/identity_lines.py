@@ -6,13 +6,19 @@ import dataclasses
 from typing import Any
 
 from agent.journal import Change, Entry
-from agent.model.adoption import AdoptStep, FileStep, NameStep, RecordStep
+from agent.model.adoption import AdoptStep, FileStep, NameStep, RecordStep, StoreStep
 from agent.model.node_record import NodeRecord
+from agent.model.own_rows import BadRow
 from agent.model.plan import RenameProvider
+from agent.model.store import StoreMark
+from agent.model.units import bytes_to_gib_floor
+from agent.resources.store_doubt import name_of, where
+from agent.store_file import mark_of, store_document
 
 FILE_KIND = "compute-id-file"
 NAME_KIND = "provider-name"
 RECORD_KIND = "record"
+STORE_KIND = "store"
 
 Document = dict[str, Any]
 
@@ -37,6 +43,13 @@ def _parts(step: AdoptStep) -> tuple[str, Document, Document, str | None]:
         case RecordStep():
             before, after = fields_of(step.stored, step.write.changed), fields_of(step.write.record, step.write.changed)
             return RECORD_KIND, before, after, step.stored.uuid
+        case StoreStep():
+            before, after = _store(step.path, step.before), _store(step.path, step.after)
+            return STORE_KIND, before, after, None
+
+
+def _store(path: str, mark: StoreMark | None) -> Document:
+    return {"path": path, "store": store_document(mark)}
 
 
 def words_of(step: AdoptStep) -> str:
@@ -55,6 +68,12 @@ def words_of(step: AdoptStep) -> str:
                 f"{name} {getattr(stored, name)} -> {getattr(record, name)}" for name in step.write.changed
             )
             return f"save compute node record {stored.id} ({stored.uuid}): {changes}"
+        case StoreStep():
+            return f"remember {_in_words(step.after)}, in the place of {_in_words(step.before)}"
+
+
+def _in_words(mark: StoreMark | None) -> str:
+    return f"{name_of(mark)}: {bytes_to_gib_floor(mark.size_bytes)} GiB, {where(mark)}" if mark else "no store"
 
 
 def fields_of(record: NodeRecord, names: tuple[str, ...]) -> Document:
@@ -77,6 +96,17 @@ def name_back(entry: Entry) -> NameStep | None:
     if before is None or after is None or entry.change.provider_uuid is None:
         return None
     return NameStep(before=after, write=RenameProvider(provider_uuid=entry.change.provider_uuid, name=before))
+
+
+def store_back(entry: Entry) -> StoreStep | None:
+    """The write that puts an entry's memory of the store back; None where the entry does not say it."""
+    before, after, path = entry.change.before, entry.change.after, _text(entry.change.before, "path")
+    if path is None or not isinstance(before, dict) or not isinstance(after, dict):
+        return None
+    try:
+        return StoreStep(path=path, before=mark_of(after["store"]), after=mark_of(before["store"]))
+    except (KeyError, BadRow):
+        return None
 
 
 def record_back(entry: Entry) -> tuple[Document, Document] | None:

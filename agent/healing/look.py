@@ -24,10 +24,14 @@ LOOKS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotNow:
-    """Why a write must not be made. ``unread``: Placement could not be asked; else something has moved."""
+    """Why a write must not be made. ``unread``: something could not be asked; else something has moved.
+
+    ``unproven``: nothing proves that the cloud's rows are of now, which another try at once would not change.
+    """
 
     words: str
     unread: bool = False
+    unproven: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

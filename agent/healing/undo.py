@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from agent.errors import LockHeld
-from agent.healing.identity_lines import FILE_KIND, NAME_KIND, RECORD_KIND
+from agent.healing.identity_lines import FILE_KIND, NAME_KIND, RECORD_KIND, STORE_KIND
 from agent.healing.reshape_lines import KIND as RESHAPE_KIND
 from agent.healing.undo_allocations import undo_allocations
-from agent.healing.undo_identity import undo_file, undo_name, undo_record
+from agent.healing.undo_identity import undo_file, undo_name, undo_record, undo_store
 from agent.healing.undo_reshape import undo_reshape
 from agent.healing.write import Outcome
 from agent.journal import Entry, Journal, Result
@@ -29,6 +29,7 @@ HANDLERS: Mapping[str, Handler] = {
     FILE_KIND: undo_file,
     NAME_KIND: undo_name,
     RECORD_KIND: undo_record,
+    STORE_KIND: undo_store,
 }
 
 
@@ -65,7 +66,8 @@ def undo(errand: Errand, journal: Journal, entry: Entry, known: Mapping[str, Ent
 
 
 def _problem(errand: Errand, entry: Entry, known: Mapping[str, Entry]) -> str | None:
-    if errand.settings.role is Role.OBSERVER:
+    # What the agent remembers of the store is its own in every role.
+    if errand.settings.role is Role.OBSERVER and entry.change.kind != STORE_KIND:
         return "role observer changes nothing"
     if entry.result is Result.REFUSED:
         return f"it changed nothing: {entry.words}"

@@ -7,7 +7,7 @@ take room from where the instance is now.
 
 from __future__ import annotations
 
-from agent.auditing.read import deadline_of
+from agent.auditing.current_state import current_state
 from agent.errors import PlacementError, SourceError
 from agent.healing.consumer_json import Document, after_json, is_as, record_from_json, record_json, whereabouts
 from agent.healing.write import NO_ACCESS, Outcome, Rewrite, rewrite
@@ -71,7 +71,7 @@ def _back(entry: Entry, before: ConsumerRecord, now: ConsumerRecord, where: str)
 
 
 def _whereabouts(errand: Errand, consumer_uuid: str) -> str:
-    state = errand.parts.state.read(errand.settings.host, frozenset({consumer_uuid}), deadline_of(errand.settings))
+    state = current_state(errand, frozenset({consumer_uuid}))
     return whereabouts(state, consumer_uuid)
 
 

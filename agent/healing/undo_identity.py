@@ -1,4 +1,4 @@
-"""Put back what ``adopt`` changed: the file, a provider's name, fields of the record; each only while it stands so.
+"""Put back what ``adopt`` changed: file, provider's name, fields of the record, store; each only while it stands so.
 
 What somebody changed since is not put back: their change would be lost with it.
 """
@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import dataclasses
 
-from agent.auditing.read import deadline_of
-from agent.errors import ConfigError, PlacementError, SourceError
+from agent.auditing.current_state import current_state
+from agent.errors import ConfigError, FolderUnavailable, PlacementError, SourceError
 from agent.healing.adopt import NOBODY, stepped
-from agent.healing.identity_lines import change_of, fields_of, file_back, name_back, record_back
+from agent.healing.identity_lines import change_of, fields_of, file_back, name_back, record_back, store_back
 from agent.healing.write import Outcome
 from agent.journal import Entry, Journal, Result
 from agent.model.adoption import AdoptStep, RecordStep
 from agent.model.node_record import NodeRecord
 from agent.model.plan import SaveComputeNode
+from agent.model.store import StoreRecord
 from agent.parts import Errand
 
 UNTOLD = "the entry does not say what stood before"
@@ -33,6 +34,8 @@ def undo_file(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
         now = file.own_text()
     except ConfigError as error:
         return _refused(f"nothing was changed: {error}")
+    except FolderUnavailable as error:
+        return Outcome(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
     if now != step.before:
         return _refused(f"{step.path} was changed since")
     return _back(errand, journal, entry, step)
@@ -49,6 +52,18 @@ def undo_name(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
         return Outcome(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
     if now != step.before:
         return _refused(f"provider {step.write.provider_uuid} is named {now} now, not {step.before}")
+    return _back(errand, journal, entry, step)
+
+
+def undo_store(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
+    """The handler of kind ``store``: the store that was remembered before, or none."""
+    step, store = store_back(entry), errand.parts.store
+    if step is None or store is None:
+        return _refused(UNTOLD if step is None else NO_ACCESS)
+    if step.path != store.path:
+        return _refused(f"it is about {step.path}, and our file is {store.path} now")
+    if store.load() != StoreRecord(mark=step.before):
+        return _refused(f"{step.path} was changed since")
     return _back(errand, journal, entry, step)
 
 
@@ -76,7 +91,7 @@ def undo_record(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
 
 
 def _stored(errand: Errand, uuid: str | None, host: str) -> NodeRecord | None:
-    state = errand.parts.state.read(host, NOBODY, deadline_of(errand.settings), uuid)
+    state = current_state(errand, NOBODY, uuid, host=host)
     return next((record for record in state.records if record.uuid == uuid), None)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agent.auditing.read import deadline_of
+from agent.auditing.current_state import current_state
 from agent.errors import PlacementError, SourceError
 from agent.healing.consumer_json import is_as, record_json, whereabouts
 from agent.healing.reshape import Order, reshape
@@ -75,7 +75,7 @@ def _read(errand: Errand, allocations: AllocationWriter, told: ToldReshape) -> _
     view = errand.parts.reader.view(request)
     consumers = tuple(each.before.consumer_uuid for each in told.consumers)
     records = tuple(map(allocations.consumer, consumers))
-    state = errand.parts.state.read(errand.settings.host, frozenset(consumers), deadline_of(errand.settings))
+    state = current_state(errand, frozenset(consumers))
     return _Now(view=view, records=records, state=state)
 
 

@@ -40,6 +40,7 @@ class Outcome:
 
     ``unread``: it was not tried, or is not known, because Placement or the journal was out of reach. ``moved``: nothing
     was changed since something else was meanwhile, and the same plan, decided again, may be tried again.
+    ``unproven``: it was not tried, since nothing proves that the cloud's rows are of now.
     """
 
     result: Result
@@ -47,6 +48,7 @@ class Outcome:
     entry_id: str | None = None
     unread: bool = False
     moved: bool = False
+    unproven: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from agent.model.node_record import NodeRecord
 from agent.model.nova import NovaState
 from agent.model.placement import OrphanTree, Provider
 from agent.model.plan import RenameProvider, SaveComputeNode
+from agent.model.store import StoreMark
+from agent.model.units import GIB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +81,16 @@ class RecordStep:
     write: SaveComputeNode
 
 
-AdoptStep = FileStep | NameStep | RecordStep
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreStep:
+    """Remember the store ``after``, where the file at ``path`` says ``before``; None: no store is remembered."""
+
+    path: str
+    before: StoreMark | None
+    after: StoreMark | None
+
+
+AdoptStep = FileStep | NameStep | RecordStep | StoreStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,5 +116,13 @@ class AdoptPlan:
     @property
     def digest(self) -> str:
         """SHA-256 of the steps: equal digests change the same from the same to the same."""
-        body = [[type(step).__name__, asdict(step)] for step in self.steps]
+        body = [[type(step).__name__, _essence(step)] for step in self.steps]
         return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+
+
+def _essence(step: AdoptStep) -> dict[str, Any]:
+    """What the digest is of. The size of a store in whole GiB: on ZFS it moves with every byte that is written."""
+    members = asdict(step)
+    if isinstance(step, StoreStep) and step.after is not None:
+        members["after"]["size_bytes"] //= GIB
+    return members

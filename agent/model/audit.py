@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import datetime
 import enum
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from agent.model.compared import Compared
 from agent.model.finding import History
 from agent.model.placement import Inventory
 from agent.model.report import AuditReport
 from agent.model.snapshot import Snapshot
+from agent.model.store import StoreMark
 
 #: The reason that the interval gives: an audit for that alone comes at the same time again and again.
 PERIODIC = "interval"
@@ -55,6 +58,13 @@ class Identity:
     invented: bool = False
 
 
+class Standing(NamedTuple):
+    """The newest heartbeat as last read, and since when it has been the newest, in our own monotonic seconds."""
+
+    heartbeat: datetime.datetime
+    since: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenProvider:
     """What we last wrote to a provider and Placement acknowledged; ``strikes`` counts audits that found it changed.
@@ -81,7 +91,10 @@ class AuditMemory:
     ``guests`` are the domains' uuids as last read: the state source is asked about them too.
     ``shared_due_in`` is after how many audits sharing providers are read again, 0: in the next one.
     ``audits`` counts the audits so far, ``audits_since_everything`` those since all of Placement was read anew.
+    ``heartbeat`` is the newest of any service of the cell as last read, and since when it has been that one.
+    ``history_saved_at``, in monotonic seconds, is when the findings' file was written last.
     ``hold_s`` is how long the first write of a periodic audit is held back: somebody else writes at our time.
+    ``store`` is the store that DISK_GB counted last.
     """
 
     identity: Identity | None = None
@@ -92,16 +105,19 @@ class AuditMemory:
     audits: int = 0
     audits_since_everything: int = 0
     hold_s: float = 0.0
+    heartbeat: Standing | None = None
     suspects: tuple[str, ...] = ()
     told: tuple[str, ...] = ()
     consumers: frozenset[str] = frozenset()
     written: WrittenProvider | None = None
     unknown_traits: frozenset[str] = frozenset()
     unsaved_history: bool = False
+    history_saved_at: float = 0.0
     last_good: tuple[tuple[str, float], ...] = ()
     compared: Compared | None = None
     guests: frozenset[str] = frozenset()
     shared_due_in: int = 0
+    store: StoreMark | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,7 @@ class Cause(enum.Enum):
     THIN_POOL = "thin-pool"
     HOST_RESERVED = "host-reserved"
     RECORDED_ONLY = "recorded-only"
+    USAGE_UNLISTED = "usage-unlisted"
 
 
 UNMANAGED_CAUSES = frozenset(

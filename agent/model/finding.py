@@ -6,6 +6,7 @@ import enum
 import functools
 import uuid
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from agent.model.claim import Claim
 from agent.model.placement import LeftProvider
@@ -62,7 +63,7 @@ class Sighting:
     """What is remembered of a finding between audits: the history file's one value.
 
     ``stands_since`` is the first of the audits in a row that saw its evidence as it is; empty in a file of an
-    older program.
+    older program. ``counted_at`` is when the last of the ``times`` was counted, in seconds since the machine's start.
     """
 
     id: str
@@ -72,6 +73,7 @@ class Sighting:
     times: int
     evidence_digest: str
     stands_since: str = ""
+    counted_at: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,13 +86,29 @@ class SeenFinding:
     stands_since: str = ""
 
 
+class Silence(NamedTuple):
+    """nova-compute's signs of life on this host: its heartbeat, the root's generation, and since when both stand.
+
+    ``heartbeat`` is ISO 8601 or empty, ``since`` in seconds since the machine's start.
+    """
+
+    heartbeat: str
+    generation: int
+    since: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
     """What audits and restarts remember: all sightings that are still alive, by finding id, and what files added.
 
-    ``left`` are providers that stayed when we deleted their compute node records.
+    ``left`` are providers that stayed when we deleted their compute node records. ``looked_at`` is the last audit, in
+    seconds since the machine's start, and ``boot`` which start that was: another one's seconds say nothing. ``silence``
+    is how long nova-compute, whose provider is to be taken over, has given no sign of life.
     """
 
     sightings: tuple[Sighting, ...] = field(default=())
     added: tuple[Addition, ...] = ()
     left: tuple[LeftProvider, ...] = ()
+    boot: str = ""
+    looked_at: int | None = None
+    silence: Silence | None = None

@@ -184,6 +184,15 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pulse:
+    """A newest heartbeat of the services of the cell, and the clock that its age is measured with (naive UTC)."""
+
+    now: datetime.datetime | None
+    heartbeat: datetime.datetime | None
+    newest: datetime.datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NovaState:
     """Everything of the cloud that concerns this host (``sql``: read in one transaction).
 
@@ -192,7 +201,11 @@ class NovaState:
     included). ``migrations`` are in progress or error, of this host and node, or
     have a recorded consumer as their uuid. ``finished_evacuations``: away from
     here, ``done`` or ``completed``, the newest 100. ``now`` is the source's
-    clock (UTC, naive), for ages; conductor gives none, so there it is ours.
+    clock (UTC, naive), for ages; conductor gives none, so there it is ours. ``heartbeat`` is a newest
+    ``last_seen_up`` of the live services of the cell (nova_rows.py says which), read before the rows or at their
+    moment: the rows are at least as new as that. None where no service has ever reported.
+    ``newest_heartbeat`` is the newest of them all, to tell which services are silent. ``heard_at`` is the clock at that
+    moment, to measure its age with.
     ``unreadable`` names rows that do not parse. ``nodes`` are the live rows of this
     host and the one of the uuid that was asked for, whichever host it names and
     whether it is deleted or not. ``pci_devices`` are those of the live nodes.
@@ -209,4 +222,12 @@ class NovaState:
     pci_devices: tuple[PciRow, ...] = ()
     records: tuple[NodeRecord, ...] = ()
     now: datetime.datetime | None = None
+    heartbeat: datetime.datetime | None = None
+    newest_heartbeat: datetime.datetime | None = None
+    heard_at: datetime.datetime | None = None
     unreadable: tuple[str, ...] = ()
+
+    @property
+    def pulse(self) -> Pulse:
+        """The heartbeat and the clock that was read with it."""
+        return Pulse(now=self.heard_at or self.now, heartbeat=self.heartbeat, newest=self.newest_heartbeat)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -60,6 +61,15 @@ class Allocation:
 
     consumer_uuid: str
     consumer_generation: int | None
+    provider_uuid: str
+    resource_class: str
+    amount: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnlistedUsage:
+    """``amount`` of one class of one provider that Placement counts as used, and lists as no consumer's allocation."""
+
     provider_uuid: str
     resource_class: str
     amount: int
@@ -136,6 +146,10 @@ class PlacementView:
     whether they were looked for in this very look: without it nothing is known of them.
     ``beside`` are trees of providers of ours that were looked for outside our tree. ``reparents``: the server gives a
     provider another parent, or none (1.37); an older one only gives a parent to one that has none.
+    ``unread`` names what shares with our tree and was not taken since its list of allocations is too large, with the
+    reason; sorted. It is in ``shared`` of no look until it was read.
+    ``unlisted`` is what Placement counts beyond ``allocations``, sorted; empty where there is none, and in an audit
+    that did not ask for it.
     ``microversion`` is the newest that the server speaks, None where nobody asked.
     """
 
@@ -150,9 +164,21 @@ class PlacementView:
     orphans: tuple[OrphanTree, ...] = ()
     shared: tuple[SharingProvider, ...] = ()
     shared_is_read: bool = False
+    unread: tuple[tuple[str, str], ...] = ()
     beside: tuple[TreeBeside, ...] = ()
     reparents: bool = True
     microversion: tuple[int, int] | None = None
+    unlisted: tuple[UnlistedUsage, ...] = ()
+
+    @property
+    def used(self) -> Mapping[tuple[str, str], int]:
+        """By (provider uuid, class), what the scheduler subtracts."""
+        used: dict[tuple[str, str], int] = defaultdict(int)
+        for held in self.allocations:
+            used[held.provider_uuid, held.resource_class] += held.amount
+        for usage in self.unlisted:
+            used[usage.provider_uuid, usage.resource_class] += usage.amount
+        return used
 
     def provider(self, uuid: str) -> Provider | None:
         """The provider of the tree with that uuid, or None."""

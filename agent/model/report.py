@@ -41,6 +41,7 @@ class Verdict(enum.Enum):
     ALLOCATION_STALE_MOVE = "allocation-stale-move"
     CONSUMER_UNKNOWN = "consumer-unknown"
     OTHER_SERVICE = "other-service"
+    USAGE_UNLISTED = "usage-unlisted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +122,8 @@ class StorageRow:
 class SourceStatus:
     """How one read went. ``age_s`` is 0 for a read of this audit, else since the last good one, None if never.
 
-    ``denied``: Placement refused our credentials (401, 403), which no waiting mends.
+    ``denied``: Placement refused our credentials (401, 403), which no waiting mends. ``behind_s``: how old the newest
+    heartbeat of the cell's services is, of the cloud's state alone; None where it has none, or was not read.
     """
 
     name: str
@@ -130,6 +132,7 @@ class SourceStatus:
     duration_ms: float
     error: str | None
     denied: bool = False
+    behind_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,11 +160,11 @@ class HostSummary:
     free_disk_gib: int | None
     free_vcpus: int | None
     total_vcpus: int
-    used_vcpus: int
+    used_vcpus: int | None
     phys_ram_mib: int
-    used_ram_mib: int
+    used_ram_mib: int | None
     phys_disk_gib: int | None
-    used_disk_gib: int
+    used_disk_gib: int | None
     pci_devices: int | None = None
     pci_stats: tuple[str, ...] = ()
 
@@ -174,6 +177,7 @@ class AuditReport:
     ``record_note`` is one sentence on who writes this host's compute node record.
     ``conflict_kinds`` are (kind, count) of every 409 of Placement's, sorted; ``conflicts`` is their sum.
     ``microversion`` is the newest that Placement speaks, None where it was not asked.
+    ``notes`` are sentences on the agent's own files: what was not read of them, what cannot be written.
     """
 
     audit_id: str
@@ -207,3 +211,4 @@ class AuditReport:
     record_note: str = ""
     healed: tuple[HealNote, ...] = ()
     microversion: tuple[int, int] | None = None
+    notes: tuple[str, ...] = ()

@@ -112,6 +112,8 @@ class Settings:
     foreign_volumes: UnmanagedPolicy
     unknown_guests: UnmanagedPolicy
     confirm_audits: int
+    confirm_spacing_s: float
+    confirm_within_s: float | None
     service_down_time_s: int
     full_read_every: int
     consumer_reads: int

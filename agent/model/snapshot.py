@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 from agent.errors import AgentError
 from agent.model.host import HostFacts
@@ -22,6 +22,7 @@ from agent.model.storage import (
     Volume,
     VolumeGroup,
 )
+from agent.model.store import StoreMark
 
 T = TypeVar("T")
 
@@ -60,19 +61,21 @@ class Reading(Generic[T]):
         return self.error is None
 
 
+AnyReading: TypeAlias = Reading[PlacementView] | Reading[NovaState] | Reading[HostFacts] | Reading[StorageFacts]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """What one audit decides on."""
+    """What one audit decides on. ``store`` is the store that DISK_GB counted last, None where none is remembered."""
 
     placement: Reading[PlacementView]
     nova: Reading[NovaState]
     host: Reading[HostFacts]
     storage: tuple[Reading[StorageFacts], ...] = ()
+    store: StoreMark | None = None
 
     @property
-    def readings(
-        self,
-    ) -> tuple[Reading[PlacementView] | Reading[NovaState] | Reading[HostFacts] | Reading[StorageFacts], ...]:
+    def readings(self) -> tuple[AnyReading, ...]:
         """All of them, in reading order."""
         return (self.placement, self.nova, self.host, *self.storage)
 

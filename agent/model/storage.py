@@ -73,13 +73,32 @@ class ThinPool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FileSystemIdentity:
+    """Which file system a path is on. ``kind`` is its type, ``device`` what is mounted (/dev/vdb, server:/export).
+
+    ``inner`` is the path within the file system: a bind mount changes the mount point and not this. ``uuid`` is of a
+    file system on a disk, None of any other and where the host does not say.
+    """
+
+    mount_point: str
+    kind: str
+    device: str
+    inner: str
+    uuid: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FileSystem:
-    """statvfs of one path: size, free (root's reserve included) and available, in bytes."""
+    """statvfs of one path: size, free (root's reserve included) and available, in bytes.
+
+    ``identity`` is None where the kernel's list of mounts does not have it.
+    """
 
     path: str
     size_bytes: int
     free_bytes: int
     available_bytes: int
+    identity: FileSystemIdentity | None = None
 
 
 class GuestFile(NamedTuple):
@@ -99,7 +118,8 @@ class DiskFile:
 
     ``format`` is qcow2, ploop or raw (any other). ``virtual_bytes`` is the size
     that the guest sees, ``allocated_bytes`` what the file takes (st_blocks × 512).
-    ``problem`` names why they are unknown (None then): a file that vanished, or may not be read.
+    ``problem`` names why they are unknown (None then): a file that vanished, or may not be read. ``error_name`` is
+    errno's name where a call failed, such as ENOENT: decisions rest on it, never on the words of ``problem``.
     """
 
     path: str
@@ -107,6 +127,7 @@ class DiskFile:
     virtual_bytes: int | None
     allocated_bytes: int | None
     problem: str | None = None
+    error_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

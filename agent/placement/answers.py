@@ -10,6 +10,7 @@ No credential gets into a message (blot.py).
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterable
@@ -21,6 +22,7 @@ from keystoneauth1 import exceptions as kx
 
 from agent.errors import (
     AllocationRefused,
+    AnswerTooLarge,
     ConsumerConflict,
     DuplicateName,
     GenerationConflict,
@@ -33,6 +35,8 @@ from agent.errors import (
 )
 from agent.placement import hints, wire
 from agent.placement.blot import blotted
+from agent.placement.bounds import TOKEN
+from agent.placement.transport import TooLarge
 
 if TYPE_CHECKING:
     import requests
@@ -45,6 +49,7 @@ _CREDENTIAL_HEADERS = ("X-Auth-Token", "Authorization")
 _REDIRECTS = frozenset({301, 302, 307, 308})
 # JSON writes what is beyond 16 bits in two halves, and may name one alone: that is no text to log or to ask with.
 _HALF_A_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
+_HALF = re.compile(r"[\ud800-\udfff]")
 _PORTS = {"http": 80, "https": 443}
 # What Placement says of a provider, and a proxy of a page: whose it is, its form says.
 _NOT_THERE = frozenset({404, 405, 410})
@@ -100,17 +105,32 @@ class Reply:
         """The JSON document, None where the answer has no body. Raises PlacementUnavailable when it is not JSON."""
         if not self.text:
             return None
-        try:
+        with contextlib.suppress(ValueError, RecursionError):
             found: object = json.loads(self.text)
-            if _HALF_A_CHARACTER.search(self.text):
-                json.dumps(found, ensure_ascii=False).encode()  # raises UnicodeEncodeError, a ValueError
-        except (ValueError, RecursionError) as error:
-            raise PlacementUnavailable(
-                f"{self.request}: the answer is not JSON but begins with {quoted(self.text, self.secrets)[:60]!r}",
-                status=self.status,
-                request_id=self.request_id,
-            ) from error
-        return found
+            if not _HALF_A_CHARACTER.search(self.text) or _is_text(found):
+                return found
+        # Not from json's error, which keeps the whole text for as long as it is kept itself.
+        raise PlacementUnavailable(
+            f"{self.request}: the answer is not JSON but begins with {quoted(self.text, self.secrets)[:60]!r}",
+            status=self.status,
+            request_id=self.request_id,
+        )
+
+
+def _is_text(found: object) -> bool:
+    """Whether every string in it can be written as UTF-8; not by writing all of it, which takes as much again."""
+    waiting = [found]
+    while waiting:
+        match waiting.pop():
+            case str() as text:
+                if _HALF.search(text):
+                    return False
+            case list() as items:
+                waiting.extend(items)
+            case dict() as members:
+                waiting.extend(members)
+                waiting.extend(members.values())
+    return True
 
 
 def refusal(reply: Reply) -> PlacementError:
@@ -169,6 +189,10 @@ def failure(request: str, error: kx.ClientException) -> PlacementError:
         return _keystone(request, error)
     if isinstance(error, _DENIED):
         return PlacementDenied(said)
+    large = getattr(error, "original", None)
+    # A token that is too large says nothing of the answer that it was wanted for.
+    if isinstance(large, TooLarge) and large.bound is not TOKEN:
+        return AnswerTooLarge(said)
     return PlacementUnavailable(said)
 
 

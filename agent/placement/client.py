@@ -21,7 +21,7 @@ import random
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -31,6 +31,8 @@ from keystoneauth1 import exceptions as kx
 from agent.errors import PlacementError, PlacementRejected, PlacementUnavailable
 from agent.placement import answers, hints, patience, transport, wire
 from agent.placement.answers import Reply
+from agent.placement.bounds import OWN, TOKEN, Bound
+from agent.placement.question_time import QuestionTime
 from agent.placement.session import REDIRECTS
 from agent.placement.wire import Microversion
 
@@ -45,8 +47,9 @@ MINIMUM = Microversion(1, 30)
 REPARENTING = Microversion(1, 37)
 # From here on a consumer has a type.
 TYPED = Microversion(1, 38)
-# One request, sent, answered and read, takes so many time-outs at most: that of requests is for each byte.
-TIMEOUTS_A_REQUEST = 3
+# One question, asked for a token, sent, answered, read and tried again, takes so many time-outs at most: that of
+# requests is for each byte.
+TIMEOUTS_A_QUESTION = 3
 # What keystoneauth repeats where nothing else is configured.
 REPEATED = (503,)
 MICROVERSION_HEADER = "OpenStack-API-Version"
@@ -62,30 +65,40 @@ class CountingSession(requests.Session):
         super().__init__()
         self.sent = 0
         self.sent_at = 0.0
+        self.time = QuestionTime()
 
     def begin(self) -> None:
         """An audit or a command begins (PacedSession minds it)."""
 
+    def close(self) -> None:
+        """As requests does, and end the thread that sends."""
+        self.time.close()
+        super().close()
+
     def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:  # noqa: ANN401 (its own)
         """As requests does; what is not over in time, and so may never be, is no time-out that is worth repeating."""
         self.sent_at = time.monotonic()
-        if MICROVERSION_HEADER in request.headers:
-            self.sent += 1
         timeout_s = options.get("timeout")
-        bound_s = TIMEOUTS_A_REQUEST * timeout_s if isinstance(timeout_s, int | float) else None
-        with transport.within(bound_s):
-            try:
+        bound_s = TIMEOUTS_A_QUESTION * timeout_s if isinstance(timeout_s, int | float) else None
+        try:
+            return self.time.sent(lambda: self._sent(request, options), bound_s)
+        finally:
+            # A pause of the pace follows (paced.py): what a late answer took must not count to its length.
+            self.sent_at = time.monotonic()
+
+    def _sent(self, request: requests.PreparedRequest, options: Mapping[str, Any]) -> requests.Response:
+        is_ours = MICROVERSION_HEADER in request.headers
+        if is_ours:
+            self.sent += 1
+        try:
+            # A request for a token goes out within one of Placement's, and is no part of what that one asks.
+            with nullcontext() if is_ours else transport.bounded(TOKEN):
                 return super().send(request, **options)
-            except requests.RequestException as error:
-                if transport.is_over():
-                    raise requests.RequestException(f"no whole answer within {bound_s:g} s") from error
-                raise
-            except ValueError as error:
-                # requests reads the Location of every redirect, and of one that is no URL it says so by this.
-                raise requests.RequestException(f"a redirect that leads nowhere: {error}") from error
-            finally:
-                # A pause of the pace follows (paced.py): what a late answer took must not count to its length.
-                self.sent_at = time.monotonic()
+        except requests.RequestException:
+            raise
+        except ValueError as error:
+            # requests reads the Location of every redirect, and of one that is no URL it says so by this.
+            raise requests.RequestException(f"a redirect that leads nowhere: {error}") from error
 
     def get_redirect_target(self, resp: requests.Response) -> str | None:
         """As requests', which forgets the answer where its Location is no UTF-8: here its connection is closed."""
@@ -158,10 +171,10 @@ class PlacementClient:
         finally:
             self._request_id = before
 
-    def get(self, path: str, microversion: Microversion, parse: Callable[[object], T]) -> T:
-        """What ``parse`` makes of the answer. Raises PlacementError."""
+    def get(self, path: str, microversion: Microversion, parse: Callable[[object], T], bound: Bound = OWN) -> T:
+        """What ``parse`` makes of the answer, which may be as large as ``bound`` says. Raises PlacementError."""
         self.maximum()
-        return _parsed(self._send("GET", path, microversion), parse)
+        return _parsed(self._got(path, microversion, bound), parse)
 
     def put(
         self, path: str, microversion: Microversion, body: Mapping[str, object] | None, parse: Callable[[object], T]
@@ -181,6 +194,10 @@ class PlacementClient:
         """Raises PlacementError; 404 is PlacementRejected with that status."""
         self.maximum()
         _parsed(self._send("DELETE", path, microversion), wire.nothing)
+
+    def _got(self, path: str, microversion: Microversion, bound: Bound) -> Reply:
+        with transport.bounded(bound):
+            return self._send("GET", path, microversion)
 
     def _ask_maximum(self) -> Microversion:
         # Any microversion will do here: 1.0 is known to every server, and the header is what is counted.
@@ -202,12 +219,8 @@ class PlacementClient:
     ) -> Reply:
         """One request, a GET repeated as far as configuration and patience go. Raises PlacementError."""
         self._stop_if_held(f"{method} {path}")
-        repeats = (self._adapter.status_code_retries or 0) if method == "GET" else 0
-        response = self._once(method, path, microversion, json)
-        for repeat in range(1, repeats + 1):
-            if not self._waits(response, repeat):
-                break
-            response = self._once(method, path, microversion, json)
+        with self._session.time.question():
+            response = self._asked(method, path, microversion, json)
         reply = answers.reply_of(method, response)
         if reply.status == 406:
             # The server was replaced by an older one: what it speaks is asked again.
@@ -215,6 +228,15 @@ class PlacementClient:
         if reply.status >= 300:
             raise self._held_by(answers.refusal(reply), response.headers)
         return reply
+
+    def _asked(self, method: str, path: str, microversion: Microversion, json: Mapping[str, object] | None) -> Response:
+        repeats = (self._adapter.status_code_retries or 0) if method == "GET" else 0
+        response = self._once(method, path, microversion, json)
+        for repeat in range(1, repeats + 1):
+            if not self._waits(response, repeat):
+                break
+            response = self._once(method, path, microversion, json)
+        return response
 
     def _once(self, method: str, path: str, microversion: Microversion, json: Mapping[str, object] | None) -> Response:
         """What answers in the end, redirects followed. Raises PlacementError where nobody does."""
@@ -261,6 +283,7 @@ class PlacementClient:
             return False
         self._patience_s -= wait_s
         time.sleep(wait_s)
+        self._session.time.paused(wait_s)
         return True
 
     def _stop_if_held(self, request: str) -> None:
@@ -292,10 +315,12 @@ def _asked_s(headers: Mapping[str, str]) -> float | None:
 
 
 def _parsed(reply: Reply, parse: Callable[[object], T]) -> T:
+    request, status, request_id = reply.request, reply.status, reply.request_id
     try:
         return parse(reply.body())
     except PlacementUnavailable as error:
-        if error.status is not None:
-            raise
-        message = f"{reply.request}: {error.message}"
-        raise PlacementUnavailable(message, status=reply.status, request_id=reply.request_id) from error
+        message = error.message if error.status is not None else f"{request}: {error.message}"
+        kind = type(error)
+    # An error keeps all that the functions held which it passed: a new one, without the text and what it was parsed to.
+    del reply
+    raise kind(message, status=status, request_id=request_id)

@@ -1,4 +1,4 @@
-"""Answers of Placement that only ``why`` asks for, as values: usages, candidates' summaries, names of classes.
+"""Answers of Placement that tell what is used and what is offered, as values: usages, summaries, names of classes.
 
 As in agent/placement/wire.py, what is not the expected shape is PlacementUnavailable and nothing is
 skipped. What a newcomer would get wrong: a summary's ``capacity`` is already (total − reserved) × ratio, cut to
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from agent.errors import PlacementUnavailable
+from agent.model.numbers import whole
 
 #: (class, amount), sorted.
 Amounts = tuple[tuple[str, int], ...]
@@ -18,6 +19,14 @@ Amounts = tuple[tuple[str, int], ...]
 def parse_usages(body: object) -> Amounts:
     """``GET …/usages``: what consumers hold of each class of one provider."""
     return tuple(sorted(_numbers(_object(_object(body, "usages").get("usages"), "usages"))))
+
+
+def parse_usages_at(body: object) -> tuple[int, Amounts]:
+    """The same with the provider's generation at which it was true."""
+    generation = whole(_object(body, "usages").get("resource_provider_generation"))
+    if generation is None:
+        raise _odd("resource_provider_generation, no integer of 64 bits,", body)
+    return generation, parse_usages(body)
 
 
 def parse_summaries(body: object) -> dict[str, Amounts]:
@@ -44,9 +53,10 @@ def _used(summary: Mapping[str, object]) -> Iterator[tuple[str, int]]:
 
 def _numbers(found: Mapping[str, object]) -> Iterator[tuple[str, int]]:
     for name, value in found.items():
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise _odd(f"the amount of {name}", value)
-        yield name, value
+        amount = whole(value)
+        if amount is None:
+            raise _odd(f"the amount of {name}, no integer of 64 bits,", value)
+        yield name, amount
 
 
 def _object(value: object, what: str) -> Mapping[str, object]:

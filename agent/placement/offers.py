@@ -24,6 +24,7 @@ from agent.errors import PlacementRejected
 from agent.model.placement import PlacementView, Provider
 from agent.model.resource_request import OfferedProvider, OfferedWorld, ResourceRequest
 from agent.placement import offer_wire, wire
+from agent.placement.bounds import WHOLE_CLOUD
 from agent.placement.client import MINIMUM, PlacementClient
 from agent.placement.offer_wire import Amounts
 from agent.placement.paths import part_path
@@ -52,9 +53,9 @@ def own_world(client: PlacementClient, view: PlacementView) -> OfferedWorld:
 
     Raises PlacementError.
     """
-    used: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for allocation in view.allocations:
-        used[allocation.provider_uuid][allocation.resource_class] += allocation.amount
+    used: dict[str, dict[str, int]] = defaultdict(dict)
+    for (provider_uuid, resource_class), amount in view.used.items():
+        used[provider_uuid][resource_class] = amount
     own = {provider.uuid for provider in view.providers}
     aggregates = sorted(frozenset().union(*(provider.aggregates for provider in view.providers)))
     sharing = [found for found in _sharing_in(client, aggregates) if found.uuid not in own]
@@ -76,7 +77,7 @@ def whole_world(
 
     Raises PlacementError.
     """
-    listed = wire.parents_first(client.get("/resource_providers", MINIMUM, wire.parse_providers))
+    listed = wire.parents_first(client.get("/resource_providers", MINIMUM, wire.parse_providers, WHOLE_CLOUD))
     tell(f"{len(listed)} providers")
     traits = _bearers(client, "required", {SHARES, *request.traits})
     aggregates = _aggregates(client, request, {uuid for uuid, found in traits.items() if SHARES in found})
@@ -149,12 +150,14 @@ def known_traits(client: PlacementClient) -> frozenset[str]:
 
 def members_of(client: PlacementClient, aggregate: str) -> tuple[Provider, ...]:
     """Providers in that aggregate, as the list has them. Raises PlacementError."""
-    return client.get(f"/resource_providers?member_of={quote(aggregate, safe='')}", MINIMUM, wire.parse_providers)
+    return client.get(
+        f"/resource_providers?member_of={quote(aggregate, safe='')}", MINIMUM, wire.parse_providers, WHOLE_CLOUD
+    )
 
 
 def every_provider(client: PlacementClient) -> tuple[Provider, ...]:
     """All of them, as the list has them. Raises PlacementError."""
-    return client.get("/resource_providers", MINIMUM, wire.parse_providers)
+    return client.get("/resource_providers", MINIMUM, wire.parse_providers, WHOLE_CLOUD)
 
 
 def _sharing_in(client: PlacementClient, aggregates: Sequence[str]) -> list[Provider]:
@@ -204,7 +207,7 @@ def _bearers(client: PlacementClient, key: str, names: Iterable[str]) -> dict[st
     found: dict[str, set[str]] = defaultdict(set)
     for name in sorted(names):
         path = f"/resource_providers?{key}={quote(name, safe='')}"
-        for provider in client.get(path, MINIMUM, wire.parse_providers):
+        for provider in client.get(path, MINIMUM, wire.parse_providers, WHOLE_CLOUD):
             found[provider.uuid].add(name)
     return {uuid: frozenset(some) for uuid, some in found.items()}
 
@@ -234,7 +237,7 @@ def _used_everywhere(
         if any(resource_class == name for used in found.values() for name, _ in used):
             continue
         path = f"/allocation_candidates?resources={quote(resource_class, safe='')}:1"
-        found |= client.get(path, MINIMUM, offer_wire.parse_summaries)
+        found |= client.get(path, MINIMUM, offer_wire.parse_summaries, WHOLE_CLOUD)
     return found
 
 

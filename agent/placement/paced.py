@@ -61,7 +61,9 @@ class PacedSession(CountingSession):
     def _keep_quiet(self) -> None:
         delay_s = pace.delay_s(self.pace, self._monotonic())
         if delay_s > 0:
+            began = self._monotonic()
             self._wait(delay_s)
+            self.time.paused(self._monotonic() - began)
             self.pace = pace.after_pause(self.pace, delay_s)
 
     def _seen(self, began: float, status: int | None) -> None:

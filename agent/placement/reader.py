@@ -21,14 +21,20 @@ from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from agent.errors import GenerationConflict, PlacementRejected, PlacementUnavailable
-from agent.model.placement import Allocation, OrphanTree, PlacementView, Provider, SharingProvider
+from agent.model.placement import Allocation, OrphanTree, PlacementView, Provider, SharingProvider, UnlistedUsage
 from agent.placement import wire
 from agent.placement.allocations import AllocationClient
 from agent.placement.client import MINIMUM, REPARENTING, TYPED, PlacementClient
 from agent.placement.consumers import NOBODY, Consumers, read_consumers
 from agent.placement.paths import part_path
 from agent.placement.sharing import SharingReader
+from agent.placement.unlisted import read_unlisted
 from agent.sources.base import ViewRequest
+
+#: Of one tree. An audit takes some 5 KiB for an allocation, from the claim to the row of the report: the daemon's peak
+#: is 78 MiB with a few, 135 MiB with 12,000, 148 MiB with 15,000 and 205 MiB with 30,000. 3,900 consumers
+#: of three classes have 11,700, and 1,000 children with a class, a trait and an aggregate 4,000.
+MOST_ENTRIES = 12_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +43,12 @@ class _Known:
 
     provider: Provider
     allocations: tuple[Allocation, ...]
+
+    @property
+    def entries(self) -> int:
+        """What an audit makes rows of."""
+        own = self.provider
+        return 1 + len(own.inventories) + len(own.traits) + len(own.aggregates) + len(self.allocations)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,12 +72,14 @@ class TreeReader:
         self._last = _NOTHING
         self._orphans: tuple[_Known, ...] = ()
         self._sharing = SharingReader(client)
+        self._counted: frozenset[str] | None = None
 
     def forget(self) -> None:
         """Drop the cache: the next view reads everything, and asks what the server speaks."""
         self._last = _NOTHING
         self._orphans = ()
         self._sharing.forget()
+        self._counted = None
         self._client.forget()
 
     def orphans(self, view: PlacementView, uuids: frozenset[str]) -> PlacementView:
@@ -98,6 +112,7 @@ class TreeReader:
             look = self._look(request)
             self._last = look
             shared = self._shared(look, request)
+            unlisted = self._unlisted(look, request)
             return PlacementView(
                 root_uuid=request.root_uuid,
                 providers=tuple(known.provider for known in look.providers),
@@ -111,6 +126,8 @@ class TreeReader:
                 microversion=self._client.maximum(),
                 shared=shared or (),
                 shared_is_read=shared is not None,
+                unread=self._sharing.unread,
+                unlisted=unlisted,
             )
 
     def _shared(self, look: _Look, request: ViewRequest) -> tuple[SharingProvider, ...] | None:
@@ -119,6 +136,17 @@ class TreeReader:
             return None
         known = frozenset(a.consumer_uuid for known in look.providers for a in known.allocations)
         return self._sharing.read((known.provider for known in look.providers), known, request)
+
+    def _unlisted(self, look: _Look, request: ViewRequest) -> tuple[UnlistedUsage, ...]:
+        """What is counted beyond the list; between two looks at all of them, only where the last one found any."""
+        if not request.usages:
+            return ()
+        listed = [(known.provider, known.allocations) for known in look.providers]
+        if self._counted is not None and not request.spares_nothing:
+            return read_unlisted(self._client, [each for each in listed if each[0].uuid in self._counted])
+        found = read_unlisted(self._client, listed)
+        self._counted = frozenset(usage.provider_uuid for usage in found)
+        return found
 
     def _look(self, request: ViewRequest) -> _Look:
         try:
@@ -175,7 +203,7 @@ def _tree(
 ) -> tuple[list[_Known], bool]:
     """Providers in the order that they are listed in, and whether no allocation stands as it was read earlier."""
     known = {before.provider.uuid: before for before in last}
-    providers, fresh = [], True
+    providers, fresh, entries = [], True, 0
     for provider in listed:
         before = known.get(provider.uuid)
         if before is None or before.provider.generation != provider.generation:
@@ -188,7 +216,18 @@ def _tree(
         else:
             providers.append(_renamed(before, provider))
             fresh = False
+        entries += providers[-1].entries
+        if entries > MOST_ENTRIES:
+            raise PlacementUnavailable(_too_many(provider))
     return providers, fresh
+
+
+def _too_many(provider: Provider) -> str:
+    return (
+        f"the tree up to provider {provider.uuid} has more than {MOST_ENTRIES} classes, traits, aggregates and "
+        "allocations, the most that is taken of one host: check whose they are by "
+        f"openstack resource provider show --allocations {provider.uuid}"
+    )
 
 
 def _orphan(client: PlacementClient, uuid: str, last: tuple[_Known, ...]) -> list[_Known]:
@@ -293,4 +332,6 @@ def _aggregates(client: PlacementClient, uuid: str) -> wire.Aggregates:
 
 
 def _allocations(client: PlacementClient, uuid: str) -> wire.Allocations:
-    return client.get(part_path(uuid, "allocations"), MINIMUM, lambda body: wire.parse_allocations(body, uuid))
+    return client.get(
+        part_path(uuid, "allocations"), MINIMUM, lambda body: wire.parse_allocations(body, uuid, MOST_ENTRIES)
+    )

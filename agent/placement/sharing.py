@@ -6,7 +6,8 @@ the whole cloud's consumers. What a newcomer would get wrong: whose they are say
 alone, one row each, so of a long list only a window goes on, and the next read begins
 where this one ended. And who shares is hardly ever another: most hosts are in aggregates
 where nobody does, so the list is asked for again when the tree's aggregates change, or
-everything is read anew, and not in between.
+everything is read anew, and not in between. One whose list is too large to be taken is not read, and left alone as
+long: to make such a list costs Placement the most, and all hosts of the aggregate would ask for it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from urllib.parse import quote
 
-from agent.errors import PlacementRejected
+from agent.errors import AnswerTooLarge, PlacementRejected
 from agent.model.placement import Allocation, Provider, SharingProvider
 from agent.placement import wire
 from agent.placement.client import MINIMUM, PlacementClient
@@ -24,6 +25,8 @@ from agent.sources.base import ViewRequest
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
 # An URL that names more of them may be refused by what stands before Placement (nova asks for as many at once).
 AGGREGATES_AT_ONCE = 200
+# Allocations on one such provider. They are sorted out at once, so that few of them cost more than their JSON.
+MOST_SHARED = 100_000
 
 
 class SharingReader:
@@ -33,9 +36,15 @@ class SharingReader:
         self._client = client
         self._after = ""
         self._listed: tuple[frozenset[str], frozenset[Provider]] | None = None
+        self._too_large: dict[str, str] = {}
+
+    @property
+    def unread(self) -> tuple[tuple[str, str], ...]:
+        """What shares and could not be read since its list is too large, as the finding names it, and why; sorted."""
+        return tuple((f"provider {uuid}", why) for uuid, why in sorted(self._too_large.items()))
 
     def forget(self) -> None:
-        """Drop who shares; the next read asks."""
+        """Drop who shares; the next read asks, those too whose list was too large."""
         self._listed = None
 
     def read(
@@ -43,6 +52,7 @@ class SharingReader:
     ) -> tuple[SharingProvider, ...]:
         """Providers sorted by uuid, each with the allocations of this window's consumers and of ``known``.
 
+        One whose list is too large is in ``unread`` instead.
         ``known`` are consumers that are looked up anyway: they take no place in the window. No request where the tree
         is in no aggregate. Raises PlacementError.
         """
@@ -50,7 +60,8 @@ class SharingReader:
         aggregates = frozenset().union(*own.values())
         if request.everything or self._listed is None or self._listed[0] != aggregates:
             self._listed = (aggregates, self._providers(aggregates))
-        found = {provider: self._allocations(provider) for provider in self._listed[1] if provider.uuid not in own}
+            self._too_large = {}
+        found = self._found(provider for provider in self._listed[1] if provider.uuid not in own)
         holders = {a.consumer_uuid for held in found.values() for a in held}
         wanted, self._after = window(holders - known, frozenset(request.suspects), request.shared_reads, self._after)
         chosen = wanted | known
@@ -67,10 +78,24 @@ class SharingReader:
             found.update(self._client.get(path, MINIMUM, wire.parse_providers))
         return frozenset(found)
 
+    def _found(self, sharing: Iterable[Provider]) -> dict[Provider, tuple[Allocation, ...]]:
+        """Who holds what of each, but of those whose list is too large."""
+        found: dict[Provider, tuple[Allocation, ...]] = {}
+        for provider in sharing:
+            if provider.uuid in self._too_large:
+                continue
+            try:
+                found[provider] = self._allocations(provider)
+            except AnswerTooLarge as error:
+                self._too_large[provider.uuid] = str(error).removeprefix("placement: ")
+        return found
+
     def _allocations(self, provider: Provider) -> tuple[Allocation, ...]:
         path = part_path(provider.uuid, "allocations")
         try:
-            answer = self._client.get(path, MINIMUM, lambda body: wire.parse_allocations(body, provider.uuid))
+            answer = self._client.get(
+                path, MINIMUM, lambda body: wire.parse_allocations(body, provider.uuid, MOST_SHARED)
+            )
         except PlacementRejected as error:
             if error.status != 404:
                 raise

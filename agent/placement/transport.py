@@ -5,11 +5,13 @@ byte that arrives, so a server that sends one now and then holds an audit up for
 in the headers as well as in the body. Here each read of the socket waits no longer
 than what is left of the whole. So does each address of a host that is tried in vain:
 urllib3 gives every one of them the whole time-out. Looking up a name is the resolver's
-own time.
+own time, which agent/placement/question_time.py does not wait for. What comes of it after
+the end is not used: nothing is sent that nobody waits for any more.
 
 Nor is that time a bound on what arrives in it: gigabytes come in 30 s, and more where
-they come packed. What counts is what is held, unpacked; urllib3 unpacks piece by piece
-(2.6 and later: no more of it than was asked for).
+they come packed. Each piece is counted as it is unpacked, and the first one too many
+ends the answer (``bounds``); urllib3 unpacks piece by piece (2.6 and later: no more of
+it than was asked for).
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import contextlib
 import contextvars
 import http.client
 import io
+import math
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -28,12 +31,20 @@ from keystoneauth1.session import TCPKeepAliveAdapter
 from urllib3.exceptions import ConnectTimeoutError, NameResolutionError
 from urllib3.util.connection import allowed_gai_family
 
-MIB = 2**20
-# What one answer may hold. The largest that is asked for is the list of all providers, by a command: 840 bytes each,
-# 72 MiB of 10,000 hosts with eight children. Of an audit it is a provider's allocations, 13 MiB where they are 100,000.
-MOST_BYTES = 128 * MIB
+from agent.placement.bounds import OWN, Bound, Tally
+from agent.sources.base import Deadline
+from agent.sources.bounded_reads import BoundedReads
 
 _ends_at: contextvars.ContextVar[float | None] = contextvars.ContextVar("request_ends_at", default=None)
+_bound: contextvars.ContextVar[Bound] = contextvars.ContextVar("answer_bound", default=OWN)
+
+
+class TooLarge(requests.RequestException):
+    """An answer of which no more is taken; keystoneauth hands it on as the ``original`` of its own error."""
+
+    def __init__(self, problem: str, bound: Bound) -> None:
+        super().__init__(problem)
+        self.bound = bound
 
 
 @contextlib.contextmanager
@@ -46,40 +57,32 @@ def within(seconds: float | None) -> Iterator[None]:
         _ends_at.reset(token)
 
 
+@contextlib.contextmanager
+def bounded(bound: Bound) -> Iterator[None]:
+    """No answer to what this thread asks in the block may be larger; outside of all blocks ``OWN`` holds."""
+    token = _bound.set(bound)
+    try:
+        yield
+    finally:
+        _bound.reset(token)
+
+
 def is_over() -> bool:
     """Whether the time of the block is used up."""
     ends_at = _ends_at.get()
     return ends_at is not None and time.monotonic() >= ends_at
 
 
-class _BoundedReads(io.RawIOBase):
-    """The raw stream of a socket, each read of which ends when the whole must."""
+class _CountedReads(BoundedReads):
+    """The raw stream of a socket, each read of which ends when the whole must; ``came_bytes`` counts what came."""
 
-    def __init__(self, raw: io.RawIOBase, sock: socket.socket, ends_at: float) -> None:
-        super().__init__()
-        self._raw = raw
-        self._sock = sock
-        self._ends_at = ends_at
-
-    def readable(self) -> bool:
-        """It is for nothing else."""
-        return True
+    came_bytes = 0
 
     def readinto(self, buffer: Any) -> int | None:  # noqa: ANN401 - typeshed's WriteableBuffer
         """As the stream's. Raises TimeoutError."""
-        left_s = self._ends_at - time.monotonic()
-        if left_s <= 0:
-            raise TimeoutError("timed out")
-        patience_s = self._sock.gettimeout()
-        if patience_s is None or left_s < patience_s:
-            self._sock.settimeout(left_s)  # urllib3 sets its own again before the next request
-        return self._raw.readinto(buffer)
-
-    def close(self) -> None:
-        """Close the stream too."""
-        if not self.closed:
-            self._raw.close()
-        super().close()
+        came = super().readinto(buffer)
+        self.came_bytes += came or 0
+        return came
 
 
 class _BoundedResponse(http.client.HTTPResponse):
@@ -88,8 +91,32 @@ class _BoundedResponse(http.client.HTTPResponse):
     def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:  # noqa: ANN401 - handed on
         super().__init__(sock, *args, **options)
         ends_at = _ends_at.get()
-        if ends_at is not None:
-            self.fp = io.BufferedReader(_BoundedReads(self.fp.detach(), sock, ends_at))
+        left_s = (lambda: math.inf) if ends_at is None else Deadline(ends_at).left_s
+        self._reads = _CountedReads(self.fp.detach(), sock, left_s)
+        self.fp = io.BufferedReader(self._reads)
+
+    @property
+    def came_bytes(self) -> int:
+        """How much of it came over the network, headers and all."""
+        return self._reads.came_bytes
+
+
+class _BoundedSends:
+    """Part of a connection of urllib3's, that sends nothing once the time of the block that asked is over."""
+
+    sock: socket.socket | None
+
+    def connect(self) -> None:
+        """As urllib3's. Raises TimeoutError where the end came during the handshake of TLS, or before."""
+        super().connect()  # type: ignore[misc] # of what this is mixed into
+        if self.sock is not None:
+            _bounded_socket(self.sock, _ends_at.get())
+
+    def send(self, data: Any) -> None:  # noqa: ANN401 - handed on
+        """As urllib3's, of a kept connection too. Raises TimeoutError, and nothing is sent after the end."""
+        if self.sock is not None:
+            _bounded_socket(self.sock, _ends_at.get())
+        super().send(data)  # type: ignore[misc] # of what this is mixed into
 
 
 class _BoundedConnect:
@@ -116,7 +143,7 @@ class _BoundedConnect:
                     break
                 self._dns_host, self.timeout = address, min(patience_s or left_s, left_s)
                 try:
-                    return connect()
+                    return _bounded_socket(connect(), ends_at)
                 except Exception as error:  # noqa: BLE001 - urllib3's own, and raised where no other address is well
                     failed = error
             raise failed
@@ -136,6 +163,18 @@ class _BoundedConnect:
         return [_text(address) for *_, address in found]
 
 
+def _bounded_socket(sock: socket.socket, ends_at: float | None) -> socket.socket:
+    """The same, which waits no longer for anything. Raises TimeoutError, and it is closed."""
+    if ends_at is not None:
+        left_s = ends_at - time.monotonic()
+        if left_s <= 0:
+            sock.close()
+            raise TimeoutError("timed out")
+        patience_s = sock.gettimeout()
+        sock.settimeout(left_s if patience_s is None else min(patience_s, left_s))
+    return sock
+
+
 def _text(address: tuple[Any, ...]) -> str:
     """``fe80::1%2``, an address of the link with the number 2; others as they are."""
     host, scope = str(address[0]), address[3] if len(address) > 3 else 0
@@ -143,22 +182,25 @@ def _text(address: tuple[Any, ...]) -> str:
 
 
 class _BoundedBody:
-    """urllib3's answer, as requests reads it, whose body ends by an error where it gets larger than MOST_BYTES."""
+    """urllib3's answer, as requests reads it, whose body ends by an error where it gets larger than ``bound``."""
 
-    def __init__(self, raw: Any) -> None:  # noqa: ANN401 - urllib3's
+    def __init__(self, raw: Any, bound: Bound) -> None:  # noqa: ANN401 - urllib3's
         self._raw = raw
+        self._bound = bound
+        self._on_the_wire = getattr(raw, "_original_response", None)  # of urllib3 2, and no other way to it
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - urllib3's own
         return getattr(self._raw, name)
 
     def stream(self, *args: Any, **options: Any) -> Iterator[bytes]:  # noqa: ANN401 - handed on
-        """As urllib3's. Raises RequestException, and the connection is closed with what still comes."""
-        held_bytes = 0
+        """As urllib3's. Raises TooLarge, and the connection is closed with what still comes."""
+        tally = Tally(self._bound)
         for piece in self._raw.stream(*args, **options):
-            held_bytes += len(piece)
-            if held_bytes > MOST_BYTES:
+            tally.add(piece)
+            problem = tally.problem(getattr(self._on_the_wire, "came_bytes", None))
+            if problem is not None:
                 self._raw.close()
-                raise requests.RequestException(f"the answer is larger than {MOST_BYTES // MIB} MiB")
+                raise TooLarge(problem, self._bound)
             yield piece
 
     def read(self, *_args: Any, **_options: Any) -> bytes:  # noqa: ANN401 - as urllib3 has it
@@ -168,12 +210,12 @@ class _BoundedBody:
 
 
 class BoundedAdapter(TCPKeepAliveAdapter):
-    """The adapter to mount where ``within`` and MOST_BYTES are to hold, through a proxy too."""
+    """The adapter to mount where ``within`` and ``bounded`` are to hold, through a proxy too."""
 
     def build_response(self, *args: Any, **options: Any) -> requests.Response:  # noqa: ANN401 - handed on
         """As requests calls it, before any of the body is read."""
         response = super().build_response(*args, **options)
-        response.raw = _BoundedBody(response.raw)
+        response.raw = _BoundedBody(response.raw, _bound.get())
         return response
 
     def init_poolmanager(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - handed on
@@ -197,6 +239,7 @@ def _bounded_pool(pool: Any) -> Any:  # noqa: ANN401 - urllib3's pool classes, o
         return pool
     # A connection through SOCKS has its own way, and leaves names to its proxy.
     is_plain = pool.ConnectionCls._new_conn.__module__ == "urllib3.connection"
-    bases = (_BoundedConnect, pool.ConnectionCls) if is_plain else (pool.ConnectionCls,)
+    bounds = (_BoundedConnect, _BoundedSends) if is_plain else (_BoundedSends,)
+    bases = (*bounds, pool.ConnectionCls)
     connection = type(pool.ConnectionCls.__name__, bases, {"response_class": _BoundedResponse})
     return type(pool.__name__, (pool,), {"ConnectionCls": connection})

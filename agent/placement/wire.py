@@ -11,13 +11,13 @@ answered, which may be newer than the one in the list of providers.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from agent.errors import PlacementUnavailable
+from agent.errors import AnswerTooLarge, PlacementUnavailable
 from agent.model.ancestry import ancestors
+from agent.model.numbers import MOST_RATIO, finite, whole
 from agent.model.placement import MAX_UNIT_DEFAULT, Allocation, ConsumerRecord, Inventory, Provider
 from agent.model.plan import CreateProvider, MoveProvider, PutAllocations, Reshape
 
@@ -193,10 +193,13 @@ def render_move(write: MoveProvider) -> dict[str, object]:
     return {"name": write.name, "parent_provider_uuid": write.parent_uuid}
 
 
-def parse_allocations(body: object, provider_uuid: str) -> Allocations:
-    """``GET …/allocations`` of one provider (1.28: with each consumer's generation)."""
+def parse_allocations(body: object, provider_uuid: str, most: int) -> Allocations:
+    """``GET …/allocations`` of one provider (1.28: with each consumer's generation); more than ``most`` are refused."""
     found = _object(body, "allocations")
     consumers = _mapping(found, "allocations")
+    listed = sum(len(_mapping(_object(each, "allocation"), "resources")) for each in consumers.values())
+    if listed > most:
+        raise AnswerTooLarge(f"{listed} allocations, where {most} are the most that is taken of one provider")
     return Allocations(
         generation=_number(found, "resource_provider_generation"),
         allocations=tuple(
@@ -279,14 +282,9 @@ def _inventory(resource_class: str, record: object) -> Inventory:
 
 
 def _ratio(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _odd("allocation_ratio", "is not a number", value)
-    try:
-        ratio = float(value)
-    except OverflowError:
-        ratio = math.inf
-    if not math.isfinite(ratio):
-        raise _odd("allocation_ratio", "is not finite", value)
+    ratio = finite(value)
+    if ratio is None or abs(ratio) > MOST_RATIO:
+        raise _odd("allocation_ratio", "is not a number that Placement can hold", value)
     return ratio
 
 
@@ -357,9 +355,10 @@ def _text(found: Mapping[str, object], key: str) -> str:
 
 def _number(found: Mapping[str, object], key: str, default: int | None = None) -> int:
     value = found.get(key, default)
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise _odd(key, "is no integer", value)
-    return value
+    number = whole(value)
+    if number is None:
+        raise _odd(key, "is no integer of 64 bits", value)
+    return number
 
 
 def _odd(what: str, why: str, value: object) -> PlacementUnavailable:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from agent.model.settings import Settings
 from agent.model.snapshot import CEPH, FILESYSTEM, LVM, Snapshot
 from agent.model.storage import CephPool, FileSystem, VolumeGroup
+from agent.resources.store_doubt import store_doubt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +32,9 @@ def counted_source(settings: Settings) -> str:
 
 
 def counted_store(snapshot: Snapshot, settings: Settings) -> CountedStore | None:
-    """The store as it was measured; None where it was not read, or is not in its source's answer."""
+    """The store as it was measured; None where it was not read, is not in its source's answer, or is another one."""
+    if store_doubt(snapshot, settings) is not None:
+        return None
     source = counted_source(settings)
     if source == CEPH:
         return next((_pool(p) for p in snapshot.ceph_pools if p.name == settings.images_rbd_pool), None)

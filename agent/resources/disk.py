@@ -18,6 +18,7 @@ from agent.model.units import bytes_to_gib_ceil, bytes_to_gib_floor, mib_to_gib_
 from agent.resources.base import on_root, promised_of, ratio, whole
 from agent.resources.counted_store import counted_source, counted_store
 from agent.resources.guests import guests_of
+from agent.resources.store_doubt import store_doubt
 from agent.resources.volumes import OwnedVolume, OwnerKind, owners
 
 _UNMANAGED = {
@@ -44,7 +45,9 @@ class Disk:
         return frozenset({counted_source(settings)})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
-        """A volume group, path or pool that is not in its source's answer."""
+        """A volume group, path or pool that is not in its source's answer, or is another one than before."""
+        if (doubt := store_doubt(snapshot, settings)) is not None:
+            return f"{doubt.why} (store-changed)"
         counted = counted_source(settings)
         if not snapshot.fresh(counted) or _size_bytes(snapshot, settings) is not None:
             return None

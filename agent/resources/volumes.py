@@ -173,7 +173,7 @@ def _claim(volume: Volume, instances: frozenset[str] | None, users: Mapping[str,
         return _BLOCK_STORAGE_OWNER
     if users is None:
         return None
-    if user := min((users[path] for path in _device_paths(volume) if path in users), default=None):
+    if user := min((users[path] for path in device_paths(volume) if path in users), default=None):
         return _Owner(OwnerKind.DOMAIN, user)
     return _Owner(OwnerKind.ORPHANED, instance) if instance else None
 
@@ -189,7 +189,7 @@ def _users(domains: tuple[Domain, ...]) -> dict[str, str]:
     return users
 
 
-def _device_paths(volume: Volume) -> tuple[str, str]:
+def device_paths(volume: Volume) -> tuple[str, str]:
     """The two names that lvm2 gives its device; links to them are for who reads the host to resolve."""
     mapped = "-".join(part.replace("-", "--") for part in (volume.group, volume.name))
     return f"/dev/{volume.path}", f"/dev/mapper/{mapped}"

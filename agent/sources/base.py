@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from agent.model.host import HostFacts
-from agent.model.nova import NovaState
+from agent.model.nova import NovaState, Pulse
 from agent.model.placement import ConsumerRecord, PlacementView, Provider
 from agent.model.plan import Applied, CreateProvider, Plan, PutAllocations, RecordWrite, RenameProvider, Reshape
 from agent.model.storage import GuestFile, StorageFacts
@@ -28,6 +28,10 @@ class Deadline:
     def after(cls, seconds: float) -> Deadline:
         """The deadline that is ``seconds`` away."""
         return cls(time.monotonic() + seconds, seconds)
+
+    def plus(self, seconds: float) -> Deadline:
+        """So much later; of a read that was allowed the same time."""
+        return Deadline(self.at + seconds, self.allowed_s)
 
     def left_s(self) -> float:
         """Seconds left, never negative."""
@@ -83,6 +87,10 @@ class StateSource(Protocol):
         ``node_uuid`` is this host's identity where it is known: its compute node row is looked up whatever host it
         names, deleted or not.
         """
+        ...
+
+    def pulse(self, deadline: Deadline) -> Pulse:
+        """When any service of the cell last reported, by rows as new as a ``read`` now. Raises SourceError."""
         ...
 
 
@@ -153,6 +161,8 @@ class ViewRequest:
     ``everything``: nothing is taken from earlier looks but the records of consumers. ``unsuspicious_reads``: beside
     these, records of so many consumers that nothing points at (no suspects, told of in no finding, not new since the
     last look) are read: those never read first, then those read longest ago. None: they are read like the others.
+    ``usages``: what Placement counts is compared with what it lists, a request for each provider. Unless the look
+    ``spares_nothing``, only of those where the last comparison of all of them found a difference.
     """
 
     root_uuid: str
@@ -164,6 +174,12 @@ class ViewRequest:
     told: tuple[str, ...] = ()
     everything: bool = False
     unsuspicious_reads: int | None = None
+    usages: bool = False
+
+    @property
+    def spares_nothing(self) -> bool:
+        """Whether all is wanted, whatever it costs: everything is read anew, or somebody asked by hand."""
+        return self.everything or self.unsuspicious_reads is None
 
 
 class PlacementReader(Protocol):

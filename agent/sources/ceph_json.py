@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 from agent.errors import SourceInconsistent
+from agent.model.numbers import whole
 from agent.model.snapshot import CEPH
 from agent.model.storage import CephPool
 
@@ -54,10 +55,10 @@ def _document(text: str) -> Mapping[str, object]:
 
 def _bytes(holder: Mapping[str, object], key: str, whose: str) -> int:
     stats = holder.get("stats")
-    size_bytes = stats.get(key) if isinstance(stats, dict) else None
-    # bool is an int in Python, and no size.
-    if not isinstance(size_bytes, int) or isinstance(size_bytes, bool) or size_bytes < 0:
-        _refuse(f"{whose}: {key} is {json.dumps(size_bytes)}, not a number of bytes")
+    found = stats.get(key) if isinstance(stats, dict) else None
+    size_bytes = whole(found)
+    if size_bytes is None or size_bytes < 0:
+        _refuse(f"{whose}: {key} is {json.dumps(found):.80}, not a number of bytes")
     return size_bytes
 
 

@@ -43,9 +43,10 @@ def measure_disk(wanted: GuestFile) -> DiskFile:
     try:
         virtual_bytes, allocated_bytes = measure(wanted.path)
     except OSError as error:
-        return _unknown(wanted, _said(error, wanted.path))
+        name = errno.errorcode.get(error.errno or 0, "error")
+        return _unknown(wanted, f"{name}: {_said(error, wanted.path)}", name)
     except ValueError as error:
-        return _unknown(wanted, str(error))
+        return _unknown(wanted, str(error), None)
     return DiskFile(
         path=wanted.path, format=wanted.format, virtual_bytes=virtual_bytes, allocated_bytes=allocated_bytes
     )
@@ -56,15 +57,21 @@ def taken_bytes(status: os.stat_result) -> int:
     return status.st_blocks * _BLOCK
 
 
-def _unknown(wanted: GuestFile, problem: str) -> DiskFile:
-    return DiskFile(path=wanted.path, format=wanted.format, virtual_bytes=None, allocated_bytes=None, problem=problem)
+def _unknown(wanted: GuestFile, problem: str, error_name: str | None) -> DiskFile:
+    return DiskFile(
+        path=wanted.path,
+        format=wanted.format,
+        virtual_bytes=None,
+        allocated_bytes=None,
+        problem=problem,
+        error_name=error_name,
+    )
 
 
 def _said(error: OSError, path: str) -> str:
-    name = errno.errorcode.get(error.errno or 0, "error")
     # Another name than the domain's is out of the image's header: any bytes, so as repr() writes them.
     where = f" ({repr(error.filename)[1:-1]})" if isinstance(error.filename, str) and error.filename != path else ""
-    return f"{name}: {error.strerror or error}{where}"
+    return f"{error.strerror or error}{where}"
 
 
 def _measure_raw(path: str) -> tuple[int, int]:

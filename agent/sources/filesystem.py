@@ -1,4 +1,4 @@
-"""Size and free space of the file systems that hold given paths, by statvfs.
+"""Size, free space and identity of the file systems that hold given paths, by statvfs and the list of mounts.
 
 statvfs on a dead network mount never returns, so it runs on a reader thread.
 ``free`` includes what the file system keeps for root, ``available`` does not:
@@ -7,12 +7,14 @@ size ≠ used + available.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Iterable
 
 from agent.errors import SourceUnavailable
 from agent.model.storage import FileSystem, StorageFacts
 from agent.sources.base import Deadline
+from agent.sources.mounts import identity_of
 from agent.sources.reader_thread import ReaderThread
 
 
@@ -31,7 +33,7 @@ class FileSystems:
 
     def _one(self, path: str, deadline: Deadline) -> FileSystem:
         try:
-            return self._reader.call(lambda: measure(path), deadline)
+            return self._reader.call(lambda: measure_identified(path), deadline)
         except SourceUnavailable as error:
             raise SourceUnavailable(self.name, f"{path}: {error.message}") from error
         except OSError as error:
@@ -40,7 +42,24 @@ class FileSystems:
 
 def measure(path: str) -> FileSystem:
     """One file system in bytes: f_frsize × f_blocks, f_bfree, f_bavail (what nova takes too). Raises OSError."""
-    answer = os.statvfs(path)
+    return _in_bytes(path, os.statvfs(path))
+
+
+def measure_identified(path: str) -> FileSystem:
+    """The same, and which file system it is. Raises OSError.
+
+    Size and identity are asked of one descriptor: a mount that goes away in between cannot mix the two.
+    """
+    # O_PATH alone leaves an automount as it is, which has no size; statvfs has it mounted.
+    os.statvfs(path)
+    descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        return dataclasses.replace(_in_bytes(path, os.statvfs(descriptor)), identity=identity_of(descriptor, path))
+    finally:
+        os.close(descriptor)
+
+
+def _in_bytes(path: str, answer: os.statvfs_result) -> FileSystem:
     return FileSystem(
         path=path,
         size_bytes=answer.f_frsize * answer.f_blocks,

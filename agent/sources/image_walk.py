@@ -58,7 +58,7 @@ def walk(root: str, cache_path: str, disks: frozenset[str]) -> tuple[StoredFile,
             if stat.S_ISDIR(found.st_mode) and folder.depth < MAX_DEPTH:
                 has_rows = folder.has_rows and not (folder.depth == 0 and instance_folder(entry.name))
                 folders.append(_Folder(entry.path, folder.depth + 1, row, has_rows=has_rows))
-    return tuple(StoredFile(path=printable(path), allocated_bytes=size) for path, size in sorted(taken.items()))
+    return tuple(StoredFile(path=path_text(path), allocated_bytes=size) for path, size in sorted(taken.items()))
 
 
 def cache_bytes(root: str, cache_path: str) -> int:
@@ -82,8 +82,8 @@ def said(error: OSError) -> str:
     return f"{errno.errorcode.get(error.errno or 0, 'error')}: {error.strerror or error}"
 
 
-def printable(path: str) -> str:
-    """A path that can be printed: bytes that are no UTF-8 are written by their hexadecimal number."""
+def path_text(path: str) -> str:
+    """A path as text: bytes that are no UTF-8 are written by their hexadecimal number."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from agent.errors import SourceInconsistent
+from agent.model.numbers import whole_text
 from agent.model.snapshot import LVM
 from agent.model.storage import StorageFacts, ThinPool, Volume, VolumeGroup
 
@@ -283,9 +284,10 @@ def _name(row: Row, column: str) -> str:
 
 def _number(row: Row, column: str, item: str) -> int:
     text = _field(row, column)
-    if not _NUMBER.fullmatch(text):
+    number = whole_text(text) if _NUMBER.fullmatch(text) else None
+    if number is None:
         _refuse(f"{column} of {item!r} is {text!r:.60}, not a whole number")
-    return int(text)
+    return number
 
 
 def _percent(row: Row, column: str) -> float | None:

@@ -11,6 +11,7 @@ import json
 from typing import Any, NoReturn
 
 from agent.errors import SourceInconsistent
+from agent.model.numbers import whole
 from agent.model.snapshot import PMEM
 from agent.model.storage import PmemNamespace
 
@@ -61,10 +62,10 @@ def _character_device(name: str, region: dict[str, Any]) -> str:
 
 
 def _bytes(name: str, item: dict[str, Any], key: str) -> int:
-    value = item.get(key)
-    if type(value) is not int or value <= 0:
-        _refuse(f"namespace {name!r}: {key} is {value!r:.80}, not a number of bytes")
-    return value
+    size_bytes = whole(item.get(key))
+    if size_bytes is None or size_bytes <= 0:
+        _refuse(f"namespace {name!r}: {key} is {item.get(key)!r:.80}, not a number of bytes")
+    return size_bytes
 
 
 def _refuse(what: str) -> NoReturn:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from agent.errors import SourceInconsistent
 from agent.model.nova import Flavor, InstanceCell, MigrationContext
+from agent.model.numbers import whole, whole_text
 
 Row = Mapping[str, object]
 
@@ -44,10 +45,11 @@ class Cells:
         return value
 
     def integer(self, name: str) -> int | None:
-        """An integer (a truth value is none), or None for NULL and for what is absent."""
+        """An integer of 64 bits (a truth value is none), or None for NULL and for what is absent."""
         value = self.row.get(name)
-        if value is None or (isinstance(value, int) and not isinstance(value, bool)):
-            return value
+        number = whole(value)
+        if value is None or number is not None:
+            return number
         raise self._wrong(name, "an integer", value)
 
     def needed_integer(self, name: str) -> int:
@@ -95,10 +97,11 @@ class Cells:
         """A set of CPUs, sorted; none for NULL and for what is absent."""
         if self.row.get(name) is None:
             return ()
-        numbers = self.items(name)
-        if all(isinstance(number, int) and not isinstance(number, bool) and number >= 0 for number in numbers):
-            return tuple(sorted({number for number in numbers if isinstance(number, int)}))
-        raise self._wrong(name, "a set of CPUs", numbers)
+        numbers = [whole(number) for number in self.items(name)]
+        found = {number for number in numbers if number is not None and number >= 0}
+        if None in numbers or any(number is not None and number < 0 for number in numbers):
+            raise self._wrong(name, "a set of CPUs", self.row[name])
+        return tuple(sorted(found))
 
     def _wrong(self, name: str, wanted: str, value: object) -> SourceInconsistent:
         return SourceInconsistent(SOURCE, f"{self.where}: {name} is not {wanted} but {short(value)}")
@@ -258,6 +261,8 @@ def _extra_specs(cells: Cells) -> tuple[tuple[str, str], ...]:
     for key, value in specs.items():
         if not isinstance(key, str) or not isinstance(value, str):
             raise SourceInconsistent(SOURCE, f"{cells.where}: extra_specs {short(key)} is {short(value)}, not text")
+        if key.startswith("resources") and value.isdecimal() and whole_text(value) is None:
+            raise SourceInconsistent(SOURCE, f"{cells.where}: extra_specs {short(key)} is {short(value)}, no amount")
     return tuple(sorted(specs.items()))
 
 

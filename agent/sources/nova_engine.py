@@ -4,7 +4,7 @@ What a newcomer would get wrong: SQLite creates a file that is missing unless to
 not to (``mode=ro``); a frozen MariaDB still accepts connections, so every read
 from the socket needs a limit, not only connecting; and a statement whose client
 has gone away runs on in the server unless the server has a limit too.
-One thread at a time: the deadline of the read under way is kept in the object.
+One thread, and always the same (NovaSql's): the deadline of the read under way is kept in the object.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import contextlib
 import sqlite3
 import struct
 import urllib.parse
-from collections.abc import Iterator, MutableMapping
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import sqlalchemy
 from sqlalchemy import Connection, Engine, TextClause, event, text
@@ -26,8 +26,13 @@ from agent.errors import ConfigError, SourceUnavailable
 from agent.model.snapshot import STATE
 from agent.sources.base import Deadline
 
+if TYPE_CHECKING:
+    from agent.sources.nova_connection import BoundedConnection
+
 # A pooled connection that went stale is found out by a ping, which no deadline reaches.
 PING_S = 1.0
+# What MariaDB and MySQL have by default for sql_select_limit.
+EVERY_ROW = 2**64 - 1
 # MariaDB takes 0 for no limit.
 SHORTEST_S = 0.01
 RECYCLE_S = 280
@@ -37,11 +42,27 @@ RECYCLE_S = 280
 NO_CONVERSATION = (OSError, struct.error, ValueError, TypeError, LookupError, AssertionError, RuntimeError)
 
 
+# The two newest heartbeats of the live services of the cell that can be true: conductors, schedulers and nova-computes
+# each write one every ``report_interval``, so their age is how far the rows are behind. A row that is a minute ahead of
+# the clock was written by a clock that was wrong, perhaps long ago.
+_TRUE = "FROM services WHERE deleted = 0 AND last_seen_up < {ahead}"
+_PULSE = (
+    "SELECT {now}, (SELECT MAX(last_seen_up) "
+    + _TRUE
+    + "), (SELECT last_seen_up "
+    + _TRUE
+    + " ORDER BY last_seen_up DESC LIMIT 1 OFFSET 1)"
+)
+
+
 class CellDatabase(Protocol):
-    """What nova_sql needs to know about one kind of database."""
+    """What nova_sql needs to know about one kind of database.
+
+    ``pulse`` gives one row: the database's clock, and the two newest heartbeats of the cell.
+    """
 
     shown: str
-    clock: TextClause
+    pulse: TextClause
     known_columns: TextClause
 
     def snapshot(self, deadline: Deadline) -> contextlib.AbstractContextManager[Connection]:
@@ -76,7 +97,7 @@ def cell_database(url: str) -> CellDatabase:
 class SqliteCell:
     """A SQLite file, opened anew for each read: it may be replaced between two."""
 
-    clock = text("SELECT datetime('now')")
+    pulse = text(_PULSE.format(now="datetime('now')", ahead="datetime('now', '+60 seconds')"))
     known_columns = text(
         "SELECT t.name, c.name FROM sqlite_master AS t JOIN pragma_table_info(t.name) AS c WHERE t.type = 'table'"
     )
@@ -115,7 +136,7 @@ class SqliteCell:
 class MariaDbCell:
     """MariaDB or MySQL, one pooled connection."""
 
-    clock = text("SELECT UTC_TIMESTAMP()")
+    pulse = text(_PULSE.format(now="UTC_TIMESTAMP()", ahead="UTC_TIMESTAMP() + INTERVAL 60 SECOND"))
     known_columns = text(
         "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = DATABASE()"
     )
@@ -134,7 +155,7 @@ class MariaDbCell:
         if self._engine is None:
             self._engine = self._create_engine()
         with self._connected(self._engine) as connection:
-            connection.exec_driver_sql(statement_limit(self._left_s(), is_mariadb=_is_mariadb(connection)))
+            connection.exec_driver_sql(statement_limit(self._patience_s(), is_mariadb=_is_mariadb(connection)))
             connection.exec_driver_sql("START TRANSACTION READ ONLY")
             yield connection
 
@@ -161,29 +182,39 @@ class MariaDbCell:
             # At this level, and no lower one, the first SELECT fixes the moment that all the others see.
             connect_args={"init_command": "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"},
         )
-        event.listen(engine, "do_connect", self._limit_connecting)
+        event.listen(engine, "do_connect", self._opened)
         event.listen(engine, "before_cursor_execute", self._limit_statement)
         event.listen(engine, "checkin", _limit_ping)
         return engine
 
     def _left_s(self) -> float:
-        return max(self._deadline.left_s(), SHORTEST_S)
+        return self._deadline.left_s()
 
-    def _limit_connecting(
-        self, _dialect: object, _record: object, _positional: object, named: MutableMapping[str, Any]
-    ) -> None:
-        left_s = self._left_s()
-        named.update(connect_timeout=left_s, read_timeout=left_s, write_timeout=left_s)
+    def _patience_s(self) -> float:
+        return max(self._left_s(), SHORTEST_S)
+
+    def _opened(
+        self, _dialect: object, _record: object, positional: Sequence[Any], named: Mapping[str, Any]
+    ) -> BoundedConnection:
+        # PyMySQL is as little for a host whose database is SQLite as the rest of this class.
+        from agent.sources.nova_connection import BoundedConnection
+
+        patience_s = self._patience_s()
+        limits = {"connect_timeout": patience_s, "read_timeout": patience_s, "write_timeout": patience_s}
+        return BoundedConnection(*positional, **{**named, **limits}, left_s=self._left_s)
 
     def _limit_statement(self, connection: Connection, *_statement: object) -> None:
-        _limit_socket(connection.connection.dbapi_connection, self._left_s())
+        _limit_socket(connection.connection.dbapi_connection, self._patience_s())
 
 
 def statement_limit(seconds: float, *, is_mariadb: bool) -> str:
-    """The statement that makes the server itself end what takes longer; MySQL counts in ms, and only for SELECT."""
-    if is_mariadb:
-        return f"SET SESSION max_statement_time = {seconds:.3f}"
-    return f"SET SESSION max_execution_time = {int(seconds * 1000)}"
+    """The statement that makes the server itself end what takes longer, and leave out no row.
+
+    MySQL counts in ms, and only for SELECT. A server whose ``sql_select_limit`` somebody has set answers each SELECT
+    with so many rows, without an error: an instance that is left out looks deleted.
+    """
+    limit = f"max_statement_time = {seconds:.3f}" if is_mariadb else f"max_execution_time = {int(seconds * 1000)}"
+    return f"SET SESSION {limit}, sql_select_limit = {EVERY_ROW}"
 
 
 def _shown(url: URL) -> str:

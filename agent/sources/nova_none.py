@@ -7,7 +7,7 @@ consumer can be called leaked, because nobody can be asked.
 
 from __future__ import annotations
 
-from agent.model.nova import NovaState, StateKind
+from agent.model.nova import NovaState, Pulse, StateKind
 from agent.model.snapshot import STATE
 from agent.sources.base import Deadline
 
@@ -26,3 +26,7 @@ class NoState:
     ) -> NovaState:
         """See StateSource; never fails."""
         return NovaState(kind=StateKind.NONE, host=host)
+
+    def pulse(self, deadline: Deadline) -> Pulse:  # noqa: ARG002 - nobody is asked
+        """See StateSource: nobody reports, and nothing can be old."""
+        return Pulse(now=None, heartbeat=None)

@@ -7,12 +7,13 @@ size cannot be read is *unknown*, which is neither zero nor gone. Pure.
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from agent.errors import SourceInconsistent
-from agent.model.nova import ComputeNode, Instance, Migration, NovaState, PciRow, Service, StateKind
+from agent.model.nova import ComputeNode, Instance, Migration, NovaState, PciRow, Pulse, Service, StateKind
 from agent.sources.nova_documents import (
     SOURCE,
     Cells,
@@ -22,6 +23,8 @@ from agent.sources.nova_documents import (
     numa_from_document,
     short,
 )
+
+A_MINUTE = datetime.timedelta(seconds=60)
 
 _Parsed = TypeVar("_Parsed")
 _Numbered = TypeVar("_Numbered", Migration, PciRow)
@@ -35,10 +38,14 @@ class CellRows:
     ``extra_id`` (None where there is no such row), ``extra_deleted``, ``flavor``,
     ``numa_topology`` and ``migration_context``. ``boot_disks`` are the rows of
     ``block_device_mapping`` with boot index 0, ``pci_devices`` those of the host's live
-    nodes. ``now`` is the database's clock.
+    nodes. ``now`` is the database's clock, ``heartbeats`` are the newest ``last_seen_up`` of the
+    cell's services, two at least where there are two, and ``heard_at`` is the clock when these were read (None: that
+    of ``now``).
     """
 
     now: object
+    heartbeats: tuple[object, ...] = ()
+    heard_at: object = None
     services: tuple[Row, ...] = ()
     nodes: tuple[Row, ...] = ()
     instances: tuple[Row, ...] = ()
@@ -61,7 +68,7 @@ class Guests:
 
 def about_guests(rows: CellRows) -> CellRows:
     """The rows that ``guests_from_rows`` looks at; the others change with every heartbeat."""
-    return replace(rows, now=None, services=(), nodes=())
+    return replace(rows, now=None, heartbeats=(), heard_at=None, services=(), nodes=())
 
 
 def state_from_rows(
@@ -73,6 +80,7 @@ def state_from_rows(
     (compute node, service, clock). Any other broken row is named in ``unreadable``.
     """
     found = guests or guests_from_rows(rows)
+    pulse = pulse_from(rows.now if rows.heard_at is None else rows.heard_at, rows.heartbeats)
     return NovaState(
         kind=kind,
         host=host,
@@ -83,8 +91,37 @@ def state_from_rows(
         finished_evacuations=found.finished_evacuations,
         pci_devices=found.pci_devices,
         now=Cells("the database", {"clock": rows.now}).moment("clock"),
+        heartbeat=pulse.heartbeat,
+        newest_heartbeat=pulse.newest,
+        heard_at=pulse.now,
         unreadable=found.unreadable,
     )
+
+
+def pulse_from(clock: object, heartbeats: Iterable[object]) -> Pulse:
+    """The source's clock, and the heartbeat that the cell's age is read from. Raises SourceInconsistent."""
+    now = Cells("services", {"clock": clock}).moment("clock")
+    moments = [Cells("services", {"last_seen_up": seen}).moment("last_seen_up") for seen in heartbeats]
+    true = true_heartbeats(now, moments)
+    return Pulse(now=now, heartbeat=telling_heartbeat(now, true), newest=true[0] if true else None)
+
+
+def true_heartbeats(
+    now: datetime.datetime | None, heartbeats: Iterable[datetime.datetime | None]
+) -> tuple[datetime.datetime, ...]:
+    """Those that can be true, the newest first: a row that is a minute ahead was written by a clock that was wrong."""
+    seen = sorted((moment for moment in heartbeats if moment is not None), reverse=True)
+    return tuple(moment for moment in seen if now is None or moment < now + A_MINUTE)
+
+
+def telling_heartbeat(now: datetime.datetime | None, true: tuple[datetime.datetime, ...]) -> datetime.datetime | None:
+    """The newest heartbeat but for one: a single service whose clock is fast would make an old copy look young.
+
+    Where only one service has reported within the last minute, that one's.
+    """
+    if len(true) > 1 and now is not None and now - true[1] < A_MINUTE:
+        return true[1]
+    return true[0] if true else None
 
 
 def guests_from_rows(rows: CellRows) -> Guests:

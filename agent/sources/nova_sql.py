@@ -4,19 +4,21 @@ What a newcomer would get wrong: instances are asked for by host and not by node
 (the pure stages look at the node); an instance that is named by a migration, by
 an evacuation or by a consumer in Placement may live elsewhere or be deleted, and
 is read all the same; a connection that the server closed in the meantime is no
-failure, so a read is tried twice, inside its deadline.
+failure, so a read is tried twice, inside its deadline. The driver cannot bound all that it
+waits for (the look-up of the server's name), so all of it runs on one thread of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
+from typing import TypeVar
 
 from sqlalchemy import Connection, Executable
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from agent.errors import SourceInconsistent, SourceUnavailable
-from agent.model.nova import NovaState
+from agent.model.nova import NovaState, Pulse
 from agent.model.snapshot import STATE
 from agent.sources import nova_tables
 from agent.sources.base import Deadline
@@ -24,8 +26,11 @@ from agent.sources.last_guests import LastGuests
 from agent.sources.nova_columns import COLUMNS
 from agent.sources.nova_documents import Row, texts
 from agent.sources.nova_engine import CellDatabase, cell_database
-from agent.sources.nova_rows import CellRows, state_from_rows
+from agent.sources.nova_rows import CellRows, pulse_from, state_from_rows
 from agent.sources.nova_tables import Query
+from agent.sources.reader_thread import LAST_WORDS_S, ReaderThread, Unanswered
+
+T = TypeVar("T")
 
 IN_LIST = 500
 # Lock wait, deadlock, Galera node not ready, server gone, connection lost; and an
@@ -34,7 +39,7 @@ WORTH_REPEATING = frozenset({1205, 1213, 1047, 2006, 2013, 1054, 1146})
 
 
 class NovaSql:
-    """A StateSource on a cell database. One thread at a time."""
+    """A StateSource on a cell database. One caller at a time; no other thread but its own touches the database."""
 
     name = STATE
 
@@ -43,29 +48,50 @@ class NovaSql:
         self._database: CellDatabase = cell_database(url)
         self._schema_checked = False
         self._guests = LastGuests()
+        self._thread = ReaderThread(STATE)
 
     def read(self, host: str, consumers: frozenset[str], deadline: Deadline, node_uuid: str | None = None) -> NovaState:
         """See StateSource. Raises SourceUnavailable, and SourceInconsistent on a schema or a row that is not nova's."""
         wanted = _Wanted(host=host, consumers=consumers, node_uuid=node_uuid)
+        return self._bounded(lambda: self._read(wanted, deadline), deadline)
+
+    def pulse(self, deadline: Deadline) -> Pulse:
+        """See StateSource. Raises SourceUnavailable and SourceInconsistent."""
+        return self._bounded(lambda: self._tried_twice(lambda: self._pulse(deadline), deadline), deadline)
+
+    def close(self) -> None:
+        """End the thread, and close the connection unless the thread hangs in it."""
+        if self._thread.stop():
+            self._database.close()
+
+    def _bounded(self, ask: Callable[[], T], deadline: Deadline) -> T:
+        """On the source's own thread, which may hang while a name is looked up or a server says half a word."""
         try:
-            rows = self._rows(wanted, deadline)
+            return self._thread.call(ask, deadline.plus(LAST_WORDS_S))
+        except Unanswered as error:
+            raise SourceUnavailable(STATE, f"{self._database.shown}: {error.message}") from error
+
+    def _read(self, wanted: _Wanted, deadline: Deadline) -> NovaState:
+        rows = self._tried_twice(lambda: self._rows(wanted, deadline), deadline)
+        return state_from_rows(wanted.host, rows, self._guests.said_by(rows))
+
+    def _tried_twice(self, ask: Callable[[], T], deadline: Deadline) -> T:
+        try:
+            return ask()
         except SQLAlchemyError as error:
             self._schema_checked = False
             if not _worth_repeating(error) or deadline.left_s() <= 0:
                 raise self._unavailable(error) from error
-            rows = self._rows_again(wanted, deadline)
-        return state_from_rows(host, rows, self._guests.said_by(rows))
-
-    def close(self) -> None:
-        """Close the connection; a later read opens another."""
-        self._database.close()
-
-    def _rows_again(self, wanted: _Wanted, deadline: Deadline) -> CellRows:
         try:
-            return self._rows(wanted, deadline)
+            return ask()
         except SQLAlchemyError as error:
             self._schema_checked = False
             raise self._unavailable(error) from error
+
+    def _pulse(self, deadline: Deadline) -> Pulse:
+        with self._database.snapshot(deadline) as connection:
+            clock, *heartbeats = connection.execute(self._database.pulse).one()
+        return pulse_from(clock, heartbeats)
 
     def _rows(self, wanted: _Wanted, deadline: Deadline) -> CellRows:
         with self._database.snapshot(deadline) as connection:
@@ -128,7 +154,7 @@ class _Statements:
 def _cell_rows(statements: _Statements, database: CellDatabase, wanted: _Wanted) -> CellRows:
     """Everything that concerns a host. Consumers that are its own instances, nearly all, cost nothing more."""
     host, consumers = wanted.host, wanted.consumers
-    clock = statements.connection.execute(database.clock).scalar()
+    clock, *heartbeats = statements.connection.execute(database.pulse).one()
     here = statements.rows(nova_tables.instances_of(host))
     moving = statements.rows(nova_tables.migrations_in_progress(host))
     evacuated = statements.rows(nova_tables.finished_evacuations(host))
@@ -137,6 +163,7 @@ def _cell_rows(statements: _Statements, database: CellDatabase, wanted: _Wanted)
     others = (consumers | texts((*moving, *evacuated, *recorded), "instance_uuid")) - seen
     return CellRows(
         now=clock,
+        heartbeats=tuple(heartbeats),
         services=statements.rows(nova_tables.services_of(host)),
         nodes=_nodes(statements, wanted),
         instances=here + statements.named(nova_tables.instances_named, others),

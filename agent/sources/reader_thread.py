@@ -10,6 +10,7 @@ equal words in two audits, and tells itself since when it is so.
 
 from __future__ import annotations
 
+import contextvars
 import queue
 import threading
 from collections.abc import Callable
@@ -20,7 +21,13 @@ from agent.sources.base import Deadline
 
 T = TypeVar("T")
 
+#: A call that bounds itself, by its time-outs, knows more about why: it is waited for so much longer than its deadline.
+LAST_WORDS_S = 0.25
 _STOP_WAIT_S = 1.0
+
+
+class Unanswered(SourceUnavailable):
+    """The call has not returned in time, or an earlier one still has not, or the thread was stopped."""
 
 
 class _Job(Generic[T]):
@@ -28,6 +35,8 @@ class _Job(Generic[T]):
 
     def __init__(self, call: Callable[[], T], allowed_s: float) -> None:
         self._call = call
+        # The lines that it logs bear the audit's id.
+        self._context = contextvars.copy_context()
         self.allowed_s = allowed_s
         self._answer: T | None = None
         self._error: BaseException | None = None
@@ -35,7 +44,7 @@ class _Job(Generic[T]):
 
     def run(self) -> None:
         try:
-            self._answer = self._call()
+            self._answer = self._context.run(self._call)
         except BaseException as error:  # noqa: BLE001 - it belongs to the caller, who gets it from result()
             self._error = error
         finally:
@@ -67,7 +76,7 @@ class ReaderThread:
     def call(self, call: Callable[[], T], deadline: Deadline) -> T:
         """The answer of ``call``, run on this object's thread; what it raises is raised here.
 
-        Raises SourceUnavailable when there is no answer by the deadline, and at
+        Raises Unanswered when there is no answer by the deadline, and at
         once while an earlier call has not returned, or after stop().
         """
         job = self._submit(call, deadline.allowed_s)
@@ -76,8 +85,11 @@ class ReaderThread:
         self._misses = 0
         return job.result()
 
-    def stop(self) -> None:
-        """End the thread. One that hangs in a call is left behind: it is a daemon and cannot keep the process alive."""
+    def stop(self) -> bool:
+        """End the thread; whether it has ended, and so nothing that it uses is in use.
+
+        One that hangs in a call is left behind: it is a daemon and cannot keep the process alive.
+        """
         with self._lock:
             self._stopped = True
             thread = self._thread
@@ -85,15 +97,16 @@ class ReaderThread:
         self._jobs.put(None)
         if thread is not None and not hangs:
             thread.join(_STOP_WAIT_S)
+        return thread is None or not thread.is_alive()
 
-    def _missed(self, job: _Job[Any]) -> SourceUnavailable:
+    def _missed(self, job: _Job[Any]) -> Unanswered:
         self._misses += 1
-        return SourceUnavailable(self.name, f"no answer within {job.allowed_s:.3g} s")
+        return Unanswered(self.name, f"no answer within {job.allowed_s:.3g} s")
 
     def _submit(self, call: Callable[[], T], allowed_s: float) -> _Job[T]:
         with self._lock:
             if self._stopped:
-                raise SourceUnavailable(self.name, "its reader has been stopped")
+                raise Unanswered(self.name, "its reader has been stopped")
             if self._current is not None and not self._current.done.is_set():
                 raise self._missed(self._current)
             job = _Job(call, allowed_s)

@@ -14,6 +14,8 @@ import stat
 import time
 from pathlib import Path
 
+from agent.model.numbers import finite
+
 # nova.virt.storage_users: a host that has not passed by for a day is gone.
 _DAY_S = 86400.0
 _REGISTER = "compute_nodes"
@@ -66,4 +68,5 @@ def registered_hosts(root: str, now_s: float) -> tuple[str, ...]:
 
 
 def _is_recent(at: object, now_s: float) -> bool:
-    return isinstance(at, (int, float)) and now_s - at < _DAY_S
+    passed_by_s = finite(at)
+    return passed_by_s is not None and now_s - passed_by_s < _DAY_S

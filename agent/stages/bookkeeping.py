@@ -65,6 +65,7 @@ def _still_view(view: PlacementView) -> PlacementView:
         root_uuid=view.root_uuid,
         providers=named,
         allocations=view.allocations,
+        unlisted=view.unlisted,
         allocations_fresh=True,
         consumers=view.consumers,
         shared=view.shared,
@@ -82,7 +83,9 @@ def _only_named(provider: Provider) -> Provider:
 
 
 def _still_state(state: NovaState) -> NovaState:
-    return dataclasses.replace(state, now=clock_that_matters(state), service=None, nodes=())
+    clock = clock_that_matters(state)
+    without = dataclasses.replace(state, heartbeat=None, newest_heartbeat=None, heard_at=None)
+    return dataclasses.replace(without, now=clock, service=None, nodes=())
 
 
 def _still_host(host: HostFacts) -> HostFacts:

@@ -223,7 +223,7 @@ def _used_by_others(view: PlacementView, name: str) -> int:
     """Placement measures a new allocation against what all others hold: the consumer's old ones are gone by then."""
     ours = {own_consumer_uuid(view.root_uuid, cause) for cause in OWN_CAUSES}
     here = (a for a in view.allocations if a.provider_uuid == view.root_uuid and a.resource_class == name)
-    return sum(a.amount for a in here if a.consumer_uuid not in ours)
+    return view.used.get((view.root_uuid, name), 0) - sum(a.amount for a in here if a.consumer_uuid in ours)
 
 
 def _rest(name: str, claims: list[Claim], wanted: int, amounts: Mapping[Cause, int], why: str) -> tuple[Unplaced, ...]:

@@ -1,9 +1,10 @@
 """Decide which findings are confirmed, given what earlier audits saw.
 
-A finding counts again only with equal evidence in the audit right after; one
-that rests on *recorded* counts only when allocations were read in this audit, and
-is not even told when it is new and they were not (principle 6). Pure: the time
-is an argument.
+A finding counts again only with equal evidence in the audit right after, and only when that
+audit came neither too soon nor too late: two looks within milliseconds see the same moment of
+a build, and two that are weeks apart say nothing about the time between. One that rests on
+*recorded* counts only when allocations were read in this audit, and is not even told when
+it is new and they were not (principle 6). Pure: the time is an argument.
 """
 
 from __future__ import annotations
@@ -18,12 +19,35 @@ from agent.model.finding import Finding, History, SeenFinding, Severity, Sightin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """How this audit looked: when, whether allocations were read in it, whether every source answered."""
+    """How this audit looked: when, whether allocations were read in it, whether every source answered.
+
+    ``at`` is when its reads began, ``ended`` when they had ended (None: at once), both in seconds since the machine's
+    start (monotonic), ``boot`` which start that was. A look that confirms begins at least ``apart_s`` after the one
+    before it had ended, and at most ``within_s`` (None: at any time): a read that hangs puts two looks no further
+    apart.
+    """
 
     now: str
     confirm_audits: int
     recorded_is_fresh: bool
     all_read: bool = True
+    at: int = 0
+    ended: int | None = None
+    boot: str = ""
+    apart_s: float = 0.0
+    within_s: float | None = None
+
+    @property
+    def seen_at(self) -> int:
+        """When everything had been read."""
+        return self.at if self.ended is None else self.ended
+
+    def follows(self, history: History) -> bool:
+        """Whether this look is the one after the last in the history; after a restart of the machine none is."""
+        if history.looked_at is None or history.boot != self.boot:
+            return False
+        since_s = self.at - history.looked_at
+        return since_s >= 0 and (self.within_s is None or since_s <= self.within_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +74,7 @@ def confirm(history: History, findings: Iterable[Finding], look: Look) -> Confir
     Those not seen any more are forgotten, but while a source is unread only their
     count is: nobody looked, so when they were first seen stands.
     """
-    known = {sighting.id: sighting for sighting in history.sightings}
+    known = {sighting.id: sighting for sighting in _in_a_row(history, look)}
     told: list[SeenFinding] = []
     kept: dict[str, Sighting] = {}
     recheck = False
@@ -75,7 +99,12 @@ def confirm(history: History, findings: Iterable[Finding], look: Look) -> Confir
     waiting = [seen.finding for seen in told if not seen.confirmed and seen.finding.rests_on_recorded]
     return Confirmed(
         findings=tuple(sorted(told, key=_for_people)),
-        history=dataclasses.replace(history, sightings=tuple(sorted((*kept.values(), *unseen), key=lambda s: s.id))),
+        history=dataclasses.replace(
+            history,
+            sightings=tuple(sorted((*kept.values(), *unseen), key=lambda s: s.id)),
+            boot=look.boot,
+            looked_at=look.seen_at,
+        ),
         recheck_recorded=recheck,
         # What is counted anew from the next audit on must not wait for the one after it to be counted at all.
         awaits_recorded=bool(unseen) or any(seen.finding.rests_on_recorded for seen in told),
@@ -83,19 +112,25 @@ def confirm(history: History, findings: Iterable[Finding], look: Look) -> Confir
     )
 
 
-def confirmed_now(
-    findings: Iterable[Finding], sightings: Iterable[Sighting], confirm_audits: int
-) -> frozenset[tuple[str, str | None]]:
+def confirmed_now(findings: Iterable[Finding], history: History, look: Look) -> frozenset[tuple[str, str | None]]:
     """(code, provider uuid) of the findings that this audit will tell as confirmed.
 
     For what acts on a finding in the audit that confirms it. One that rests on *recorded* is never among them.
     """
-    times = {(s.id, s.evidence_digest): s.times for s in sightings}
+    known = {sighting.id: sighting for sighting in _in_a_row(history, look)}
     return frozenset(
         (finding.code, finding.provider_uuid)
         for finding in findings
-        if not finding.rests_on_recorded and times.get((finding.id, evidence_digest(finding)), 0) + 1 >= confirm_audits
+        if not finding.rests_on_recorded
+        and _seen_again(finding, known.get(finding.id), look).times >= look.confirm_audits
     )
+
+
+def _in_a_row(history: History, look: Look) -> Iterable[Sighting]:
+    """The sightings as this look may go on from them: after too long a time nothing is in a row with them."""
+    if look.follows(history):
+        return history.sightings
+    return (dataclasses.replace(sighting, times=0) for sighting in history.sightings)
 
 
 _LOUDEST_FIRST = tuple(Severity)
@@ -114,17 +149,21 @@ def _is_trusted(finding: Finding, look: Look) -> bool:
 def _seen_again(finding: Finding, before: Sighting | None, look: Look) -> Sighting:
     evidence = evidence_digest(finding)
     same = before is not None and before.evidence_digest == evidence
-    times = (before.times if before and same else 0) + (1 if _is_trusted(finding, look) else 0)
+    times, counted_at = (before.times, before.counted_at) if before and same else (0, 0)
+    if _is_trusted(finding, look) and (times == 0 or look.at - counted_at >= look.apart_s):
+        # Not counted beyond need, so that a quiet history needs no new file.
+        counted_at = look.seen_at if times < look.confirm_audits else counted_at
+        times = min(times + 1, look.confirm_audits)
     in_a_row = before is not None and same and before.times > 0
     return Sighting(
         id=finding.id,
         code=finding.code,
         first_seen_at=before.first_seen_at if before else look.now,
         last_seen_at=look.now,
-        # Not counted beyond need, so that a quiet history needs no new file.
-        times=min(times, look.confirm_audits),
+        times=times,
         evidence_digest=evidence,
         stands_since=(before.stands_since or before.first_seen_at) if before and in_a_row else look.now,
+        counted_at=counted_at,
     )
 
 

@@ -10,7 +10,7 @@ from agent.findings.base import World
 from agent.model.audit import WrittenProvider
 from agent.model.books import Books, DesiredTree
 from agent.model.compared import Compared, Row, Subject
-from agent.model.finding import Finding, History
+from agent.model.finding import Finding, History, Silence
 from agent.model.nova import NovaState
 from agent.model.plan import EMPTY_PLAN, HeldBack, Plan, RefusedWrite
 from agent.model.provider_config import Addition
@@ -21,14 +21,14 @@ from agent.resources.guests import guests_of
 from agent.resources.volumes import owners
 from agent.stages.bookkeeping import compared
 from agent.stages.companion import companion, released
-from agent.stages.confirm import confirmed_now
+from agent.stages.confirm import Look, confirmed_now
 from agent.stages.desired import desired
 from agent.stages.diff import diff
 from agent.stages.identity_doubt import doubts
 from agent.stages.ledger import promise_of
 from agent.stages.orphans import orphan_plan
 from agent.stages.record import record_plan
-from agent.stages.rival import Rival, judged, rival_of, without_foreign_ratios
+from agent.stages.rival import Rival, judged, rival_of, silence, without_foreign_ratios
 from agent.stages.rows import reserve_rows
 
 
@@ -36,7 +36,7 @@ from agent.stages.rows import reserve_rows
 class Decision:
     """What follows from a snapshot. ``written`` is what was remembered of our writes, judged by this look.
 
-    ``world`` is what the findings were looked for in.
+    ``world`` is what the findings were looked for in, ``silence`` for how long nova-compute has given no sign of life.
     """
 
     compared: Compared
@@ -47,6 +47,7 @@ class Decision:
     rival: Rival | None
     written: WrittenProvider | None
     world: World
+    silence: Silence | None = None
 
     @property
     def books(self) -> Books:
@@ -72,28 +73,33 @@ def decide(
     before: Compared | None = None,
     *,
     added: tuple[Addition, ...] = (),
-    refused_for_s: float | None = None,
     unknown_traits: frozenset[str] = frozenset(),
     history: History | None = None,
+    look: Look | None = None,
 ) -> Decision:
     """Pure: equal facts give an equal decision, in any order of instances, domains and volumes.
 
     ``before`` is the last audit's comparison: it saves work where it rests on equal facts, and changes nothing else.
     ``added`` is what provider.yaml files added in earlier audits, ``unknown_traits`` what Placement said it lacks,
-    ``refused_for_s`` for how long a rival has been told, ``history`` what earlier audits saw.
+    ``history`` what earlier audits saw, ``look`` when and how this one looks.
     """
     found, past = compared(snapshot, settings, subject, before), history or History()
+    used = look or Look(now="", confirm_audits=settings.confirm_audits, recorded_is_fresh=False)
+    quiet = _silence(snapshot, settings, past, used)
     tree = _tree(_with_our_ratios(snapshot, written), settings, subject, found.books, added)
-    judgement = _judged(snapshot, tree, written)
     seen = _world(snapshot, settings, subject, found, tree)
+    silent_for_s = max(0, used.at - quiet.since) if quiet else 0
+    compute = _rival(seen, None, silent_for_s)
+    # What nova-compute wrote once stands until we may write again: that is one change, and not one more in each audit.
+    judgement = written if compute is not None else _judged(snapshot, tree, written)
     world = dataclasses.replace(
         seen,
-        rival=_rival(seen, judgement, refused_for_s),
+        rival=compute or _rival(seen, judgement, silent_for_s),
         unknown_traits=unknown_traits,
         left=past.left,
         cleared=judgement.cleared if judgement else frozenset(),
     )
-    return _concluded(world, found, judgement, past)
+    return dataclasses.replace(_concluded(world, found, judgement, past, used), silence=quiet)
 
 
 def with_refusals(decision: Decision, refused: tuple[RefusedWrite, ...], unknown_traits: frozenset[str]) -> Decision:
@@ -136,21 +142,29 @@ def _world(
     return dataclasses.replace(world, doubts=doubts(world.root, world.state, snapshot.host.value, subject))
 
 
-def _rival(world: World, judgement: WrittenProvider | None, refused_for_s: float | None) -> Rival | None:
+def _rival(world: World, judgement: WrittenProvider | None, silent_for_s: int) -> Rival | None:
     """Where Placement was not read nothing is written anyway, and nobody is accused."""
     if world.view is None:
         return None
-    return rival_of(world.root, world.state, world.settings, judgement, refused_for_s)
+    return rival_of(world.root, world.state, world.settings, judgement, silent_for_s)
 
 
-def _concluded(world: World, found: Compared, judgement: WrittenProvider | None, past: History) -> Decision:
+def _silence(snapshot: Snapshot, settings: Settings, past: History, look: Look) -> Silence | None:
+    """Signs of life of a nova-compute whose provider this agent is to own; what another boot saw has another clock."""
+    if settings.role is not Role.OWNER:
+        return None
+    before = past.silence if past.boot == look.boot else None
+    return silence(before, snapshot.observed_root, snapshot.nova.value, look.seen_at)
+
+
+def _concluded(world: World, found: Compared, judgement: WrittenProvider | None, past: History, look: Look) -> Decision:
     """What follows from it: findings, and the plan for those of them that were seen often enough."""
     findings = _findings(world)
     return Decision(
         compared=found,
         state=world.state,
         tree=world.tree,
-        plan=_plan(world, confirmed_now(findings, past.sightings, world.settings.confirm_audits)),
+        plan=_plan(world, confirmed_now(findings, past, look)),
         findings=findings,
         rival=world.rival,
         written=judgement,

@@ -118,9 +118,13 @@ def provider_key(view: PlacementView, provider_uuid: str) -> ProviderKey:
 def _recorded(view: PlacementView | None) -> Ledger:
     if view is None:
         return Ledger()
+    return Ledger.of((*_listed(view), *_unlisted(view)))
+
+
+def _listed(view: PlacementView) -> Iterable[Claim]:
     ours = own_consumers(view.root_uuid)
-    return Ledger.of(
-        Claim(
+    for a in view.allocations:
+        yield Claim(
             consumer=_consumer(a.consumer_uuid, ours.get(a.consumer_uuid)),
             cause=ours.get(a.consumer_uuid, Cause.RECORDED_ONLY),
             resource_class=a.resource_class,
@@ -128,8 +132,19 @@ def _recorded(view: PlacementView | None) -> Ledger:
             provider_key=provider_key(view, a.provider_uuid),
             source=Origin("placement", "allocations", a.consumer_uuid),
         )
-        for a in view.allocations
-    )
+
+
+def _unlisted(view: PlacementView) -> Iterable[Claim]:
+    """What the scheduler subtracts too, and nobody can say for whom."""
+    for usage in view.unlisted:
+        yield Claim(
+            consumer=Consumer(key=f"unlisted/{usage.provider_uuid}", kind="unknown"),
+            cause=Cause.USAGE_UNLISTED,
+            resource_class=usage.resource_class,
+            amount=usage.amount,
+            provider_key=provider_key(view, usage.provider_uuid),
+            source=Origin("placement", "usages", usage.provider_uuid),
+        )
 
 
 def _consumer(uuid: str, ours: Cause | None) -> Consumer:

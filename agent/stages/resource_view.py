@@ -16,6 +16,7 @@ from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
 from agent.resources import cpus
 from agent.resources.counted_store import counted_store
+from agent.resources.store_doubt import store_doubt
 from agent.stages.numa import numa_cells
 from agent.stages.overcommit import LeastDisk, disk_available_least
 from agent.stages.pci_usage import free_pools, owned_addresses
@@ -116,7 +117,8 @@ def _unknown(snapshot: Snapshot, settings: Settings, obstacle: str | None, least
     if host is not None and host.memory_used_mib is None and not settings.file_backed_memory_mib:
         reasons.append("memory_mb_used: /proc/meminfo cannot be read, or has more free than libvirt says there is")
     if counted_store(snapshot, settings) is None:
-        reasons.append("local_gb, local_gb_used: not measured")
+        doubt = store_doubt(snapshot, settings)
+        reasons.append(f"local_gb, local_gb_used: {doubt.why if doubt else 'not measured'}")
     if least.size_bytes is None:
         reasons.append("disk_available_least: free room or guests' files were not measured")
     reasons.extend(f"disk_available_least: domain {d.uuid} ({d.name}): {d.why}" for d in least.unknown)

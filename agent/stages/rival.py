@@ -15,12 +15,15 @@ from dataclasses import dataclass
 
 from agent.model.audit import WrittenProvider
 from agent.model.books import DesiredProvider
+from agent.model.finding import Silence
 from agent.model.nova import NovaState
 from agent.model.placement import Inventory, Provider
 from agent.model.settings import Role, Settings
 from agent.traits.owner import OURS, RIVAL
 
 MAX_STRIKES = 2
+# Two audits a minute apart have some tenths of a second less than that between them, and a third one is a minute away.
+ENOUGH = 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,11 +39,11 @@ def rival_of(
     state: NovaState | None,
     settings: Settings,
     written: WrittenProvider | None,
-    refused_for_s: float | None = None,
+    silent_for_s: float = 0.0,
 ) -> Rival | None:
     """The rival of this root, or None when it may be written, or when this role never writes it.
 
-    ``refused_for_s``: for how long a rival has been told already, None where none was in the last audit.
+    ``silent_for_s``: for how long neither nova-compute's heartbeat nor the root's generation has moved (``Silence``).
     """
     if settings.role is Role.COMPANION:
         return None
@@ -48,7 +51,7 @@ def rival_of(
         return _living(settings)
     if root is None:
         return None
-    return _nova_compute(root, state, settings, refused_for_s) or _overwriter(root, written)
+    return _nova_compute(root, state, settings, silent_for_s) or _overwriter(root, written)
 
 
 def _living(settings: Settings) -> Rival:
@@ -60,36 +63,55 @@ def _living(settings: Settings) -> Rival:
     )
 
 
-def _nova_compute(
-    root: Provider, state: NovaState | None, settings: Settings, refused_for_s: float | None
-) -> Rival | None:
+def _nova_compute(root: Provider, state: NovaState | None, settings: Settings, silent_for_s: float) -> Rival | None:
     if RIVAL not in root.traits:
         return None
     if state is None:
         return Rival(
             why=f"the provider carries {RIVAL}, and whether nova-compute of this host is alive is not known: "
-            "the state source did not answer",
-            remedy="see why the state source cannot be read (source-unavailable); the next audit asks it again",
+            "the state source did not answer, or its answer is old",
+            remedy="see why the state source cannot be read (source-unavailable, source-stale); the next audit asks it "
+            "again",
         )
+    is_silent = silent_for_s >= ENOUGH * settings.service_down_time_s
     if OURS in root.traits:
-        return _returned(settings, refused_for_s)
-    if settings.takeover:
-        return None
+        return None if is_silent else _returned(settings)
+    if not settings.takeover:
+        return Rival(
+            why=f"the provider carries {RIVAL} and not {OURS}: nova-compute made it",
+            remedy="set [agent] takeover = true once nova-compute is gone for good; beside it set [agent] role = "
+            "companion",
+        )
+    return None if is_silent else _not_proven_gone(settings)
+
+
+def _not_proven_gone(settings: Settings) -> Rival:
     return Rival(
-        why=f"the provider carries {RIVAL} and not {OURS}: nova-compute made it",
-        remedy="set [agent] takeover = true once nova-compute is gone for good; beside it set [agent] role = companion",
+        why=f"the provider carries {RIVAL}, and nova-compute is not proven to be gone: its heartbeat and this provider "
+        f"must not move for {settings.service_down_time_s} s between audits of this agent",
+        remedy="keep this agent running: it takes the provider over by itself once that is proven. After "
+        "`stocktake audit --publish` or `stocktake-agent --once` run the command again when that time has passed",
     )
 
 
-def has_returned(root: Provider) -> bool:
-    """Whether nova-compute's trait stands beside ours: it wrote after we did."""
-    return RIVAL in root.traits and OURS in root.traits
+def silence(before: Silence | None, root: Provider | None, state: NovaState | None, at: int) -> Silence | None:
+    """What to remember of this look at a nova-compute whose provider this is: its signs of life stand since then.
 
-
-def _returned(settings: Settings, refused_for_s: float | None) -> Rival | None:
-    """Both owners' traits: it wrote after we did. It has the time after which a service counts as down to show life."""
-    if refused_for_s is not None and refused_for_s > settings.service_down_time_s:
+    A look that failed shows nothing, and takes nothing back: whatever moved meanwhile, the next one sees.
+    """
+    if root is None or state is None:
+        return before
+    if RIVAL not in root.traits:
         return None
+    seen = state.service.last_seen_up if state.service else None
+    heartbeat = seen.isoformat() if seen else ""
+    if before is not None and (before.heartbeat, before.generation) == (heartbeat, root.generation):
+        return before
+    return Silence(heartbeat, root.generation or 0, at)
+
+
+def _returned(settings: Settings) -> Rival:
+    """Both owners' traits: it wrote after we did. It has the time after which a service counts as down to show life."""
     return Rival(
         why=f"nova-compute put {RIVAL} back on a provider that is ours: it has started again, whatever its service "
         "row says yet",
@@ -104,9 +126,12 @@ def is_alive(state: NovaState, settings: Settings) -> bool:
     # forced_down is an operator's word about the API; a process that reports itself still writes.
     service = state.service
     seen = (service.last_seen_up or service.created_at) if service else None
-    if seen is None or state.now is None:
+    # The newest heartbeat of any service, read with this one, is the clock here: a replica's lag is in both, and this
+    # host's own clock, which may be a minute ahead, in neither.
+    clock = state.newest_heartbeat or state.heartbeat or state.now
+    if seen is None or clock is None:
         return False
-    return state.now - seen <= datetime.timedelta(seconds=settings.service_down_time_s)
+    return clock - seen <= datetime.timedelta(seconds=settings.service_down_time_s)
 
 
 def _overwriter(root: Provider, written: WrittenProvider | None) -> Rival | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Mapping
 
 from agent.model.books import DesiredProvider, DesiredTree, ReserveTerms
 from agent.model.claim import Cause, Claim
@@ -88,22 +88,15 @@ def inventory_rows(view: PlacementView | None, wanted: DesiredTree | None) -> tu
     """Every class of every provider of the tree, ours or not: wanted beside recorded."""
     desired = {p.uuid: p for p in wanted.providers} if wanted else {}
     observed = {p.uuid: p for p in view.providers} if view else {}
-    used = _used(view)
+    used = view.used if view else {}
     rows: list[InventoryRow] = []
     for uuid in dict.fromkeys([*desired, *observed]):
         rows.extend(_inventory_rows(desired.get(uuid), observed.get(uuid), used, known=view is not None))
     return tuple(rows)
 
 
-def _used(view: PlacementView | None) -> dict[tuple[str, str], int]:
-    used: dict[tuple[str, str], int] = defaultdict(int)
-    for allocation in view.allocations if view else ():
-        used[allocation.provider_uuid, allocation.resource_class] += allocation.amount
-    return used
-
-
 def _inventory_rows(
-    wanted: DesiredProvider | None, observed: Provider | None, used: dict[tuple[str, str], int], *, known: bool
+    wanted: DesiredProvider | None, observed: Provider | None, used: Mapping[tuple[str, str], int], *, known: bool
 ) -> list[InventoryRow]:
     uuid = wanted.uuid if wanted else observed.uuid if observed else ""
     name = (observed.name if observed else "") or (wanted.name if wanted else "")

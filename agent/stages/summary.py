@@ -8,8 +8,8 @@ from agent.model.units import bytes_to_gib_floor
 from agent.model.usage import Usage
 
 
-def summary(view: ResourceView, used: Usage) -> HostSummary:
-    """The figures (reconcile 8)."""
+def summary(view: ResourceView, used: Usage | None) -> HostSummary:
+    """The figures (reconcile 8); ``used`` is None where the cloud's state was not read: what is used is not known."""
     # The dedicated ones are not in nova's count of usable CPUs, those promised to guests are; without any, both are 0.
     total_vcpus = view.vcpus or 0
     return HostSummary(
@@ -18,14 +18,20 @@ def summary(view: ResourceView, used: Usage) -> HostSummary:
         free_disk_gib=_free_disk_gib(view),
         free_vcpus=total_vcpus - view.vcpus_used if total_vcpus else None,
         total_vcpus=total_vcpus,
-        used_vcpus=used.vcpus_used if total_vcpus else 0,
+        used_vcpus=_used_vcpus(used, total_vcpus),
         phys_ram_mib=view.memory_mib,
-        used_ram_mib=used.memory_mib_used,
+        used_ram_mib=used.memory_mib_used if used else None,
         phys_disk_gib=None if view.disk_total_bytes is None else bytes_to_gib_floor(view.disk_total_bytes),
-        used_disk_gib=used.local_gib_used,
+        used_disk_gib=used.local_gib_used if used else None,
         pci_devices=view.pci_devices,
         pci_stats=tuple(f"{p.vendor_id}:{p.product_id} x{p.count} on {p.address}" for p in view.pci_pools or ()),
     )
+
+
+def _used_vcpus(used: Usage | None, total_vcpus: int) -> int | None:
+    if used is None:
+        return None
+    return used.vcpus_used if total_vcpus else 0
 
 
 def _free_disk_gib(view: ResourceView) -> int | None:

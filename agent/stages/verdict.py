@@ -24,6 +24,10 @@ from agent.resources import owned
 from agent.stages.just_now import instance_just_changed, migration_just_changed
 
 _MOVE_CAUSES = frozenset({Cause.MIGRATION_IN, Cause.REVERT_HOLD, Cause.RESIZE_HERE})
+# What needs no other book: the host alone says what is unmanaged, and Placement alone what it does not list.
+_BY_CAUSE = {cause: Verdict.UNMANAGED for cause in UNMANAGED_CAUSES - {Cause.FOREIGN_GUEST}} | {
+    Cause.USAGE_UNLISTED: Verdict.USAGE_UNLISTED
+}
 # Where instances are that hold no host any more.
 _GONE_STATES = frozenset({"shelved_offloaded"})
 # nova 34 gives its consumers no type; these are the names that it has set aside for them.
@@ -91,8 +95,8 @@ def verdict(known: Known, case: Case) -> Verdict:
     """What the books say of this consumer and class."""
     if case.consumer in known.ours:
         return Verdict.AGREED  # held by us for what the host holds: that has rows of its own
-    if case.cause in UNMANAGED_CAUSES - {Cause.FOREIGN_GUEST}:
-        return Verdict.UNMANAGED
+    if (plain := _BY_CAUSE.get(case.cause)) is not None:
+        return plain
     if not known.written.state_known or _is_broken(known, case):
         return Verdict.UNKNOWN
     if case.consumer in known.occupancies:
@@ -218,9 +222,11 @@ def _is_under_way(known: Known, case: Case) -> bool:
 
 
 def _of_no_instance(known: Known, case: Case) -> Verdict:
-    """No row of an instance: a finished migration's, another service's by its type, or nobody knows whose."""
-    if case.migration is not None:
-        return Verdict.ALLOCATION_STALE_MOVE
+    """No row of an instance: another service's consumer by its type, or nobody knows whose.
+
+    A migration without its instance is no exception: its row has a foreign key to that of the instance, so the answer
+    lacks rows, and what it lacks may be an instance that lives here.
+    """
     record = known.records.get(case.consumer)
     if record is None:
         return Verdict.UNKNOWN

@@ -41,6 +41,8 @@ def head_lines(audit: Document) -> Iterator[str]:
     yield from (f"  simulated: {what}" for what in audit["simulated"])
     if note := audit.get("record_note"):
         yield note
+    # A report of an older agent has none.
+    yield from (f"note: {note}" for note in audit.get("notes", ()))
 
 
 def _kinds(cost: Document) -> str:
@@ -63,7 +65,15 @@ def source_line(source: Document) -> str:
         return f"{source['name']} ok, {took}"
     age = source["age_s"]
     last = "never read" if age is None else f"last read {number_text(age)} s ago"
-    return f"{source['name']} NOT READ after {took} ({last}): {source['error']}"
+    return f"{source['name']} NOT READ after {took} ({last}): {source['error']}{_late(source)}"
+
+
+def _late(source: Document) -> str:
+    """How old the newest heartbeat is, where that is known; a report of an older agent does not say."""
+    behind = source.get("behind_s")
+    if behind is None:
+        return ""
+    return f"; {number_text(abs(behind))} s {'ahead' if behind < 0 else 'behind'}"
 
 
 def finding_table(findings: Iterable[Document], width: int) -> Iterator[str]:

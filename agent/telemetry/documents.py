@@ -76,6 +76,7 @@ def audit_document(report: AuditReport) -> Document:
         "simulated": list(report.simulated),
         "record_note": report.record_note,
         "healed": [dataclasses.asdict(note) for note in report.healed],
+        "notes": list(report.notes),
     }
 
 

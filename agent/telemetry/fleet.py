@@ -13,6 +13,7 @@ from typing import Any
 
 from agent.errors import SourceInconsistent
 from agent.model.amounts import beside_its_class
+from agent.model.numbers import finite, whole
 from agent.telemetry.host_state import SCHEMA_VERSION
 from agent.telemetry.wording import printable
 
@@ -104,10 +105,10 @@ def _seen(document: Mapping[str, Any], received_at: float) -> HostSeen:
     return HostSeen(
         host=printable(_text(document["host"])),
         received_at=received_at,
-        interval_s=float(document["interval_s"]),
+        interval_s=_finite(document, "interval_s"),
         outcome=printable(_text(document["outcome"])),
-        guests=None if guests is None else int(guests),
-        findings=None if findings is None else sum(int(count) for count in findings.values()),
+        guests=None if guests is None else int(_finite(document, "guests")),
+        findings=None if findings is None else sum(int(_finite(findings, code)) for code in findings),
         sources_lost=tuple(printable(_text(name)) for name in document["sources_lost"]),
         amounts=None if document["resources"] is None else _amounts(document),
     )
@@ -122,13 +123,20 @@ def _text(value: object) -> str:
 def _amounts(document: Mapping[str, Any]) -> dict[str, tuple[float | None, float | None]]:
     """Of the host's own provider; what its children offer has other classes."""
     rows = [row for row in document["resources"] if row["provider_uuid"] == document["provider_uuid"]]
-    return {_text(row["resource_class"]): (_number(row["used"]), _number(row["free"])) for row in rows}
+    return {_text(row["resource_class"]): (_number(row, "used"), _number(row, "free")) for row in rows}
 
 
-def _number(value: object) -> float | None:
-    if value is not None and not isinstance(value, int | float):
-        raise TypeError(f"{value!r} is no number")
-    return value
+def _number(row: Mapping[str, Any], name: str) -> float | None:
+    """As it came, since a whole number is shown without a fraction."""
+    value: float | None = row[name]
+    return value if value is None else whole(value) or _finite(row, name)
+
+
+def _finite(row: Mapping[str, Any], name: str) -> float:
+    number = finite(row[name])
+    if number is None:
+        raise TypeError(f"{name} is no number: {row[name]!r:.60}")
+    return number
 
 
 def _used_free(seen: HostSeen, name: str) -> str:

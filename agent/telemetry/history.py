@@ -1,9 +1,9 @@
 """findings.json: when each finding was first seen, how often since, what provider.yaml files added, what was left.
 
-The file is worth little and must cost nothing: one that cannot be read counts as
-empty, is set aside at the next save, and findings are simply confirmed anew; one that
-cannot be written is told once and tried again by every audit, which ends none of them.
-Reading changes nothing, because commands read without the write lock.
+The file is worth little and must cost nothing: each row is read by itself, a row that
+cannot be read is named and counts as never written, and the file is kept beside its
+place before the next save. A file that cannot be written is reported once and tried again
+by every audit. Reading changes nothing, because commands read without the write lock.
 """
 
 from __future__ import annotations
@@ -12,14 +12,28 @@ import contextlib
 import dataclasses
 import json
 import os
-from typing import Any
+from dataclasses import dataclass
 
 from oslo_log import log as logging
 
 from agent.atomic import replace_file
-from agent.model.finding import History, Sighting
+from agent.model.finding import History, Sighting, Silence
+from agent.model.own_rows import (
+    BadRow,
+    Json,
+    count_of,
+    in_few_words,
+    parse,
+    read_rows,
+    text_of,
+    utc_time_of,
+    uuid_of,
+    without_repeats,
+)
 from agent.model.placement import LeftProvider
 from agent.model.provider_config import Added, Addition
+from agent.regular_file import open_regular
+from agent.set_aside import set_aside
 from agent.telemetry import events
 
 LOG = logging.getLogger(__name__)
@@ -27,7 +41,14 @@ LOG = logging.getLogger(__name__)
 FILE = "findings.json"
 SCHEMA_VERSION = 1
 MODE = 0o640
-_TYPES = {field.name: int if field.type == "int" else str for field in dataclasses.fields(Sighting)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What the file says, and what is wrong with it."""
+
+    history: History
+    problems: tuple[str, ...] = ()
 
 
 class FindingsFile:
@@ -35,18 +56,35 @@ class FindingsFile:
 
     def __init__(self, state_dir: str) -> None:
         self.path = os.path.join(state_dir, FILE)
-        self._warned = ""
+        self._unread = ""
+        self._kept_as = ""
         self._unsaved = ""
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What an operator should know of the file, one sentence each: rows not read, and that it is not written."""
+        kept = f"; the file is kept as {self._kept_as}" if self._kept_as else ""
+        unread = (f"{self.path} was not read whole: {self._unread}{kept}",) if self._unread else ()
+        unsaved = (
+            (f"findings are not remembered over a restart: {self.path} cannot be written: {self._unsaved}",)
+            if self._unsaved
+            else ()
+        )
+        return (*unread, *unsaved)
+
+    @property
+    def is_unsaved(self) -> bool:
+        """Whether the last save failed."""
+        return bool(self._unsaved)
+
     def load(self) -> History:
-        """What was saved last; empty, with one warning, where that cannot be read."""
-        try:
-            return self._read()
-        except _Unreadable as error:
-            if str(error) != self._warned:
-                self._warned = str(error)
-                LOG.warning(events.HISTORY_UNREADABLE, extra={"path": self.path, "error": str(error)})
-            return History()
+        """What was saved last, without the rows that cannot be read; one warning names those."""
+        found = self._read()
+        unread = in_few_words(found.problems)
+        if unread and unread != self._unread:
+            LOG.warning(events.HISTORY_UNREADABLE, extra={"path": self.path, "error": unread})
+        self._unread = unread or self._unread
+        return found.history
 
     def save(self, history: History) -> bool:
         """Replace it; False, with one warning for each new cause, where the folder or the file cannot be written."""
@@ -58,7 +96,7 @@ class FindingsFile:
                 self._unsaved = cause
                 LOG.warning(events.HISTORY_UNSAVED, extra={"path": self.path, "error": cause})
             return False
-        self._warned = self._unsaved = ""
+        self._unsaved = ""
         return True
 
     def _write(self, history: History) -> None:
@@ -67,71 +105,104 @@ class FindingsFile:
             "sightings": [dataclasses.asdict(sighting) for sighting in history.sightings],
             "added": [list(addition) for addition in history.added],
             "left": [list(provider) for provider in history.left],
+            "boot": history.boot,
+            "looked_at": history.looked_at,
+            "silence": [list(history.silence)] if history.silence else [],
         }
         os.makedirs(os.path.dirname(self.path), mode=0o750, exist_ok=True)
         self._set_aside()
         replace_file(self.path, json.dumps(document, indent=1) + "\n", MODE)
 
     def _set_aside(self) -> None:
-        """Keep a file that we cannot read, a newer program's for instance, as ``.bad``."""
-        try:
-            self._read()
-        except _Unreadable:
-            with contextlib.suppress(FileNotFoundError):
-                os.replace(self.path, f"{self.path}.bad")
+        """Keep a file with rows that we cannot read, a newer program's for instance, beside its place."""
+        problems = self._read().problems
+        if not problems:
+            return
+        with contextlib.suppress(FileNotFoundError):
+            self._kept_as = set_aside(self.path)
+            self._unread = in_few_words(problems)
+            LOG.warning(events.HISTORY_SET_ASIDE, extra={"path": self.path, "kept_as": self._kept_as})
 
-    def _read(self) -> History:
+    def _read(self) -> _Found:
         try:
-            with open(self.path, encoding="utf-8") as file:
-                document = json.load(file)
+            with open_regular(self.path) as file:
+                return _found(parse(file.read()))
         except FileNotFoundError:
-            return History()
+            return _Found(History())
         except OSError as error:
-            raise _Unreadable(f"cannot be read: {error.strerror}") from error
-        except (ValueError, RecursionError) as error:
-            raise _Unreadable("not a JSON document") from error
-        return History(
-            sightings=_sightings(document),
-            added=_added(document.get("added", [])),
-            left=_left(document.get("left", [])),
-        )
+            return _Found(History(), (f"cannot be read: {error.strerror}",))
+        except UnicodeDecodeError:
+            return _Found(History(), ("not a JSON document",))
+        except BadRow as error:
+            return _Found(History(), (str(error),))
 
 
-class _Unreadable(Exception):
-    """The file is there and no history can be made of it."""
-
-
-def _sightings(document: Any) -> tuple[Sighting, ...]:  # noqa: ANN401 - JSON may be anything
+def _found(document: Json) -> _Found:
+    """Raises BadRow where the document as a whole is another one."""
     if not isinstance(document, dict) or document.get("schema_version") != SCHEMA_VERSION:
-        raise _Unreadable(f"not a document of schema_version {SCHEMA_VERSION}")
-    rows = document.get("sightings")
-    if not isinstance(rows, list):
-        raise _Unreadable("sightings is not a list")
-    return tuple(sorted((_sighting(row) for row in rows), key=lambda sighting: sighting.id))
+        raise BadRow(f"not a document of schema_version {SCHEMA_VERSION}")
+    read = read_rows("sightings", document.get("sightings"), _sighting)
+    sightings = without_repeats("sightings", read, lambda sighting: sighting.id)
+    # A file of an older program has neither of these.
+    added = read_rows("added", document.get("added", []), _addition)
+    left = read_rows("left", document.get("left", []), _left)
+    silence = read_rows("silence", document.get("silence", []), _silence)
+    looked, problems = _last_look(document)
+    history = History(
+        sightings=tuple(sorted(sightings.good, key=lambda sighting: sighting.id)),
+        added=tuple(sorted(added.good)),
+        left=tuple(sorted(left.good)),
+        boot=looked[0],
+        looked_at=looked[1],
+        silence=next(iter(silence.good), None),
+    )
+    problems = (*sightings.problems, *added.problems, *left.problems, *silence.problems, *problems)
+    return _Found(history, problems)
 
 
-def _added(rows: Any) -> tuple[Addition, ...]:  # noqa: ANN401 - as above; a file of an older program has none
-    if not isinstance(rows, list) or not all(_is_addition(row) for row in rows):
-        raise _Unreadable("added is not of the shape that was saved")
-    return tuple(sorted(Addition(uuid, Added(kind), name) for uuid, kind, name in rows))
+def _last_look(document: Json) -> tuple[tuple[str, int | None], tuple[str, ...]]:
+    """(boot, seconds since it) of the last audit; without them nothing earlier is in a row with the next one."""
+    if document.get("looked_at") is None:
+        return ("", None), ()
+    try:
+        return (text_of(document, "boot"), count_of(document, "looked_at")), ()
+    except BadRow as error:
+        return ("", None), (str(error),)
 
 
-def _left(rows: Any) -> tuple[LeftProvider, ...]:  # noqa: ANN401 - as above
-    if not isinstance(rows, list) or not all(_is_texts(row, LeftProvider._fields) for row in rows):
-        raise _Unreadable("left is not of the shape that was saved")
-    return tuple(sorted(LeftProvider(*row) for row in rows))
+def _sighting(row: Json) -> Sighting:
+    is_old = isinstance(row, dict) and row.get("stands_since", "") == ""
+    return Sighting(
+        id=text_of(row, "id"),
+        code=text_of(row, "code"),
+        first_seen_at=utc_time_of(row, "first_seen_at"),
+        last_seen_at=utc_time_of(row, "last_seen_at"),
+        times=count_of(row, "times"),
+        evidence_digest=text_of(row, "evidence_digest"),
+        stands_since="" if is_old else utc_time_of(row, "stands_since"),
+        counted_at=count_of(row, "counted_at") if isinstance(row, dict) and "counted_at" in row else 0,
+    )
 
 
-def _is_addition(row: Any) -> bool:  # noqa: ANN401 - as above
-    return _is_texts(row, Addition._fields) and row[1] in tuple(Added)
+def _addition(row: Json) -> Addition:
+    _check_length(row, len(Addition._fields))
+    kind = text_of(row, 1)
+    if kind not in tuple(Added):
+        raise BadRow(f"nothing that a file adds: {kind!r:.60}")
+    return Addition(text_of(row, 0), Added(kind), text_of(row, 2))
 
 
-def _is_texts(row: Any, names: tuple[str, ...]) -> bool:  # noqa: ANN401 - as above
-    return isinstance(row, list) and len(row) == len(names) and all(isinstance(part, str) for part in row)
+def _silence(row: Json) -> Silence:
+    _check_length(row, len(Silence._fields))
+    return Silence(text_of(row, 0), count_of(row, 1), count_of(row, 2))
 
 
-def _sighting(row: Any) -> Sighting:  # noqa: ANN401 - as above
-    row = {"stands_since": ""} | row if isinstance(row, dict) else row
-    if not isinstance(row, dict) or any(type(row.get(name)) is not kind for name, kind in _TYPES.items()):
-        raise _Unreadable("a sighting is not of the shape that was saved")
-    return Sighting(**{name: row[name] for name in _TYPES})
+def _left(row: Json) -> LeftProvider:
+    _check_length(row, len(LeftProvider._fields))
+    # The uuid becomes a part of a URL.
+    return LeftProvider(uuid_of(row, 0), text_of(row, 1))
+
+
+def _check_length(row: Json, length: int) -> None:
+    if not isinstance(row, list) or len(row) != length:
+        raise BadRow(f"not a list of {length}")

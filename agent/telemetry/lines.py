@@ -155,11 +155,11 @@ def views(summary: HostSummary) -> tuple[Line, ...]:
         "pci_devices": _or_unknown(summary.pci_devices),
         "pci_stats": ", ".join(summary.pci_stats),
         "total_vcpus": summary.total_vcpus,
-        "used_vcpus": summary.used_vcpus,
+        "used_vcpus": _or_unknown(summary.used_vcpus),
         "phys_ram": summary.phys_ram_mib,
-        "used_ram": summary.used_ram_mib,
+        "used_ram": _or_unknown(summary.used_ram_mib),
         "phys_disk": _or_unknown(summary.phys_disk_gib),
-        "used_disk": summary.used_disk_gib,
+        "used_disk": _or_unknown(summary.used_disk_gib),
     }
     # nova says nothing of usable vcpus where there are none (all CPUs dedicated).
     texts = (HYPERVISOR_VIEW, USABLE_VCPUS, FINAL_VIEW) if summary.total_vcpus else (HYPERVISOR_VIEW, FINAL_VIEW)

@@ -14,6 +14,7 @@ import logging as stdlib
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from oslo_config import cfg
 from oslo_log import formatters
@@ -23,6 +24,7 @@ from agent.config.book import set_override
 from agent.config.load import Loaded
 from agent.config.opts import logging_opts
 from agent.errors import ConfigError
+from agent.telemetry.wording import printable
 
 PRODUCT = "stocktake"
 
@@ -71,7 +73,10 @@ class AuditIdFilter(stdlib.Filter):
 
 
 class FieldsFormatter(formatters.ContextFormatter):
-    """oslo.log's text line with ``[audit ID]`` before the message and ``name=value`` after it."""
+    """oslo.log's text line with ``[audit ID]`` before the message and ``name=value`` after it.
+
+    The message is one line; each line of a traceback has oslo.log's own prefix. All of it is ``printable``.
+    """
 
     def format(self, record: stdlib.LogRecord) -> str:
         """One line; the record itself stays as it is for other handlers."""
@@ -80,9 +85,12 @@ class FieldsFormatter(formatters.ContextFormatter):
         prefix = f"[audit {audit_id}] " if audit_id else ""
         names = [name for name in getattr(record, "extra_keys", ()) if name not in _UNSHOWN]
         fields = "".join(f" {name}={_field(getattr(record, name))}" for name in names)
-        shown.msg, shown.args = f"{prefix}{record.getMessage()}{fields}", None
-        line: str = super().format(shown)
-        return line
+        shown.msg, shown.args = printable(f"{prefix}{record.getMessage()}{fields}"), None
+        return _printable_lines(super().format(shown))
+
+    def formatException(self, ei: Any, *, record: stdlib.LogRecord | None = None) -> str:  # noqa: ANN401, N802 - logging's
+        """The traceback; journald gets it once more as a field of its own."""
+        return _printable_lines(super().formatException(ei, record=record))
 
 
 class JsonFormatter(formatters.JSONFormatter):
@@ -170,6 +178,10 @@ def _apply(conf: cfg.ConfigOpts, loaded: Loaded) -> None:
             handler.setFormatter(JsonFormatter(datefmt=conf.log_date_format))
     # setup() takes the old handlers off and leaves their files open.
     _close(handler for handler in before if handler not in root.handlers)
+
+
+def _printable_lines(text: str) -> str:
+    return "\n".join(map(printable, text.split("\n")))
 
 
 def _close(handlers: Iterable[stdlib.Handler]) -> None:

@@ -10,8 +10,8 @@ from agent.model.report import AuditReport
 from agent.telemetry.documents import Document, report_from_json, report_to_json
 
 FILE = "report.json"
-# Uuids and amounts, no secrets: an operator may look without being root.
-MODE = 0o644
+# No secrets, but the names that tenants gave their instances: for root and the group of the folder.
+MODE = 0o640
 
 
 def report_path(run_dir: str) -> str:
@@ -23,7 +23,7 @@ def write_report(run_dir: str, report: AuditReport) -> None:
     """Replace the last report. Raises SourceUnavailable where the folder cannot be written."""
     path = report_path(run_dir)
     try:
-        os.makedirs(run_dir, mode=0o755, exist_ok=True)
+        os.makedirs(run_dir, mode=0o750, exist_ok=True)
         replace_file(path, report_to_json(report), MODE)
     except OSError as error:
         raise SourceUnavailable("report", f"{path} cannot be written: {error.strerror}") from error
@@ -38,7 +38,8 @@ def read_report(run_dir: str) -> Document:
     except FileNotFoundError as error:
         raise SourceUnavailable("report", f"{path} does not exist: no daemon has reported since boot") from error
     except OSError as error:
-        raise SourceUnavailable("report", f"{path} cannot be read: {error.strerror}") from error
+        hint = ", it is for root and the group of its folder" if isinstance(error, PermissionError) else ""
+        raise SourceUnavailable("report", f"{path} cannot be read: {error.strerror}{hint}") from error
     except UnicodeDecodeError as error:
         raise SourceInconsistent("report", f"{path}: not a JSON document") from error
     try:

@@ -1,32 +1,38 @@
 """Decide what ``status`` says of the daemon's last report: age, whether it still reports, free per class. Pure.
 
-The report file may be of another version of the program: what is missing or of
-another shape raises SourceInconsistent and never a bug.
+The report file may be of another version of the program: a row of another shape is left
+out and named, and a document of another shape raises SourceInconsistent and never a bug.
 """
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from agent.errors import SourceInconsistent
 from agent.model.amounts import number_text
+from agent.model.numbers import unbounded
+from agent.model.own_rows import TOO_DEEP, BadRow, Rows, is_too_deep, read_rows
 from agent.model.report import Outcome
 from agent.telemetry.audit_text import head_lines
 from agent.telemetry.documents import SCHEMA_VERSION, Document
-from agent.telemetry.reading_order import in_reading_order, names_in_documents
+from agent.telemetry.reading_order import in_reading_order, names_in_documents, names_in_evidence
 from agent.telemetry.wording import alike, cell, some_of
 
 # So many intervals without a report, and the daemon is said to be silent.
 PATIENCE = 3
+# What a value of another shape makes of printing it.
+_OTHER_SHAPE = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError)
+_TEXTS = ("code", "severity", "subject", "id", "expected", "actual", "remedy")
+_TEXTS_OR_NULL = ("consumer_uuid", "provider_uuid", "resource_class")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastReport:
     """``age_s`` since the audit began; ``interval_s`` is None where no timer asks for audits.
 
-    ``names`` are consumers' names by uuid.
+    ``names`` are consumers' names by uuid; ``problems`` name the rows that were left out.
     """
 
     path: str
@@ -37,6 +43,7 @@ class LastReport:
     inventory: tuple[Document, ...]
     resource_view: Document | None
     names: Mapping[str, str]
+    problems: tuple[str, ...] = ()
 
     @property
     def is_stale(self) -> bool:
@@ -46,24 +53,86 @@ class LastReport:
 
 def last_report(report: Document, path: str, now: str, interval_s: float | None) -> LastReport:
     """``report`` as report_from_json gives it, ``now`` in ISO 8601. Raises SourceInconsistent."""
+    as_a_whole = _without_rows(report)
+    if where := unbounded(as_a_whole):
+        raise SourceInconsistent("report", f"{path}: {where} is no number of 64 bits")
+    if is_too_deep(as_a_whole):
+        raise SourceInconsistent("report", f"{path}: {TOO_DEEP}")
     try:
-        audit = report["audit"]
+        findings = _rows("findings", report["audit"]["findings"], _check_finding)
+        inventory = _rows("inventory", report["inventory"], _check_inventory)
+        ledger = _rows("ledger", report["ledger"], _check_ledger)
+        problems = (*findings.problems, *inventory.problems, *ledger.problems)
+        audit = {
+            **report["audit"],
+            "findings": list(findings.good),
+            "notes": [*report["audit"].get("notes", ()), *(f"left out of {path}: {words}" for words in problems)],
+        }
         found = LastReport(
             path=path,
             age_s=_age_s(audit["started_at"], now),
             interval_s=interval_s,
             outcome=Outcome(audit["outcome"]),
             audit=audit,
-            inventory=tuple(report["inventory"]),
+            inventory=inventory.good,
             resource_view=report.get("resource_view"),
-            names=names_in_documents(report["ledger"]),
+            names=names_in_documents(ledger.good),
+            problems=problems,
         )
         # Whatever the text needs is looked up here, once, so that printing cannot fail half-way.
         status_lines(found)
         status_document(found)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except _OTHER_SHAPE as error:
         raise SourceInconsistent("report", f"{path}: not a report of this program: {error!r}") from error
     return found
+
+
+def _without_rows(report: Document) -> Document:
+    """What is read as a whole: a bad number in a row costs that row."""
+    rest = {name: value for name, value in report.items() if not isinstance(value, list)}
+    return {**rest, "audit": {name: value for name, value in report["audit"].items() if name != "findings"}}
+
+
+def _rows(name: str, rows: object, show: Callable[[Document], object]) -> Rows[Document]:
+    """The rows that ``show`` can show. Raises TypeError where there are no rows at all."""
+    if not isinstance(rows, list):
+        raise TypeError(f"{name} is not a list")
+
+    def read(row: Document) -> Document:
+        if where := unbounded(row):
+            raise BadRow(f"{where} is no number of 64 bits")
+        if is_too_deep(row):
+            raise BadRow(TOO_DEEP)
+        try:
+            show(row)
+        except _OTHER_SHAPE as error:
+            raise BadRow(f"another shape: {error!r:.60}") from error
+        return row
+
+    return read_rows(name, rows, read)
+
+
+def _check_finding(finding: Document) -> None:
+    _check_texts(finding, _TEXTS, _TEXTS_OR_NULL)
+    # Each is needed by the text or by the order of the text.
+    _finding(finding)
+    names_in_evidence([finding])
+
+
+def _check_inventory(row: Document) -> None:
+    _check_texts(row, ("provider", "provider_uuid", "resource_class"))
+    _free((row,))
+
+
+def _check_ledger(row: Document) -> None:
+    _check_texts(row, (), ("consumer_uuid", "consumer_name"))
+
+
+def _check_texts(row: Document, texts: tuple[str, ...], texts_or_null: tuple[str, ...] = ()) -> None:
+    wrong = [name for name in texts if not isinstance(row[name], str)]
+    wrong += [name for name in texts_or_null if row[name] is not None and not isinstance(row[name], str)]
+    if wrong:
+        raise TypeError(f"no text: {', '.join(wrong)}")
 
 
 def status_lines(last: LastReport) -> tuple[str, ...]:

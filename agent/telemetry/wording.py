@@ -41,12 +41,22 @@ MEANINGS = {
     Verdict.ALLOCATION_STALE_MOVE: "it lives elsewhere or its move is over, and Placement still counts it here",
     Verdict.CONSUMER_UNKNOWN: "Placement counts a consumer that the cloud does not know",
     Verdict.OTHER_SERVICE: "another service's consumer, by its type: Placement counts it, and nova has no row of it",
+    Verdict.USAGE_UNLISTED: "Placement counts it as used, and lists no consumer that holds it",
 }
 
 
 def printable(text: str) -> str:
-    """Without control characters: a tenant chooses the names of instances, and a terminal obeys what it is sent."""
-    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
+    """One line without control characters, bidirectional marks or lone surrogates, for commands and log alike.
+
+    A tenant chooses the names of instances, and a terminal obeys what it is sent.
+    """
+    return text if text.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in text)
+
+
+def _escaped(character: str) -> str:
+    """As Python and JSON write it; beyond U+FFFF as Python does, since four digits would name another one."""
+    code = ord(character)
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
 def amount(resource_class: str, value: float | None) -> str:

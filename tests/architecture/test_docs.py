@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from agent.config.blank import MEANS_NONE
 from agent.findings import BUILTIN
 from agent.guards import BUILTIN as GUARDS
 from agent.model.finding import Severity
@@ -71,6 +72,11 @@ def test_the_keys_of_an_obstacle_and_the_kinds_of_its_changes_are_told():
     row = (ROOT / "docs/operating.md").read_text().partition("\n| `obstacles` |")[2].partition("\n")[0]
     keys = [field.name for part in (Obstacle, Remedy) for field in dataclasses.fields(part)]
     assert set(re.findall(r"`([a-z_-]+)`", row)) == {*keys, *(kind.value for kind in RemedyKind)}
+
+
+def test_the_options_whose_empty_value_means_something_are_told():
+    table = (ROOT / "docs/configuration.md").read_text().partition("\n| Option | Empty means |")[2].partition("\n\n")[0]
+    assert set(re.findall(r"^\| `\[(\w+)\] (\w+)`", table, flags=re.MULTILINE)) == set(MEANS_NONE)
 
 
 def test_the_readme_shows_commands():

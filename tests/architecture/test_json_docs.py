@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 
 from agent.cmd.adopt_run import AdoptRun, adopt_document
+from agent.cmd.adopt_store_run import StoreRun
+from agent.cmd.adopt_store_run import document_of as store_adoption_document
 from agent.cmd.commands.base import ListCommand
 from agent.cmd.heal_answer import heal_document
 from agent.cmd.heal_run import HealRun, Ordered
@@ -27,13 +29,22 @@ from agent.demo.stories import Seen, stories
 from agent.healing.adopt import Adopted
 from agent.healing.after_audit import _note
 from agent.healing.heal import Healed, Prepared, _change
-from agent.healing.identity_lines import FILE_KIND, NAME_KIND, RECORD_KIND, change_of
+from agent.healing.identity_lines import FILE_KIND, NAME_KIND, RECORD_KIND, STORE_KIND, change_of
 from agent.healing.reshape_lines import KIND as RESHAPE_KIND
 from agent.healing.reshape_lines import after_document, before_json
 from agent.healing.undo import HANDLERS
 from agent.healing.write import Outcome
 from agent.journal import Change, Entry, FileJournal, Result
-from agent.model.adoption import AdoptFacts, AdoptPlan, AdoptRefusal, FileStep, IdentityFile, NameStep, RecordStep
+from agent.model.adoption import (
+    AdoptFacts,
+    AdoptPlan,
+    AdoptRefusal,
+    FileStep,
+    IdentityFile,
+    NameStep,
+    RecordStep,
+    StoreStep,
+)
 from agent.model.heal import HealAction, HealPlan, ReshapeAction
 from agent.model.plan import (
     CreateComputeNode,
@@ -49,6 +60,7 @@ from agent.repairs import BY_CODE
 from agent.repairs.base import Scene
 from agent.resources import owned
 from agent.stages.heal import asked_for, heal_plan
+from agent.store_file import store_document
 from agent.telemetry import documents
 from agent.telemetry.explain import explain_class, explain_consumer
 from agent.telemetry.explain_json import document as explain_document
@@ -62,9 +74,10 @@ from tests.rigs.records import created, stored
 from tests.rigs.reports import CHILD, LEAKED, PROVIDER, REPORT
 from tests.rigs.reshape import gpu_scene
 from tests.rigs.source_tree import ROOT
+from tests.rigs.stores import OF_ROOT, mark
 
 # A place whose values another table is about, which may be one of several; what it has more is in the place's own.
-CONSUMER, KINDS = "What a consumer holds", "Before and after"
+CONSUMER, KINDS, STORE = "What a consumer holds", "Before and after", "A store"
 OTHER_TABLES = {
     ("heal", "actions.before"): (CONSUMER, KINDS),
     ("heal", "actions.after"): (CONSUMER, KINDS),
@@ -72,6 +85,9 @@ OTHER_TABLES = {
     ("journal", "after"): (KINDS,),
     (KINDS, "consumer"): (CONSUMER,),
     (KINDS, "consumers.consumer"): (CONSUMER,),
+    ("adopt --store", "store"): (STORE,),
+    ("adopt --store", "store_before"): (STORE,),
+    (KINDS, "store"): (STORE,),
     ("explain", "sources"): ("A source",),
     ("explain", "findings"): ("A finding",),
     ("explain", "inventory"): ("inventory",),
@@ -104,6 +120,9 @@ OF_NOVA = {("The resource view", "numa_topology"), ("The resource view", "pci_st
 # Documents that have no table in this section: that of `why` is another, that of `watch` in docs/messages.md.
 NO_TABLE = {"watch", "why"}
 OUTCOME = Outcome(result=Result.DONE, words="changed as planned", entry_id="aaaaaaaaaaaa")
+
+
+STORE_STEP = StoreStep(path="store.json", before=mark(300), after=mark(251, OF_ROOT))
 
 
 def _tables() -> dict[str, set[str]]:
@@ -198,6 +217,13 @@ def _adopt() -> documents.Document:
     )
 
 
+def _adopt_store() -> documents.Document:
+    plan = AdoptPlan(steps=(STORE_STEP,), refusals=(AdoptRefusal(guard="store", why="w"),), notes=("n",))
+    before, now = store_document(STORE_STEP.before), store_document(STORE_STEP.after)
+    done = (Adopted(step=STORE_STEP, outcome=OUTCOME),)
+    return store_adoption_document(StoreRun(report=REPORT, before=before, now=now, plan=plan, done=done))
+
+
 def _undo() -> documents.Document:
     return undo_document(
         Undone(entry=Entry(id="e", at="t", change=change_of(_steps()[0])), outcome=OUTCOME),
@@ -210,8 +236,8 @@ def _changes() -> tuple[Change, ...]:
     of_one = _change(Prepared(asked=(), plan=plan, audit_id="a", state=None), single)
     before, after = before_json(reshape.reshaping, lambda _: None), after_document(reshape.reshaping)
     of_several = Change(kind=RESHAPE_KIND, why="w", before=before, after=after)
-    found = (of_one, of_several, *map(change_of, _steps()))
-    assert {change.kind for change in found} == {*HANDLERS} >= {FILE_KIND, NAME_KIND, RECORD_KIND}
+    found = (of_one, of_several, *map(change_of, (*_steps(), STORE_STEP)))
+    assert {change.kind for change in found} == {*HANDLERS} >= {FILE_KIND, NAME_KIND, RECORD_KIND, STORE_KIND}
     return found
 
 
@@ -311,6 +337,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> set[tuple[str, str]]:
         "demo": _demo(),
         "heal": _heal(),
         "adopt": _adopt(),
+        "adopt --store": _adopt_store(),
         "undo": _undo(),
         "explain": _explain(),
     }

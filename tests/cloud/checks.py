@@ -25,8 +25,16 @@ ACCUSING = frozenset(
 )
 
 
+# What heal takes away by itself; other codes decline where the record says more than one thing.
+HEALED = frozenset({"allocation-leaked", "allocation-stale-move"})
+
+
 class MissedLeak(AssertionError):
     """A real leak that two audits of a quiet cloud did not find."""
+
+
+class UnhealedLeak(AssertionError):
+    """A confirmed leak that heal left alone in a quiet cloud."""
 
 
 class FalseAccusation(AssertionError):
@@ -113,6 +121,14 @@ def check(cloud: Cloud, host: str, findings: tuple[SeenFinding, ...], *, thoroug
         if not (wrong if elsewhere else host in wrong):
             raise FalseAccusation(f"{finding.code}: {finding.actual}: " + _words(cloud, consumer, host, findings))
     return len(there)
+
+
+def check_healed(cloud: Cloud, host: str, findings: tuple[SeenFinding, ...]) -> None:
+    """Raise where a confirmed leak of a deleted instance, or of one that lives elsewhere, is still recorded there."""
+    for seen in findings:
+        consumer = seen.finding.consumer_uuid
+        if seen.confirmed and seen.finding.code in HEALED and consumer is not None and consumer in leaks(cloud, host):
+            raise UnhealedLeak(_words(cloud, consumer, host, findings))
 
 
 def _words(cloud: Cloud, consumer: str, host: str, findings: tuple[SeenFinding, ...]) -> str:

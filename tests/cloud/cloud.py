@@ -12,9 +12,10 @@ import dataclasses
 import datetime
 import functools
 from collections.abc import Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from agent.model.nova import FINISHED_MIGRATION_STATUSES, Flavor, Instance, Migration
+from tests.cloud.feeds import Copy, Feed, Table, moment
 from tests.cloud.placement_model import Answer, Consumer, Stock, Wanted
 from tests.rigs import facts
 
@@ -24,6 +25,14 @@ EPOCH = datetime.datetime(2026, 11, 21, 12, 0, 0)  # noqa: DTZ001 - the database
 ANY = "any task"
 Amounts = Mapping[str, int]
 R = TypeVar("R", Instance, Migration)
+
+
+class Life(NamedTuple):
+    """One run of a host's nova-compute, in the cloud's seconds; ``before``: the heartbeat that an earlier one left."""
+
+    started: int
+    stopped: int | None
+    before: int | None
 
 
 class Port(Protocol):
@@ -60,14 +69,15 @@ class Cloud:
     def __init__(self, placement: Port, name: str = "cloud") -> None:
         self.placement = placement
         self.name = name
-        self.instances: dict[str, Instance] = {}
-        self.migrations: dict[int, Migration] = {}
+        self.seconds = 0
+        self.instances: Table[str, Instance] = Table(lambda: self.seconds)
+        self.migrations: Table[int, Migration] = Table(lambda: self.seconds)
+        self.lives: Table[str, Life] = Table(lambda: self.seconds)
         self.guests: dict[str, dict[str, Flavor]] = {host: {} for host in HOSTS}
         self.needs: dict[tuple[str, str], Amounts] = {}
         self.down: set[str] = set()
         self.retired: set[str] = set()
         self.strangers: set[str] = set()
-        self.seconds = 0
         self.roots = {host: uuid_of(f"{name}-root-{host}") for host in HOSTS}
         self._number = 0
         self._migrations = 0
@@ -87,7 +97,11 @@ class Cloud:
 
     def now(self) -> datetime.datetime:
         """The cloud's time."""
-        return EPOCH + datetime.timedelta(seconds=self.seconds)
+        return moment(EPOCH, self.seconds)
+
+    def feed(self) -> Feed:
+        """A database of this cell's that answers with the rows of now."""
+        return Feed(Copy(self.instances), Copy(self.migrations), Copy(self.lives))
 
     def node_of(self, host: str) -> str:
         """Libvirt's name of the host, which is its provider's."""
@@ -137,7 +151,7 @@ class Cloud:
 
     def archive(self, uuid: str) -> None:
         """nova-manage db archive_deleted_rows: the instance and its migrations are in no table that is read."""
-        self.instances.pop(uuid, None)
+        self.instances.drop(uuid)
         for number in [m.id for m in self.migrations.values() if m.instance_uuid == uuid]:
             del self.migrations[number]
 

@@ -7,14 +7,16 @@ a whole life: played again it is the same, and with events left out it is still 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from agent.errors import SourceStale
+from agent.model.audit import AuditResult
 from agent.model.nova import Instance
 from agent.placement.client import PlacementClient
-from tests.cloud import moves, operations
-from tests.cloud.checks import check
+from tests.cloud import computes, moves, operations
+from tests.cloud.checks import check, check_healed
 from tests.cloud.cloud import FLAVORS, HOSTS, Cloud, Interrupted
 from tests.cloud.host_agent import HostAgent, settings_of
 from tests.cloud.mishaps import MISHAPS, mended
@@ -34,8 +36,13 @@ VERBS: dict[str, float] = {
     "restart": 1,
     "quiet": 0.5,
 }
+# Beside them where the agents' databases lie.
+LIES: dict[str, float] = {"sicken": 3, "recover": 1, "pass": 1, "patrol": 4, "compute": 2}
+# How long nothing at all may happen, in seconds: what a database that is late shows is then long over.
+PASSING_S = (30, 120, 600, 4000)
 MOST_INSTANCES = 6
 AUDITS_TO_FIND = 2
+AUDITS_TO_HEAL = 3
 # How many of the quiet times are long enough for a full read of Placement.
 THOROUGH = 0.1
 # How many of the steps on the way into a quiet time are the last of their operation: stuck states are the hard ones.
@@ -62,6 +69,10 @@ class Tally:
     quiet: int = 0
     leaks: int = 0
     heals: int = 0
+    computes: int = 0
+    lies: int = 0
+    stale: int = 0
+    heals_on_lies: int = 0
     kinds: dict[str, int] = field(default_factory=dict)
 
 
@@ -73,10 +84,10 @@ class Running:
     steps: Steps
 
 
-def events_of(seed: int, length: int) -> tuple[Event, ...]:
+def events_of(seed: int, length: int, chances: Mapping[str, float] = VERBS) -> tuple[Event, ...]:
     """A life drawn from a seed; it always ends in quiet."""
     dice = random.Random(seed)
-    verbs = dice.choices(list(VERBS), weights=list(VERBS.values()), k=length)
+    verbs = dice.choices(list(chances), weights=list(chances.values()), k=length)
     return (*(Event(verb, dice.getrandbits(32)) for verb in verbs), Event("quiet", dice.getrandbits(32)))
 
 
@@ -86,7 +97,11 @@ class Episode:
     def __init__(self, cloud: Cloud, client: PlacementClient, tally: Tally, *, min_age_s: float, step_s: int) -> None:
         settings = settings_of(min_age_s=min_age_s)
         self.cloud = cloud
+        # Only lives with a nova-compute of their own look into it, and those are played on the model alone.
+        self._model: Any = cloud.placement
         self.agents = {host: HostAgent(cloud, host, client, settings) for host in HOSTS}
+        # Hosts with a nova-compute of their own; beside a living one an owner heals nothing.
+        self.shared: frozenset[str] = frozenset()
         self.running: list[Running] = []
         self.trace: list[str] = []
         self._tally = tally
@@ -103,6 +118,11 @@ class Episode:
             "retire": self._retire,
             "restart": self._restart,
             "quiet": self._quiet,
+            "sicken": self._sicken,
+            "recover": self._recover,
+            "pass": self._pass,
+            "patrol": self._patrol,
+            "compute": self._compute,
         }
 
     def play(self, events: Sequence[Event]) -> None:
@@ -263,8 +283,41 @@ class Episode:
             return
         rows = [i for i in self.cloud.instances.values() if i.host == host and not i.deleted]
         moving = [m for m in self.cloud.migrations.values() if host in (m.source_host, m.dest_host)]
-        if not rows and not any(self.cloud.under_way(m.instance_uuid) for m in moving) and not self.running:
+        if (
+            not rows
+            and not computes.is_alive(self.cloud, host)
+            and not any(self.cloud.under_way(m.instance_uuid) for m in moving)
+            and not self.running
+        ):
             self._begin(Running(host, moves.delete_service(self.cloud, host)))
+
+    def _compute(self, dice: random.Random) -> None:
+        """A nova-compute beside our agent: it starts, audits, or ends for good."""
+        host = dice.choice(HOSTS)
+        if host not in self.shared or host in self.cloud.retired or self.cloud.roots[host] not in self._model.providers:
+            return
+        self._tally.computes += 1
+        if not computes.is_alive(self.cloud, host):
+            computes.start(self.cloud, self._model, host)
+        elif dice.random() < 0.5:
+            computes.rewrite(self.cloud, self._model, host)
+        else:
+            computes.stop(self.cloud, host)
+        self._tell(f"nova-compute of {host}: {self.cloud.lives[host]}")
+
+    # What our agents' databases answer.
+
+    def _sicken(self, dice: random.Random) -> None:
+        agent = self.agents[dice.choice(HOSTS)]
+        self._tell(f"database of {agent.host}: {agent.feed.sicken(dice, self.cloud.seconds)}")
+
+    def _recover(self, dice: random.Random) -> None:
+        agent = self.agents[dice.choice(HOSTS)]
+        agent.feed.mend()
+        self._tell(f"database of {agent.host}: current")
+
+    def _pass(self, dice: random.Random) -> None:
+        self.cloud.seconds += dice.choice(PASSING_S)
 
     # Our agents.
 
@@ -274,8 +327,17 @@ class Episode:
         self.agents[host].crash()
 
     def _audit(self, dice: random.Random) -> None:
-        """The cloud goes on between any two reads, and a read may fail; heal acts on what was seen."""
+        self._audit_of(self.agents[dice.choice(HOSTS)], dice)
+
+    def _patrol(self, dice: random.Random) -> None:
+        """One agent's audits at its interval, so that what stands is confirmed, and healed."""
         agent = self.agents[dice.choice(HOSTS)]
+        for _ in range(dice.choice((2, 3, 4))):
+            self.cloud.seconds += dice.choice((11, 60))
+            self._audit_of(agent, dice)
+
+    def _audit_of(self, agent: HostAgent, dice: random.Random) -> None:
+        """The cloud goes on between any two reads, and a read may fail; heal acts on what was seen."""
         haste, broken = dice.choice((0.0, 0.3, 1.0)), dice.random() < 0.15
         agent.weather.interlude = lambda: self._go_on(dice) if dice.random() < haste else None
         agent.weather.moment = lambda: self._step(dice) if dice.random() < haste else None
@@ -283,12 +345,21 @@ class Episode:
         self._tell(f"audit of {agent.host}")
         before = agent.allocations.writes
         try:
-            _, count = agent.occasion(heals=dice.random() < 0.7)
+            result, count = agent.occasion(heals=dice.random() < 0.7)
             self._tally.audits += count
+            self._count_lies(agent, result, before)
         finally:
             agent.weather.interlude = agent.weather.moment = lambda: None
             agent.weather.fails = lambda: False
         self._count_healed(agent, before)
+
+    def _count_lies(self, agent: HostAgent, result: AuditResult, writes_before: int) -> None:
+        if agent.feed.is_current:
+            return
+        self._tally.lies += 1
+        error = result.snapshot.nova.error if result.snapshot else None
+        self._tally.stale += isinstance(error, SourceStale)
+        self._tally.heals_on_lies += agent.allocations.writes - writes_before
 
     def _go_on(self, dice: random.Random) -> None:
         """Mostly a step; now and then so much that what was read a moment ago is of another world."""
@@ -316,25 +387,47 @@ class Episode:
             else:
                 self._advance(one)
         self._tally.quiet += 1
-        thorough = dice.random() < THOROUGH
+        since = self.cloud.seconds
         for agent in self.agents.values():
-            if agent.host not in self.cloud.retired:
-                self._look(agent, thorough=thorough)
-        for agent in self.agents.values():
-            before = agent.allocations.writes
-            agent.occasion()
-            self._count_healed(agent, before)
+            agent.feed.mend()
+            told = any(seen.finding.code == "rival-writer" for seen in agent.findings())
+            if told and not computes.is_alive(self.cloud, agent.host):
+                # Two audits were overwritten: the agent writes again once its operator restarts it.
+                agent.crash()
+        self._find(thorough=dice.random() < THOROUGH)
+        self._heal_all()
+        for host in HOSTS:
+            computes.check_taken_over(self.cloud, self._model, host, since)
 
-    def _look(self, agent: HostAgent, *, thorough: bool) -> None:
+    def _find(self, *, thorough: bool) -> None:
+        awake = [agent for agent in self.agents.values() if agent.host not in self.cloud.retired]
         for _ in range(AUDITS_TO_FIND):
-            self._minute(agent)
-        self._tally.leaks += check(self.cloud, agent.host, agent.findings(), thorough=False)
-        if thorough:
-            for _ in range(agent.settings.full_read_every):
-                self._minute(agent)
+            self._minute(awake, heals=False)
+        for agent in awake:
+            self._tally.leaks += check(self.cloud, agent.host, agent.findings(), thorough=False)
+        if not thorough:
+            return
+        for _ in range(awake[0].settings.full_read_every if awake else 0):
+            self._minute(awake, heals=False)
+        for agent in awake:
             check(self.cloud, agent.host, agent.findings(), thorough=True)
 
-    def _minute(self, agent: HostAgent) -> None:
+    def _heal_all(self) -> None:
+        """What heal may take away goes within AUDITS_TO_HEAL audits, where it need not be old for that."""
+        agents = list(self.agents.values())
+        for _ in range(AUDITS_TO_HEAL):
+            self._minute(agents, heals=True)
+        for agent in agents:
+            # Beside a nova-compute that is not proven to be gone an owner heals nothing: another writer is at work.
+            passive = agent.host in self.cloud.retired or not computes.is_long_gone(self.cloud, agent.host)
+            if agent.settings.heal.min_age_s == 0 and not passive:
+                check_healed(self.cloud, agent.host, agent.findings())
+
+    def _minute(self, agents: Sequence[HostAgent], *, heals: bool) -> None:
+        """Each of them has its periodic audit, with those that it asks for at once."""
         self.cloud.seconds += 60
-        _, count = agent.occasion(heals=False)
-        self._tally.audits += count
+        for agent in agents:
+            before = agent.allocations.writes
+            _, count = agent.occasion(heals=heals)
+            self._tally.audits += count
+            self._count_healed(agent, before)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,7 +20,7 @@ from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Identity
 from agent.model.finding import History, SeenFinding
 from agent.model.heal import HealSettings
 from agent.model.host import Cpu, Domain, DomainState, HostFacts
-from agent.model.nova import FINISHED_MIGRATION_STATUSES, ComputeNode, NovaState, StateKind
+from agent.model.nova import FINISHED_MIGRATION_STATUSES, ComputeNode, NovaState, Pulse, Service, StateKind
 from agent.model.placement import ConsumerRecord
 from agent.model.plan import PutAllocations
 from agent.model.settings import Settings
@@ -29,7 +30,10 @@ from agent.placement.allocations import AllocationClient
 from agent.placement.client import PlacementClient
 from agent.placement.reader import TreeReader
 from agent.placement.writer import TreeWriter
-from tests.cloud.cloud import Cloud
+from agent.sources.nova_rows import pulse_from
+from tests.cloud.cloud import EPOCH, Cloud
+from tests.cloud.computes import Written, check_write, heartbeat
+from tests.cloud.feeds import Rows, moment
 from tests.rigs import facts
 
 REPAIRS = ("allocation-leaked", "allocation-stale-move", "consumer-on-several-providers", "allocation-missing")
@@ -65,6 +69,7 @@ class Windy:
     def __init__(self, inner: PlacementClient, weather: Weather) -> None:
         self._inner = inner
         self._weather = weather
+        self.before_put: Callable[[], None] = lambda: None
         self.maximum = inner.maximum
         self.forget = inner.forget
         self.global_request_id = inner.global_request_id
@@ -84,6 +89,7 @@ class Windy:
         """PUT; before one of allocations the weather was asked already (Watched)."""
         if not path.startswith("/allocations/"):
             self._weather.pass_by(PlacementUnavailable(f"PUT {path}: no answer"))
+            self.before_put()
         return self._inner.put(path, microversion, body, parse)
 
 
@@ -124,6 +130,7 @@ class HostAgent:
         self.cloud = cloud
         self.host = host
         self.weather = Weather()
+        self.feed = cloud.feed()
         self.settings = dataclasses.replace(settings, host=host)
         self.allocations = Watched(AllocationClient(_as_client(client, self.weather)), cloud, self.weather)
         self._client = client
@@ -134,6 +141,7 @@ class HostAgent:
         self._observing = dataclasses.replace(
             self.settings, heal=dataclasses.replace(self.settings.heal, enabled=False)
         )
+        self._began = 0
         self.audits = 0
         self.result: AuditResult | None = None
 
@@ -145,7 +153,7 @@ class HostAgent:
             host=_Libvirt(self),
             storage=(_Files(self),),
             reader=TreeReader(_as_client(self._client, self.weather)),
-            reporter=TreeWriter(_as_client(self._client, self.weather)),
+            reporter=TreeWriter(self._watched_client()),
             identity_files=_IdentityFile(self.cloud.roots[self.host]),
             history=_Histories(self),
             lock=_Lock(),
@@ -156,6 +164,11 @@ class HostAgent:
             new_id=lambda: "00000000-0000-4000-8000-000000000000",
         )
 
+    def _watched_client(self) -> PlacementClient:
+        client = Windy(self._client, self.weather)
+        client.before_put = lambda: check_write(self.cloud, Written(self.host, self._began))
+        return client  # type: ignore[return-value]
+
     def crash(self) -> None:
         """The process dies and starts again: only what was on the disk is left."""
         self._memory = AuditMemory()
@@ -165,6 +178,7 @@ class HostAgent:
     def audit(self, *, heals: bool = True) -> AuditResult:
         """One audit, and heal after it where ``heals``; remembered as the worker remembers it."""
         self.audits += 1
+        self._began = self.cloud.seconds
         settings = self.settings if heals else self._observing
         self.result = self._act(REQUEST, settings, self._parts, self._memory, _never)
         self._memory = self.result.memory
@@ -201,14 +215,15 @@ class _State:
         """Rows of this host, of its migrations, and of the consumers, deleted ones included."""
         self.agent.weather.pass_by(SourceUnavailable(STATE, "no answer"))
         cloud = self.agent.cloud
-        live = [m for m in cloud.migrations.values() if not m.deleted]
+        found = self.agent.feed.read(cloud.seconds)
+        live = [m for m in found.migrations.values() if not m.deleted]
         moving = [
             m for m in live if host in (m.source_host, m.dest_host) and m.status not in FINISHED_MIGRATION_STATUSES
         ]
         evacuated = [m for m in live if m.kind == "evacuation" and m.source_host == host and m.status in _EVACUATED]
-        recorded = [m for m in cloud.migrations.values() if m.uuid in consumers and m not in moving]
+        recorded = [m for m in found.migrations.values() if m.uuid in consumers and m not in moving]
         named = consumers | {m.instance_uuid for m in (*moving, *evacuated, *recorded)}
-        rows = [i for i in cloud.instances.values() if i.uuid in named or (i.host == host and not i.deleted)]
+        rows = [i for i in found.instances.values() if i.uuid in named or (i.host == host and not i.deleted)]
         node = ComputeNode(
             id=1, uuid=cloud.roots[host], host=host, hypervisor_hostname=cloud.node_of(host), deleted=False
         )
@@ -219,8 +234,36 @@ class _State:
             instances=tuple(sorted(rows, key=lambda i: i.uuid)),
             migrations=tuple(sorted((*moving, *recorded), key=lambda m: m.id)),
             finished_evacuations=tuple(sorted(evacuated, key=lambda m: m.id)),
+            service=_service(found, host),
             now=cloud.now(),
+            heartbeat=_pulse(cloud, found).heartbeat,
+            newest_heartbeat=_pulse(cloud, found).newest,
         )
+
+    def pulse(self, deadline: object) -> Pulse:
+        """Clock and newest heartbeat, in the weather too."""
+        self.agent.weather.pass_by(SourceUnavailable(STATE, "no answer"))
+        cloud = self.agent.cloud
+        return _pulse(cloud, self.agent.feed.read(cloud.seconds))
+
+
+def _pulse(cloud: Cloud, found: Rows) -> Pulse:
+    return pulse_from(cloud.now(), [moment(EPOCH, second) for second in found.heartbeats])
+
+
+def _service(found: Rows, host: str) -> Service | None:
+    life = found.lives.get(host)
+    if life is None:
+        return None
+    seen = heartbeat(life, found.second)
+    return Service(
+        id=1,
+        version=68,
+        disabled=False,
+        forced_down=False,
+        last_seen_up=None if seen is None else moment(EPOCH, seen),
+        created_at=EPOCH,
+    )
 
 
 _EVACUATED = ("done", "completed")
@@ -321,11 +364,15 @@ class _Clock:
     def monotonic(self) -> float:
         return float(self.cloud.seconds)
 
+    def boot(self) -> str:
+        return "one"
+
     def wait(self, seconds: float) -> None:
-        """Time is the cloud's."""
+        """Time is the cloud's, and passes in whole seconds."""
+        self.cloud.seconds += math.ceil(seconds)
 
 
 def settings_of(*, min_age_s: float) -> Settings:
-    """Role owner, confirmed after two audits, heal without the limits that would only make it slower."""
+    """Role owner, confirmed after two audits ten seconds apart, heal without the limits that only make it slower."""
     heal = HealSettings(enabled=True, codes=REPAIRS, min_age_s=min_age_s, max_consumers=5, max_percent=100.0)
-    return facts.settings(heal=heal)
+    return facts.settings(heal=heal, takeover=True, confirm_spacing_s=10.0, confirm_within_s=180.0)

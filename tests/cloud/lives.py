@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tests.cloud.cloud import Cloud
-from tests.cloud.episode import Episode, Event, Tally, events_of
+from tests.cloud.episode import VERBS, Episode, Event, Tally, events_of
 from tests.cloud.model_client import ModelClient
 from tests.cloud.placement_model import PlacementModel
 
@@ -30,11 +30,13 @@ class Life:
         )
 
 
-def play_until(steps: int, seed: int, length: int, tell: Callable[[Life], None]) -> Life:
+def play_until(
+    steps: int, seed: int, length: int, tell: Callable[[Life], None], chances: Mapping[str, float] = VERBS
+) -> Life:
     """Episodes of ``length`` events until so many steps were made. Raises AssertionError with a life cut down."""
     life = Life()
     while life.tally.steps < steps:
-        events = events_of(hash((seed, life.number)), length)
+        events = events_of(hash((seed, life.number)), length, chances)
         try:
             new_episode(life.number, life.tally).play(events)
         except Exception as error:
@@ -48,8 +50,10 @@ def new_episode(number: int, tally: Tally) -> Episode:
     """On a model of its own; its number decides heal's minimum age and how fast the cloud moves."""
     model = PlacementModel()
     client = ModelClient(model)
-    min_age_s, step_s = ((0.0, 1), (0.0, 30), (300.0, 1), (0.0, 5))[number % 4]
-    return Episode(Cloud(model), client, tally, min_age_s=min_age_s, step_s=step_s)  # type: ignore[arg-type]
+    min_age_s, step_s = ((0.0, 1), (300.0, 30), (0.0, 30), (300.0, 1), (0.0, 5), (300.0, 5))[number % 6]
+    episode = Episode(Cloud(model), client, tally, min_age_s=min_age_s, step_s=step_s)  # type: ignore[arg-type]
+    episode.shared = frozenset({"h2"} if number % 3 == 2 else {})
+    return episode
 
 
 def explained(number: int, events: Sequence[Event], error: Exception) -> str:

@@ -93,6 +93,8 @@ class ModelClient:
                 if uuid in found.holdings
             }
             return {"allocations": held}
+        if part == "usages":
+            return {"usages": {name: self._model.used(uuid, name) for name in provider.stocks}}
         if part == "inventories":
             slots = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
             records = {name: {key: getattr(stock, key) for key in slots} for name, stock in provider.stocks.items()}

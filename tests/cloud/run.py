@@ -1,4 +1,4 @@
-"""Play lives of the model cloud: ``python -m tests.cloud.run --steps 1000000 --seed 1``."""
+"""Play lives of the model cloud: ``python -m tests.cloud.run --steps 1000000 --seed 1 --databases lying``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 
 sys.modules["eventlet"] = None  # type: ignore[assignment]
 
+from tests.cloud.episode import LIES, VERBS  # noqa: E402
 from tests.cloud.lives import LENGTH, Life, play_until  # noqa: E402
 
 
@@ -16,6 +17,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--databases", choices=["current", "lying"], default="current")
     parser.add_argument("--length", type=int, default=LENGTH)
     wanted = parser.parse_args()
     began = time.process_time()
@@ -24,7 +26,8 @@ def main() -> int:
         if life.number % 1000 == 999:
             print(life.words(time.process_time() - began), flush=True)
 
-    life = play_until(wanted.steps, wanted.seed, wanted.length, tell)
+    chances = VERBS if wanted.databases == "current" else VERBS | LIES
+    life = play_until(wanted.steps, wanted.seed, wanted.length, tell, chances)
     print(life.words(time.process_time() - began))
     return 0
 

@@ -138,6 +138,20 @@ def test_a_file_that_was_not_there_is_gone_again_after_undo(host):
     assert not host.own_file.exists()
 
 
+def test_undo_of_a_file_that_gives_an_input_error_is_refused_with_its_words(host):
+    provider(host, host.agent.name, host.agent.provider_uuid)
+    identity = host.agent.folder / "compute_id"
+    identity.unlink()
+    assert host.adopted()[0] == 4
+    host.own_file.unlink()
+    host.own_file.symlink_to("/proc/self/mem")
+    (entry,) = host.told("journal")[1]
+    ended = stocktake_here("--config-file", host.agent.config_file, "undo", entry["id"])
+    assert "Input/output error" in ended.stdout + ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert ended.code == 2
+
+
 def test_a_plan_that_is_not_the_one_that_was_shown_is_refused_and_changes_nothing(host):
     root, old = host.agent.provider_uuid, f"old-{host.agent.name}"
     provider(host, old, root)
@@ -251,6 +265,7 @@ def test_the_host_that_our_row_names_is_asked_whether_it_lives(host, seen, refus
         row = ComputeNode(id=5, uuid=root, host="cmp-other", hypervisor_hostname=f"old-{node}", deleted=False)
         cell.add_compute_node(connection, row)
         cell.add_service(connection, "cmp-other", service)
+        cell.add_heartbeat(connection)
     engine.dispose()
     host.agent.configure({"state": {"source": "sql", "connection": f"sqlite:///{host.agent.cell_path}"}})
     _, told = host.told("adopt")
@@ -272,6 +287,7 @@ def test_a_record_under_the_old_name_is_told_where_sql_only_reads(host):
         cell.create_tables(connection)
         row = ComputeNode(id=5, uuid=root, host=host.agent.name, hypervisor_hostname=old, deleted=False)
         cell.add_compute_node(connection, row)
+        cell.add_heartbeat(connection)
     engine.dispose()
     host.agent.configure({"state": {"source": "sql", "connection": f"sqlite:///{host.agent.cell_path}"}})
     code, told = host.told("adopt")

@@ -22,6 +22,7 @@ from agent.config.load import load
 from agent.model.audit import AuditMemory, AuditRequest, Depth
 from agent.model.report import AuditReport
 from agent.stages.turns import EVERYTHING_AFTER, turn
+from agent.telemetry.explain import totals
 from tests.rigs import facts
 from tests.rigs.domains import domain_xml, node_xml
 from tests.rigs.facts import FLAVOR_A
@@ -147,7 +148,7 @@ def test_a_quiet_host_asks_the_same_with_10_100_and_1000_consumers(tmp_path, pla
     assert asked[10] == asked[100] == asked[1000]
     assert all(seen[0] == "GET resource_providers 200" for seen in asked[1000] if seen[0] != "GET / 200")
     # A turn for allocations is one request more and one consumer's record, and a quiet audit is one.
-    assert sorted({len(seen) for seen in asked[1000]}) in ([1, 3], [1, 3, 6])
+    assert sorted({len(seen) for seen in asked[1000]}) in ([1, 3], [1, 3, 7])
 
 
 def test_s144_s149_s150_a_whole_cycle_is_at_most_one_and_a_quarter_requests_an_audit(tmp_path, placement):
@@ -165,6 +166,7 @@ def test_s144_s149_s150_a_whole_cycle_is_at_most_one_and_a_quarter_requests_an_a
         "GET traits 200": 1,
         "GET aggregates 200": 1,
         "GET allocations 200": 10,
+        "GET usages 200": 1,
         "GET consumer 200": 9,
     }
     assert len(every) / len(asked) <= 1.25
@@ -247,6 +249,111 @@ def spread_out(placement: Rest, made: Quiet) -> str:
     elsewhere, consumer = placement.make_provider(), max(made.consumers)
     placement.set_inventories(elsewhere, {name: {"total": 1000} for name in HELD})
     return placement.allocate({made.host.provider_uuid: HELD, elsewhere: HELD}, consumer)
+
+
+def test_usage_that_no_list_shows_is_told_when_everything_is_read_and_confirmed_by_the_next_audit(tmp_path, placement):
+    """A consumer's record is gone and its allocations are not, as a database has them that was never migrated."""
+    with quiet_host(tmp_path / "host", placement, 3, changes={"placement": {"full_read_every": 1}}) as made:
+        made.audits(2)
+        root = made.host.provider_uuid
+        lost = take_record(placement, made.consumers[0])
+        usages = placement.done("GET", f"/resource_providers/{root}/usages")["usages"]
+        listed = placement.done("GET", f"/resource_providers/{root}/allocations")["allocations"]
+        assert (usages["VCPU"], sorted(listed)) == (3, sorted(made.consumers[1:]))
+        first = next(found for _ in range(EVERYTHING_AFTER) if (found := unlisted(made.audit())))
+        assert first == {"VCPU": (False, 1), "MEMORY_MB": (False, 128), "DISK_GB": (False, 1)}
+        report = made.audit()
+        assert unlisted(report) == {"VCPU": (True, 1), "MEMORY_MB": (True, 128), "DISK_GB": (True, 1)}
+        used = {row.recorded.resource_class: row.used for row in report.inventory if row.recorded}
+        assert {name: used[name] for name in HELD} == usages
+        give_record(placement, lost)
+        assert unlisted(made.audit()) == {}
+
+
+def test_while_unlisted_usage_stands_only_its_providers_are_asked_until_everything_is_read(tmp_path, placement):
+    """Four providers offer something, of one the usage and the list differ: it is looked at in each audit."""
+    with quiet_host(tmp_path / "host", placement, 2, changes={"placement": {"full_read_every": 1}}) as made:
+        root = made.host.provider_uuid
+        children = [placement.make_provider(parent=root) for _ in range(3)]
+        for child in children:
+            placement.set_inventories(child, {"SRIOV_NET_VF": {"total": 4}})
+        take_record(placement, made.consumers[0])
+        asked = []
+        for _ in range(3 * EVERYTHING_AFTER):
+            with placement.watched() as seen:
+                report = made.audit()
+            if unlisted(report):
+                asked.append(sorted(line.split()[1].split("/")[2] for line in seen if "/usages" in line))
+        rounds = [one for one in asked if one != [root]]
+        assert rounds, "a turn that reads everything"
+        assert all(one == sorted([root, *children]) for one in rounds)
+        # One audit of ten reads everything; the first look may be another.
+        assert len(asked) - len(rounds) >= 2 * (EVERYTHING_AFTER - 1)
+        with placement.watched() as seen:
+            made.audit(Depth.FULL)
+        assert sum("/usages" in line for line in seen) == 4, "by hand"
+
+
+def test_a_command_by_hand_asks_for_usages_at_once(tmp_path, placement):
+    with quiet_host(tmp_path / "host", placement, 2) as made:
+        made.audits(2)
+        take_record(placement, made.consumers[0])
+        assert unlisted(made.audit()) == {}, "not this host's turn"
+        assert set(unlisted(made.audit(Depth.FULL))) == set(HELD)
+        book = next(b for b in totals(made.audit(Depth.FULL), "VCPU", lambda _name: True) if b.name == "recorded")
+    assert (book.amount, {part.reason: part.amount for part in book.parts}["usage-unlisted"]) == (2, 1)
+
+
+def test_what_is_negative_since_of_usage_that_no_list_shows_says_so(tmp_path, placement):
+    with quiet_host(tmp_path / "host", placement, 2, changes={"DEFAULT": {"reserved_host_cpus": 0}}) as made:
+        made.audits(2)
+        lost = take_record(placement, made.consumers[0])
+        enlarge(placement, lost, "VCPU", 64 * 16)
+        report = made.audit(Depth.FULL)
+    over = next(s.finding for s in report.findings if s.finding.code == "over-capacity")
+    assert dict(over.facts)["free"] == -1
+    assert "1024 VCPU of it is of no consumer that Placement lists (usage-unlisted)" in over.actual
+
+
+Record = tuple[object, ...]
+
+
+def take_record(placement: Rest, consumer: str) -> Record:
+    """The consumer's row, which is gone now."""
+    with changed(placement) as database:
+        row: Record = database.execute("SELECT * FROM consumers WHERE uuid = ?", (consumer,)).fetchone()
+        database.execute("DELETE FROM consumers WHERE uuid = ?", (consumer,))
+    return row
+
+
+def give_record(placement: Rest, row: Record) -> None:
+    with changed(placement) as database:
+        database.execute(f"INSERT INTO consumers VALUES ({','.join('?' * len(row))})", row)
+
+
+def enlarge(placement: Rest, row: Record, resource_class: str, amount: int) -> None:
+    """One allocation of a consumer whose row is gone."""
+    consumer = next(value for value in row if isinstance(value, str) and len(value) == 36)
+    with changed(placement) as database:
+        one = "resource_class_id = (SELECT id FROM resource_classes WHERE name = ?)"
+        database.execute(
+            f"UPDATE allocations SET used = ? WHERE consumer_id = ? AND {one}", (amount, consumer, resource_class)
+        )
+
+
+@contextlib.contextmanager
+def changed(placement: Rest) -> Iterator[sqlite3.Connection]:
+    with contextlib.closing(sqlite3.connect(placement.server.folder / "placement.sqlite")) as database, database:
+        yield database
+
+
+def unlisted(report: AuditReport) -> dict[str | None, tuple[bool, object]]:
+    """Class to whether it is confirmed and how much."""
+    return {
+        seen.finding.resource_class: (seen.confirmed, dict(seen.finding.facts)["unlisted"])
+        for seen in report.findings
+        if seen.finding.code == "usage-unlisted"
+    }
 
 
 def zombies(report: AuditReport) -> set[str | None]:

@@ -16,6 +16,7 @@ import sqlalchemy
 
 from agent.demo import cell
 from agent.model.report import AuditReport
+from tests.rigs import heart
 from tests.rigs import mariadb as mariadb_rig
 from tests.rigs.leak_cases import DELETED, LEAKS, LOOK_ALIKES, Case
 from tests.rigs.leak_cloud import EARLIER, Guest, leak_cloud
@@ -34,7 +35,9 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlalchemy.Engi
     with mariadb_rig.running(tmp_path_factory.mktemp("mariadb")) as server:
         made = sqlalchemy.create_engine(server.create_database("cell"))
         cell.create_tables(made)
+        heart.keep(server.url("cell"))
         yield made
+        heart.forget(server.url("cell"))
         made.dispose()
 
 

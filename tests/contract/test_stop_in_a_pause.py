@@ -38,7 +38,7 @@ class StoppedClock:
     """The process's clock, but that a stop is asked for during the first wait, which takes no time."""
 
     def __init__(self, real) -> None:
-        self.now, self.monotonic = real.now, real.monotonic
+        self.now, self.monotonic, self.boot = real.now, real.monotonic, real.boot
         self.stopped = False
 
     def wait(self, _seconds: float) -> None:

@@ -29,6 +29,7 @@ use_json = true
 state_dir = {folder}/state
 run_dir = {folder}/run
 nova_conf =
+confirm_spacing = 0
 [libvirt]
 connection_uri = {uri}
 [state]
@@ -68,6 +69,11 @@ class Agent:
     def once(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """One audit."""
         return self.run("--config-file", str(self.conf), "--once", *arguments)
+
+    def stocktake(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """The operators' command with the same configuration, run to its end."""
+        command = [str(Path(sys.executable).parent / "stocktake"), "--config-file", str(self.conf), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False, cwd=ROOT)
 
     def start(self, *arguments: str, program: str = PROGRAM, environment: dict[str, str] | None = None) -> None:
         """The daemon, its log in ``log``."""

@@ -46,12 +46,12 @@ def agent(url: str, host: str, **changes: Any) -> Iterator[Agent]:
     told = Told(host=host, agent_version="1.2.3", topics=(), interval_s=3600.0, answers=True, now=lambda: NOW)
     told = Told(**{**{name: getattr(told, name) for name in Told.__slots__}, **changes})
 
-    def request_now(reason: str) -> bool:
+    def request_by_peer(reason: str) -> float:
         reasons.append(reason)
-        return True
+        return 7.25
 
     inside = Inside(
-        request_now=request_now, waiting=lambda: tuple(reasons), last_report=lambda: last[0] if last else None
+        request_by_peer=request_by_peer, waiting=lambda: tuple(reasons), last_report=lambda: last[0] if last else None
     )
     telling = Telling(checked_bus(BusOptions(url=url)), told, inside)
     telling.start()
@@ -136,3 +136,15 @@ def queues(broker: RabbitMq) -> dict[str, int]:
         env={**os.environ, **broker.environment()}, capture_output=True, text=True, check=True, timeout=180,
     )  # fmt: skip
     return {name: int(count) for name, count in (line.split("\t") for line in done.stdout.splitlines() if line)}
+
+
+def answered(client: Any, method: str, **arguments: Any) -> Any:
+    """The answer of a call, once the agent has come up."""
+
+    def call() -> tuple[Any, ...]:
+        try:
+            return (client.prepare(timeout=TRY_S).call({}, method, **arguments),)
+        except (oslo_messaging.MessagingTimeout, oslo_messaging.MessageDeliveryFailure):
+            return ()
+
+    return until(call, 120, f"an answer to {method}")[0]

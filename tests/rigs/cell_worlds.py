@@ -138,6 +138,8 @@ def world() -> World:
         expected=NovaState(
             kind=StateKind.SQL,
             host=HOST,
+            heartbeat=T0,
+            newest_heartbeat=T0,
             nodes=(_node(1, HOST, NODE), _node(3, HOST, "old-name.example.org")),
             service=Service(
                 id=1, version=74, disabled=False, forced_down=False, last_seen_up=T0, created_at=T0.replace(hour=1)

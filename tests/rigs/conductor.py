@@ -20,7 +20,7 @@ import sqlalchemy
 from kombu.exceptions import OperationalError
 
 from agent.bus.options import BusOptions
-from tests.rigs import mariadb, rabbitmq
+from tests.rigs import heart, mariadb, rabbitmq
 from tests.rigs.mariadb import MariaDb
 from tests.rigs.nova_env import nova_python
 from tests.rigs.rabbitmq import RabbitMq
@@ -145,6 +145,22 @@ class Cell:
             for table in tables:
                 connection.exec_driver_sql(f"DELETE FROM {table}")
             connection.exec_driver_sql("SET FOREIGN_KEY_CHECKS = 1")
+            heart.beat(connection)
+
+    @contextlib.contextmanager
+    def read_late(self, seconds: int) -> Iterator[None]:
+        """For a block the newest heartbeat is so old, as in a replica that nova-conductor reads and that has stopped.
+
+        Only after ``empty``, which makes nova-conductor itself report no more.
+        """
+        heart.forget(self.url)
+        with self.engine.begin() as connection:
+            aged = f"UPDATE services SET last_seen_up = UTC_TIMESTAMP() - INTERVAL {seconds} SECOND"
+            connection.exec_driver_sql(aged)
+        try:
+            yield
+        finally:
+            heart.keep(self.url)
 
 
 @contextlib.contextmanager
@@ -161,6 +177,9 @@ def running(folder: Path) -> Iterator[Cell]:
         engine = sqlalchemy.create_engine(url, pool_pre_ping=True)
         stack.callback(engine.dispose)
         conductor.start()
+        # Its own first heartbeat comes some seconds after it takes calls, and none where a test removed its row.
+        heart.keep(url)
+        stack.callback(heart.forget, url)
         yield Cell(database=database, broker=broker, conductor=conductor, engine=engine)
 
 

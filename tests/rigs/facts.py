@@ -13,7 +13,7 @@ from agent.errors import SourceUnavailable
 from agent.model.audit import WrittenProvider
 from agent.model.books import DesiredProvider
 from agent.model.compared import Subject
-from agent.model.finding import Finding
+from agent.model.finding import Finding, History
 from agent.model.host import Cpu, Domain, DomainState, HostFacts
 from agent.model.nova import ComputeNode, Flavor, Instance, Migration, NovaState, Service, StateKind
 from agent.model.placement import Allocation, ConsumerRecord, Inventory, PlacementView, Provider
@@ -21,7 +21,9 @@ from agent.model.settings import RatioPolicy, Role, Settings, UnmanagedPolicy
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, LVM, PLACEMENT, STATE, Reading, Snapshot
 from agent.model.storage import FileSystem, StorageFacts, Volume, VolumeGroup
 from agent.model.units import GIB, MIB
+from agent.stages.confirm import Look
 from agent.stages.decide import Decision, decide
+from agent.stages.rival import silence
 from agent.traits import BUILTIN as TRAIT_FAMILIES
 
 HOST, NODE = "cmp1", "cmp1.example.org"
@@ -59,6 +61,8 @@ def settings(**changes: Any) -> Settings:
         foreign_volumes=UnmanagedPolicy.RESERVE,
         unknown_guests=UnmanagedPolicy.RESERVE,
         confirm_audits=2,
+        confirm_spacing_s=0.0,
+        confirm_within_s=None,
         service_down_time_s=60,
         full_read_every=10,
         consumer_reads=20,
@@ -145,8 +149,14 @@ def service(**changes: Any) -> Service:
 
 def state(*instances: Instance, **changes: Any) -> NovaState:
     """What the database says of this host."""
-    plain = NovaState(kind=StateKind.SQL, host=HOST, nodes=(node(),), instances=instances, now=NOW)
+    plain = NovaState(kind=StateKind.SQL, host=HOST, nodes=(node(),), instances=instances, now=NOW, heartbeat=NOW)
     return dataclasses.replace(plain, **changes)
+
+
+def beating(nova: NovaState) -> NovaState:
+    """The same, read now from a cell whose services have just reported."""
+    now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+    return dataclasses.replace(nova, now=now, heartbeat=now)
 
 
 def domain(name: str | int = "i1", **changes: Any) -> Domain:
@@ -305,9 +315,18 @@ def consumer(name: str, **places: dict[str, int]) -> ConsumerRecord:
     return ConsumerRecord(consumer_uuid=uuid(name), generation=1, project_id="p", user_id="u", allocations=tuple(held))
 
 
-def decided(world: Snapshot, chosen: Settings | None = None, written: WrittenProvider | None = None) -> Decision:
-    """The decision on that world, for our root and node."""
-    return decide(world, chosen or settings(), Subject(root_uuid=ROOT_UUID, node=NODE), written)
+def decided(
+    world: Snapshot,
+    chosen: Settings | None = None,
+    written: WrittenProvider | None = None,
+    silent_for_s: int = 1000,
+) -> Decision:
+    """The decision on that world, for our root and node, whose signs of a nova-compute have stood for so long."""
+    used, root_now = chosen or settings(), world.observed_root
+    before = silence(None, root_now, world.nova.value, 0) if root_now else None
+    look = Look(now="", confirm_audits=used.confirm_audits, recorded_is_fresh=False, at=silent_for_s)
+    history = History(looked_at=0, silence=before)
+    return decide(world, used, Subject(root_uuid=ROOT_UUID, node=NODE), written, history=history, look=look)
 
 
 def findings(world: Snapshot, code: str, chosen: Settings | None = None) -> tuple[Finding, ...]:

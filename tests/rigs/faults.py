@@ -155,11 +155,16 @@ class Weather(enum.Enum):
 
 @dataclass
 class TcpProxy:
-    """Listens on a free loopback port before ``target``; ``weather`` and ``delay_s`` may change at any time."""
+    """Listens on a free loopback port before ``target``; what is said here may change at any time.
+
+    An answer that trickles goes on as it began: better weather is for what comes after it. Of each connection the
+    first ``quick_answers`` are passed on whole.
+    """
 
     target: tuple[str, int]
     weather: Weather = Weather.FAIR
     delay_s: float = 0.0
+    quick_answers: int = 0
     _open: list[socket.socket] = field(default_factory=list)
     _ended: threading.Event = field(default_factory=threading.Event)
 
@@ -207,6 +212,7 @@ class TcpProxy:
             near.close()
 
     def _exchange(self, near: socket.socket, far: socket.socket) -> None:
+        answers = 0
         while not self._ended.is_set():
             for ready in select.select([near, far], [], [], 0.2)[0]:
                 chunk = ready.recv(65536)
@@ -217,13 +223,18 @@ class TcpProxy:
                 elif ready is far and self.weather is Weather.RESET_AFTER_SEND:
                     near.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                     return
-                elif ready is far and self.weather is Weather.TRICKLE:
-                    for byte in chunk:
-                        near.sendall(bytes([byte]))
-                        self._ended.wait(self.delay_s)
+                elif ready is far and self.weather is Weather.TRICKLE and answers >= self.quick_answers:
+                    self._trickle(near, chunk, self.delay_s)
                 elif ready is far:
-                    self._ended.wait(self.delay_s)
+                    answers += 1
+                    self._ended.wait(0.0 if self.weather is Weather.TRICKLE else self.delay_s)
                     near.sendall(chunk)
+
+    def _trickle(self, near: socket.socket, chunk: bytes, delay_s: float) -> None:
+        for byte in chunk:
+            near.sendall(bytes([byte]))
+            if self._ended.wait(delay_s):
+                return
 
 
 def _shut(open_socket: socket.socket) -> None:

@@ -23,12 +23,14 @@ import sqlalchemy
 from agent.demo import cell
 from agent.demo.placement import TOKEN
 from agent.model.nova import ComputeNode, Instance
-from tests.rigs import facts
+from tests.rigs import facts, heart
 from tests.rigs.domains import node_xml
 from tests.rigs.logs import json_lines
 from tests.rigs.placement import Rest, new_uuid
 from tests.rigs.wait import until
 
+# The exit code of an audit that a rival keeps from writing.
+REFUSED = 5
 Options = Mapping[str, Mapping[str, object]]
 
 # How long a test waits before it says that nothing comes: only one that fails takes so long.
@@ -111,6 +113,8 @@ class AgentHost:
                 "nova_conf": self.folder / "nova.conf",
                 "state_dir": self.folder / "state",
                 "run_dir": self.folder / "run",
+                # A test asks for its audits one right after the other.
+                "confirm_spacing": 0,
             },
             "compute": {"provider_config_location": self.folder / "provider_config"},
             "libvirt": {"connection_uri": self.libvirt_uri},
@@ -133,6 +137,7 @@ class AgentHost:
                 cell.add_compute_node(connection, self.node_row())
             for instance in instances:
                 cell.add_instance(connection, instance)
+        heart.keep(f"sqlite:///{self.cell_path}")
         return engine
 
     def node_row(self, number: int = 1) -> ComputeNode:
@@ -148,6 +153,15 @@ class AgentHost:
     def agent(self, *arguments: str, timeout_s: float = PATIENCE_S) -> Ended:
         """The daemon's program run to its end."""
         return self.finished(self.command("stocktake-agent", *arguments), timeout_s)
+
+    def not_refused(self, timeout_s: float) -> Ended:
+        """The first of the daemon's single audits that does not end as refused: a rival's silence takes time."""
+
+        def audited() -> Ended | None:
+            ended = self.agent("--once")
+            return None if ended.code == REFUSED else ended
+
+        return until(audited, timeout_s, "an audit that nothing refuses")
 
     def stocktake(self, *arguments: str, timeout_s: float = PATIENCE_S) -> Ended:
         """The operators' command."""

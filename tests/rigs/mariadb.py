@@ -43,10 +43,14 @@ def available() -> bool:
 
 
 class MariaDb:
-    """One private server. ``start`` before anything else; ``stop`` at the end."""
+    """One private server. ``start`` before anything else; ``stop`` at the end.
 
-    def __init__(self, folder: Path) -> None:
+    ``options`` are further ones for the server's command line; of two that contradict each other the later holds.
+    """
+
+    def __init__(self, folder: Path, *options: str) -> None:
         self.folder = folder
+        self._options = options
         self.port = 0
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -64,7 +68,7 @@ class MariaDb:
     def start(self) -> None:
         """Make the data folder if there is none, and wait until the server answers over TCP."""
         if not self._data.exists():
-            self._install()
+            self.install()
         self.port = self.port or free_port()
         with (self.folder / "server.log").open("ab") as log:
             self._process = subprocess.Popen(self._command(), stdout=log, stderr=log)
@@ -163,7 +167,8 @@ class MariaDb:
             return False
         return True
 
-    def _install(self) -> None:
+    def install(self) -> None:
+        """Make the data folder, with our user in it; ``start`` does it where there is none."""
         self._temporary.mkdir(parents=True, exist_ok=True)
         (self.folder / "init.sql").write_text(
             f"CREATE USER IF NOT EXISTS '{USER}'@'%' IDENTIFIED BY '{PASSWORD}';\n"
@@ -198,6 +203,7 @@ class MariaDb:
             "--skip-name-resolve",
             "--max-connections=200",
             *SMALL,
+            *self._options,
         ]
 
     @property
@@ -208,9 +214,9 @@ class MariaDb:
 
 
 @contextlib.contextmanager
-def running(folder: Path) -> Iterator[MariaDb]:
-    """A started server for a block, stopped whatever happens: the body of a fixture."""
-    server = MariaDb(folder)
+def running(folder: Path, *options: str) -> Iterator[MariaDb]:
+    """A started server for a block, stopped whatever happens: the body of a fixture. ``options`` as of ``MariaDb``."""
+    server = MariaDb(folder, *options)
     try:
         server.start()
         yield server

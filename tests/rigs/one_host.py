@@ -22,7 +22,7 @@ from agent.placement.allocations import AllocationClient
 from agent.placement.client import PlacementClient
 from agent.placement.reader import TreeReader
 from agent.placement.writer import TreeWriter
-from tests.rigs.facts import filesystem, host, node, settings, state
+from tests.rigs.facts import beating, filesystem, host, node, settings, state
 
 NOW = "2026-11-21T12:00:00.000Z"
 
@@ -38,7 +38,7 @@ class OneHost:
 
     def __post_init__(self) -> None:
         self.parts = Parts(
-            state=_Source(STATE, lambda: state(nodes=(node(uuid=self.root, hypervisor_hostname=self.name),))),
+            state=_Source(STATE, lambda: beating(state(nodes=(node(uuid=self.root, hypervisor_hostname=self.name),)))),
             host=_Source(LIBVIRT, lambda: host(cpus=self.cpus, hostname=self.name)),
             storage=(_Source(FILESYSTEM, filesystem),),
             reader=TreeReader(self.client),
@@ -47,7 +47,7 @@ class OneHost:
             identity_files=SimpleNamespace(find=lambda: Identity(uuid=self.root, origin="file")),
             history=SimpleNamespace(load=History, save=lambda _history: True),
             lock=SimpleNamespace(hold=contextlib.nullcontext),
-            clock=SimpleNamespace(now=lambda: NOW, monotonic=time.monotonic, wait=lambda _seconds: None),
+            clock=SimpleNamespace(now=lambda: NOW, monotonic=time.monotonic, boot=str, wait=lambda _seconds: None),
             request_scope=lambda audit_id: self.client.global_request_id(f"req-{audit_id}"),
         )
 

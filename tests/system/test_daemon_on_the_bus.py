@@ -15,7 +15,7 @@ import pytest
 
 from agent.telemetry import events
 from tests.rigs import rabbitmq
-from tests.rigs.bus import TRY_S, bus, caller, heard, listener, notified, queues
+from tests.rigs.bus import TRY_S, answered, bus, caller, heard, listener, notified, queues
 from tests.rigs.domains import node_xml
 from tests.rigs.host import PATIENCE_S, STOP_S, AgentHost, Daemon, host_on
 from tests.rigs.placement import Rest
@@ -314,3 +314,35 @@ def test_watch_on_a_terminal_is_drawn_anew(host):
             os.close(ours)
     screen = shown.rpartition("\x1b[H\x1b[J")[2]
     assert "hosts, 0 silent (Ctrl-C ends)" in screen
+
+
+def audits_for(daemon: Daemon, reason: str) -> int:
+    return sum(reason in record["extra"]["reasons"] for record in logged(daemon, events.AUDIT_DONE))
+
+
+def test_a_flood_of_casts_is_an_audit_an_interval_and_an_operator_waits_for_none(host, broker):
+    host.configure({"DEFAULT": {"debug": True}, "agent": {"peer_audit_interval": 3600}})
+    with host.daemon() as daemon, bus(broker.url) as opened:
+        daemon.first_audit()
+        until(lambda: logged(daemon, events.ENDPOINT_UP), PATIENCE_S, "the endpoint")
+        client = caller(opened, host.name)
+        answered(client, "ping")
+        for _ in range(500):
+            client.cast({}, "audit_now")
+        # The queue is served in order: whatever was cast has arrived.
+        answer = answered(client, "audit_now")
+        assert answer["accepted"] is True
+        assert 3600 - PATIENCE_S < answer["audit_in_s"] <= 3600
+        until(lambda: audits_for(daemon, "rpc: audit_now") >= 1, PATIENCE_S, "the first one's audit")
+        assert answered(client, "audit_now")["waiting"] == ["rpc: audit_now"]
+        # An operator's request waits for nothing, and takes what waits along.
+        daemon.send(signal.SIGUSR1)
+        until(lambda: audits_for(daemon, "signal: USR1") == 1, PATIENCE_S, "the operator's audit")
+        assert audits_for(daemon, "rpc: audit_now") == 2
+        # A shorter interval holds from the reload on, for what waits as well.
+        assert answered(client, "audit_now")["audit_in_s"] > 3000
+        host.configure({"DEFAULT": {"debug": True}, "agent": {"peer_audit_interval": 1}})
+        daemon.send(signal.SIGHUP)
+        until(lambda: audits_for(daemon, "rpc: audit_now") == 3, PATIENCE_S, "what waited")
+        daemon.send(signal.SIGTERM)
+        assert daemon.ended() == 0

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 import pytest
 
 from agent.cmd.daemon import stop_asked
+from agent.config.opts import logging_opts
 from agent.demo.placement import TOKEN, start_placement
 from agent.triggers import start_delay_s
 from tests.rigs.agent_process import Agent
@@ -200,9 +201,9 @@ def test_term_ends_the_daemon_while_it_leaves_a_crowded_placement_alone(agent, p
 
 
 def test_a_history_that_cannot_be_written_costs_neither_the_memory_nor_the_audit(agent, placement):
-    # A folder in the file's place, and one that cannot be overwritten where it would be set aside.
-    for name in ("findings.json", "findings.json.bad"):
-        (agent.folder / "state" / name / "full").mkdir(parents=True)
+    # A folder in the file's place, and one that cannot be overwritten at each name under which it would be set aside.
+    for suffix in ("", ".bad", *(f".bad.{number}" for number in range(1, 10))):
+        (agent.folder / "state" / f"findings.json{suffix}" / "full").mkdir(parents=True)
     agent.configure(url=placement.server.url)
     agent.start()
     agent.until_logged("placement written")
@@ -293,6 +294,30 @@ def test_hup_with_a_bad_file_keeps_the_old_settings(agent):
     assert "colour" in json.dumps(refused["extra"]["problems"])
     agent.process.send_signal(signal.SIGTERM)
     assert agent.process.wait(STOP_S) == 0
+
+
+def test_hup_with_empty_numbers_keeps_the_defaults_says_so_and_the_next_audit_runs(agent):
+    agent.start()
+    agent.until_logged("outcome changed")
+    empty = "confirm_audits =\nsource_deadline =\nsummary_interval =\n"
+    more = f"debug = true\n[agent]\n{empty}[placement]\nfull_read_every =\nconsumer_reads =\n"
+    agent.configure(interval="", extra=more)
+    agent.process.send_signal(signal.SIGHUP)
+    agent.until_logged("configuration reloaded")
+    notices = [record["extra"]["notice"] for record in agent.records("configuration notice")]
+    assert {notice.split(": ")[1].split(" is ")[0] for notice in notices} == {
+        *("[agent] confirm_audits", "[agent] source_deadline", "[agent] summary_interval"),
+        *("[placement] full_read_every", "[placement] consumer_reads", "[DEFAULT] update_resources_interval"),
+    }
+    agent.until_audited_for("reload", 1)
+    assert agent.report()["outcome"] != "crashed"
+    assert "Traceback" not in agent.log.read_text()
+
+
+def test_every_option_of_oslo_log_left_empty_is_as_if_it_were_not_there(agent):
+    agent.configure(extra="\n".join(f"{opt.dest} =" for opt in logging_opts() if opt.dest != "use_json"))
+    done = agent.once()
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr
 
 
 def test_nothing_of_the_daemon_is_forked_and_no_file_of_eventlet_is_mapped(agent):

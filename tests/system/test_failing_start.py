@@ -18,6 +18,7 @@ import sqlalchemy
 
 from agent.demo import cell
 from agent.model.nova import Service
+from tests.rigs import heart
 from tests.rigs import lvm as lvm_rigs
 from tests.rigs import mariadb as mariadbs
 from tests.rigs.domains import domain_xml, node_xml
@@ -245,6 +246,7 @@ def _fill(url: str, host: AgentHost) -> None:
         cell.add_compute_node(connection, host.node_row())
         cell.add_instance(connection, host.instance("i1"))
     engine.dispose()
+    heart.keep(url)
 
 
 @contextlib.contextmanager

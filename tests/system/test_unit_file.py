@@ -74,6 +74,22 @@ def test_libvirt_is_not_required_and_a_bad_configuration_is_not_retried(service)
     assert (service["Type"], service["RestartPreventExitStatus"]) == ("notify", "78")
 
 
+def test_what_may_pass_is_tried_again_without_end(service):
+    assert (service["Restart"], service["RestartSec"]) == ("on-failure", "5")
+    assert "\nStartLimitIntervalSec=0\n" in UNIT.read_text().partition("[Service]")[0]
+
+
+def test_what_runs_wild_is_ended_before_a_guest_and_leaves_no_secret(service):
+    mib = {"M": 1, "G": 1024}
+    memory = int(service["MemoryMax"][:-1]) * mib[service["MemoryMax"][-1]]
+    # Above what the agent and the largest of its commands take, below what a hypervisor reserves for itself.
+    assert 150 + 100 < memory <= 512
+    # A guest that libvirt starts has 0.
+    assert 0 < int(service["OOMScoreAdjust"]) <= 1000
+    assert service["LimitCORE"] == "0"
+    assert 64 <= int(service["TasksMax"]) <= 512
+
+
 @pytest.mark.parametrize("option", ["PrivateDevices", "PrivateUsers", "ProtectClock", "DeviceAllow", "DynamicUser"])
 def test_nothing_hides_block_devices_from_lvm(service, option):
     assert option not in service

@@ -2,12 +2,13 @@
 
 import os
 import signal
+import stat
 import subprocess
 import sys
 
 import pytest
 
-from agent.atomic import replace_file, sweep, write_new_file
+from agent.atomic import close_to_others, replace_file, sweep, write_new_file
 
 KILLED_AT = """
 import os, signal, sys
@@ -76,3 +77,27 @@ def test_writing_leaves_nothing_beside_the_file(tmp_path):
     replace_file(str(path), "one", 0o644)
     replace_file(str(path), "two", 0o600)
     assert (os.listdir(tmp_path), path.read_text(), path.stat().st_mode & 0o777) == (["report.json"], "two", 0o600)
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a folder to another group")
+@pytest.mark.parametrize("write", [replace_file, write_new_file])
+def test_a_file_is_its_folder_s_group_s_and_nobody_else_s(tmp_path, write):
+    os.chown(tmp_path, -1, 4)
+    old = os.umask(0o077)
+    try:
+        write(str(tmp_path / "report.json"), "x", 0o640)
+    finally:
+        os.umask(old)
+    found = os.stat(tmp_path / "report.json")
+    assert (found.st_gid, stat.S_IMODE(found.st_mode)) == (4, 0o640)
+
+
+@pytest.mark.parametrize(("before", "after"), [(0o644, 0o640), (0o666, 0o660), (0o640, 0o640), (0o600, 0o600)])
+def test_what_was_open_to_others_is_closed(tmp_path, before, after):
+    path = tmp_path / "report.json"
+    path.write_text("")
+    path.chmod(before)
+    close_to_others(str(path))
+    assert stat.S_IMODE(path.stat().st_mode) == after
+    close_to_others(str(tmp_path / "none"))

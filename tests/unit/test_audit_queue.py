@@ -1,10 +1,12 @@
 """Law 10 of the design: each request is followed by an audit that starts after it; audits never overlap."""
 
+import itertools
 import threading
 import time
 
 import hypothesis.strategies as st
 import pytest
+from hypothesis import given
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from agent.audit_queue import KINDS, REASONS_PER_KIND, AuditQueue, Pacing
@@ -231,3 +233,63 @@ def test_after_the_turn_all_is_as_without_one(queue, clock):
     assert queue.take(0) == ("domain: started",)
     queue.request_in_turn("interval")
     assert queue.take(0) == ("interval",)
+
+
+def test_a_peer_s_first_request_is_handed_out_at_once_and_those_after_it_as_one(queue, clock):
+    assert queue.request_by_peer("rpc") == 0.0
+    assert queue.take(0) == ("rpc",)
+    clock.now += 3
+    assert [queue.request_by_peer("rpc") for _ in range(500)] == [7.0] * 500
+    assert queue.take(0) is None
+    clock.now += 7
+    assert queue.take(0) == ("rpc",)
+    assert queue.take(0) is None
+
+
+def test_a_peer_s_request_goes_along_with_what_something_else_asks_for(queue, clock):
+    queue.request_by_peer("rpc")
+    queue.take(0)
+    queue.request_by_peer("rpc")
+    queue.request("domain: started")
+    assert queue.request_by_peer("rpc") == pytest.approx(SETTLE_S), "peers do not put off what an event asks for"
+    clock.now += SETTLE_S
+    assert queue.take(0) == ("domain: started", "rpc")
+    assert queue.request_by_peer("rpc") == 10.0
+    queue.request_now("operator")
+    assert queue.take(0) == ("operator", "rpc")
+
+
+def test_a_shorter_peer_interval_counts_for_what_waits(queue):
+    queue.request_by_peer("rpc")
+    queue.take(0)
+    queue.request_by_peer("rpc")
+    queue.pace(Pacing(peer_s=0.0))
+    assert queue.take(0) == ("rpc",)
+
+
+def test_a_closed_queue_promises_a_peer_nothing(queue):
+    queue.request_by_peer("rpc")
+    queue.close()
+    assert queue.waiting == ()
+    assert queue.request_by_peer("rpc") is None
+
+
+@given(st.lists(st.tuples(st.sampled_from(["peer", "event", "operator"]), st.floats(0, 20)), max_size=40))
+def test_law_audits_for_peers_alone_are_an_interval_apart_and_each_peer_is_served_in_time(steps):
+    clock = Clock()
+    queue = AuditQueue(Pacing(settle_s=SETTLE_S, cap_s=CAP_S), clock)
+    alone, promised = [], None
+    for kind, pause_s in steps:
+        if kind == "peer":
+            due_at = clock.now + queue.request_by_peer("rpc")
+            promised = due_at if promised is None else min(promised, due_at)
+        else:
+            (queue.request_now if kind == "operator" else queue.request)(kind)
+        clock.now += pause_s
+        taken = queue.take(0) or ()
+        if taken == ("rpc",):
+            alone.append(clock.now)
+        if "rpc" in taken:
+            promised = None
+        assert promised is None or clock.now < promised, "a peer was promised an audit by now"
+    assert all(later - earlier >= 9.999 for earlier, later in itertools.pairwise(alone))

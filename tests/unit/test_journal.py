@@ -24,6 +24,12 @@ CHANGE = Change(
 )
 
 
+#: Nested so that it can be read, and can neither be copied nor printed.
+CHANGE_OF = (
+    b'{"schema_version":1,"line":"change","id":"e7","at":"x","kind":"k","why":"w","before":{"a":%s%s},"after":{}}'
+)
+
+
 class Times:
     """One second a call."""
 
@@ -78,7 +84,7 @@ def test_it_is_for_root_alone_and_synced_before_begin_returns(journal, tmp_path,
     monkeypatch.setattr(os, "fsync", lambda fd: (synced.append(stat.S_ISDIR(os.fstat(fd).st_mode)), real(fd)))
     journal.begin(CHANGE)
     assert synced == [False, True]  # the file, then its folder
-    assert stat.S_IMODE((tmp_path / "journal.jsonl").stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "journal.jsonl").stat().st_mode) == 0o640
 
 
 def test_nothing_that_was_written_is_ever_rewritten(journal, tmp_path):
@@ -121,6 +127,7 @@ def test_a_torn_last_line_is_named_and_spoils_nothing_after_it(journal, tmp_path
     [
         (b"\xff\xfe", "line 2 is not JSON"),
         (b"[" * 100_000, "line 2 is not JSON"),
+        (CHANGE_OF % (b"[" * 500, b"]" * 500), "line 2 is nested too deep"),
         (b"[1]", "line 2 is no document of schema_version 1"),
         (b'{"schema_version": 2}', "line 2 is no document of schema_version 1"),
         (b'{"schema_version": 1, "line": "change", "id": 7, "at": "x"}', "line 2 has no id or no time"),
@@ -206,3 +213,26 @@ def test_whatever_is_in_the_file_what_is_written_next_is_read_back(tmp_path, con
     journal.begin(CHANGE)
     assert [e.change for e in journal.read().entries] == [CHANGE]
     assert path.read_bytes().startswith(content)
+
+
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**400), 10**400) | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=9), inner, max_size=4),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_whatever_stands_in_place_of_a_line_the_other_changes_are_there(tmp_path_factory, data):
+    journal = FileJournal(str(tmp_path_factory.mktemp("journal")), now=Times(), new_id=Ids())
+    journal.end(journal.begin(CHANGE), Result.DONE)
+    with open(journal.path, "rb") as file:
+        lines = file.read().splitlines()
+    first = json.loads(lines[0])
+    nearly = st.builds(lambda name, value: {**first, "id": "x", name: value}, st.sampled_from(sorted(first)), ANY_JSON)
+    odd = json.dumps(data.draw(ANY_JSON | nearly)).encode()
+    at = data.draw(st.integers(0, len(lines)))
+    found = told(b"\n".join([*lines[:at], odd, *lines[at:]]) + b"\n")
+    assert ("e1", Result.DONE) in {(entry.id, entry.result) for entry in found.entries} or b'"e1"' in odd
+    assert found.problems or len(found.entries) == 2 or b'"x"' in odd

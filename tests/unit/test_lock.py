@@ -1,5 +1,6 @@
 """The write lock, with real processes."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -14,7 +15,7 @@ HOLDER = """
 import sys
 sys.argv[0] = "/usr/bin/stocktake-holder"
 from agent.lock import FileLock
-with FileLock(sys.argv[1]).hold():
+with FileLock(*sys.argv[1:3]).hold():
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -23,7 +24,10 @@ with FileLock(sys.argv[1]).hold():
 @pytest.fixture
 def holder(tmp_path):
     process = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(tmp_path / "lock")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", HOLDER, str(tmp_path / "lock"), str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout.readline() == "held\n"
     yield process
@@ -34,7 +38,7 @@ def holder(tmp_path):
 
 
 def test_a_second_writer_is_told_who_the_first_is(holder, tmp_path):
-    lock = FileLock(str(tmp_path / "lock"), wait_s=0.2)
+    lock = FileLock(str(tmp_path / "lock"), str(tmp_path), wait_s=0.2)
     with pytest.raises(LockHeld, match=rf"lock is held by pid {holder.pid} \(stocktake-holder\)"), lock.hold():
         pass
 
@@ -42,28 +46,28 @@ def test_a_second_writer_is_told_who_the_first_is(holder, tmp_path):
 def test_a_killed_holder_leaves_no_lock(holder, tmp_path):
     holder.send_signal(signal.SIGKILL)
     holder.wait()
-    with FileLock(str(tmp_path / "lock"), wait_s=0.2).hold():
+    with FileLock(str(tmp_path / "lock"), str(tmp_path), wait_s=0.2).hold():
         assert (tmp_path / "lock").read_text().split()[0] == str(os.getpid())
 
 
 def test_a_waiter_gets_it_when_the_holder_ends_in_time(holder, tmp_path):
-    lock = FileLock(str(tmp_path / "lock"), wait_s=10.0)
+    lock = FileLock(str(tmp_path / "lock"), str(tmp_path), wait_s=10.0)
     holder.stdin.close()
     with lock.hold():
         assert (tmp_path / "lock").read_text().startswith(f"{os.getpid()} ")
 
 
 def test_it_can_be_held_again_after_an_error_inside(tmp_path):
-    lock = FileLock(str(tmp_path / "lock"), wait_s=0.0)
+    lock = FileLock(str(tmp_path / "lock"), str(tmp_path), wait_s=0.0)
     with pytest.raises(ZeroDivisionError), lock.hold():
         raise ZeroDivisionError
-    with lock.hold(), pytest.raises(LockHeld), FileLock(str(tmp_path / "lock"), wait_s=0.0).hold():
+    with lock.hold(), pytest.raises(LockHeld), FileLock(str(tmp_path / "lock"), str(tmp_path), wait_s=0.0).hold():
         pass
 
 
 def test_a_child_does_not_inherit_it(tmp_path):
     # The wait: Linux lets a vfork's parent go on before the child's exec has closed its descriptors.
-    lock = FileLock(str(tmp_path / "lock"), wait_s=10.0)
+    lock = FileLock(str(tmp_path / "lock"), str(tmp_path), wait_s=10.0)
     with lock.hold():
         child = subprocess.Popen(
             [sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE, close_fds=False
@@ -75,8 +79,51 @@ def test_a_child_does_not_inherit_it(tmp_path):
         child.communicate()
 
 
-def test_a_lock_that_cannot_be_opened_is_not_taken_for_free(tmp_path):
+def test_a_folder_that_is_not_there_leaves_the_lock_to_the_second_folder(tmp_path):
+    (tmp_path / "run").mkdir()
+    first, second = (FileLock(str(tmp_path / "no" / "lock"), str(tmp_path / "run"), wait_s=0.0) for _ in range(2))
+    with first.hold():
+        with pytest.raises(LockHeld, match=f"pid {os.getpid()}"), second.hold():
+            pass
+        assert (tmp_path / "run" / "lock").exists()
+    with second.hold():
+        pass
+
+
+def test_the_lock_of_a_folder_that_is_there_is_its_own(tmp_path):
+    (tmp_path / "run").mkdir()
+    with FileLock(str(tmp_path / "lock"), str(tmp_path / "run"), wait_s=0.0).hold():
+        assert not (tmp_path / "run" / "lock").exists()
+
+
+def test_an_input_error_leaves_the_lock_to_the_second_folder(tmp_path, monkeypatch):
+    """No file system here gives one at will; what open(2) says of the first folder is played."""
+    (tmp_path / "run").mkdir()
+    real, asked = os.open, []
+
+    def failing(path, *arguments, **names):
+        if str(path).startswith(str(tmp_path / "state")):
+            asked.append(str(path))
+            raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+        return real(path, *arguments, **names)
+
+    monkeypatch.setattr(os, "open", failing)
+    with FileLock(str(tmp_path / "state" / "lock"), str(tmp_path / "run"), wait_s=0.0).hold():
+        assert (tmp_path / "run" / "lock").read_text().startswith(f"{os.getpid()} ")
+    assert asked[0] == str(tmp_path / "state" / "lock")
+
+
+def test_a_lock_that_can_be_opened_nowhere_is_not_taken_for_free(tmp_path):
     path = tmp_path / "no" / "lock"
-    with pytest.raises(LockHeld) as caught, FileLock(str(path)).hold():
+    lock = FileLock(str(path), "/proc/neither")
+    with pytest.raises(LockHeld) as caught, lock.hold():
         pass
     assert str(caught.value) == f"{path} cannot be opened: No such file or directory"
+
+
+def test_a_file_where_the_folder_should_be_is_the_operator_s_and_not_taken_for_free(tmp_path):
+    (tmp_path / "state").write_text("")
+    (tmp_path / "run").mkdir()
+    lock = FileLock(str(tmp_path / "state" / "lock"), str(tmp_path / "run"))
+    with pytest.raises(LockHeld, match="Not a directory"), lock.hold():
+        pass

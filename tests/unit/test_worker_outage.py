@@ -11,7 +11,8 @@ import pytest
 
 from agent import worker as workers
 from agent.audit_queue import AuditQueue, Pacing
-from agent.model.audit import AuditMemory, AuditResult, Publish
+from agent.errors import FolderUnavailable
+from agent.model.audit import AuditMemory, AuditResult, Identity, Publish
 from agent.model.report import Outcome, SourceStatus
 from agent.worker import Configured, Current, Worker
 from tests.rigs.facts import settings
@@ -150,3 +151,35 @@ def test_memory_is_kept_through_an_outage(living):
         waiting.request_now(f"signal: {number}")
         until(lambda wanted=number: len(seen) >= wanted, 60, "that audit")
     assert seen[:2] == [AuditMemory(), kept]
+
+
+@pytest.mark.parametrize("identity", [None, Identity(uuid="u", origin="/x/compute_id")], ids=["unknown", "known"])
+def test_a_folder_that_is_away_ends_the_worker_only_while_the_identity_is_unknown(identity):
+    waiting, ended, published = AuditQueue(PACING), [], []
+    publisher = SimpleNamespace(publish=lambda told, _: published.append(told), bug=lambda *told: ended.append(told))
+    configured = Configured(
+        settings=settings(), parts=SimpleNamespace(clock=SimpleNamespace(now=str)), publish=Publish.BY_ROLE,
+        pacing=PACING, interval_s=None, summary_interval_s=600.0,
+    )  # fmt: skip
+
+    def audit(_request, _settings, _parts, memory, _cancelled):
+        if len(published) == 1:
+            raise FolderUnavailable("/x/compute_id: cannot be read: Input/output error")
+        return AuditResult(report=report(is_out=False), memory=replace(memory, identity=identity))
+
+    worker = Worker(waiting, Current(configured), audit, publisher, on_end=ended.append)
+    worker.start()
+    for count in (1, 2):
+        waiting.request_now("test")
+        until(lambda count=count: len(published) == count, 60, "a report")
+    assert "Input/output error" in published[1].error
+    if identity is None:
+        until(lambda: ended == [75], 60, "the end")
+    else:
+        waiting.request_now("test")
+        until(lambda: len(published) > 2, 60, "the next audit")
+        assert published[-1].error is None
+    waiting.close()
+    worker.stop()
+    assert worker.join(60)
+    assert ended == [75 if identity is None else 0]

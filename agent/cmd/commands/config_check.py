@@ -1,8 +1,4 @@
-"""``stocktake config check``: every problem of the configuration at once, one line each; nothing is contacted.
-
-What a client of Placement needs to be built at all (a password, an endpoint, its TLS files) is looked at last, since
-it needs the options to be right.
-"""
+"""``stocktake config check``: every problem of the configuration at once, one line each; nothing is contacted."""
 
 from __future__ import annotations
 
@@ -51,15 +47,4 @@ def _checked(options: argparse.Namespace) -> tuple[Loaded | None, tuple[str, ...
         loaded = survey(options.config_file, options.config_dir)
     except ConfigError as error:
         return None, error.problems
-    return loaded, check(loaded) or _of_placement(loaded)
-
-
-def _of_placement(loaded: Loaded) -> tuple[str, ...]:
-    from agent.errors import ConfigError
-    from agent.placement.access import client_from_conf
-
-    try:
-        client_from_conf(loaded.conf)
-    except ConfigError as error:
-        return error.problems
-    return ()
+    return loaded, check(loaded)

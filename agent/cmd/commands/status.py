@@ -16,7 +16,7 @@ class Status(DocumentCommand):
     """What the daemon found last: age, sources, findings, free per class."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """The code of the last audit, at least 2 where the report is old. Raises AgentError: there is none (75)."""
+        """The code of the last audit, at least 2 where the report is old or has bad rows. Raises AgentError (75)."""
         from agent.cmd.ending import say
         from agent.config.build import agent_options_from
         from agent.config.load import load
@@ -29,13 +29,15 @@ class Status(DocumentCommand):
         last = last_report(read_report(options.run_dir), path, now, options.interval_s)
         if last.is_stale:
             say(stale_line(last))
+        for problem in last.problems:
+            say(f"{path}: left out: {problem}")
         self.answer(parsed_args.format, status_lines(last), status_document(last))
-        return _code(last.outcome, stale=last.is_stale)
+        return _code(last.outcome, partial=last.is_stale or bool(last.problems))
 
 
-def _code(outcome: Outcome, *, stale: bool) -> int:
+def _code(outcome: Outcome, *, partial: bool) -> int:
     from agent.exit_codes import BUG, PARTIAL, REFUSED, TEMPORARY, code_of
 
     code = code_of(outcome)
-    # A daemon that went silent is a source that could not be read.
-    return PARTIAL if stale and code not in (BUG, REFUSED, TEMPORARY) else code
+    # A daemon that went silent, or a row that cannot be read, is a source that could not be read.
+    return PARTIAL if partial and code not in (BUG, REFUSED, TEMPORARY) else code

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from agent.bus.options import BusOptions
 from agent.config.load import Loaded
 from agent.config.rabbit import GROUP
+from agent.config.reading.bounds import bounded
 from agent.errors import ConfigError
 
 # Names of oslo.messaging's one driver for RabbitMQ, its entry points; kombu's own transport may follow a "+".
@@ -32,7 +33,7 @@ def bus_options_from(loaded: Loaded) -> BusOptions | None:
     return BusOptions(
         url=url,
         rabbit=tuple((opt.dest, value) for opt, value in set_ones if loaded.origin(GROUP, opt.dest) != "default"),
-        response_timeout_s=float(loaded.value("DEFAULT", "rpc_response_timeout")),
+        response_timeout_s=float(bounded(loaded, "DEFAULT", "rpc_response_timeout")),
     )
 
 

@@ -1,19 +1,24 @@
 """Which CPUs are for VCPU and which for PCPU: three lists that exclude one another (hypervisor-audit 4.1).
 
-A CPU that one list names twice is refused, though nova takes it: one of the two was
-meant to be another. Whether the CPUs exist and are online is known on the host alone, and no start ends by it.
+A CPU that one list of our file names twice is refused, though nova takes it: one of the two was meant to be another.
+In nova.conf it is a notice. Whether the CPUs exist and are online is known on the host alone, and no start ends by it.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agent.config.load import Loaded
 from agent.config.reading.problems import refuse
+from agent.config.reading.tolerance import is_novas, novas_notices
 from agent.model.cpuset import parse_cpu_list, render_cpu_list
 
 CpuSet = tuple[int, ...] | None
+
+_LISTS = (("compute", "cpu_shared_set"), ("compute", "cpu_dedicated_set"), ("DEFAULT", "vcpu_pin_set"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,9 +60,22 @@ def _cpu_set(loaded: Loaded, group: str, option: str, problems: list[str]) -> Cp
     except ValueError as error:
         problems.append(f"{loaded.quote(group, option)}: {error}")
         return None
-    if twice := _twice(text):
-        problems.append(f"{loaded.quote(group, option)}: {_cpus(twice)} named twice")
+    if not is_novas(loaded, (group, option)):
+        problems += _named_twice(loaded, group, option)
     return chosen
+
+
+def cpu_notices(loaded: Loaded) -> Iterator[str]:
+    """CPUs that one list in nova.conf names twice."""
+    for group, option in _LISTS:
+        with contextlib.suppress(ValueError):
+            twice = tuple(_named_twice(loaded, group, option))
+            yield from novas_notices(loaded, (group, option), twice, "it counts once")
+
+
+def _named_twice(loaded: Loaded, group: str, option: str) -> Iterator[str]:
+    if twice := _twice(loaded.value(group, option) or ""):
+        yield f"{loaded.quote(group, option)}: {_cpus(twice)} named twice"
 
 
 def _twice(text: str) -> tuple[int, ...]:

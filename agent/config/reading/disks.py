@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from agent.config.load import Loaded
 from agent.config.reading.problems import refuse
+from agent.config.reading.tolerance import novas_notices, refuse_ours
+
+_EXCLUDED = ("compute", "image_type_exclude_list")
 
 # The disk formats that the image service knows; those that are a trait are fewer.
 IMAGE_FORMATS = frozenset(
@@ -28,12 +31,21 @@ def resolved_images_type(loaded: Loaded) -> str:
 
 
 def excluded_image_types(loaded: Loaded) -> frozenset[str]:
-    """``[compute] image_type_exclude_list``. Raises ConfigError on a name that is no image format."""
-    named = loaded.listed("compute", "image_type_exclude_list")
-    quoted = loaded.quote("compute", "image_type_exclude_list")
-    formats = ", ".join(sorted(IMAGE_FORMATS))
-    refuse(f"{quoted}: {name!r} is no image format; there are {formats}" for name in named if name not in IMAGE_FORMATS)
-    return frozenset(named)
+    """``[compute] image_type_exclude_list``. Raises ConfigError on a name in our file that is no image format."""
+    refuse_ours(loaded, _EXCLUDED, _strange_formats(loaded))
+    return frozenset(loaded.listed(*_EXCLUDED)) & IMAGE_FORMATS
+
+
+def image_type_notices(loaded: Loaded) -> Iterator[str]:
+    """Names in nova.conf that are no image format."""
+    yield from novas_notices(loaded, _EXCLUDED, _strange_formats(loaded), "left out")
+
+
+def _strange_formats(loaded: Loaded) -> Iterator[str]:
+    quoted, formats = loaded.quote(*_EXCLUDED), ", ".join(sorted(IMAGE_FORMATS))
+    for name in loaded.listed(*_EXCLUDED):
+        if name not in IMAGE_FORMATS:
+            yield f"{quoted}: {name!r} is no image format; there are {formats}"
 
 
 def _problems(loaded: Loaded) -> Iterable[str]:
@@ -41,7 +53,5 @@ def _problems(loaded: Loaded) -> Iterable[str]:
     kind = loaded.value("libvirt", "images_type")
     if kind == "lvm" and not loaded.value("libvirt", "images_volume_group"):
         yield f"{images}: needs [libvirt] images_volume_group, which is not set"
-    if kind == "rbd" and not loaded.value("libvirt", "images_rbd_pool"):
-        yield f"{images}: needs [libvirt] images_rbd_pool, which is empty"
     if kind == "rbd" and not loaded.value("DEFAULT", "force_raw_images"):
         yield f"{loaded.quote('DEFAULT', 'force_raw_images')}: cannot stand beside {images}: disks in Ceph are raw"

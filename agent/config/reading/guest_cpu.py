@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from agent.config.load import Loaded
 from agent.config.reading.problems import refuse
+from agent.config.reading.tolerance import novas_notices, refuse_ours
 from agent.model.settings import GuestCpu
 
 EMULATED = ("kvm", "qemu")
+_MACHINES = ("libvirt", "hw_machine_type")
 
 
 def guest_cpu(loaded: Loaded) -> GuestCpu:
@@ -22,15 +24,33 @@ def guest_cpu(loaded: Loaded) -> GuestCpu:
 
 
 def machine_types(loaded: Loaded) -> tuple[tuple[str, str], ...]:
-    """(architecture, machine type), the first of an architecture holds. Raises ConfigError on an entry without both."""
-    entries = [tuple(map(str.strip, entry.partition("="))) for entry in loaded.listed("libvirt", "hw_machine_type")]
-    quoted = loaded.quote("libvirt", "hw_machine_type")
-    bad = ["".join(entry) for entry in entries if not all(entry)]
-    refuse(f"{quoted}: {entry!r} is not ARCHITECTURE=MACHINE, as in x86_64=q35" for entry in bad)
+    """(architecture, machine type), the first of an architecture holds.
+
+    Raises ConfigError on an entry in our file without both.
+    """
+    refuse_ours(loaded, _MACHINES, _half_machines(loaded))
     chosen: dict[str, str] = {}
-    for arch, _, machine in entries:
-        chosen.setdefault(arch, machine)
+    for arch, machine in _machines(loaded):
+        if arch and machine:
+            chosen.setdefault(arch, machine)
     return tuple(chosen.items())
+
+
+def machine_notices(loaded: Loaded) -> Iterator[str]:
+    """Entries in nova.conf without an architecture or a machine type."""
+    yield from novas_notices(loaded, _MACHINES, _half_machines(loaded), "left out")
+
+
+def _half_machines(loaded: Loaded) -> Iterator[str]:
+    quoted = loaded.quote(*_MACHINES)
+    for entry, pair in zip(loaded.listed(*_MACHINES), _machines(loaded), strict=True):
+        if not all(pair):
+            yield f"{quoted}: {entry!r} is not ARCHITECTURE=MACHINE, as in x86_64=q35"
+
+
+def _machines(loaded: Loaded) -> list[tuple[str, str]]:
+    parts = (entry.partition("=") for entry in loaded.listed(*_MACHINES))
+    return [(arch.strip(), machine.strip()) for arch, _, machine in parts]
 
 
 def _problems(loaded: Loaded) -> Iterable[str]:

@@ -13,8 +13,10 @@ from collections.abc import Iterable, Iterator
 from agent.config.load import Loaded
 from agent.config.reading.guest_cpu import EMULATED
 from agent.config.reading.problems import refuse
+from agent.config.reading.tolerance import is_novas, novas_notices
 from agent.model.settings import ReservedPages
 
+_HUGE_PAGES = ("DEFAULT", "reserved_huge_pages")
 _KEYS = ("node", "size", "count")
 _SIZE = re.compile(r"(?P<number>[0-9]{1,15})(?:(?P<unit>[KMGT]?)(?P<binary>i?)B)?\Z")
 _KIB_PER = {"K": 1, "M": 1 << 10, "G": 1 << 20, "T": 1 << 30}
@@ -31,9 +33,9 @@ def reserved_huge_pages(loaded: Loaded) -> tuple[ReservedPages, ...]:
     """All entries, by cell and page size; of two for the same the later holds. Raises ConfigError, each entry's own."""
     problems: list[str] = []
     found: dict[tuple[int, int], ReservedPages] = {}
-    for text, origin in loaded.entries("DEFAULT", "reserved_huge_pages"):
+    for text, origin in loaded.entries(*_HUGE_PAGES):
         try:
-            pages = parse_reserved_pages(text)
+            pages = _pages_of(loaded, text)
         except ValueError as error:
             problems.append(f"{origin}: [DEFAULT] reserved_huge_pages = {text}: {error}")
         else:
@@ -51,16 +53,35 @@ def memory_notices(loaded: Loaded) -> Iterator[str]:
 
 
 def huge_page_notices(loaded: Loaded) -> Iterator[str]:
-    """Entries in whose place a later one holds with another count."""
+    """Entries in whose place a later one holds with another count, and keys in nova.conf that are not known."""
     held: dict[tuple[int, int], tuple[str, ReservedPages]] = {}
-    for text, origin in loaded.entries("DEFAULT", "reserved_huge_pages"):
+    for text, origin in loaded.entries(*_HUGE_PAGES):
+        if strange := _strange_keys(text):
+            problem = f"{origin}: [DEFAULT] reserved_huge_pages = {text}: {', '.join(strange)} is not known"
+            yield from novas_notices(loaded, _HUGE_PAGES, [problem], "left out")
         with contextlib.suppress(ValueError):
-            pages = parse_reserved_pages(text)
+            pages = _pages_of(loaded, text)
             key, quoted = (pages.cell, pages.size_kib), f"{origin}: [DEFAULT] reserved_huge_pages = {text}"
             before = held.get(key)
             if before and before[1] != pages:
                 yield f"{before[0]}: has no effect: the later {quoted} holds"
             held[key] = quoted, pages
+
+
+def _pages_of(loaded: Loaded, text: str) -> ReservedPages:
+    """nova-compute leaves out keys that it does not know."""
+    if not is_novas(loaded, _HUGE_PAGES):
+        return parse_reserved_pages(text)
+    strange = _strange_keys(text)
+    return parse_reserved_pages(",".join(item for item in text.split(",") if _key_of(item) not in strange))
+
+
+def _strange_keys(text: str) -> tuple[str, ...]:
+    return tuple(_key_of(item) for item in text.split(",") if ":" in item and _key_of(item) not in _KEYS)
+
+
+def _key_of(item: str) -> str:
+    return item.partition(":")[0].strip()
 
 
 def parse_reserved_pages(text: str) -> ReservedPages:

@@ -19,7 +19,7 @@ from agent.telemetry.documents import report_document
 from agent.telemetry.finding_changes import Change, FindingChange
 from agent.telemetry.host_state import Sending, host_state
 from tests.rigs import rabbitmq
-from tests.rigs.bus import NOW, TRY_S, agent, bus, caller, heard, listener, notified, queues
+from tests.rigs.bus import NOW, agent, answered, bus, caller, heard, listener, notified, queues
 from tests.rigs.placement import new_uuid
 from tests.rigs.reports import FINDING, REPORT
 from tests.rigs.wait import until
@@ -52,18 +52,6 @@ def host():
 def changed(change: Change, severity: Severity) -> FindingChange:
     finding = replace(FINDING.finding, severity=severity)
     return FindingChange(change=change, seen=SeenFinding(finding=finding, confirmed=True, first_seen_at=NOW))
-
-
-def answered(client, method, **arguments):
-    """The answer of a call, once the agent has come up."""
-
-    def call():
-        try:
-            return (client.prepare(timeout=TRY_S).call({}, method, **arguments),)
-        except (oslo_messaging.MessagingTimeout, oslo_messaging.MessageDeliveryFailure):
-            return ()
-
-    return until(call, 120, f"an answer to {method}")[0]
 
 
 def test_notifications_reach_a_real_listener_each_with_its_priority_and_in_order(broker, host):
@@ -127,7 +115,11 @@ def test_the_endpoint_answers(broker, host):
         assert client.call({}, "last_report") is None
         told.audited(REPORT)
         assert client.call({}, "last_report") == report_document(REPORT)
-        assert client.call({}, "audit_now") == {"accepted": True, "waiting": ["rpc: audit_now"]}
+        assert client.call({}, "audit_now") == {
+            "accepted": True,
+            "waiting": ["rpc: audit_now"],
+            "audit_in_s": 7.25,
+        }
         assert client.call({}, "publish_now") == {"accepted": True}
         assert told.reasons == ["rpc: audit_now"]
 

@@ -71,7 +71,9 @@ def test_audit_document(host):
     assert [(source["name"], source["ok"]) for source in document["sources"]] == [
         (name, True) for name in ("placement", "state", "libvirt", "filesystem", "images")
     ]
-    assert all(set(s) == {"name", "ok", "age_s", "duration_ms", "error", "denied"} for s in document["sources"])
+    keys = {"name", "ok", "age_s", "duration_ms", "error", "denied", "behind_s"}
+    assert all(set(source) == keys for source in document["sources"])
+    assert {source["name"] for source in document["sources"] if source["behind_s"] is not None} == {"state"}
     assert set(document["placement"]) == {"requests", "conflicts", "attempts", "conflict_kinds", "microversion"}
     assert [write["kind"] for write in document["plan"]["writes"]] == ["put-inventories", "put-traits"]
 
@@ -536,7 +538,7 @@ def test_beside_a_living_nova_compute_the_code_is_5_and_nothing_is_written(own_h
 
 def test_audit_publish_beside_another_writer_names_it(own_host, rest):
     before = rest.generation(own_host.agent.provider_uuid)
-    with FileLock(str(own_host.agent.folder / "state" / LOCK_FILE)).hold():
+    with FileLock(str(own_host.agent.folder / "state" / LOCK_FILE), str(own_host.agent.folder / "run")).hold():
         ended = own_host.run("audit", "--publish", "-f", "json")
     assert ended.code == 2
     assert f"is held by pid {os.getpid()} " in ended.stderr

@@ -137,7 +137,7 @@ NO_URL = "no URL: it begins with http:// or https:// and a host"
             "[placement] token is not set: {file}: [placement] auth_type = admin_token needs it",
         ),
         (
-            RIGHT.replace("http://127.0.0.1:1", ""),
+            RIGHT.replace("endpoint_override = http://127.0.0.1:1\n", ""),
             "[placement] endpoint_override is not set: {file}: [placement] auth_type = admin_token has no catalog to "
             "look in",
         ),

@@ -13,6 +13,7 @@ import email.utils
 import functools
 import gc
 import json
+import random
 import socket
 import threading
 import time
@@ -26,14 +27,14 @@ import pytest
 
 from agent.audit import run_audit
 from agent.audit_queue import AuditQueue, Pacing
-from agent.errors import PlacementDenied, PlacementError, PlacementRejected, PlacementUnavailable
+from agent.errors import AnswerTooLarge, PlacementDenied, PlacementError, PlacementRejected, PlacementUnavailable
 from agent.exit_codes import exit_code
 from agent.model.audit import AuditResult, Publish
 from agent.model.report import AuditReport, Outcome
 from agent.model.snapshot import PLACEMENT
-from agent.placement import patience
+from agent.placement import patience, reader
+from agent.placement.bounds import MIB, OWN
 from agent.placement.client import PlacementClient
-from agent.placement.transport import MIB, MOST_BYTES
 from agent.triggers import IntervalTrigger
 from agent.worker import Configured, Current, Worker
 from tests.rigs.facts import settings
@@ -49,9 +50,12 @@ PAGE = (("Content-Type", "text/html"),)
 GET_TRIES = 3
 # A body of so many pieces is too large for one answer.
 PIECE = b" " * MIB
-TOO_MANY = MOST_BYTES // MIB + 8
+TOO_MANY = OWN.most_bytes // MIB + 8
 # An audit that waited for what a test forbids would take longer; one that does not takes a few seconds at most.
 NO_WAIT_S = 60.0
+
+
+WIDE_GENERATION = b'{"resource_providers": [{"uuid": "u", "name": "n", "generation": %s}]}' % (b"9" * 400)
 
 
 def in_a_minute() -> str:
@@ -66,10 +70,11 @@ def page(status: int, **headers: str) -> Answer:
 
 
 @functools.cache
-def packed() -> bytes:
-    """The same, in gzip's form: some 130 kB."""
+def packed(noise_bytes: int) -> bytes:
+    """The same, in gzip's form, with so much noise in each piece: the less there is, the smaller it gets."""
     packer = zlib.compressobj(wbits=16 + zlib.MAX_WBITS)
-    return b"".join(packer.compress(PIECE) for _ in range(TOO_MANY)) + packer.flush()
+    noise = (random.Random(number).randbytes(noise_bytes // 2).hex().encode() for number in range(TOO_MANY))
+    return b"".join(packer.compress(PIECE[len(some) :] + some) for some in noise) + packer.flush()
 
 
 def reads(answer: Callable[[], Answer]) -> Callable[[Gateway], None]:
@@ -218,20 +223,36 @@ UNREAD = {
         kind=PlacementUnavailable,
         says="gzip",
     ),
+    "odd-number": Case(
+        install=reads(lambda: Answer(status=200, body=WIDE_GENERATION)),
+        kind=PlacementUnavailable,
+        status=200,
+        says="generation is no integer of 64 bits: int of 1329 bits",
+    ),
     "too-large": Case(
         install=reads(lambda: Answer(status=200, body=PIECE, times=TOO_MANY)),
-        kind=PlacementUnavailable,
-        says="larger than 128 MiB",
+        kind=AnswerTooLarge,
+        says="larger than 16 MiB, the most that is taken of one host's tree",
     ),
     "too-large-without-length": Case(
         install=reads(lambda: Answer(status=200, body=PIECE, times=TOO_MANY, framing=Framing.UNTIL_CLOSE)),
-        kind=PlacementUnavailable,
-        says="larger than 128 MiB",
+        kind=AnswerTooLarge,
+        says="larger than 16 MiB, the most that is taken of one host's tree",
     ),
     "too-large-unpacked": Case(
-        install=reads(lambda: Answer(status=200, body=packed(), headers=(("Content-Encoding", "gzip"),))),
-        kind=PlacementUnavailable,
-        says="larger than 128 MiB",
+        install=reads(lambda: Answer(status=200, body=packed(40_000), headers=(("Content-Encoding", "gzip"),))),
+        kind=AnswerTooLarge,
+        says="larger than 16 MiB",
+    ),
+    "unpacks-too-far": Case(
+        install=reads(lambda: Answer(status=200, body=packed(0), headers=(("Content-Encoding", "gzip"),))),
+        kind=AnswerTooLarge,
+        says="unpacks to more than 100 times its size",
+    ),
+    "too-much-json": Case(
+        install=reads(lambda: Answer(status=200, body=b"[" + b"[]," * MIB + b"[]]")),
+        kind=AnswerTooLarge,
+        says="needs more than 40 MiB of memory, .* check what answers there",
     ),
     "slow-body": Case(
         # The proxy's own: Placement alone may need as long as the time-out, on a busy machine.
@@ -378,6 +399,22 @@ def test_unwritten(rest, gate, one, key):
         until(lambda: time.monotonic() >= result.not_before, 30, "the server may be asked again")
     put_right(rest, one, gate)
     assert len(puts(gate)) == (0 if case.is_done else 1)
+
+
+def test_more_in_a_tree_than_one_host_can_have(rest, gate, one, monkeypatch):
+    """Bounded in all: each answer may be small."""
+    traits = [f"CUSTOM_{number}" for number in range(6)]
+    for trait in traits:
+        rest.done("PUT", f"/traits/{trait}")
+    child = rest.make_provider(parent=one.root)
+    rest.set_traits(child, *traits)
+    entries = 2 + len(rest.inventories(one.root)) + len(rest.traits(one.root)) + len(traits)
+    monkeypatch.setattr(reader, "MOST_ENTRIES", entries - 1)
+    error = source(one.audit()).error
+    assert f"the tree up to provider {child} has more than {entries - 1} classes, traits" in error
+    assert gate.writes == []
+    monkeypatch.setattr(reader, "MOST_ENTRIES", entries)
+    put_right(rest, one, gate)
 
 
 def test_413(rest, gate, one):
@@ -744,7 +781,7 @@ def test_keystone_is_down_when_the_token_ends(rest, gate, identity, known):
         (page(404), PlacementDenied, "auth_url.*HTTP 404"),
         (page(200), PlacementUnavailable, "."),
         (page(302), PlacementUnavailable, "leads to nowhere"),
-        (Answer(status=201, body=PIECE, times=TOO_MANY), PlacementUnavailable, "larger than 128 MiB"),
+        (Answer(status=201, body=PIECE, times=TOO_MANY), PlacementUnavailable, "larger than 16 MiB, .*auth_url"),
     ],
     ids=[
         "keystone-500",
@@ -874,5 +911,5 @@ def test_half_open(rest, tmp_path):
             result = OneHost(client_of(tmp_path, url, timeout=0.5, **QUICK), new_uuid()).audit()
         finally:
             end_of_patience.cancel()
-    assert "timed out" in source(result).error
+    assert "no whole answer within 1.5 s" in source(result).error
     assert result.report.outcome is Outcome.PARTIAL

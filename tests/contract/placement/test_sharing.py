@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.errors import PlacementUnavailable
+from agent.placement import sharing
 from agent.placement.reader import TreeReader
 from agent.placement.sharing import AGGREGATES_AT_ONCE, window
-from tests.rigs.placement import looking_at, new_uuid
+from tests.rigs.gateway import Answer, Gateway, gateway
+from tests.rigs.one_host import OneHost
+from tests.rigs.placement import client_of, looking_at, new_uuid
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
 
@@ -46,7 +52,7 @@ def storage(rest, *aggregates, shares=True):
 
 
 def held_of(view):
-    return {(sharing.provider.uuid, a.consumer_uuid, a.amount) for sharing in view.shared for a in sharing.allocations}
+    return {(some.provider.uuid, a.consumer_uuid, a.amount) for some in view.shared for a in some.allocations}
 
 
 def test_what_shares_with_our_root_is_read_with_its_allocations_and_is_no_part_of_the_tree(rest, reader, root, nfs):
@@ -129,7 +135,7 @@ def test_s151_many_aggregates_are_asked_for_in_parts_and_merged(rest, reader, ag
     with rest.watched() as seen:
         view = reader.view(looking_at(root, shared_reads=500))
     assert sum("member_of" in line for line in seen) == 3 == -(-450 // AGGREGATES_AT_ONCE)
-    assert [sharing.provider.uuid for sharing in view.shared] == sorted([both, last])
+    assert [some.provider.uuid for some in view.shared] == sorted([both, last])
 
 
 @given(
@@ -146,3 +152,88 @@ def test_windows_reach_everybody_and_are_never_larger(holders, suspects, most):
         seen |= some
     crowded = len(holders & suspects) >= most
     assert seen == holders or crowded
+
+
+@dataclass
+class Crowded:
+    """A host, and the storage of its aggregate, whose list of allocations has the consumers of a whole cloud."""
+
+    gate: Gateway
+    one: OneHost
+    nfs: str
+
+    @property
+    def asked(self) -> int:
+        """How often that list was asked for."""
+        return sum(asked.path.endswith(f"/{self.nfs}/allocations") for asked in self.gate.seen)
+
+
+@pytest.fixture
+def crowded(rest, aggregate, nfs, tmp_path):
+    root = rest.make_provider()
+    rest.set_aggregates(root, aggregate)
+    # Each of so many bytes; together more than the memory of OWN.
+    listed = ",".join(f'"{number:08x}-0000":{{"resources":{{"DISK_GB":1}}}}' for number in range(200_000))
+    body = f'{{"resource_provider_generation":1,"allocations":{{{listed}}}}}'.encode()
+    with gateway(rest.server.url) as gate:
+        one = OneHost(client_of(tmp_path, gate.url), root)
+        put = rest.done("PUT", f"/resource_providers/{root}", {"name": one.name}, version="1.37")
+        assert put["name"] == one.name
+        gate.before = lambda asked: (
+            Answer(status=200, body=body) if asked.path.endswith(f"/{nfs}/allocations") else None
+        )
+        yield Crowded(gate, one, nfs)
+
+
+def test_what_shares_and_is_too_large_counts_as_not_read_and_the_tree_is_published(rest, crowded):
+    first = crowded.one.audit()
+    view = first.snapshot.placement.value
+    assert view is not None, str(first.snapshot.placement.error)
+    assert rest.inventories(crowded.one.root)["VCPU"]["total"] == 4
+    assert view.shared == ()
+    assert [what for what, _why in view.unread] == [f"provider {crowded.nfs}"]
+    (found,) = (seen.finding for seen in first.report.findings if seen.finding.code == "source-unavailable")
+    assert "placement: provider" in found.actual
+    assert "the most that is taken of" in found.actual
+    assert "; nothing is told of what guests hold of it; the daemon asks again" in found.actual
+
+
+def test_what_shares_and_is_too_large_is_told_in_each_audit_and_asked_again_at_its_turn(rest, crowded):
+    told = [crowded.one.audit(full_read_every=2).report for _ in range(9)]
+    assert {len([s for s in r.findings if s.finding.code == "source-unavailable"]) for r in told} == {1}
+    # The first look, and one turn in any 2 x 10 audits that reads everything anew.
+    assert 1 <= crowded.asked <= 2
+    crowded.gate.clear()
+    audits = [crowded.one.audit(full_read_every=2) for _ in range(20)]
+    assert "source-unavailable" not in {s.finding.code for s in audits[-1].report.findings}
+
+
+def test_another_that_shares_is_read_beside_one_that_is_too_large(rest, crowded, aggregate):
+    other = storage(rest, aggregate)
+    consumer = rest.allocate({other: {"DISK_GB": 2}})
+    reader = TreeReader(crowded.one.client)
+    for _ in range(3):
+        view = reader.view(looking_at(crowded.one.root, shared_reads=500))
+        assert held_of(view) == {(other, consumer, 2)}
+    assert crowded.asked == 1
+    assert len(reader.view(looking_at(crowded.one.root)).unread) == 1
+    reader.view(looking_at(crowded.one.root, shared_reads=500, everything=True))
+    assert crowded.asked == 2
+    reader.forget()
+    assert len(reader.view(looking_at(crowded.one.root)).unread) == 1, "told until it is asked again"
+    reader.view(looking_at(crowded.one.root, shared_reads=500))
+    assert crowded.asked == 3
+
+
+def test_more_allocations_than_are_taken_of_one_that_shares_are_too_large_as_well(rest, reader, root, nfs, monkeypatch):
+    for _ in range(3):
+        rest.allocate({nfs: {"DISK_GB": 1}})
+    monkeypatch.setattr(sharing, "MOST_SHARED", 2)
+    view = reader.view(looking_at(root, shared_reads=500))
+    assert (view.shared, len(view.unread), [p.uuid for p in view.providers]) == ((), 1, [root])
+
+
+def test_any_other_failure_of_what_shares_is_a_failed_look(crowded):
+    crowded.gate.before = lambda asked: Answer(status=500, body=b"") if crowded.nfs in asked.path else None
+    with pytest.raises(PlacementUnavailable):
+        TreeReader(crowded.one.client).view(looking_at(crowded.one.root, shared_reads=500))

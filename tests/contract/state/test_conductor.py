@@ -19,7 +19,7 @@ from tests.rigs.conductor_reads import client_of
 pytestmark = pytest.mark.xdist_group("conductor")
 
 NOBODY = frozenset()
-QUIET_CALLS = 6
+QUIET_CALLS = 7
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_what_has_not_changed_is_not_parsed_again_and_what_has_is_seen(filled, s
     )
 
 
-def test_a_quiet_read_takes_six_calls_however_many_instances(filled, client, source):
+def test_a_quiet_read_takes_seven_calls_however_many_instances(filled, client, source):
     with filled.engine.begin() as connection:
         cell.set_columns(connection, "compute_nodes", {"id": 3}, deleted=3)
         cell.set_columns(connection, "instances", {"node": "old-name.example.org"}, node=NODE)

@@ -1,6 +1,7 @@
 """NovaSql and a MariaDB that is down, frozen, killed, locked or none: named, in time, without secrets, then healed."""
 
 import contextlib
+import datetime
 import socket
 import threading
 import time
@@ -44,10 +45,15 @@ def server(tmp_path_factory):
 
 
 @pytest.fixture
-def source(server):
-    source = NovaSql(server.url("cell"))
-    yield source
-    source.close()
+def source_of():
+    """Sources of these URLs, whose threads end with the test."""
+    with contextlib.ExitStack() as stack:
+        yield lambda url: stack.enter_context(contextlib.closing(NovaSql(url)))
+
+
+@pytest.fixture
+def source(server, source_of):
+    return source_of(server.url("cell"))
 
 
 def read(source, seconds=20.0):
@@ -92,35 +98,33 @@ def test_a_server_that_is_down_and_comes_back(server, source):
     finally:
         server.start()
 
-    assert replace(read(source), now=None) == replace(good, now=None)
+    assert replace(read(source), now=None, heard_at=None) == replace(good, now=None, heard_at=None)
 
 
-def test_a_server_that_was_down_at_the_first_read(server):
+def test_a_server_that_was_down_at_the_first_read(server, source_of):
     server.stop()
-    source = NovaSql(server.url("cell"))
+    source = source_of(server.url("cell"))
     try:
         assert "2003" in refusal(source, ENOUGH_S)
     finally:
         server.start()
 
     assert read(source).service == world().expected.service
-    source.close()
 
 
 def test_a_restart_between_two_reads_is_not_noticed(server, source):
     good = read(source)
     server.restart()
 
-    assert replace(read(source), now=None) == replace(good, now=None)
+    assert replace(read(source), now=None, heard_at=None) == replace(good, now=None, heard_at=None)
 
 
-def test_a_frozen_server_before_the_first_read(server):
-    source = NovaSql(server.url("cell"))
+def test_a_frozen_server_before_the_first_read(server, source_of):
+    source = source_of(server.url("cell"))
     with server.paused():
         refusal(source)
 
     assert read(source).service == world().expected.service
-    source.close()
 
 
 def test_a_frozen_server_with_an_open_connection(server, source):
@@ -163,7 +167,7 @@ def test_a_connection_killed_in_the_middle_is_tried_again_at_once(server, source
     with on_statement(source, "FROM migrations", kill_connections):
         again = read(source)
 
-    assert replace(again, now=None) == replace(good, now=None)
+    assert replace(again, now=None, heard_at=None) == replace(good, now=None, heard_at=None)
 
 
 def test_a_locked_table(server, source):
@@ -186,9 +190,9 @@ def test_the_server_too_ends_what_takes_too_long(source):
     assert 0 < float(limit_s) <= 30
 
 
-def test_a_read_sees_one_moment_whatever_the_server_s_default(server):
+def test_a_read_sees_one_moment_whatever_the_server_s_default(server, source_of):
     server.execute("SET GLOBAL TRANSACTION ISOLATION LEVEL READ COMMITTED")
-    source = NovaSql(server.url("cell"))
+    source = source_of(server.url("cell"))
     count = "SELECT COUNT(*) FROM instances"
     try:
         with source._database.snapshot(Deadline.after(20)) as connection:
@@ -198,35 +202,64 @@ def test_a_read_sees_one_moment_whatever_the_server_s_default(server):
     finally:
         server.execute("DELETE FROM cell.instances WHERE id = 5000")
         server.execute("SET GLOBAL TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        source.close()
 
 
-def test_a_wrong_password(server):
-    source = NovaSql(server.url("cell", password="n0t-this"))
+def test_a_server_that_cuts_every_answer_leaves_no_row_out(server, source_of):
+    before = read(source_of(server.url("cell")), ENOUGH_S)
+    server.execute("SET GLOBAL sql_select_limit = 1")
+    try:
+        cut = read(source_of(server.url("cell")), ENOUGH_S)
+    finally:
+        server.execute("SET GLOBAL sql_select_limit = DEFAULT")
+    assert len(before.instances) > 1
+    assert (cut.instances, cut.migrations) == (before.instances, before.migrations)
+
+
+def test_the_newest_heartbeat_is_that_of_any_live_service(server, source_of):
+    moment = datetime.datetime(2026, 11, 21, 10, 0, 0)  # noqa: DTZ001 - nova's columns have no zone
+    engine = sqlalchemy.create_engine(server.create_database("beating"))
+    cell.create_tables(engine)
+    with engine.begin() as connection:
+        cell.add_heartbeat(connection)
+        connection.exec_driver_sql(f"UPDATE services SET last_seen_up = '{moment}' WHERE deleted = 0")
+        connection.exec_driver_sql(
+            "INSERT INTO services (host, `binary`, topic, report_count, deleted, last_seen_up)"
+            " VALUES ('gone', 'nova-scheduler', 'scheduler', 1, 77, UTC_TIMESTAMP())"
+        )
+    engine.dispose()
+    source = source_of(server.url("beating"))
+    pulse = source.pulse(Deadline.after(ENOUGH_S))
+    assert (pulse.heartbeat, read(source, ENOUGH_S).heartbeat) == (moment, moment)
+    assert pulse.now is not None
+    assert abs(pulse.now - datetime.datetime.now(datetime.UTC).replace(tzinfo=None)) < datetime.timedelta(seconds=30)
+
+
+def test_a_wrong_password(server, source_of):
+    source = source_of(server.url("cell", password="n0t-this"))
     message = refusal(source, ENOUGH_S)
 
     assert "1045" in message
     assert "n0t-this" not in message
 
 
-def test_a_database_that_is_not_there(server):
-    assert "no_such_cell" in refusal(NovaSql(server.url("no_such_cell")), ENOUGH_S)
+def test_a_database_that_is_not_there(server, source_of):
+    assert "no_such_cell" in refusal(source_of(server.url("no_such_cell")), ENOUGH_S)
 
 
-def test_a_host_that_is_not_known():
-    source = NovaSql("mysql+pymysql://nova:s3cret@no-such-host.invalid/nova")
+def test_a_host_that_is_not_known(source_of):
+    source = source_of("mysql+pymysql://nova:s3cret@no-such-host.invalid/nova")
     with pytest.raises(SourceUnavailable, match=r"no-such-host\.invalid") as caught:
         read(source, 5.0)
 
     assert "s3cret" not in str(caught.value)
 
 
-def test_a_port_where_nobody_listens():
-    assert "2003" in refusal(NovaSql(f"mysql+pymysql://nova:{PASSWORD}@127.0.0.1:{free_port()}/nova"), ENOUGH_S)
+def test_a_port_where_nobody_listens(source_of):
+    assert "2003" in refusal(source_of(f"mysql+pymysql://nova:{PASSWORD}@127.0.0.1:{free_port()}/nova"), ENOUGH_S)
 
 
-def test_an_option_that_the_driver_does_not_know(server):
-    source = NovaSql(f"{server.url('cell')}?no_such_option=1")
+def test_an_option_that_the_driver_does_not_know(server, source_of):
+    source = source_of(f"{server.url('cell')}?no_such_option=1")
 
     assert "no_such_option" in refusal(source, ENOUGH_S)
 
@@ -243,7 +276,7 @@ def test_an_option_that_the_driver_does_not_know(server):
         bytes(range(256)) * 64,
     ],
 )
-def test_a_port_where_something_else_answers(greeting):
+def test_a_port_where_something_else_answers(greeting, source_of):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
 
@@ -258,21 +291,21 @@ def test_a_port_where_something_else_answers(greeting):
 
         thread = threading.Thread(target=answer, daemon=True)
         thread.start()
-        refusal(NovaSql(f"mysql+pymysql://nova:{PASSWORD}@127.0.0.1:{port}/nova"), 1.0)
+        refusal(source_of(f"mysql+pymysql://nova:{PASSWORD}@127.0.0.1:{port}/nova"), 1.0)
         listener.shutdown(socket.SHUT_RDWR)
     thread.join(60)
     assert not thread.is_alive()
 
 
-def test_reading_needs_no_more_than_select(server):
-    source = NovaSql(server.create_reader("onlyreads", "cell"))
+def test_reading_needs_no_more_than_select(server, source_of):
+    source = source_of(server.create_reader("onlyreads", "cell"))
     state = source.read(HOST, world().consumers, Deadline.after(20))
-    source.close()
 
-    assert replace(state, now=None) == world().expected
+    assert replace(state, now=None, heard_at=None) == world().expected
 
 
 def test_the_limit_of_a_statement_in_both_dialects():
     # MariaDB: seconds with a fraction; MySQL: whole milliseconds (their manuals, server system variables).
-    assert statement_limit(1.25, is_mariadb=True) == "SET SESSION max_statement_time = 1.250"
-    assert statement_limit(1.25, is_mariadb=False) == "SET SESSION max_execution_time = 1250"
+    every_row = "sql_select_limit = 18446744073709551615"
+    assert statement_limit(1.25, is_mariadb=True) == f"SET SESSION max_statement_time = 1.250, {every_row}"
+    assert statement_limit(1.25, is_mariadb=False) == f"SET SESSION max_execution_time = 1250, {every_row}"

@@ -202,6 +202,26 @@ def test_s68_an_orphan_goes_with_its_empty_provider_once_it_is_confirmed(world):
     assert (writes(third), third["outcome"]) == ([], "clean")
 
 
+def test_on_old_rows_neither_an_orphan_nor_its_provider_goes_and_no_record_is_written(world):
+    """The row may have become another host's since, and its provider with it."""
+    old = world.node(20, f"old-{world.agent.name}")
+    world.add(old)
+    world.orphan_provider(old)
+    world.once()
+    stored = steady(world.row())
+    world.change(world.root, vcpus=1)
+    with world.cloud.read_late(seconds=90):
+        late = [world.once() for _ in range(2)]
+    assert [codes(each) for each in late] == [{"source-stale"}] * 2
+    assert [each["plan"]["writes"] for each in late] == [[]] * 2
+    assert (world.row(old.uuid)["deleted"], world.exists(old.uuid), world.row()["vcpus"]) == (0, True, 1)
+
+    for _ in range(2):
+        world.once()
+    assert (world.row(old.uuid)["deleted"], world.exists(old.uuid)) == (20, False)
+    assert steady(world.row()) == stored
+
+
 def test_s158_a_provider_with_allocations_stays_until_they_are_gone(world):
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)

@@ -67,7 +67,9 @@ def errand(outside, **changes):
         identity_files=nothing,
         history=nothing,
         lock=SimpleNamespace(hold=contextlib.nullcontext),
-        clock=SimpleNamespace(now=lambda: "2026-11-21T12:00:00.000Z", monotonic=lambda: 1.0, wait=lambda _s: None),
+        clock=SimpleNamespace(
+            now=lambda: "2026-11-21T12:00:00.000Z", monotonic=lambda: 1.0, boot=str, wait=lambda _s: None
+        ),
         records=outside,
     )
     request = AuditRequest(reasons=("test",), publish=changes.get("publish", Publish.BY_ROLE))

@@ -58,7 +58,7 @@ def errand(images, libvirt, depth=Depth.ECONOMICAL):
         identity_files=nothing,
         history=nothing,
         lock=nothing,
-        clock=SimpleNamespace(now=lambda: "2026-11-21T12:00:00.000Z", monotonic=lambda: 1.0),
+        clock=SimpleNamespace(now=lambda: "2026-11-21T12:00:00.000Z", monotonic=lambda: 1.0, boot=str),
         images=images,
     )
     request = AuditRequest(reasons=("test",), depth=depth)

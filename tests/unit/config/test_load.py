@@ -39,7 +39,7 @@ def test_values_that_may_be_given_several_times_add_up_over_files(tmp_path):
     loaded = load([first, second])
     assert loaded.entries("DEFAULT", "reserved_huge_pages") == (("one", first), ("two", first), ("three", second))
     rows = {row.option: row.value for row in loaded.rows()}
-    assert rows["reserved_huge_pages"] == "one,two,three,"
+    assert rows["reserved_huge_pages"] == "one,two,three"
 
 
 def test_later_files_win_and_a_folder_comes_after_the_files(tmp_path):

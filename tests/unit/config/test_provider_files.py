@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 import pytest
 from hypothesis import given
@@ -55,6 +56,49 @@ def refused(folder, text):
 
 def one(provider):
     return f"meta: {{schema_version: '1.0'}}\nproviders:\n- identification: {{name: gpu}}\n  {provider}\n"
+
+
+def bomb(levels, begin="[x]", again="[{}]"):
+    """Each level is ten aliases of the one below."""
+    lines = [f"a0: &a0 {begin}"]
+    lines += [f"a{n}: &a{n} " + again.format(",".join([f"*a{n - 1}"] * 10)) for n in range(1, levels + 1)]
+    return "meta: {schema_version: '1.0'}\n" + "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("levels", [5, 7, 60])
+@pytest.mark.parametrize("form", [{}, {"begin": "{x: 1}", "again": "{{<<: [{}]}}"}])
+def test_aliases_that_grow_ten_times_a_level_are_refused_at_once(tmp_path, levels, form):
+    began = time.process_time()
+    (problem,) = refused(tmp_path, bomb(levels, **form))
+    assert problem.startswith("site.yaml: it has ")
+    assert problem.endswith(" parts once its aliases are followed, and may have 50000: write out what is meant")
+    # Visiting the parts of 7 levels takes half a minute, those of 60 longer than the sun will shine.
+    assert time.process_time() - began < 5
+
+
+def test_aliases_of_common_parts_are_taken(tmp_path):
+    shared = GOOD.replace("        - CUSTOM_T\n", "        &more [CUSTOM_T]\n").replace("[CUSTOM_U, CUSTOM_V]", "*more")
+    entries = read(tmp_path, site=shared).entries
+    assert [entry.traits for entry in entries] == [frozenset({"CUSTOM_T"})] * 2
+
+
+def test_a_thousand_providers_are_no_bomb(tmp_path):
+    """In 145 kB."""
+    provider = (
+        "- identification: {{name: p{}}}\n  inventories: {{additional: [{{CUSTOM_A: {{total: 9, reserved: 2}}}}]}}\n"
+    )
+    text = "meta: {schema_version: '1.0'}\nproviders:\n" + "".join(map(provider.format, range(1000)))
+    assert len(read(tmp_path, site=text).entries) == 1000
+
+
+def test_a_file_of_a_megabyte_is_refused_unparsed(tmp_path):
+    (problem,) = refused(tmp_path, GOOD + "# x\n" * 250_000)
+    assert problem == "site.yaml: longer than 262144 characters: use several files"
+
+
+def test_a_part_that_holds_itself_is_no_yaml(tmp_path):
+    (problem,) = refused(tmp_path, "meta: {schema_version: '1.0'}\nx: &x [*x]\n")
+    assert problem == "site.yaml:1: no YAML: it cannot be understood"
 
 
 def test_what_the_files_add_is_read_with_placement_s_defaults(tmp_path):

@@ -97,6 +97,15 @@ def test_over_commit_is_not_called_a_leak():
     assert dict(found.facts)["leaked_consumers"] == 0
 
 
+def test_while_the_state_is_unread_nobody_says_that_nothing_is_leaked():
+    """An operator who reads "over-committed" moves guests away."""
+    crowd = without(WORLD, STATE)
+    (found,) = [f for f in findings(crowd, CODE, ONE_TO_ONE) if f.resource_class == "VCPU" and not f.subject]
+    assert "whether any of it is leaked is not known" in found.actual
+    assert "move no guest" in found.remedy
+    assert (dict(found.facts)["leaked_consumers"], dict(found.facts)["leaked_amount"]) == (None, None)
+
+
 def test_capacity_is_after_the_reserve_and_times_the_ratio():
     full = snapshot(**settled_world(placement=view(allocations(uuid("i1"), VCPU=12))))
     chosen = settings(reserved_host_cpus=1)
@@ -163,7 +172,7 @@ def test_it_is_silent(world):
 def test_without_the_state_nobody_is_called_a_leak():
     (found,) = findings(without(WORLD, STATE), CODE, ONE_TO_ONE)
     assert dict(found.facts)["used"] == 47
-    assert dict(found.facts)["leaked_consumers"] == 0
+    assert dict(found.facts)["leaked_consumers"] is None
 
 
 def test_a_class_that_the_host_offers_no_more_but_that_is_in_use_is_told():

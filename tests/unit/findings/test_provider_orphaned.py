@@ -7,6 +7,7 @@ import pytest
 from agent.model.finding import History, Severity
 from agent.model.nova import StateKind
 from agent.model.placement import Allocation, LeftProvider, OrphanTree
+from agent.model.snapshot import STATE
 from tests.rigs.facts import findings, node, root, snapshot, uuid, view
 from tests.rigs.records import about, conductor, decision, orphan, stored, tree
 
@@ -42,6 +43,15 @@ def test_it_stays_when_the_record_is_gone():
     assert findings(world, CODE) == ()
     left = History(left=(LeftProvider(OLD.uuid, OLD.hypervisor_hostname),))
     assert [f.provider_uuid for f in decision(world, None, left).findings if f.code == CODE] == [OLD.uuid]
+
+
+@pytest.mark.parametrize("held", [(), (HELD,)], ids=["empty", "with allocations"])
+def test_nothing_is_said_while_the_state_is_unread(held):
+    """Whether the record is gone, or another host's by now, is not known then."""
+    left = History(left=(LeftProvider(OLD.uuid, OLD.hypervisor_hostname),))
+    there = view(provider=root(), orphans=(tree(OLD, *held),))
+    unread = snapshot(libvirt=about(), placement=there, lost=(STATE,))
+    assert [f.code for f in decision(unread, None, left).findings if f.code == CODE] == []
 
 
 QUIET = {

@@ -41,7 +41,6 @@ TOLD = {
         "stop nova-compute",
     ),
     "it came back after our takeover": (BOTH, ALIVE, settings(takeover=True), "is alive", "stop nova-compute"),
-    "it is coming back": (BOTH, DEAD, settings(takeover=True), "put OWNER_NOVA back", "stop nova-compute"),
     "it is alive and has made nothing yet": (view(providers=()), ALIVE, settings(), "is alive", "companion"),
     "it is alive, and the provider is ours": (view(), ALIVE, settings(), "is alive", "companion"),
 }
@@ -57,6 +56,21 @@ def test_it_says_who_and_what_to_do(placement, nova, chosen, why, remedy):
     assert remedy in found.remedy
     assert found.severity is Severity.ERROR
     assert decided(world, chosen).plan.writes == ()
+
+
+JUST_SEEN = {
+    "it is coming back": (BOTH, "put OWNER_NOVA back", "stop nova-compute"),
+    "a takeover that was asked for just now": (NOVAS, "is not proven to be gone", "by itself once that is proven"),
+}
+
+
+@pytest.mark.parametrize(("placement", "why", "remedy"), JUST_SEEN.values(), ids=JUST_SEEN.keys())
+def test_while_its_silence_is_not_proven_nothing_is_written(placement, why, remedy):
+    decision = decided(snapshot(placement=placement, nova=DEAD), settings(takeover=True), silent_for_s=50)
+    (found,) = [finding for finding in decision.findings if finding.code == CODE]
+    assert why in found.actual
+    assert remedy in found.remedy
+    assert decision.plan.writes == ()
 
 
 def test_a_second_writer_is_shown_with_both_versions():

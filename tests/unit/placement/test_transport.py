@@ -1,18 +1,21 @@
 """The time and size of a whole request, on real sockets: one that stops in the middle, kept connections, proxies."""
 
 import contextlib
+import random
 import socket
 import threading
 import time
+import zlib
 
 import pytest
 import requests
 
-from agent.placement import transport
-from agent.placement.transport import MIB, is_over, within
-from tests.rigs.gateway import Answer, gateway
+from agent.placement.bounds import MIB, Bound
+from agent.placement.transport import bounded, is_over, within
+from tests.rigs.gateway import Answer, Framing, gateway
 
 BODY = b'{"a": 1}'
+ONE_MIB = Bound(subject="a test", most_bytes=MIB, most_memory_bytes=8 * MIB, remedy="look there")
 
 
 def stopping_after(text: bytes) -> tuple[socket.socket, str]:
@@ -98,9 +101,8 @@ def test_a_proxy_is_no_way_around_it(session):
         assert time.monotonic() - began < 20
 
 
-def test_an_answer_may_hold_so_much_and_not_a_byte_more(session, monkeypatch):
-    monkeypatch.setattr(transport, "MOST_BYTES", MIB)
-    with gateway() as gate:
+def test_an_answer_may_hold_so_much_and_not_a_byte_more(session):
+    with gateway() as gate, bounded(ONE_MIB):
         gate.before = lambda _asked: Answer(status=200, body=b" " * MIB)
         assert len(session.get(gate.url, timeout=20).content) == MIB
         gate.before = lambda _asked: Answer(status=200, body=b" " * (MIB + 1))
@@ -111,10 +113,9 @@ def test_an_answer_may_hold_so_much_and_not_a_byte_more(session, monkeypatch):
 
 
 @pytest.mark.parametrize("framing", [b"Transfer-Encoding: chunked", b"Content-Length: 1000000000"])
-def test_the_connection_of_an_answer_that_is_too_large_is_closed(session, monkeypatch, framing):
-    monkeypatch.setattr(transport, "MOST_BYTES", MIB)
+def test_the_connection_of_an_answer_that_is_too_large_is_closed(session, framing):
     listener, url, refused = streaming(b"HTTP/1.1 200 OK\r\n" + framing + b"\r\n\r\n")
-    with listener, pytest.raises(requests.RequestException, match="larger than 1 MiB") as raised:
+    with listener, bounded(ONE_MIB), pytest.raises(requests.RequestException, match="larger than 1 MiB") as raised:
         session.get(url, timeout=20)
     assert refused.wait(20)
     assert raised.traceback, "what holds the connection is not closed by having been forgotten"
@@ -139,3 +140,19 @@ def test_a_block_ends_with_its_time():
             assert not is_over()
         assert is_over()
     assert not is_over()
+
+
+@pytest.mark.parametrize("framing", list(Framing))
+def test_a_packed_answer_is_measured_by_what_came_however_it_is_framed(session, framing):
+    """Half a MiB in 512 bytes, and in 100 KiB."""
+    gzip = (("Content-Encoding", "gzip"),)
+    noise = random.Random(7).randbytes(100_000).hex().encode()
+    with gateway() as gate, bounded(ONE_MIB):
+        body = zlib.compress(b" " * (MIB // 2), wbits=16 + zlib.MAX_WBITS)
+        gate.before = lambda _asked: Answer(status=200, body=body, headers=gzip, framing=framing)
+        with pytest.raises(requests.RequestException, match="unpacks to more than 100 times its size"):
+            session.get(gate.url, timeout=20)
+        gate.before = lambda _asked: Answer(
+            status=200, body=zlib.compress(noise, wbits=16 + zlib.MAX_WBITS), headers=gzip
+        )
+        assert session.get(gate.url, timeout=20).content == noise

@@ -59,7 +59,7 @@ PARSERS = {
     "inventories": wire.parse_inventories,
     "traits": wire.parse_traits,
     "aggregates": wire.parse_aggregates,
-    "allocations": lambda body: wire.parse_allocations(body, UUID_A),
+    "allocations": lambda body: wire.parse_allocations(body, UUID_A, 3),
     "consumer": lambda body: wire.parse_consumer(body, UUID_A),
 }
 
@@ -152,13 +152,21 @@ def test_allocations_are_one_value_per_consumer_and_class_sorted():
             UUID_A: {"resources": {"VCPU": 4, "MEMORY_MB": 512}, "consumer_generation": 3},
         },
     }
-    found = wire.parse_allocations(body, "rp")
+    found = wire.parse_allocations(body, "rp", 1000)
     assert found.generation == 12
     assert [(a.consumer_uuid, a.consumer_generation, a.resource_class, a.amount) for a in found.allocations] == [
         (UUID_A, 3, "MEMORY_MB", 512),
         (UUID_A, 3, "VCPU", 4),
         (UUID_B, 1, "VCPU", 2),
     ]
+
+
+def test_more_allocations_than_are_taken_of_one_provider_are_refused_before_a_value_is_made_of_any():
+    held = {"resources": {"VCPU": 2, "DISK_GB": 1}, "consumer_generation": 1}
+    body = {"resource_provider_generation": 12, "allocations": {UUID_A: held, UUID_B: held}}
+    assert len(wire.parse_allocations(body, "rp", 4).allocations) == 4
+    with pytest.raises(PlacementUnavailable, match=r"^placement: 4 allocations, where 3 are the most"):
+        wire.parse_allocations(body, "rp", 3)
 
 
 def test_a_consumer_record_holds_what_it_has_elsewhere():

@@ -1,5 +1,6 @@
 """A call that cannot be cancelled: waited for until the deadline, and never two of them at once."""
 
+import contextvars
 import threading
 
 import pytest
@@ -92,9 +93,18 @@ def test_a_late_answer_is_not_given_to_the_next_call(reader, gate):
     assert reader.call(lambda: "own", Deadline.after(60)) == "own"
 
 
+def test_a_call_knows_what_its_caller_knew(reader):
+    """The audit's id is in the lines that it logs."""
+    audit = contextvars.ContextVar("audit")
+    audit.set("a1")
+    assert reader.call(audit.get, Deadline.after(60)) == "a1"
+    audit.set("a2")
+    assert reader.call(audit.get, Deadline.after(60)) == "a2"
+
+
 def test_stop_ends_the_thread_and_refuses_further_calls(reader):
     thread = reader.call(threading.current_thread, Deadline.after(60))
-    reader.stop()
+    assert reader.stop()
     assert not thread.is_alive()
     with pytest.raises(SourceUnavailable, match="stopped"):
         reader.call(lambda: 1, Deadline.after(60))
@@ -103,5 +113,7 @@ def test_stop_ends_the_thread_and_refuses_further_calls(reader):
 def test_stop_does_not_wait_for_a_call_that_hangs(reader, gate):
     miss(reader, gate)
     done = threading.Event()
-    threading.Thread(target=lambda: (reader.stop(), done.set()), daemon=True).start()
+    ended = []
+    threading.Thread(target=lambda: (ended.append(reader.stop()), done.set()), daemon=True).start()
     assert done.wait(30)
+    assert ended == [False], "what hangs is still using what it reads"

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from agent.model.finding import Finding, History, Severity
-from agent.stages.confirm import Look, confirm
+from agent.stages.confirm import Look, confirm, confirmed_now
 
 FIRST, SECOND, THIRD = "2026-11-21T12:00:00Z", "2026-11-21T12:01:00Z", "2026-11-21T12:02:00Z"
 PLAIN = Finding(code="volume-foreign", severity=Severity.WARNING, remedy="r", expected="e", actual="3 GiB")
@@ -22,6 +22,10 @@ def look(history, *findings, **how):
         confirm_audits=usual["at"],
         recorded_is_fresh=usual["fresh"],
         all_read=usual["all_read"],
+        at=usual.get("second", 0),
+        boot=usual.get("boot", "this"),
+        apart_s=usual.get("apart_s", 0.0),
+        within_s=usual.get("within_s"),
     )
     return confirm(history, findings, seen)
 
@@ -146,7 +150,7 @@ def test_while_a_source_is_unread_first_sight_stands_and_the_count_does_not():
     (again,) = look(blind.history, PLAIN, now="2026-11-21T12:03:00Z").findings
     assert (again.first_seen_at, again.confirmed) == (FIRST, False)
     assert blind.awaits_recorded is True
-    assert look(confirmed_one.history, now=THIRD).history == History()
+    assert look(confirmed_one.history, now=THIRD).history.sightings == ()
 
 
 def test_what_rests_on_recorded_asks_for_a_fresh_reading_with_and_without_a_consumer():
@@ -159,3 +163,52 @@ def test_what_rests_on_recorded_asks_for_a_fresh_reading_with_and_without_a_cons
     assert told.awaits_recorded is True
     assert look(History(), RECORDED).unconfirmed_recorded == ("c1",)
     assert look(History(), PLAIN).awaits_recorded is False
+
+
+# (seconds of the looks, which of them confirm): looks count ten seconds apart, and within three minutes.
+SPACED = {
+    "at once": ([0, 0], [False, False]),
+    "after 9 s": ([0, 9], [False, False]),
+    "after 10 s": ([0, 10], [False, True]),
+    "hurried looks in between take nothing away": ([0, 3, 6, 9, 12], [False, False, False, False, True]),
+    "after three intervals": ([0, 180], [False, True]),
+    "after more than that it counts as the first": ([0, 181], [False, False]),
+    "and the next one confirms": ([0, 181, 241], [False, False, True]),
+    "weeks later": ([0, 20, 2_000_000], [False, True, False]),
+    "the clock of this start went back": ([100, 50], [False, False]),
+}
+
+
+@pytest.mark.parametrize(("seconds", "expected"), SPACED.values(), ids=SPACED.keys())
+def test_looks_confirm_neither_too_soon_nor_too_late(seconds, expected):
+    history, told = History(), []
+    for second in seconds:
+        seen = look(history, PLAIN, second=second, apart_s=10.0, within_s=180.0)
+        history = seen.history
+        told += confirmed(seen)
+    assert told == expected
+
+
+def test_after_a_restart_of_the_machine_looks_begin_anew():
+    before = look(look(History(), PLAIN, second=100).history, PLAIN, second=160)
+    assert confirmed(before) == [True]
+    after_it = look(before.history, PLAIN, second=170, boot="another")
+    assert (confirmed(after_it), after_it.findings[0].first_seen_at) == ([False], FIRST)
+
+
+def test_what_acts_on_a_confirmed_finding_follows_the_same_rule():
+    history = look(History(), PLAIN, second=100, apart_s=10.0, within_s=180.0).history
+
+    def now(second):
+        seen = Look(
+            now=SECOND,
+            confirm_audits=2,
+            recorded_is_fresh=True,
+            at=second,
+            boot="this",
+            apart_s=10.0,
+            within_s=180.0,
+        )
+        return confirmed_now([PLAIN], history, seen)
+
+    assert [bool(now(second)) for second in (105, 110, 280, 281)] == [False, True, True, False]

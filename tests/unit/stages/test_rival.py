@@ -9,9 +9,10 @@ import pytest
 
 from agent.model.audit import WrittenProvider
 from agent.model.books import DesiredProvider, FrozenClass
+from agent.model.finding import Silence
 from agent.model.placement import ROOT
 from agent.resources import OWNED_CLASSES
-from agent.stages.rival import judged, remembered, rival_of, without_foreign_ratios
+from agent.stages.rival import judged, remembered, rival_of, silence, without_foreign_ratios
 from tests.rigs.facts import NODE, NOW, ROOT_UUID, inventory, root, service, settings, state
 
 NOVA = frozenset({"COMPUTE_NODE", "OWNER_NOVA"})
@@ -50,15 +51,43 @@ GUARD = {
 
 @pytest.mark.parametrize(("traits", "known", "takeover", "may_write"), GUARD.values(), ids=GUARD.keys())
 def test_nova_compute(traits, known, takeover, may_write):
-    rival = rival_of(root(traits=traits), known, settings(takeover=takeover), None)
+    rival = rival_of(root(traits=traits), known, settings(takeover=takeover), None, silent_for_s=60)
     assert (rival is None) is may_write
 
 
-@pytest.mark.parametrize(("refused_for_s", "may_write"), [(None, False), (0.0, False), (60.0, False), (61.0, True)])
-def test_a_trait_that_is_back_says_that_nova_compute_has_started(refused_for_s, may_write):
+@pytest.mark.parametrize("traits", [NOVA, NOVA | OURS], ids=["a takeover", "it came back"])
+@pytest.mark.parametrize(("silent_for_s", "may_write"), [(0, False), (56, False), (57, True), (60, True)])
+def test_no_single_look_says_that_nova_compute_is_dead(traits, silent_for_s, may_write):
     # It was seen to set its trait seconds before its first heartbeat: the service row is still that of its last life.
-    rival = rival_of(root(traits=NOVA | OURS), DEAD, settings(takeover=True), None, refused_for_s)
+    rival = rival_of(root(traits=traits), DEAD, settings(takeover=True), None, silent_for_s)
     assert (rival is None) is may_write
+
+
+def test_the_clock_of_its_life_is_the_newest_heartbeat_of_the_cell():
+    """A replica that is late has an old heartbeat of every service, and a hypervisor's clock may be ahead."""
+    late = datetime.timedelta(seconds=50)
+    reports = dataclasses.replace(seen(55), heartbeat=NOW - late)
+    assert rival_of(root(traits=NOVA), reports, settings(takeover=True), None, 60) is not None
+    ahead = dataclasses.replace(seen(5), now=NOW + datetime.timedelta(seconds=90))
+    assert rival_of(root(traits=NOVA), ahead, settings(takeover=True), None, 60) is not None
+
+
+BEFORE = Silence((NOW - datetime.timedelta(seconds=61)).isoformat(), 7, 100)
+# (what stands now: root, state) -> remembered
+LOOKS = {
+    "nothing moved": (root(traits=NOVA, generation=7), DEAD, BEFORE),
+    "a heartbeat": (root(traits=NOVA, generation=7), ALIVE, Silence(ALIVE.service.last_seen_up.isoformat(), 7, 130)),
+    "somebody wrote the provider": (root(traits=NOVA, generation=8), DEAD, BEFORE._replace(generation=8, since=130)),
+    "its service row is gone": (root(traits=NOVA, generation=7), state(), Silence("", 7, 130)),
+    "the state was not read": (root(traits=NOVA, generation=8), None, BEFORE),
+    "Placement was not read": (None, ALIVE, BEFORE),
+    "the provider is not nova-compute's": (root(traits=OURS, generation=7), DEAD, None),
+}
+
+
+@pytest.mark.parametrize(("there", "known", "after"), LOOKS.values(), ids=LOOKS.keys())
+def test_what_a_look_leaves_of_its_silence(there, known, after):
+    assert silence(BEFORE, there, known, 130) == after
 
 
 def test_a_root_that_does_not_exist_has_no_rival_but_a_living_one():

@@ -132,3 +132,10 @@ SUMMARY = {
 @pytest.mark.parametrize(("world", "chosen", "expected"), SUMMARY.values(), ids=SUMMARY.keys())
 def test_summary(world, chosen, expected):
     assert summed(world, chosen) == dataclasses.replace(EMPTY, **expected)
+
+
+def test_what_is_used_is_unknown_and_not_0_while_the_cloud_is_unread():
+    world, chosen = snapshot(**settled_world()), settings()
+    told = summary(resource_view(world, chosen, NODE), None)
+    assert (told.used_vcpus, told.used_ram_mib, told.used_disk_gib) == (None, None, None)
+    assert (told.total_vcpus, told.phys_ram_mib) == (EMPTY.total_vcpus, EMPTY.phys_ram_mib)

@@ -7,7 +7,7 @@ import pytest
 from agent.model.finding import Severity
 from agent.model.placement import Inventory
 from agent.model.plan import EMPTY_PLAN, CreateProvider, Plan, PutInventories, PutTraits
-from agent.telemetry.audit_text import finding_table, head_lines, plan_lines
+from agent.telemetry.audit_text import finding_table, head_lines, plan_lines, source_line
 from agent.telemetry.documents import audit_document, finding_document
 from tests.rigs.reports import CHILD, FINDING, PROVIDER, REPORT
 
@@ -21,6 +21,24 @@ def test_head_says_node_outcome_and_every_source():
     assert said[1] == f"provider {PROVIDER}, role owner, 4 of 4 writes done"
     assert "  libvirt ok, 3.25 ms" in said
     assert "  state NOT READ after 5000 ms (last read 61 s ago): state: timed out" in said
+
+
+def source(**changes):
+    """The line of the cloud's state, not read, with these keys of the report; an ellipsis takes a key away."""
+    keys = DOCUMENT["sources"][1] | {"name": "state", "ok": False, "error": "old"} | changes
+    return source_line({key: value for key, value in keys.items() if value is not ...})
+
+
+def test_a_source_behind_says_by_how_much():
+    assert source(behind_s=70.0).endswith(": old; 70 s behind")
+
+
+def test_a_source_whose_heartbeat_is_ahead_of_the_clock_is_not_behind():
+    assert source(behind_s=-70.0).endswith(": old; 70 s ahead")
+
+
+def test_a_report_of_a_version_that_did_not_know_the_age_of_rows_is_shown():
+    assert source(behind_s=...).endswith(": old")
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def test_every_stable_key_is_there():
     audit = audit_document(REPORT)
     assert set(AUDIT) < set(audit)
     assert audit["schema_version"] == 1
-    assert set(audit["sources"][0]) == {"name", "ok", "age_s", "duration_ms", "error", "denied"}
+    assert set(audit["sources"][0]) == {"name", "ok", "age_s", "duration_ms", "error", "denied", "behind_s"}
     assert set(audit["plan"]) == {"digest", "writes", "held_back"}
     assert set(audit["placement"]) == {"requests", "conflicts", "attempts", "conflict_kinds", "microversion"}
     assert set(FINDING_KEYS) < set(finding_document(FINDING))

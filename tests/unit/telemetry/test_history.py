@@ -1,7 +1,10 @@
+import datetime
 import json
 import logging
 import os
 import stat
+import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -23,15 +26,37 @@ SEEN = Sighting(
 ADDED = (Addition("u", Added.RESOURCE_CLASS, "CUSTOM_A"), Addition("u", Added.TRAIT, "CUSTOM_T"))
 HISTORY = History(sightings=(SEEN,), added=ADDED)
 
+MOMENTS = st.datetimes(timezones=st.just(datetime.UTC)).map(lambda t: t.isoformat(timespec="milliseconds"))
+TIMES = MOMENTS.map(lambda text: text.replace("+00:00", "Z"))
 SIGHTINGS = st.builds(
     Sighting,
     id=st.uuids().map(str),
     code=st.text(max_size=9),
-    first_seen_at=st.text(max_size=9),
-    last_seen_at=st.text(max_size=9),
-    times=st.integers(1),
+    first_seen_at=TIMES,
+    last_seen_at=TIMES,
+    times=st.integers(0, 2**63 - 1),
     evidence_digest=st.text(max_size=9),
+    stands_since=st.just("") | TIMES,
 )
+LEFT = LeftProvider("11111111-1111-4111-8111-111111111111", "old-name")
+# Whatever JSON has, numbers of hundreds of digits and lone surrogates with it.
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**400), 10**400) | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=9), inner, max_size=4),
+    max_leaves=8,
+)
+# Nearly a row: one of its values is anything.
+NEARLY = st.builds(
+    lambda name, value: {**saved(SEEN), "id": "another", name: value}, st.sampled_from(SEEN.__slots__), ANY_JSON
+)
+
+
+def saved(sighting: Sighting) -> dict:
+    return {name: getattr(sighting, name) for name in sighting.__slots__}
+
+
+def document(sightings: list, added: list = (), left: list = ()) -> str:
+    return json.dumps({"schema_version": 1, "sightings": sightings, "added": list(added), "left": list(left)})
 
 
 def test_what_was_saved_is_loaded_by_the_next_process(tmp_path):
@@ -64,6 +89,7 @@ def test_no_file_is_an_empty_history_without_a_warning(tmp_path, caplog):
         '{"schema_version": 1, "sightings": [], "added": {}}',
         '{"schema_version": 1, "sightings": [], "added": [["u", "class"]]}',
         '{"schema_version": 1, "sightings": [], "added": [["u", "aggregate", "x"]]}',
+        '{"schema_version": 1, "sightings": [{"id": "x", "times": ' + "9" * 5000 + "}]}",
         json.dumps({"schema_version": 1, "sightings": [{**dict.fromkeys(SEEN.__slots__, "x"), "times": True}]}),
     ],
 )
@@ -115,12 +141,100 @@ def test_a_file_of_before_there_were_additions_is_read(tmp_path):
 
 
 def test_what_was_left_of_orphaned_nodes_outlives_a_restart(tmp_path):
-    left = (LeftProvider("uuid-1", "old-name"), LeftProvider("uuid-2", "older-name"))
+    left = (LEFT, LeftProvider("22222222-2222-4222-8222-222222222222", "older-name"))
     FindingsFile(str(tmp_path)).save(History(left=left))
     assert FindingsFile(str(tmp_path)).load().left == left
 
 
-@pytest.mark.parametrize("left", ['"x"', "[1]", '[["uuid"]]', '[["uuid", 1]]', '[["a", "b", "c"]]'])
-def test_garbage_in_what_was_left_is_no_history(tmp_path, left):
-    (tmp_path / "findings.json").write_text(f'{{"schema_version": 1, "sightings": [], "left": {left}}}')
-    assert FindingsFile(str(tmp_path)).load() == History()
+@pytest.mark.parametrize(
+    "row",
+    [1, ["uuid"], ["uuid", 1], ["a", "b", "c"], ["no uuid", "name"], ["../../x", "name"], {"0": LEFT.uuid, "1": "n"}],
+)
+def test_a_bad_row_of_what_was_left_costs_itself_alone(tmp_path, row):
+    (tmp_path / "findings.json").write_text(document([saved(SEEN)], left=[row, list(LEFT)]))
+    assert FindingsFile(str(tmp_path)).load() == History(sightings=(SEEN,), left=(LEFT,))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("first_seen_at", "yesterday"),
+        ("first_seen_at", "2026-11-21T10:00:00"),
+        ("first_seen_at", "2026-11-21"),
+        ("first_seen_at", "2026-13-41T10:00:00Z"),
+        ("first_seen_at", "2026-11-21T10:00:00+02:00"),
+        ("last_seen_at", None),
+        ("last_seen_at", "٢٠٢٦-11-21T10:00:00Z"),
+        ("stands_since", "2026-11-21T10:00:00.000Z\n"),
+        ("times", -1),
+        ("times", 2**63),
+        ("times", 10**400),
+        ("times", True),
+        ("times", 1.5),
+        ("id", SEEN.id),
+    ],
+)
+def test_a_bad_row_costs_itself_alone_and_is_named(tmp_path, caplog, name, value):
+    text = document([{**saved(SEEN), "id": "another", name: value}, saved(SEEN)][:: -1 if name == "id" else 1])
+    (tmp_path / "findings.json").write_text(text)
+    store = FindingsFile(str(tmp_path))
+    assert store.load() == History(sightings=(SEEN,))
+    (warning,) = caplog.records
+    assert "sightings[0]" in warning.error or (name == "id" and "repeats '5f0f'" in warning.error)
+    assert store.notes == (f"{tmp_path}/findings.json was not read whole: {warning.error}",)
+    store.save(HISTORY)
+    assert (tmp_path / "findings.json.bad").read_text() == text
+    assert store.notes == (
+        f"{tmp_path}/findings.json was not read whole: {warning.error}; "
+        f"the file is kept as {tmp_path}/findings.json.bad",
+    )
+
+
+@settings(max_examples=300)
+@given(st.lists(NEARLY | ANY_JSON, max_size=3), st.lists(ANY_JSON, max_size=3), st.lists(ANY_JSON, max_size=3))
+def test_whatever_stands_in_place_of_a_row_the_good_rows_survive_and_nothing_is_lost(sightings, added, left):
+    text = document([*sightings, saved(SEEN)], [*added, *map(list, ADDED)], [*left, list(LEFT)])
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "findings.json"
+        path.write_text(text)
+        store = FindingsFile(folder)
+        found = store.load()
+        assert {SEEN.id} <= {sighting.id for sighting in found.sightings}
+        assert set(ADDED) <= set(found.added)
+        assert LEFT in found.left
+        assert store.save(found)
+        assert FindingsFile(folder).load() == found, "what was read once is read again"
+        assert text in {path.read_text() for path in Path(folder).iterdir()} or not store.notes
+
+
+@settings(max_examples=200)
+@given(st.binary(max_size=60) | ANY_JSON.map(lambda value: json.dumps(value).encode()))
+def test_whatever_stands_in_place_of_the_file_is_kept(content):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "findings.json"
+        path.write_bytes(content)
+        store = FindingsFile(folder)
+        assert store.load() == History()
+        assert store.notes
+        assert store.save(HISTORY)
+        assert path.with_name("findings.json.bad").read_bytes() == content
+        assert store.load() == HISTORY
+
+
+def test_ten_files_at_most_are_kept_and_none_twice(tmp_path):
+    store = FindingsFile(str(tmp_path))
+    for number in (*range(12), 3):
+        (tmp_path / "findings.json").write_text(f"garbage {number}")
+        store.save(HISTORY)
+    kept = {path.read_text() for path in tmp_path.glob("findings.json.bad*")}
+    assert kept == {f"garbage {number}" for number in (*range(9), 11)}
+
+
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
+def test_what_is_no_file_blocks_nothing_and_is_kept(tmp_path, make):
+    make(tmp_path / "findings.json")
+    store = FindingsFile(str(tmp_path))
+    assert store.load() == History()
+    assert store.save(HISTORY)
+    assert store.load() == HISTORY
+    assert (tmp_path / "findings.json.bad").exists()

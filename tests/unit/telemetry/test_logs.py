@@ -97,6 +97,43 @@ def test_words_in_the_text_and_percent_signs_in_fields_are_safe(tmp_path):
     assert line.endswith('name=n%d used=3MB error="100%s of \\"it\\"\\nnext"')
 
 
+# C1 and C0 control, DEL, line and paragraph separators, a bidirectional override, a tag, a lone surrogate.
+NASTY = "\x1b]0;x\x07\x7f\x9b2J\u2028\u2029\u202e\U000e0041\ud800\x85\r"
+
+
+@pytest.mark.parametrize("use_json", ["true", "false"])
+def test_no_handler_lets_a_control_character_through_wherever_it_stands(tmp_path, capsys, use_json):
+    setup_logging(configured(tmp_path, f"use_json = {use_json}\nuse_stderr = true\n"))
+    with audit_context(f"0b5f{NASTY}"):
+        LOG.warning("finding %s", f"of {NASTY}", extra={"subject": NASTY, "names": [NASTY], "bare": f"a{NASTY}"})
+        stdlib.getLogger("a.library").warning(
+            f"it says {NASTY}\n2026-11-21 10:00:00.000 1 INFO agent [-] agent stopped"
+        )
+        LOG.error("failed", exc_info=ValueError(f"of {NASTY}"))
+    text = (tmp_path / "log").read_bytes().decode("utf-8")
+    for shown in (text, capsys.readouterr().err):
+        assert len(shown.splitlines()) >= 3
+        assert "".join(shown.split("\n")).isprintable()
+        assert not any(line.endswith("] agent stopped") and "it says" not in line for line in shown.splitlines())
+    assert "\\ud800" in text
+    assert "\\u202e" in text
+
+
+def test_a_json_line_keeps_what_it_escapes(tmp_path):
+    setup_logging(configured(tmp_path, "use_json = true\n"))
+    LOG.info("finding appeared", extra={"subject": NASTY})
+    (line,) = lines(tmp_path)
+    assert json.loads(line)["extra"]["subject"] == NASTY
+
+
+def test_journald_gets_a_traceback_without_control_characters(tmp_path, root_logger):
+    """Its handler asks the formatter for the exception alone."""
+    setup_logging(configured(tmp_path))
+    (formatter,) = {handler.formatter for handler in root_logger.handlers}
+    told = formatter.formatException((ValueError, ValueError(NASTY), None))
+    assert "".join(told.split("\n")).isprintable()
+
+
 def test_every_handler_shows_the_same_line_once(tmp_path, root_logger):
     setup_logging(configured(tmp_path, "use_stderr = true\n"))
     second = io.StringIO()

@@ -18,13 +18,13 @@ def test_what_was_written_is_read_back(tmp_path):
     assert len(document["ledger"]) == len(REPORT.ledger)
 
 
-def test_the_file_is_readable_for_all_and_nothing_else_is_left(tmp_path):
+def test_the_file_is_for_root_and_the_group_and_nothing_else_is_left(tmp_path):
     old = os.umask(0o077)
     try:
         write_report(str(tmp_path), REPORT)
     finally:
         os.umask(old)
-    assert stat.S_IMODE(os.stat(report_path(str(tmp_path))).st_mode) == 0o644
+    assert stat.S_IMODE(os.stat(report_path(str(tmp_path))).st_mode) == 0o640
     assert os.listdir(tmp_path) == ["report.json"]
 
 

@@ -1,11 +1,14 @@
 """What status says of a report file: its age, whether the daemon went silent, free, and files that are none."""
 
 import copy
+import json
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from agent.errors import SourceInconsistent
-from agent.telemetry.documents import report_document
+from agent.telemetry.documents import report_document, report_from_json
 from agent.telemetry.status import last_report, status_document, status_lines
 from tests.rigs.reports import PROVIDER, REPORT
 
@@ -106,3 +109,59 @@ def test_a_file_of_another_shape_is_inconsistent_and_no_bug(key, instead):
 def test_the_host_as_a_compute_node_record_has_it_is_in_the_document():
     assert status_document(told())["resource_view"] == DOCUMENT["resource_view"]
     assert status_document(told())["resource_view"]["vcpus"] == 48
+
+
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**400), 10**400) | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=9), inner, max_size=4),
+    max_leaves=8,
+)
+
+
+def nearly(row):
+    """The row with one of its values replaced by anything."""
+    return st.builds(lambda name, value: {**row, name: value}, st.sampled_from(sorted(row)), ANY_JSON)
+
+
+@settings(max_examples=300)
+@given(data=st.data(), part=st.sampled_from(["findings", "inventory", "ledger"]))
+def test_whatever_stands_in_place_of_a_row_the_other_rows_are_shown(data, part):
+    report = copy.deepcopy(DOCUMENT)
+    rows = report["audit"]["findings"] if part == "findings" else report[part]
+    good = list(rows)
+    rows.insert(0, data.draw(ANY_JSON | nearly(good[0])))
+    found = last_report(report_from_json(json.dumps(report)), "r", AT, 60.0)
+    text = "\n".join(status_lines(found))
+    assert all(f"{row['resource_class']}: free " in text for row in DOCUMENT["inventory"])
+    assert "volume-foreign" in text
+    assert all(f"{part}[0]" in problem for problem in found.problems)
+
+
+def test_a_row_that_is_left_out_is_named():
+    report = copy.deepcopy(DOCUMENT)
+    report["audit"]["findings"].append({"code": "x"})
+    found = told(report)
+    (problem,) = found.problems
+    assert problem.startswith("findings[1]: another shape: ")
+    assert f"note: left out of /run/stocktake/report.json: {problem}" in status_lines(found)
+    assert len(status_document(found)["findings"]) == 1
+
+
+def nested(levels):
+    value = []
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+def test_a_row_that_is_nested_too_deep_to_be_printed_is_left_out():
+    report = copy.deepcopy(DOCUMENT)
+    report["audit"]["findings"].append({**report["audit"]["findings"][0], "evidence": nested(500)})
+    found = told(report)
+    assert found.problems == ("findings[1]: nested too deep",)
+    assert json.loads(json.dumps(status_document(found), indent=2))["findings"] == DOCUMENT["audit"]["findings"]
+
+
+def test_a_report_that_is_nested_too_deep_is_inconsistent_and_no_bug():
+    with pytest.raises(SourceInconsistent, match="nested too deep"):
+        told({**DOCUMENT, "resource_view": {"numa_topology": nested(500)}})

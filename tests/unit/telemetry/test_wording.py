@@ -43,6 +43,7 @@ def test_law_printable_text_is_one_line_without_control_characters(text):
 def test_printable_keeps_words_in_any_script():
     assert printable("größer 東京") == "größer 東京"
     assert printable("a\x1b[2J\n") == "a\\u001b[2J\\u000a"
+    assert printable("\U000e0041") == "\\U000e0041"
 
 
 def test_a_few_are_listed_and_more_are_counted():

@@ -39,10 +39,6 @@ def test_s113_raw_images_on_logical_volumes_may_be_switched_off(tmp_path):
             "[DEFAULT]\nforce_raw_images = false\n[libvirt]\nimages_type = rbd\n",
             "[DEFAULT] force_raw_images = false: cannot stand beside ",
         ),
-        (
-            "[libvirt]\nimages_type = rbd\nimages_rbd_pool =\n",
-            "[libvirt] images_type = rbd: needs [libvirt] images_rbd",
-        ),
         ("[libvirt]\nimages_type = lvm\n", "[libvirt] images_type = lvm: needs [libvirt] images_volume_group"),
     ],
 )
@@ -88,7 +84,7 @@ def test_the_cache_lies_inside_the_folder_of_the_disks(tmp_path):
     assert image_options_from(named).cache_path == "/srv/instances/images"
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "../other", "/base", "a/../.."])
+@pytest.mark.parametrize("name", [".", "..", "../other", "/base", "a/../.."])
 def test_a_cache_outside_is_refused(tmp_path, name):
     loaded = loaded_with(tmp_path, f"[image_cache]\nsubdirectory_name = {name}\n")
     with pytest.raises(ConfigError) as caught:

@@ -34,6 +34,6 @@ def test_it_is_for_kvm_and_qemu(tmp_path, kind):
 def test_a_security_that_does_not_exist_is_refused(tmp_path):
     path = write(tmp_path, "stocktake.conf", f"{ALONE}[libvirt]\nsupported_tpm_secret_security = user,nobody\n")
     with pytest.raises(ConfigError) as caught:
-        load([path])
+        tpm(load([path]))
     (problem,) = caught.value.problems
     assert problem.startswith(f"{path}: [libvirt] supported_tpm_secret_security = user,nobody: ")

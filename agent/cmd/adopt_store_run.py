@@ -1,0 +1,113 @@
+"""adopt --store in a command's own process: a dry audit, a plan, and with its digest exactly that plan."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agent.audit import run_audit
+from agent.cmd import wiring
+from agent.cmd.adopt_run import Document, code_of_steps, how_to, result_documents, result_lines
+from agent.cmd.audited import loaded_for
+from agent.cmd.ending import say
+from agent.config.build import settings_from
+from agent.errors import LockHeld
+from agent.exit_codes import PARTIAL
+from agent.healing.adopt import Adopted, run_adopt
+from agent.healing.identity_lines import words_of
+from agent.model.adoption import AdoptPlan
+from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish
+from agent.model.report import AuditReport
+from agent.parts import Errand
+from agent.resources.store_doubt import store_now
+from agent.stages.adopt_store import store_adoption
+from agent.store_file import store_document
+from agent.telemetry.documents import SCHEMA_VERSION
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreRun:
+    """The audit that looked, the store then and now as JSON, the plan, what became of it."""
+
+    report: AuditReport
+    before: Document | None
+    now: Document | None
+    plan: AdoptPlan
+    done: tuple[Adopted, ...] = ()
+    stale: bool = False
+
+
+def store_adopted(options: argparse.Namespace, digest: str | None) -> StoreRun | None:
+    """One run; None where another process of the agent writes. Raises ConfigError."""
+    loaded = loaded_for(options)
+    if digest is not None:
+        wiring.prepare_state_dir(loaded, Publish.BY_ROLE)
+    request = AuditRequest(reasons=("command: adopt --store",), publish=Publish.NEVER, depth=Depth.FULL)
+    with wiring.wire(loaded) as wired:
+        errand = Errand(request=request, settings=settings_from(loaded), parts=wired.parts, cancelled=lambda: False)
+        if digest is None:
+            return _looked(errand)
+        try:
+            # Under the lock from the look on: no audit of the daemon's comes between it and the change.
+            with wired.parts.lock.hold():
+                return _carried_out(errand, _looked(errand), digest)
+        except LockHeld as error:
+            say(str(error))
+            return None
+
+
+def _looked(errand: Errand) -> StoreRun:
+    parts, settings = errand.parts, errand.settings
+    if parts.store is None:
+        raise AssertionError("adopt --store was wired without the memory of the store")
+    result = run_audit(errand.request, settings, parts, AuditMemory(), errand.cancelled)
+    snapshot = result.snapshot
+    if snapshot is None:
+        raise AssertionError("an audit ended without a snapshot")
+    return StoreRun(
+        report=result.report,
+        before=store_document(snapshot.store),
+        now=store_document(store_now(snapshot, settings)),
+        plan=store_adoption(snapshot, settings, parts.store.path),
+    )
+
+
+def _carried_out(errand: Errand, run: StoreRun, digest: str) -> StoreRun:
+    if run.plan.digest != digest or run.plan.refusals:
+        stale = not run.plan.refusals
+        return StoreRun(report=run.report, before=run.before, now=run.now, plan=run.plan, stale=stale)
+    if errand.parts.journal is None:
+        raise AssertionError("adopt --store was wired without a journal")
+    done = run_adopt(errand, errand.parts.journal, run.plan)
+    return StoreRun(report=run.report, before=run.before, now=run.now, plan=run.plan, done=done)
+
+
+def code_of(run: StoreRun | None) -> int:
+    """As ``adopt``."""
+    return PARTIAL if run is None else code_of_steps(run.plan, run.done, is_stale=run.stale)
+
+
+def store_lines(document: Document) -> Iterator[str]:
+    """The plan, what refuses it, and what was done or how to do it."""
+    yield f"host {document['host']}, node {document['node']}: the store that DISK_GB counts"
+    yield from result_lines(document)
+    yield from how_to(document, "stocktake adopt --store")
+
+
+def document_of(run: StoreRun) -> Document:
+    """As of ``adopt``, with the store as it is remembered and as it is now."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "host": run.report.host,
+        "node": run.report.node,
+        "provider_uuid": run.report.provider_uuid,
+        "store_before": run.before,
+        "store": run.now,
+        "digest": run.plan.digest,
+        "stale": run.stale,
+        "steps": [words_of(step) for step in run.plan.steps],
+        "refusals": [{"guard": refusal.guard, "why": refusal.why} for refusal in run.plan.refusals],
+        "notes": list(run.plan.notes),
+        "results": result_documents(run.done),
+    }

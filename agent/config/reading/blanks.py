@@ -1,0 +1,30 @@
+"""Name the options that a file leaves empty, with what holds in their place, and a comment that became a value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agent.config.load import DEFAULT_ORIGIN, Loaded
+
+
+def blank_notices(loaded: Loaded) -> Iterator[str]:
+    """A sentence for each such line, with its file."""
+    known = {(group, opt.dest) for group, opt in loaded.options}
+    for path, group, option, key in loaded.blanks:
+        holds = f"; {_holds(loaded, *key)}" if key in known else ""
+        yield f"{path}: [{group}] {option} is empty, so this line does not set it{holds}"
+
+
+def comment_notices(loaded: Loaded) -> Iterator[str]:
+    """A sentence for each text that begins like a comment; none for a secret, which may."""
+    for group, opt in loaded.options:
+        value = loaded.configured.get((group, opt.dest))
+        if isinstance(value, str) and value.startswith("#") and not opt.secret:
+            yield f"{loaded.quote(group, opt.dest)}: this is the value; a comment stands on a line of its own"
+
+
+def _holds(loaded: Loaded, group: str, option: str) -> str:
+    quoted = loaded.quote(group, option)
+    if loaded.origin(group, option) != DEFAULT_ORIGIN:
+        return f"what holds is {quoted}"
+    return "the default holds" if quoted.startswith(DEFAULT_ORIGIN) else "the option has no value"

@@ -1,0 +1,30 @@
+"""source-stale: the cloud's state answers, and nothing proves that it is the state of now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.errors import SourceStale
+from agent.findings.base import Rule, World
+from agent.findings.base_sources import consequence
+from agent.model.finding import Finding, Severity
+
+
+def _find(world: World) -> Iterable[Finding]:
+    for reading in world.snapshot.readings:
+        if isinstance(reading.error, SourceStale):
+            yield RULE.finding(
+                world,
+                subject=reading.source,
+                expected="an answer that is proven to be current",
+                actual=f"{reading.error}; {consequence(reading.source, world)}",
+            )
+
+
+RULE = Rule(
+    code="source-stale",
+    severity=Severity.ERROR,
+    remedy="look whether [state] connection, or nova-conductor's own, leads to a replica that lags or has stopped; "
+    "whether nova-conductor runs (`openstack compute service list`); and whether the clocks agree (`chronyc tracking`)",
+    find=_find,
+)

@@ -1,0 +1,57 @@
+"""store-changed: the store that DISK_GB counts is not the one that it counted before; DISK_GB stays as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World
+from agent.model.finding import Finding, Severity
+from agent.model.units import bytes_to_gib_floor
+from agent.resources.store_doubt import StoreDoubt, name_of, store_doubt, where
+
+
+def _find(world: World) -> Iterable[Finding]:
+    doubt = store_doubt(world.snapshot, world.settings)
+    if doubt is not None:
+        yield _finding(world, doubt)
+
+
+def _finding(world: World, doubt: StoreDoubt) -> Finding:
+    before, now, disks = doubt.before, doubt.now, doubt.disks
+    return RULE.finding(
+        world,
+        resource_class="DISK_GB",
+        subject=now.name,
+        expected=_expected(world, doubt),
+        actual=f"{doubt.why}: {_gib(now.size_bytes)}, {where(now)}; DISK_GB stays as Placement has it",
+        facts=(
+            ("store", now.name),
+            ("size_bytes_before", before.size_bytes if before else None),
+            ("size_bytes", now.size_bytes),
+            ("where_before", where(before) if before else None),
+            ("where", where(now)),
+            ("missing_disks", None if disks.unknown_because else len(disks.missing)),
+            ("first_missing_disk", disks.missing[0] if disks.missing else None),
+        ),
+    )
+
+
+def _expected(world: World, doubt: StoreDoubt) -> str:
+    if doubt.before is not None:
+        return f"{name_of(doubt.now)} as before: {_gib(doubt.before.size_bytes)}, {where(doubt.before)}"
+    recorded = world.snapshot.recorded_inventory("DISK_GB")
+    total = recorded.total if recorded else 0
+    return f"{name_of(doubt.now)} with guests' disks and the {total} GiB of DISK_GB that Placement has"
+
+
+def _gib(size_bytes: int) -> str:
+    return f"{bytes_to_gib_floor(size_bytes)} GiB ({size_bytes} bytes)"
+
+
+RULE = Rule(
+    code="store-changed",
+    severity=Severity.ERROR,
+    remedy="mount the store (findmnt and systemctl --failed on the host; vgs -o +vg_uuid for a volume group); if the "
+    "store was replaced on purpose: stocktake adopt --store",
+    find=_find,
+)

@@ -1,0 +1,43 @@
+"""usage-unlisted: Placement counts more as used than its list of allocations has, and the scheduler subtracts it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.findings.base import Rule, World, amount_text, claims_of
+from agent.model.finding import Finding, Severity
+from agent.model.report import Verdict
+from agent.stages.ledger import provider_key
+
+
+def _find(world: World) -> Iterable[Finding]:
+    view = world.view
+    for usage in view.unlisted if view else ():
+        name = usage.resource_class
+        used = view.used[usage.provider_uuid, name] if view else 0
+        key = provider_key(view, usage.provider_uuid) if view else None
+        rows = [
+            row
+            for row in world.rows
+            if row.verdict is Verdict.USAGE_UNLISTED and (row.provider_key, row.resource_class) == (key, name)
+        ]
+        yield RULE.finding(
+            world,
+            provider_uuid=usage.provider_uuid,
+            resource_class=name,
+            expected=f"{amount_text(name, used)} of usage in Placement's list of allocations",
+            actual=f"{amount_text(name, used - usage.amount)} listed, "
+            f"{amount_text(name, usage.amount)} of no consumer that Placement lists",
+            evidence=claims_of(rows),
+            facts=(("used", used), ("listed", used - usage.amount), ("unlisted", usage.amount)),
+            rests_on_recorded=True,
+        )
+
+
+RULE = Rule(
+    code="usage-unlisted",
+    severity=Severity.WARNING,
+    remedy="on a host of Placement's database: placement-manage db online_data_migrations "
+    "(it gives the allocations a consumer record again; then they are listed, and findings name the consumers)",
+    find=_find,
+)

@@ -1,0 +1,107 @@
+"""Read the cloud's state once more before a change, from a moment that is proven to lie after the look at Placement.
+
+The audit that a plan rests on read Placement first and the state after it, but the state may
+be read from a database replica that is some seconds late, within what counts as current. An
+instance that began to use its allocation in just these seconds looks like a leak. So
+heal waits until the source shows a heartbeat that is newer than the plan: whatever was
+written before the plan was made is in the rows by then. Any rightful use of an
+allocation begins with a write of it, which the look at consumer and tree
+(look.py) sees; what was written before that look, the rows now show.
+"""
+
+from __future__ import annotations
+
+import datetime
+from typing import NamedTuple
+
+from agent.auditing.current_state import current_state, deadline_of
+from agent.errors import SourceError
+from agent.healing.look import NotNow
+from agent.model.nova import Instance, Migration, NovaState, Pulse, StateKind
+from agent.parts import Errand
+from agent.stages.freshness import behind_s
+
+# Services report every 10 s (nova's report_interval), and the newest but one is waited for.
+WAIT_S = 30.0
+POLL_S = 1.0
+# Heartbeats are kept in whole seconds, rounded by some databases, and are written by another machine's clock.
+MARGIN = datetime.timedelta(seconds=2)
+
+
+class Proven(NamedTuple):
+    """The source has shown a heartbeat of this moment or later; None: there is no cloud that could lag."""
+
+    since: datetime.datetime | None
+
+
+def proven(errand: Errand, state: NovaState) -> Proven | NotNow:
+    """Wait until the source is proven to show everything that was written until now; why not, where it does not.
+
+    Raises AuditCancelled where a stop is asked for meanwhile.
+    """
+    if state.kind is StateKind.NONE:
+        return Proven(None)
+    try:
+        first = _pulse(errand)
+        if first.now is None or first.heartbeat is None:
+            return _unproven(first)
+        # At least one report must come: a heartbeat that is ahead of the clock proves nothing by itself.
+        return _awaited(errand, max(first.now, first.heartbeat) + MARGIN)
+    except SourceError as error:
+        return NotNow(words=f"nothing was changed: {error}", unread=True)
+
+
+def _awaited(errand: Errand, since: datetime.datetime) -> Proven | NotNow:
+    clock = errand.parts.clock
+    give_up_at = clock.monotonic() + WAIT_S
+    while True:
+        pulse = _pulse(errand)
+        if pulse.heartbeat is not None and pulse.heartbeat >= since:
+            return Proven(since)
+        if clock.monotonic() >= give_up_at:
+            return _unproven(pulse)
+        errand.stop_if_cancelled()
+        clock.wait(POLL_S)
+
+
+def _pulse(errand: Errand) -> Pulse:
+    return errand.parts.state.pulse(deadline_of(errand.settings))
+
+
+def _unproven(pulse: Pulse) -> NotNow:
+    age = behind_s(pulse)
+    told = "no service of the cell has a heartbeat" if age is None else f"the cell's heartbeat is {age:.0f} s old"
+    why = f"{told} after {WAIT_S:.0f} s of waiting: the database is a replica that lags, or the clocks differ"
+    return NotNow(words=f"nothing was changed: state: {why}", unread=True, unproven=True)
+
+
+def not_as_planned(
+    errand: Errand, planned: NovaState, proof: Proven, asked: frozenset[str], consumers: frozenset[str]
+) -> NotNow | None:
+    """Whether the cloud now says something else of these consumers than when the plan was made.
+
+    ``asked`` are the consumers that the audit asked the source about, so that both answers cover the same rows. The
+    answer must be as new as ``proof``: behind a balancer this read may come from another copy than the heartbeat did.
+    """
+    if proof.since is None:
+        return None
+    try:
+        now = current_state(errand, asked | consumers)
+    except SourceError as error:
+        return NotNow(words=f"nothing was changed: {error}", unread=True)
+    if now.heartbeat is None or now.heartbeat < proof.since:
+        return _unproven(now.pulse)
+    changed = sorted(uuid for uuid in consumers if _rows_about(now, uuid) != _rows_about(planned, uuid))
+    if not changed:
+        return None
+    return NotNow(words=f"the world moved: the cloud's rows about consumer {', '.join(changed)} changed since the plan")
+
+
+def _rows_about(state: NovaState, consumer: str) -> tuple[tuple[Instance, ...], tuple[Migration, ...]]:
+    """The instance that is the consumer, or for whose migration it holds, and all migrations of that instance."""
+    migrations = {m.id: m for m in (*state.migrations, *state.finished_evacuations)}
+    uuids = {consumer} | {m.instance_uuid for m in migrations.values() if m.uuid == consumer}
+    return (
+        tuple(instance for instance in state.instances if instance.uuid in uuids),
+        tuple(migrations[number] for number in sorted(migrations) if migrations[number].instance_uuid in uuids),
+    )

@@ -1,0 +1,264 @@
+"""Decide whether the store that DISK_GB counts is the one that it counted before. In doubt DISK_GB stays as it is.
+
+An unmounted file system does not fail: the folder below answers, with the size of
+another file system. What tells the two apart is the UUID where both have one, and else
+the type, the export and the path within the file system, which may change for good
+reasons too: then guests' disks decide. Without a memory the number in Placement and
+guests' disks decide. The rows of the decision:
+
+====================  =================================  =====================================
+compared with memory  guests' disks                      DISK_GB
+====================  =================================  =====================================
+same store            any, and no fall beyond 1 %        published
+same store            a fall, and one missing, unknown   in doubt
+another UUID          any                                in doubt
+moved (no UUID)       all there, and at least one        published, remembered
+moved (no UUID)       none, one missing, unknown         in doubt
+no memory             all there                          published, remembered
+no memory             one missing, unknown               in doubt where Placement's total differs
+====================  =================================  =====================================
+
+A Ceph cluster has no mount that could be lost: without it ``ceph df`` fails. Its fsid is in no report that is read
+anyway, and would be one more command in each audit.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from agent.model.host import Domain
+from agent.model.naming import is_block_storage_file
+from agent.model.settings import Settings
+from agent.model.snapshot import FILESYSTEM, IMAGES, LVM, Snapshot
+from agent.model.storage import FileSystemIdentity, VolumeGroup
+from agent.model.store import StoreMark
+from agent.model.units import bytes_to_gib_floor
+from agent.resources.volumes import device_paths
+from agent.traits.owner import OURS
+
+# A file system's own tables and a thin pool's metadata move its size by less.
+TOLERANCE_PERCENT = 1
+# By errno's name: the file, or what it lay on, is not there.
+_NOT_THERE = frozenset({"ENOENT", "ENOTDIR", "ESTALE", "EIO", "ENOTCONN", "ENODEV", "ENXIO", "EHOSTDOWN"})
+_NAMED = 3
+_EXPORTS = frozenset({"nfs", "cifs", "smb3", "ceph", "glusterfs", "lustre", "9p", "virtiofs", "zfs", "fuse"})
+
+
+class Likeness(enum.Enum):
+    """How a store compares with the one that is remembered."""
+
+    SAME = "same"
+    MOVED = "moved"
+    ANOTHER = "another"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuestDisks:
+    """Disks of libvirt's guests that belong on the store: how many are there, which are not.
+
+    ``unknown_because`` says why it cannot be told, "" where it can.
+    """
+
+    present: int = 0
+    missing: tuple[str, ...] = ()
+    unknown_because: str = ""
+
+    @property
+    def all_there(self) -> bool:
+        """Whether none is missing, and that is known."""
+        return not self.missing and not self.unknown_because
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreDoubt:
+    """Why the store is not trusted: what is remembered (None: nothing), what is there now, guests' disks."""
+
+    before: StoreMark | None
+    now: StoreMark
+    disks: GuestDisks
+    why: str
+
+
+def store_now(snapshot: Snapshot, settings: Settings) -> StoreMark | None:
+    """The store that DISK_GB counts; None where it was not read, and for Ceph."""
+    if settings.images_type == "rbd":
+        return None
+    if settings.disk_group is not None:
+        return next((_of_group(group) for group in snapshot.groups if group.name == settings.disk_group), None)
+    found = next((fs for fs in snapshot.filesystems if fs.path == settings.instances_path), None)
+    if found is None:
+        return None
+    return StoreMark(
+        source=FILESYSTEM,
+        name=found.path,
+        size_bytes=found.size_bytes,
+        uuid=found.identity.uuid if found.identity else None,
+        filesystem=found.identity,
+    )
+
+
+def _of_group(group: VolumeGroup) -> StoreMark:
+    return StoreMark(source=LVM, name=group.name, size_bytes=group.size_bytes, uuid=group.uuid or None)
+
+
+def store_doubt(snapshot: Snapshot, settings: Settings) -> StoreDoubt | None:
+    """Why DISK_GB must stay as Placement has it; None where the store is the known one, or a good first one."""
+    now = store_now(snapshot, settings)
+    if now is None:
+        return None
+    before = remembered(snapshot, now)
+    disks = guest_disks(snapshot, settings)
+    why = _why_new(snapshot, now, disks) if before is None else _why_changed(before, now, disks)
+    return None if why is None else StoreDoubt(before=before, now=now, disks=disks, why=why)
+
+
+def to_remember(snapshot: Snapshot, settings: Settings) -> StoreMark | None:
+    """The mark to keep from now on; None where what is kept stands.
+
+    An empty folder in the store's place must not become the store: without any guest's disk on it, while disks are
+    missing, nothing new is learned.
+    """
+    now = store_now(snapshot, settings)
+    if now is None or store_doubt(snapshot, settings) is not None:
+        return None
+    before = remembered(snapshot, now)
+    if before is not None and not _is_news(before, now):
+        return None
+    disks = guest_disks(snapshot, settings)
+    if disks.unknown_because or (disks.missing and not disks.present):
+        return None
+    return now if now.uuid or before is None else dataclasses.replace(now, uuid=before.uuid)
+
+
+def remembered(snapshot: Snapshot, now: StoreMark) -> StoreMark | None:
+    """The memory of this store; None where another path or group is remembered: an option was changed."""
+    before = snapshot.store
+    return before if before is not None and (before.source, before.name) == (now.source, now.name) else None
+
+
+def _is_news(before: StoreMark, now: StoreMark) -> bool:
+    """Whether it says more than is remembered. Small changes of the size do not, so that they add up to a fall."""
+    is_learned = now.uuid is not None and before.uuid is None
+    return is_learned or differs(before.size_bytes, now.size_bytes) or likeness(before, now) is not Likeness.SAME
+
+
+# Decision -------------------------------------------------------------------------------------------------------------
+
+
+def likeness(before: StoreMark, now: StoreMark) -> Likeness:
+    """Whether two marks are of one store. What the host does not say is no difference."""
+    if before.uuid is not None and now.uuid is not None:
+        return Likeness.SAME if before.uuid == now.uuid else Likeness.ANOTHER
+    if before.filesystem is None or now.filesystem is None:
+        return Likeness.SAME
+    return Likeness.SAME if _place(before.filesystem) == _place(now.filesystem) else Likeness.MOVED
+
+
+def _place(identity: FileSystemIdentity) -> tuple[str, str, str]:
+    """What stays over a reboot of a file system without UUID. Where it is mounted does not: see ``inner``."""
+    kind = identity.kind.partition(".")[0]
+    kind = {"nfs4": "nfs", "ext2": "ext4", "ext3": "ext4"}.get(kind, kind)
+    return kind, identity.inner, identity.device.rstrip("/") if kind in _EXPORTS else ""
+
+
+def differs(before: int, now: int) -> bool:
+    """Whether an amount moved by more than the tolerance."""
+    return abs(now - before) * 100 > before * TOLERANCE_PERCENT
+
+
+def _why_changed(before: StoreMark, now: StoreMark, disks: GuestDisks) -> str | None:
+    alike = likeness(before, now)
+    if alike is Likeness.ANOTHER:
+        return f"{name_of(now)} is another one than before: UUID {now.uuid}, not {before.uuid}"
+    if alike is Likeness.MOVED and not (disks.all_there and disks.present):
+        return f"{name_of(now)} is {where(now)} now, not {where(before)}"
+    has_fallen = now.size_bytes < before.size_bytes and differs(before.size_bytes, now.size_bytes)
+    if has_fallen and not disks.all_there:
+        return f"{name_of(now)} has shrunk, and {_not_there(disks)}"
+    return None
+
+
+def _why_new(snapshot: Snapshot, now: StoreMark, disks: GuestDisks) -> str | None:
+    recorded = snapshot.recorded_inventory("DISK_GB")
+    total = bytes_to_gib_floor(now.size_bytes)
+    if recorded is None or not differs(recorded.total, total):
+        return None
+    if not disks.all_there:
+        return f"no store is remembered for {name_of(now)}, and {_not_there(disks)}"
+    root = snapshot.observed_root
+    if root is not None and OURS in root.traits and total < recorded.total and not disks.present:
+        return f"no store is remembered for {name_of(now)}, although this agent has published DISK_GB before"
+    return None
+
+
+def _not_there(disks: GuestDisks) -> str:
+    if disks.unknown_because:
+        return f"whether guests' disks are there is unknown: {disks.unknown_because}"
+    return f"disks of libvirt's guests are missing there: {_few(disks.missing)}"
+
+
+def _few(paths: tuple[str, ...]) -> str:
+    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+    return f"{', '.join(paths[:_NAMED])}{more}"
+
+
+def name_of(mark: StoreMark) -> str:
+    """The store as people know it."""
+    return f"volume group {mark.name}" if mark.source == LVM else f"the store at {mark.name}"
+
+
+def where(mark: StoreMark) -> str:
+    """Which file system or group it is, in words."""
+    identity = mark.filesystem
+    said = f" with UUID {mark.uuid}" if mark.uuid else ""
+    if identity is None:
+        return f"a volume group{said}" if mark.source == LVM else "a file system that no list of mounts has"
+    return f"{identity.inner} of {identity.device} ({identity.kind}, mounted at {identity.mount_point}{said})"
+
+
+# Guests' disks --------------------------------------------------------------------------------------------------------
+
+
+def guest_disks(snapshot: Snapshot, settings: Settings) -> GuestDisks:
+    """Which disks of all defined guests the store has, and which it lacks."""
+    host = snapshot.host.value
+    if host is None:
+        return GuestDisks(unknown_because="libvirt could not be read")
+    wanted = _wanted(host.domains, settings)
+    if not wanted:
+        return GuestDisks()
+    if settings.disk_group is not None:
+        there = {path for volume in snapshot.volumes for path in device_paths(volume)}
+        return _sorted_out((path, path in there) for path in wanted)
+    if not snapshot.fresh(IMAGES):
+        return GuestDisks(unknown_because="guests' disk files were not measured")
+    gone = {file.path for file in snapshot.disk_files if file.error_name in _NOT_THERE}
+    return _sorted_out((path, path not in gone) for path in wanted)
+
+
+def _sorted_out(found: Iterable[tuple[str, bool]]) -> GuestDisks:
+    pairs = sorted(found)
+    missing = tuple(path for path, is_there in pairs if not is_there)
+    return GuestDisks(present=len(pairs) - len(missing), missing=missing)
+
+
+def _wanted(domains: Iterable[Domain], settings: Settings) -> frozenset[str]:
+    """Sources of the disks that belong on the store; files of block storage are on stores of its own."""
+    sources = [(disk.kind, disk.source) for domain in domains for disk in domain.disks if disk.source]
+    if settings.disk_group is not None:
+        return frozenset(source for kind, source in sources if kind == "block" and _is_in(source, settings.disk_group))
+    below = f"{settings.instances_path.rstrip('/')}/"
+    return frozenset(
+        source
+        for kind, source in sources
+        if kind == "file" and source.startswith(below) and not is_block_storage_file(source.rpartition("/")[2])
+    )
+
+
+def _is_in(device: str, group: str) -> bool:
+    """Whether a device path is of a volume in that group; device-mapper doubles the hyphens within names."""
+    mapped = f"/dev/mapper/{group.replace('-', '--')}-"
+    return device.startswith(f"/dev/{group}/") or (device.startswith(mapped) and device[len(mapped) :][:1] != "-")

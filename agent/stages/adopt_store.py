@@ -1,0 +1,40 @@
+"""Decide what ``adopt --store`` would do: remember the store that is there now, in the place of another one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.model.adoption import AdoptPlan, AdoptRefusal, StoreStep
+from agent.model.settings import Role, Settings
+from agent.model.snapshot import Snapshot
+from agent.model.units import bytes_to_gib_floor
+from agent.resources.counted_store import counted_source
+from agent.resources.store_doubt import StoreDoubt, name_of, store_doubt, store_now
+
+
+def store_adoption(snapshot: Snapshot, settings: Settings, path: str) -> AdoptPlan:
+    """The plan; ``path`` is the file that remembers the store. Pure: equal facts give an equal digest."""
+    now = store_now(snapshot, settings)
+    if now is None:
+        return AdoptPlan(refusals=(AdoptRefusal(guard="store", why=_unknown(settings)),))
+    doubt = store_doubt(snapshot, settings)
+    if doubt is None:
+        return AdoptPlan(notes=(f"nothing to adopt: {name_of(now)} is not in doubt",))
+    step = StoreStep(path=path, before=snapshot.store, after=now)
+    return AdoptPlan(steps=(step,), notes=tuple(_notes(doubt, snapshot, settings)))
+
+
+def _unknown(settings: Settings) -> str:
+    if settings.images_type == "rbd":
+        return "DISK_GB counts a Ceph cluster, which is never in doubt"
+    return f"the store that DISK_GB counts is not known: {counted_source(settings)} could not be read, or lacks it"
+
+
+def _notes(doubt: StoreDoubt, snapshot: Snapshot, settings: Settings) -> Iterable[str]:
+    yield doubt.why
+    if doubt.disks.missing:
+        yield f"disks of libvirt's guests that are missing there: {len(doubt.disks.missing)}"
+    recorded = snapshot.recorded_inventory("DISK_GB")
+    if settings.role is Role.OWNER and recorded is not None:
+        total = bytes_to_gib_floor(doubt.now.size_bytes)
+        yield f"the next audit publishes {total} GiB of DISK_GB in the place of {recorded.total}"

@@ -1,0 +1,141 @@
+"""store.json: which store DISK_GB counted last, so that after a reboot an empty folder is not taken for it.
+
+A file that cannot be read counts as none and is kept beside its place: then guests'
+disks and the number in Placement decide whether a store is accepted
+(agent/resources/store_doubt.py). The file is replaced whole, under the write lock only.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+
+from oslo_log import log as logging
+
+from agent.atomic import replace_file
+from agent.errors import ConfigError
+from agent.model.own_rows import BadRow, Json, count_of, parse, text_of
+from agent.model.storage import FileSystemIdentity
+from agent.model.store import StoreMark, StoreRecord
+from agent.regular_file import open_regular
+from agent.set_aside import set_aside
+from agent.telemetry import events
+
+LOG = logging.getLogger(__name__)
+
+FILE = "store.json"
+SCHEMA_VERSION = 1
+MODE = 0o640
+# A path has 4096 bytes at most, each of which JSON may need six for.
+_MAX_CHARACTERS = 1 << 17
+
+
+class StoreFile:
+    """StoreMemory on one file of ``state_dir``."""
+
+    def __init__(self, state_dir: str) -> None:
+        self.path = os.path.join(state_dir, FILE)
+        self._unread = ""
+        self._unsaved = ""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What an operator should know of the file, one sentence each."""
+        unread = (f"{self.path} cannot be read: {self._unread}",) if self._unread else ()
+        unsaved = (f"the store is not remembered over a restart: {self._unsaved}",) if self._unsaved else ()
+        return (*unread, *unsaved)
+
+    def load(self) -> StoreRecord | None:
+        """What was saved last; None where there is none, and with one warning where it cannot be read."""
+        try:
+            record = self._read()
+        except (OSError, BadRow, UnicodeDecodeError) as error:
+            cause = error.strerror or str(error) if isinstance(error, OSError) else str(error)
+            if cause != self._unread:
+                self._unread = cause
+                LOG.warning(events.STORE_UNREADABLE, extra={"path": self.path, "error": cause})
+            return None
+        self._unread = ""
+        return record
+
+    def save(self, record: StoreRecord) -> bool:
+        """Replace it; False, with one warning for each new cause, where that cannot be done."""
+        try:
+            self.put(record)
+        except ConfigError as error:
+            if str(error) != self._unsaved:
+                self._unsaved = str(error)
+                LOG.warning(events.STORE_UNSAVED, extra={"path": self.path, "error": self._unsaved})
+            return False
+        self._unsaved = ""
+        return True
+
+    def put(self, record: StoreRecord) -> None:
+        """Replace it. Raises ConfigError."""
+        try:
+            os.makedirs(os.path.dirname(self.path), mode=0o750, exist_ok=True)
+            if self.load() is None and os.path.lexists(self.path):
+                set_aside(self.path)
+            replace_file(self.path, json.dumps(document_of(record), indent=1) + "\n", MODE)
+        except OSError as error:
+            raise ConfigError(f"{self.path}: cannot be written: {error.strerror or error}") from error
+
+    def _read(self) -> StoreRecord | None:
+        try:
+            with open_regular(self.path) as file:
+                return record_of(parse(file.read(_MAX_CHARACTERS)))
+        except FileNotFoundError:
+            return None
+
+
+def document_of(record: StoreRecord) -> dict[str, Json]:
+    """The record as JSON."""
+    return {"schema_version": SCHEMA_VERSION, "store": store_document(record.mark)}
+
+
+def store_document(mark: StoreMark | None) -> Json:
+    """The mark as JSON, null for none."""
+    return None if mark is None else dataclasses.asdict(mark)
+
+
+def record_of(document: Json) -> StoreRecord:
+    """The record that a JSON document says. Raises BadRow."""
+    if not isinstance(document, dict) or document.get("schema_version") != SCHEMA_VERSION or "store" not in document:
+        raise BadRow(f"not a document of schema_version {SCHEMA_VERSION} with a store")
+    return StoreRecord(mark=mark_of(document["store"]))
+
+
+def mark_of(document: Json) -> StoreMark | None:
+    """The mark that a JSON value says, None for null. Raises BadRow."""
+    if document is None:
+        return None
+    found = _object(document)
+    filesystem = found.get("filesystem")
+    return StoreMark(
+        source=text_of(found, "source"),
+        name=text_of(found, "name"),
+        size_bytes=count_of(found, "size_bytes"),
+        uuid=_text_or_none(found, "uuid"),
+        filesystem=None if filesystem is None else _identity(_object(filesystem)),
+    )
+
+
+def _identity(found: dict[str, Json]) -> FileSystemIdentity:
+    return FileSystemIdentity(
+        mount_point=text_of(found, "mount_point"),
+        kind=text_of(found, "kind"),
+        device=text_of(found, "device"),
+        inner=text_of(found, "inner"),
+        uuid=_text_or_none(found, "uuid"),
+    )
+
+
+def _object(document: Json) -> dict[str, Json]:
+    if isinstance(document, dict):
+        return document
+    raise BadRow("the store is not an object")
+
+
+def _text_or_none(found: dict[str, Json], key: str) -> str | None:
+    return None if found.get(key) is None else text_of(found, key)

@@ -1,0 +1,25 @@
+"""Only commands ask about the whole cloud: such an answer may take more memory than the daemon may have."""
+
+from tests.rigs.source_tree import agent_modules, imports
+
+MODULES = agent_modules()
+
+
+def _reachable(start: str) -> set[str]:
+    """All modules of the agent that importing ``start`` may lead to, within functions too."""
+    known, waiting = {start}, [start]
+    while waiting:
+        for _, found in imports(MODULES[waiting.pop()]):
+            for module in (found, found.rpartition(".")[0]):
+                if module in MODULES and module not in known:
+                    known.add(module)
+                    waiting.append(module)
+    return known
+
+
+def test_the_bound_of_the_whole_cloud_is_used_where_the_daemon_does_not_come():
+    users = {name for name, path in MODULES.items() if "WHOLE_CLOUD" in path.read_text()} - {"agent.placement.bounds"}
+    assert users == {"agent.placement.offers"}
+    daemon = _reachable("agent.cmd.daemon")
+    assert "agent.placement.reader" in daemon
+    assert not users & daemon

@@ -1,0 +1,300 @@
+"""The store of guests' disks is lost and comes back: real mounts, a real volume group, a real Placement."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.rigs.domains import domain_xml, node_xml
+from tests.rigs.facts import uuid
+from tests.rigs.host import AgentHost, host_on
+from tests.rigs.lvm import lvm, make_group
+from tests.rigs.mounts import Mounts, ext4_image, needs_mounts
+from tests.rigs.placement import Rest
+
+pytestmark = needs_mounts
+
+UUIDS = ("11111111-2222-4333-8444-555555555555", "66666666-7777-4888-9999-000000000000")
+
+
+@pytest.fixture
+def mounts() -> Iterator[Mounts]:
+    made = Mounts()
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.fixture
+def host(tmp_path: Path, placement: Rest, mounts: Mounts) -> AgentHost:
+    """Guests' disks on a file system of 300 GiB; the folder below it is on one of 251 GiB."""
+    made = host_on(tmp_path, placement.server.url, options={"DEFAULT": {"update_resources_interval": -1}})
+    made.options["DEFAULT"]["instances_path"] = instances(made)
+    made.configure()
+    made.make_cell().dispose()
+    mounts.tmpfs(tmp_path / "var", 251)
+    mounts.tmpfs(instances(made), 300)
+    define(made)
+    return made
+
+
+def instances(host: AgentHost) -> Path:
+    return host.folder / "var" / "instances"
+
+
+def disk_of(host: AgentHost, name: str) -> Path:
+    return instances(host) / uuid(name) / "disk"
+
+
+def define(host: AgentHost, *names: str) -> None:
+    """From now on libvirt has these guests, each with a disk on the store."""
+    disks = "<disk type='file'><driver type='raw'/><source file='{}'/><target dev='vda'/></disk>"
+    domains = [domain_xml(name, domain_uuid=uuid(name), disks=[disks.format(disk_of(host, name))]) for name in names]
+    (host.folder / "node.xml").write_text(node_xml(cpus=8, memory_mib=4096, domains=domains))
+
+
+def write_disks(host: AgentHost, *names: str) -> None:
+    for name in names:
+        disk_of(host, name).parent.mkdir(parents=True)
+        disk_of(host, name).write_bytes(b"disk")
+
+
+def disk_gb(placement: Rest, host: AgentHost) -> int:
+    return int(placement.inventories(host.provider_uuid)["DISK_GB"]["total"])
+
+
+def changed(host: AgentHost) -> list[dict[str, Any]]:
+    """The findings store-changed of an audit by hand."""
+    return of_store(host.stocktake("audit", "-f", "json").document["findings"])
+
+
+def of_store(findings: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [finding for finding in findings if finding["code"] == "store-changed"]
+
+
+def once(host: AgentHost) -> None:
+    assert host.agent("--once").code in (0, 3)
+
+
+def test_a_lost_mount_between_two_runs_keeps_disk_gb(placement, host, mounts):
+    once(host)
+    assert disk_gb(placement, host) == 300
+    mounts.unmount(instances(host))
+    once(host)
+    assert disk_gb(placement, host) == 300
+    (told,) = changed(host)
+    assert (told["severity"], told["resource_class"]) == ("error", "DISK_GB")
+    assert "300 GiB" in told["expected"]
+    assert "251 GiB" in told["actual"]
+    assert "stocktake adopt --store" in told["remedy"]
+    mounts.tmpfs(instances(host), 300)
+    assert host.agent("--once").code == 0
+    assert changed(host) == []
+
+
+def test_explain_says_that_disk_gb_is_frozen_and_why(host, mounts):
+    once(host)
+    mounts.unmount(instances(host))
+    said = host.stocktake("explain", "DISK_GB").stdout
+    assert "store-changed" in said
+    assert "tmpfs" in said
+    assert "DISK_GB" in host.stocktake("inventory", "--diff").stdout
+
+
+def test_a_mount_that_goes_under_a_running_daemon_keeps_disk_gb_until_it_is_back(placement, host, mounts):
+    with host.daemon() as daemon:
+        assert of_store(daemon.first_audit()["audit"]["findings"]) == []
+        mounts.unmount(instances(host))
+        assert len(of_store(daemon.audit_now()["audit"]["findings"])) == 1
+        assert disk_gb(placement, host) == 300
+        mounts.tmpfs(instances(host), 300)
+        assert of_store(daemon.audit_now()["audit"]["findings"]) == []
+    assert disk_gb(placement, host) == 300
+
+
+def test_a_daemon_whose_state_dir_is_lost_too_still_knows_the_store(placement, host, mounts):
+    state = host.folder / "state"
+    mounts.tmpfs(state, 1)
+    with host.daemon() as daemon:
+        daemon.first_audit()
+        mounts.unmount(state)
+        mounts.unmount(instances(host))
+        assert len(of_store(daemon.audit_now()["audit"]["findings"])) == 1
+    assert disk_gb(placement, host) == 300
+
+
+def test_state_dir_and_store_lost_over_a_reboot_are_told_by_guests_disks(placement, host, mounts):
+    state = host.folder / "state"
+    mounts.tmpfs(state, 1)
+    define(host, "i1")
+    write_disks(host, "i1")
+    once(host)
+    mounts.unmount(state)
+    mounts.unmount(instances(host))
+    once(host)
+    assert disk_gb(placement, host) == 300
+    (told,) = changed(host)
+    assert str(disk_of(host, "i1")) in told["actual"]
+    assert not (state / "store.json").exists()
+
+
+def test_without_guests_placement_says_that_this_agent_ran_before(placement, host, mounts):
+    state = host.folder / "state"
+    mounts.tmpfs(state, 1)
+    once(host)
+    mounts.unmount(state)
+    mounts.unmount(instances(host))
+    once(host)
+    assert disk_gb(placement, host) == 300
+    assert "this agent has published DISK_GB before" in changed(host)[0]["actual"]
+
+
+def test_a_store_that_grows_is_published(placement, host, mounts):
+    define(host, "i1")
+    write_disks(host, "i1")
+    once(host)
+    mounts.resize(instances(host), 400)
+    once(host)
+    assert (disk_gb(placement, host), changed(host)) == (400, [])
+
+
+def test_a_store_that_shrinks_with_its_guests_disks_is_published(placement, host, mounts):
+    define(host, "i1")
+    write_disks(host, "i1")
+    once(host)
+    mounts.resize(instances(host), 200)
+    once(host)
+    assert (disk_gb(placement, host), changed(host)) == (200, [])
+
+
+def test_a_store_that_shrinks_while_a_disk_is_missing_keeps_disk_gb(placement, host, mounts):
+    define(host, "i1", "i2")
+    write_disks(host, "i1", "i2")
+    once(host)
+    disk_of(host, "i2").unlink()
+    mounts.resize(instances(host), 200)
+    once(host)
+    assert disk_gb(placement, host) == 300
+    assert f"missing there: {disk_of(host, 'i2')}" in changed(host)[0]["actual"]
+
+
+def test_another_file_system_at_the_same_place_keeps_disk_gb(placement, host, mounts, tmp_path):
+    """XFS and ext4 get other device numbers at each boot; the UUID is what stays."""
+    mounts.unmount(instances(host))
+    first, second = (
+        ext4_image(tmp_path / f"{number}.img", 1100 * number, uuid) for number, uuid in enumerate(UUIDS, 2)
+    )
+    mounts.ext4(instances(host), first)
+    once(host)
+    held = disk_gb(placement, host)
+    mounts.unmount(instances(host))
+    mounts.ext4(instances(host), second)
+    once(host)
+    assert disk_gb(placement, host) == held
+    assert UUIDS[0] in changed(host)[0]["actual"]
+    assert UUIDS[1] in changed(host)[0]["actual"]
+
+
+def test_the_same_file_system_on_another_device_by_a_bind_mount_is_the_same_store(host, mounts, tmp_path):
+    mounts.unmount(instances(host))
+    image = ext4_image(tmp_path / "store.img", 2200, UUIDS[0])
+    mounts.ext4(instances(host), image)
+    once(host)
+    mounts.unmount(instances(host))
+    mounts.loop()  # takes the number that the device had
+    mounts.ext4(tmp_path / "srv", image)
+    mounts.bind(tmp_path / "srv", instances(host))
+    once(host)
+    assert changed(host) == []
+
+
+def test_adopt_store_confirms_it_and_undo_takes_that_back(placement, host, mounts):
+    once(host)
+    mounts.unmount(instances(host))
+    plan = host.stocktake("adopt", "--store", "-f", "json")
+    assert (plan.code, len(plan.document["steps"])) == (3, 1)
+    assert host.stocktake("adopt", "--store", "--plan", "0" * 64, "--yes").code == 5
+    assert len(changed(host)) == 1
+    done = host.stocktake("adopt", "--store", "--plan", plan.document["digest"], "--yes", "-f", "json")
+    assert (done.code, [each["result"] for each in done.document["results"]]) == (4, ["done"])
+    once(host)
+    assert (disk_gb(placement, host), changed(host)) == (251, [])
+    assert host.stocktake("adopt", "--store").code == 0
+    assert host.stocktake("undo", done.document["results"][0]["entry_id"]).code == 0
+    assert len(changed(host)) == 1
+
+
+def test_a_running_daemon_takes_what_adopt_confirms(placement, host, mounts):
+    with host.daemon() as daemon:
+        daemon.first_audit()
+        mounts.unmount(instances(host))
+        daemon.audit_now()
+        plan = host.stocktake("adopt", "--store", "-f", "json").document
+        assert host.stocktake("adopt", "--store", "--plan", plan["digest"], "--yes").code == 4
+        assert of_store(daemon.audit_now()["audit"]["findings"]) == []
+    assert disk_gb(placement, host) == 251
+
+
+@pytest.mark.parametrize("role", ["observer", "companion"])
+def test_other_roles_report_it_and_may_confirm_it(placement, host, mounts, role):
+    host.options["agent"] = {"role": role}
+    host.configure()
+    placement.make_provider(host.name, uuid=host.provider_uuid)
+    placement.set_inventories(host.provider_uuid, {"DISK_GB": {"total": 300}})
+    host.agent("--once")
+    mounts.unmount(instances(host))
+    assert len(changed(host)) == 1
+    plan = host.stocktake("adopt", "--store", "-f", "json").document
+    done = host.stocktake("adopt", "--store", "--plan", plan["digest"], "--yes", "-f", "json")
+    assert done.code == 4
+    assert changed(host) == []
+    assert host.stocktake("undo", done.document["results"][0]["entry_id"]).code == 0
+
+
+def test_a_memory_that_is_garbage_is_set_aside_and_guests_disks_decide(placement, host, mounts):
+    define(host, "i1")
+    write_disks(host, "i1")
+    once(host)
+    memory = host.folder / "state" / "store.json"
+    memory.write_text("{")
+    mounts.unmount(instances(host))
+    once(host)
+    assert (disk_gb(placement, host), memory.read_text()) == (300, "{")
+    mounts.tmpfs(instances(host), 300)
+    write_disks(host, "i1")
+    once(host)
+    assert json.loads(memory.read_text())["store"]["name"] == str(instances(host))
+    assert (host.folder / "state" / "store.json.bad").read_text() == "{"
+
+
+def test_a_volume_group_of_the_same_name_made_anew_keeps_disk_gb(placement, tmp_path):
+    made = host_on(tmp_path, placement.server.url)
+    rig = make_group(tmp_path, "lost-vg", 8 << 30)
+    try:
+        made.environment = rig.environment
+        made.options = {"libvirt": {"images_type": "lvm", "images_volume_group": rig.name}}
+        made.configure()
+        made.make_cell().dispose()
+        define(made)
+        once(made)
+        held = disk_gb(placement, made)
+        device = str(rig.device)
+        lvm(rig.runner, "vgremove", "-f", "-y", rig.name)
+        lvm(rig.runner, "pvremove", "-f", "-y", device)
+        lvm(rig.runner, "pvcreate", "-y", "--setphysicalvolumesize", "4g", device)
+        lvm(rig.runner, "vgcreate", "--setautoactivation", "n", rig.name, device)
+        once(made)
+        assert disk_gb(placement, made) == held == 7
+        (told,) = changed(made)
+        assert "3 GiB" in told["actual"]
+        plan = made.stocktake("adopt", "--store", "-f", "json").document
+        assert made.stocktake("adopt", "--store", "--plan", plan["digest"], "--yes").code == 4
+        once(made)
+        assert (disk_gb(placement, made), changed(made)) == (3, [])
+    finally:
+        rig.close()

@@ -1,0 +1,88 @@
+"""The heartbeat of a cell in which no nova service runs: one row of ``services``, written anew every second.
+
+An agent takes a cell without a young heartbeat for one that is read from an old replica.
+Every cell that an agent of a test reads is kept alive here, by one thread for all of them;
+a cell whose database is gone is forgotten.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from pathlib import Path
+
+import sqlalchemy
+from sqlalchemy import Connection, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from agent.demo import cell
+
+EVERY_S = 1.0
+
+
+class Heart:
+    """Keeps cells alive from when they are named until ``forget``."""
+
+    def __init__(self) -> None:
+        self._urls: set[str] = set()
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def keep(self, url: str) -> None:
+        """Beat in that database now, which must work, and from now on as long as it is there."""
+        _beat(url)
+        with self._lock:
+            self._urls.add(url)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="cell-heart", daemon=True)
+                self._thread.start()
+
+    def forget(self, url: str) -> None:
+        """The heartbeat of that cell stands still from here on."""
+        with self._lock:
+            self._urls.discard(url)
+
+    def _run(self) -> None:
+        while not self._wake.wait(EVERY_S):
+            with self._lock:
+                # Under the lock, so that nothing is written any more once forget() has returned.
+                for url in sorted(self._urls):
+                    if _is_gone(url):
+                        self._urls.discard(url)
+                        continue
+                    with contextlib.suppress(SQLAlchemyError):  # locked, or a server that a test has stopped
+                        _beat(url)
+
+
+_HEART = Heart()
+keep, forget = _HEART.keep, _HEART.forget
+
+
+def beat(connection: Connection) -> None:
+    """One heartbeat by the database's own clock."""
+    now = "datetime('now')" if connection.dialect.name == "sqlite" else "UTC_TIMESTAMP()"
+    where = f"host = '{cell.HEART_HOST}' AND deleted = 0"
+    if connection.execute(text(f"UPDATE services SET last_seen_up = {now} WHERE {where}")).rowcount == 0:
+        cell.add_heartbeat(connection)
+
+
+def _beat(url: str) -> None:
+    path = make_url(url).database if url.startswith("sqlite") else None
+    # "rw": SQLite would make a database that a test has taken away.
+    opened = f"sqlite:///file:{path}?mode=rw&uri=true" if path else url
+    # The agent is to meet a database that is its own: nobody waits for a lock here.
+    arguments = {"timeout": 0.5} if path else {"connect_timeout": 1, "read_timeout": 1, "write_timeout": 1}
+    engine = sqlalchemy.create_engine(opened, poolclass=NullPool, connect_args=arguments)
+    try:
+        with engine.begin() as connection:
+            beat(connection)
+    finally:
+        engine.dispose()
+
+
+def _is_gone(url: str) -> bool:
+    path = make_url(url).database if url.startswith("sqlite") else None
+    return path is not None and not Path(path).exists()

@@ -1,0 +1,145 @@
+"""A state directory that is read-only, full or missing for the moment, on real mounts: 75 or on without, never 78."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import pytest
+
+from tests.rigs.agent_process import Agent
+from tests.rigs.domains import domain_xml, node_xml
+from tests.rigs.facts import uuid
+from tests.rigs.host import PATIENCE_S, STOP_S, AgentHost, host_on
+from tests.rigs.placement import Rest, running
+from tests.rigs.wait import until
+
+pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")]
+
+
+STRANGER = domain_xml("stranger", domain_uuid=uuid("stranger"), vcpus=1, memory_mib=256)
+
+
+def mount(*arguments: object) -> None:
+    subprocess.run(["mount", *map(str, arguments)], check=True, timeout=30)
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 KiB, mounted where the state directory is."""
+    path = tmp_path / "state"
+    path.mkdir()
+    mount("-t", "tmpfs", "-o", "size=64k,mode=0750", "tmpfs", path)
+    yield path
+    subprocess.run(["umount", "-l", str(path)], check=True, timeout=30)
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Iterator[Agent]:
+    made = Agent(tmp_path)
+    yield made
+    made.close()
+
+
+def read_only(state: Path) -> None:
+    mount("-o", "remount,ro", state)
+
+
+def fill(state: Path) -> None:
+    """Until nothing more can be written; the lock's file as a daemon leaves it is there before."""
+    (state / "lock").touch()
+    with (state / "filler").open("wb", buffering=0) as file, pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
+        _write_for_ever(file)
+
+
+def _write_for_ever(file: BinaryIO) -> None:
+    while True:
+        file.write(bytes(4096))
+
+
+LOSSES = pytest.mark.parametrize("lose", [read_only, fill])
+
+
+@LOSSES
+def test_without_an_identity_it_ends_with_75_and_starts_once_the_machine_is_well(agent, state, lose):
+    lose(state)
+    for arguments in ((), ("--once",)):
+        ended = agent.run("--config-file", str(agent.conf), *arguments)
+        assert ended.returncode == 75, ended.stderr
+        assert "Traceback" not in ended.stderr
+        assert f"{state}/compute_id: this host's new identity cannot be written" in ended.stderr
+    mount("-o", "remount,rw", state)
+    (state / "filler").unlink(missing_ok=True)
+    assert agent.once().returncode == 2  # Placement is away
+    assert (state / "compute_id").exists()
+
+
+@pytest.fixture(scope="module")
+def placement(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rest]:
+    with running(tmp_path_factory.mktemp("placement")) as rest:
+        yield rest
+
+
+@pytest.fixture
+def host(tmp_path: Path, state: Path, placement: Rest) -> AgentHost:
+    """4 CPUs and a guest that the cloud does not know, a finding; its compute_id is beside the configuration file."""
+    made = host_on(tmp_path, placement.server.url, options={"DEFAULT": {"update_resources_interval": -1}})
+    (tmp_path / "node.xml").write_text(node_xml(cpus=4, memory_mib=4096, domains=[STRANGER]))
+    made.configure()
+    made.make_cell().dispose()
+    return made
+
+
+@LOSSES
+def test_with_an_identity_from_elsewhere_it_publishes_and_says_that_it_remembers_nothing(host, state, placement, lose):
+    lose(state)
+    with host.daemon() as daemon:
+        report = daemon.first_audit()
+        text = daemon.text()
+        daemon.send(signal.SIGTERM)
+        assert daemon.ended(STOP_S) == 0
+    assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 4
+    note = report["audit"]["notes"][0]
+    assert "remembered" in note
+    assert note in text or "runs on and remembers nothing" in text or "findings' history not written" in text
+    assert f"note: {note}" in host.stocktake("status").stdout
+
+
+def test_with_an_identity_from_elsewhere_and_no_folder_at_all_it_publishes(host, placement):
+    """A state directory that nothing can make: /proc gives ENOENT to root, as a lost mount of its parent would."""
+    host.configure({"agent": {"state_dir": "/proc/state/stocktake"}})
+    with host.daemon() as daemon:
+        daemon.first_audit()
+        daemon.send(signal.SIGTERM)
+        assert daemon.ended(STOP_S) == 0
+    assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 4
+
+
+def reserved(placement: Rest, host: AgentHost) -> int:
+    return int(placement.inventories(host.provider_uuid)["MEMORY_MB"]["reserved"])
+
+
+def test_lost_under_a_running_daemon_it_goes_on_publishing_and_says_so(host, state, placement):
+    with host.daemon() as daemon:
+        daemon.first_audit()
+        read_only(state)
+        host.configure({"DEFAULT": {"reserved_host_memory_mb": "1000"}})
+        daemon.send(signal.SIGHUP)
+        until(lambda: reserved(placement, host) == 1000 + 256, PATIENCE_S, "what the reload changed is published")
+        note = daemon.audit_now()["audit"]["notes"][0]
+        assert "remembered" in note
+        mount("-o", "remount,rw", state)
+        until(lambda: not daemon.audit_now()["audit"]["notes"], PATIENCE_S, "it remembers again")
+        daemon.send(signal.SIGTERM)
+        assert daemon.ended(STOP_S) == 0
+
+
+def test_a_file_in_its_place_is_the_operator_s_to_mend(agent):
+    (agent.folder / "state").write_text("")
+    for arguments in ((), ("--once",)):
+        assert agent.run("--config-file", str(agent.conf), *arguments).returncode == 78

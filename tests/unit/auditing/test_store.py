@@ -1,0 +1,78 @@
+"""What an audit writes of the store, on the real file and lock, beside an operator who adopts and takes back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from agent.auditing.store import remember_store, with_store
+from agent.lock import FileLock
+from agent.model.audit import AuditMemory, AuditRequest
+from agent.model.store import StoreRecord
+from agent.parts import Errand
+from agent.store_file import StoreFile
+from tests.rigs.facts import host, settings, snapshot
+from tests.rigs.stores import DISK, guest, mark, on_disk, store
+
+OLD, NEW = mark(300), mark(251)
+
+
+def errand_on(folder: Path) -> Errand:
+    parts: Any = SimpleNamespace(store=StoreFile(str(folder)), lock=FileLock(str(folder / "lock"), str(folder)))
+    return Errand(request=AuditRequest(reasons=("test",)), settings=settings(), parts=parts, cancelled=lambda: False)
+
+
+def written(folder: Path) -> StoreRecord | None:
+    return StoreFile(str(folder)).load()
+
+
+def test_what_adopt_confirms_while_an_audit_is_under_way_stands(tmp_path):
+    StoreFile(str(tmp_path)).put(StoreRecord(mark=OLD))
+    errand = errand_on(tmp_path)
+    memory = with_store(errand, AuditMemory())
+    StoreFile(str(tmp_path)).put(StoreRecord(mark=NEW))
+    world = store(snapshot(libvirt=host(guest())), on_disk(300), before=memory.store, present=(DISK,))
+    remember_store(errand, memory, world)
+    assert written(tmp_path) == StoreRecord(mark=NEW)
+
+
+def test_what_undo_takes_back_while_an_audit_is_under_way_stays_forgotten(tmp_path):
+    StoreFile(str(tmp_path)).put(StoreRecord(mark=NEW))
+    errand = errand_on(tmp_path)
+    memory = with_store(errand, AuditMemory())
+    StoreFile(str(tmp_path)).put(StoreRecord(mark=None))
+    world = store(snapshot(libvirt=host(guest())), on_disk(251), before=memory.store, present=(DISK,))
+    remember_store(errand, memory, world)
+    assert written(tmp_path) == StoreRecord(mark=None)
+
+
+def test_what_an_audit_learned_gives_way_to_what_adopt_confirmed_meanwhile(tmp_path):
+    """The store has grown under the audit, which saw it; the operator confirmed another one."""
+    StoreFile(str(tmp_path)).put(StoreRecord(mark=OLD))
+    errand = errand_on(tmp_path)
+    memory = with_store(errand, AuditMemory())
+    StoreFile(str(tmp_path)).put(StoreRecord(mark=NEW))
+    world = store(snapshot(libvirt=host(guest())), on_disk(400), before=memory.store, present=(DISK,))
+    remember_store(errand, memory, world)
+    assert written(tmp_path) == StoreRecord(mark=NEW)
+
+
+def test_what_an_audit_learned_is_written_where_nobody_came_between(tmp_path):
+    StoreFile(str(tmp_path)).put(StoreRecord(mark=OLD))
+    errand = errand_on(tmp_path)
+    memory = with_store(errand, AuditMemory())
+    world = store(snapshot(libvirt=host(guest())), on_disk(400), before=memory.store, present=(DISK,))
+    remember_store(errand, memory, world)
+    record = written(tmp_path)
+    assert record is not None
+    assert record.mark is not None
+    assert record.mark.size_bytes == 400 << 30
+
+
+def test_a_memory_whose_file_is_gone_is_written_again(tmp_path):
+    errand = errand_on(tmp_path)
+    memory = with_store(errand, AuditMemory(store=OLD))
+    world = store(snapshot(libvirt=host(guest())), on_disk(300), before=memory.store, present=(DISK,))
+    remember_store(errand, memory, world)
+    assert written(tmp_path) == StoreRecord(mark=OLD)

@@ -1,0 +1,139 @@
+"""An option that a file leaves empty is not set: every option, each file, at start and at reload.
+
+Those that a host can do without stand in one file together. `tools/empty_options.py` prints the whole table, one option
+at a time, with every way to leave it empty.
+"""
+
+import pytest
+
+from agent.config.blank import MEANS_NONE
+from agent.config.build import check, load_checked, notices, settings_from
+from agent.config.load import load
+from agent.errors import ConfigError
+from tests.rigs.configs import ALONE, NOVA_CONF, load_beside_nova, load_ours, write
+from tests.rigs.empty_options import NOVAS, OURS, RELOAD, START, WAYS, cell_of, cells_of_one_file, options_of
+
+#: What the host of the table cannot start without; nova_conf, since all of it stands in nova.conf.
+REQUIRED = {
+    ("placement", "auth_type"),
+    ("placement", "auth_url"),
+    ("placement", "password"),
+    ("neutron_physnet_p", "numa_nodes"),
+    ("agent", "nova_conf"),
+}
+#: One option of each kind: whole number, number, true or false, choice, text, list, several times.
+KINDS = [
+    ("agent", "confirm_audits"),
+    ("agent", "source_deadline"),
+    ("agent", "takeover"),
+    ("agent", "role"),
+    ("DEFAULT", "my_ip"),
+    ("lvm", "volume_groups"),
+    ("DEFAULT", "reserved_huge_pages"),
+]
+
+
+def expected(cell):
+    key = (cell.group, cell.option)
+    return "78" if key in REQUIRED else "silent" if key in MEANS_NONE else "note"
+
+
+@pytest.mark.parametrize("moment", [START, RELOAD])
+@pytest.mark.parametrize("file", [OURS, NOVAS])
+def test_every_option_left_empty_is_a_note_or_exit_78_and_never_a_traceback(tmp_path, file, moment):
+    table = cells_of_one_file(tmp_path, file, moment)
+    assert {(cell.group, cell.option) for cell in table} == set(options_of(file))
+    assert len(table) > 100
+    assert [cell for cell in table if cell.outcome != expected(cell)] == []
+
+
+def test_a_note_names_file_and_option(tmp_path):
+    for file, name in ((OURS, "stocktake.conf"), (NOVAS, "nova.conf")):
+        cell = cell_of(tmp_path, ("DEFAULT", "reserved_host_memory_mb"), file)
+        assert cell.said == (
+            f"{tmp_path}/{name}: [DEFAULT] reserved_host_memory_mb is empty, so this line does not set it; "
+            "the default holds"
+        )
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("key", KINDS, ids=".".join)
+def test_blanks_quotes_and_a_comment_below_are_empty_too(tmp_path, key, way):
+    assert cell_of(tmp_path, key, OURS, way).outcome == "note"
+
+
+def test_a_comment_behind_the_equals_sign_is_the_value_and_the_line_says_so(tmp_path):
+    path = write(tmp_path, "stocktake.conf", ALONE + "[agent]\nconfirm_audits = # later\n")
+    with pytest.raises(ConfigError) as caught:
+        load_checked([path])
+    assert caught.value.problems == (
+        f"{path}: [agent] confirm_audits = # later: must be a whole number, at least 1; "
+        "a comment stands on a line of its own",
+    )
+    told = notices(load_ours(tmp_path, ALONE + "[DEFAULT]\nhost = # later\n"))
+    end = "[DEFAULT] host = # later: this is the value; a comment stands on a line of its own"
+    assert f"{path}: {end}" in told
+
+
+def test_the_table_has_every_option_that_the_sample_shows_and_every_one_taken_from_nova_conf(tmp_path):
+    loaded = load_beside_nova(tmp_path, "[state]\nsource = none\n")
+    rows = {(row.group, row.option) for row in loaded.rows()}
+    assert rows <= set(options_of(OURS))
+    taken = {(row.group, row.option) for row in loaded.rows() if row.origin.endswith("nova.conf")}
+    assert taken <= set(options_of(NOVAS))
+
+
+def test_an_empty_line_leaves_what_an_earlier_file_or_nova_conf_says(tmp_path):
+    first = write(tmp_path, "a.conf", ALONE + "[agent]\nconfirm_audits = 5\n")
+    last = write(tmp_path, "b.conf", "[agent]\nconfirm_audits =\n")
+    loaded = load([first, last])
+    assert (loaded.value("agent", "confirm_audits"), loaded.origin("agent", "confirm_audits")) == (5, first)
+    assert notices(loaded)[0].endswith(f"does not set it; what holds is {first}: [agent] confirm_audits = 5")
+    beside = load_beside_nova(tmp_path, "[state]\nsource = none\n[DEFAULT]\nreserved_host_memory_mb =\n", NOVA_CONF)
+    assert beside.value("DEFAULT", "reserved_host_memory_mb") == 4096
+    assert beside.origin("DEFAULT", "reserved_host_memory_mb") == str(tmp_path / "nova.conf")
+
+
+def test_an_empty_line_above_or_below_in_the_same_file_changes_nothing(tmp_path):
+    loaded = load_ours(tmp_path, ALONE + "[agent]\nconfirm_audits =\nconfirm_audits = 4\nconfirm_audits =\n")
+    assert loaded.value("agent", "confirm_audits") == 4
+
+
+def test_an_old_name_left_empty_does_not_hide_the_new_one(tmp_path):
+    loaded = load_ours(tmp_path, ALONE + "[libvirt]\ncpu_mode = custom\ncpu_models = Nehalem\ncpu_model =\n")
+    assert loaded.listed("libvirt", "cpu_models") == ("Nehalem",)
+    reversed_names = load_ours(tmp_path, ALONE + "[libvirt]\ncpu_mode = custom\ncpu_models =\ncpu_model = Nehalem\n")
+    assert reversed_names.listed("libvirt", "cpu_models") == ("Nehalem",)
+
+
+def test_an_auth_type_left_empty_in_ours_leaves_nova_s(tmp_path):
+    loaded = load_beside_nova(tmp_path, "[state]\nsource = none\n[placement]\nauth_type =\npassword =\n")
+    assert check(loaded) == ()
+    assert loaded.value("placement", "auth_type") == "password"
+    assert loaded.value("placement", "password") == "pla$cement"
+
+
+def test_an_unknown_option_left_empty_is_still_unknown(tmp_path):
+    path = write(tmp_path, "stocktake.conf", ALONE + "[agent]\nrol =\n")
+    with pytest.raises(ConfigError, match=r"unknown option \[agent\] rol: the nearest is role"):
+        load_checked([path])
+
+
+def test_an_empty_item_of_a_list_of_numbers_is_no_item(tmp_path):
+    loaded = load_ours(tmp_path, ALONE + "[neutron_tunnel]\nnuma_nodes = 0,,1,\n")
+    assert settings_from(loaded).networks.tunnel == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("[heal]\ncodes =\n", lambda settings: settings.heal.codes),
+        ("[libvirt]\nsupported_tpm_secret_security =\n", lambda settings: settings.tpm.secret_security),
+        ("[compute]\nprovider_config_location =\n", lambda settings: settings.provider_entries),
+    ],
+)
+def test_where_empty_means_none_it_is_none_without_a_note(tmp_path, text, read):
+    loaded = load_ours(tmp_path, ALONE.replace("provider_config_location = /nonexistent", "") + text)
+    assert check(loaded) == ()
+    assert read(settings_from(loaded)) == ()
+    assert [line for line in notices(loaded) if "is empty" in line] == []

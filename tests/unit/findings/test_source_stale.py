@@ -1,0 +1,48 @@
+"""source-stale: the cloud's state answered, and nothing proves that it is the state of now."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from agent.errors import SourceStale
+from agent.model.finding import Severity
+from agent.model.snapshot import STATE, Reading
+from tests.rigs.facts import decided, findings, settings, settled_world, snapshot, view
+
+CODE = "source-stale"
+WORDS = "the newest heartbeat of this cell's services is 60 s old or older by the database's clock: its rows are old"
+
+
+@pytest.fixture
+def world():
+    settled = snapshot(**settled_world())
+    error = SourceStale(STATE, WORDS, heartbeat=None, behind_s=912.0)
+    return dataclasses.replace(
+        settled, nova=Reading(source=STATE, taken_at=settled.nova.taken_at, duration_s=0.1, error=error)
+    )
+
+
+def test_it_says_what_is_old_and_what_stays_as_it_is_for_that(world):
+    (found,) = findings(world, CODE)
+    assert found.severity is Severity.ERROR
+    assert found.actual == f"state: {WORDS}; nothing is concluded about guests; reserved is not lowered"
+    assert "replica" in found.remedy
+
+
+def test_it_is_told_once_and_not_as_unavailable_too(world):
+    assert findings(world, "source-unavailable") == ()
+
+
+def test_no_other_finding_rests_on_what_is_old(world):
+    codes = {finding.code for finding in decided(world).findings}
+    assert codes == {CODE}
+
+
+def test_inventory_goes_on(world):
+    empty = dataclasses.replace(world, placement=dataclasses.replace(world.placement, value=view(providers=())))
+    assert [type(write).__name__ for write in decided(empty, settings()).plan.writes][:2] == [
+        "CreateProvider",
+        "PutInventories",
+    ]

@@ -1,0 +1,88 @@
+"""store-changed: the store that DISK_GB counts is not the one that it counted before."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from agent.model.finding import Severity
+from agent.model.snapshot import LIBVIRT
+from agent.model.units import GIB
+from tests.rigs.facts import (
+    INSTANCES,
+    ROOT_UUID,
+    decided,
+    findings,
+    group,
+    host,
+    inventory,
+    lvm_settings,
+    root,
+    settings,
+    snapshot,
+    view,
+)
+from tests.rigs.stores import DISK, guest, mark, on_disk, on_root, store, vg_mark
+
+CODE = "store-changed"
+HELD = view(provider=root(inventory("DISK_GB", 300)))
+LOST = store(snapshot(placement=HELD), on_root(251), before=mark(300))
+
+
+def test_it_says_what_was_there_what_is_there_and_what_to_do():
+    (found,) = findings(LOST, CODE)
+    assert (found.severity, found.provider_uuid, found.resource_class) == (Severity.ERROR, ROOT_UUID, "DISK_GB")
+    assert found.subject == INSTANCES
+    assert "300 GiB" in found.expected
+    assert "/ of /dev/vdb (xfs, mounted at /var/lib/nova/instances with UUID store-uuid)" in found.expected
+    assert "another one than before: UUID root-uuid, not store-uuid" in found.actual
+    assert "251 GiB" in found.actual
+    assert "stocktake adopt --store" in found.remedy
+    facts = dict(found.facts)
+    assert (facts["size_bytes_before"], facts["size_bytes"], facts["missing_disks"]) == (300 * GIB, 251 * GIB, 0)
+
+
+def test_disk_gb_stays_and_the_reason_is_in_the_plan():
+    decision = decided(LOST)
+    assert [i for i in decision.tree.root.inventories if i.resource_class == "DISK_GB"] == []
+    (held,) = [h for h in decision.plan.held_back if h.what == "DISK_GB"]
+    assert "(store-changed)" in held.why
+    for write in decision.plan.writes:
+        assert [i.total for i in getattr(write, "inventories", ()) if i.resource_class == "DISK_GB"] in ([], [300])
+
+
+def test_without_a_memory_it_names_the_missing_disks():
+    world = store(snapshot(placement=HELD, libvirt=host(guest())), on_root(251), before=None, missing=(DISK,))
+    (found,) = findings(world, CODE)
+    assert "300 GiB of DISK_GB" in found.expected
+    assert DISK in found.actual
+    assert dict(found.facts)["first_missing_disk"] == DISK
+
+
+def test_a_volume_group_with_another_uuid():
+    world = dataclasses.replace(snapshot(lvm=group(20)), store=vg_mark(20, uuid="older"))
+    (found,) = findings(world, CODE, lvm_settings())
+    assert (found.subject, found.resource_class) == ("vg0", "DISK_GB")
+    assert "UUID uuid-of-vg0, not older" in found.actual
+
+
+QUIET = {
+    "the same store": (store(snapshot(), on_disk(300), before=mark(300)), settings()),
+    "nothing remembered, nothing in Placement": (store(snapshot(), on_disk(300), before=None), settings()),
+    "another path is remembered": (store(snapshot(), on_root(251), before=mark(300, name="/srv")), settings()),
+    "it was not read": (
+        dataclasses.replace(snapshot(placement=HELD, lost=("filesystem",)), store=mark(300)),
+        settings(),
+    ),
+    "DISK_GB counts Ceph": (LOST, settings(images_type="rbd", images_rbd_pool="vms")),
+    "libvirt is unread, and nothing has fallen": (
+        store(snapshot(lost=(LIBVIRT,)), on_disk(300), before=mark(300)),
+        settings(),
+    ),
+}
+
+
+@pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
+def test_it_is_silent(world, chosen):
+    assert findings(world, CODE, chosen) == ()

@@ -1,0 +1,41 @@
+"""usage-unlisted: what Placement counts beyond its list, by provider and class; nothing where the sums are equal."""
+
+from agent.model.finding import Severity
+from agent.model.placement import UnlistedUsage
+from agent.model.report import Verdict
+from agent.placement.unlisted import difference
+from tests.rigs.facts import ROOT_UUID, allocations, findings, snapshot, uuid, view
+
+CODE = "usage-unlisted"
+HELD = allocations(uuid("i1"), VCPU=2, DISK_GB=5)
+HIDDEN = UnlistedUsage(provider_uuid=ROOT_UUID, resource_class="VCPU", amount=4)
+
+
+def told(*unlisted: UnlistedUsage):
+    return list(findings(snapshot(placement=view(HELD, unlisted=unlisted)), CODE))
+
+
+def test_a_sum_that_is_larger_than_the_list_is_told_with_the_amount_and_the_command():
+    (found,) = told(HIDDEN)
+    assert (found.provider_uuid, found.resource_class, found.severity) == (ROOT_UUID, "VCPU", Severity.WARNING)
+    assert dict(found.facts) == {"used": 6, "listed": 2, "unlisted": 4}
+    assert (found.expected, found.actual) == (
+        "6 VCPU of usage in Placement's list of allocations",
+        "2 VCPU listed, 4 VCPU of no consumer that Placement lists",
+    )
+    assert "placement-manage db online_data_migrations" in found.remedy
+    assert [claim.amount for claim in found.evidence] == [4]
+    assert found.rests_on_recorded
+
+
+def test_nothing_is_told_without_a_difference():
+    assert told() == []
+
+
+def test_who_leaves_between_the_list_and_the_sum_is_no_finding():
+    held = HELD + allocations(uuid("i2"), VCPU=8)
+    assert list(difference(ROOT_UUID, (("DISK_GB", 5), ("VCPU", 2)), held)) == []
+    (more,) = difference(ROOT_UUID, (("DISK_GB", 5), ("VCPU", 14)), held)
+    assert (more.resource_class, more.amount) == ("VCPU", 4)
+    assert [each.amount for each in difference(ROOT_UUID, (("VGPU", 1),), held)] == [1]
+    assert Verdict.USAGE_UNLISTED.value == CODE

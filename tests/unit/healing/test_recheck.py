@@ -1,0 +1,143 @@
+"""heal's last look at the cloud's state: proven to be newer than the plan, and saying the same of the consumer."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+
+import pytest
+
+from agent.errors import SourceUnavailable
+from agent.healing.look import NotNow
+from agent.healing.recheck import MARGIN, WAIT_S, Proven, not_as_planned, proven
+from agent.model.audit import AuditRequest
+from agent.model.nova import NovaState, Pulse, StateKind
+from agent.model.snapshot import STATE
+from agent.parts import Errand
+from tests.rigs.facts import NOW, instance, migration, settings, state, uuid
+
+HERE = uuid("i1")
+
+
+class Clock:
+    """Seconds that pass only while somebody waits."""
+
+    def __init__(self) -> None:
+        self.passed = 0.0
+
+    def monotonic(self) -> float:
+        return self.passed
+
+    def wait(self, seconds: float) -> None:
+        self.passed += seconds
+
+
+class Database:
+    """A replica that is ``late_s`` behind the primary, whose services report every ten seconds."""
+
+    def __init__(self, clock: Clock, late_s: int = 0, rows: NovaState | None = None, error: bool = False) -> None:
+        self.clock, self.late_s, self.rows, self.error = clock, late_s, rows or state(), error
+        self.pulses = 0
+
+    def pulse(self, deadline: object) -> Pulse:
+        self.pulses += 1
+        if self.error:
+            raise SourceUnavailable(STATE, "lost")
+        now = NOW + datetime.timedelta(seconds=int(self.clock.passed))
+        seen = int(self.clock.passed) - self.late_s
+        return Pulse(now=now, heartbeat=NOW + datetime.timedelta(seconds=seen // 10 * 10))
+
+    def read(self, host: str, consumers: frozenset[str], deadline: object, node_uuid: str | None = None) -> NovaState:
+        if self.error:
+            raise SourceUnavailable(STATE, "lost")
+        return self.rows
+
+
+@dataclasses.dataclass
+class Parts:
+    state: Database
+    clock: Clock
+
+
+def errand(**how) -> Errand:
+    clock = Clock()
+    parts = Parts(state=Database(clock, **how), clock=clock)
+    return Errand(
+        request=AuditRequest(reasons=("test",)),
+        settings=settings(),
+        parts=parts,  # type: ignore[arg-type]  # nothing else of it is asked
+        cancelled=lambda: False,
+    )
+
+
+@pytest.mark.parametrize(("late_s", "waited_s"), [(0, 10), (5, 15), (15, 25)])
+def test_it_waits_until_a_heartbeat_is_newer_than_the_plan(late_s, waited_s):
+    asked = errand(late_s=late_s)
+    assert proven(asked, state()) == Proven(NOW + MARGIN)
+    assert asked.parts.clock.monotonic() == waited_s
+
+
+def test_a_heartbeat_that_is_ahead_of_the_clock_proves_nothing_by_itself():
+    """A service whose clock is fast, beside a replica that is late: one more report must come."""
+    asked = errand(late_s=-20)
+    assert proven(asked, state()) == Proven(NOW + datetime.timedelta(seconds=20) + MARGIN)
+    assert asked.parts.clock.monotonic() == 10
+
+
+@pytest.mark.parametrize("late_s", [35, 59, 3600])
+def test_a_replica_that_is_later_than_it_waits_changes_nothing(late_s):
+    asked = errand(late_s=late_s)
+    refused = proven(asked, state())
+    assert isinstance(refused, NotNow)
+    assert (refused.unread, refused.unproven, "replica that lags" in refused.words) == (True, True, True)
+    assert asked.parts.clock.monotonic() == WAIT_S
+
+
+def test_a_source_that_is_lost_changes_nothing():
+    refused = proven(errand(error=True), state())
+    assert isinstance(refused, NotNow)
+    assert (refused.unread, refused.words) == (True, "nothing was changed: state: lost")
+    assert not_as_planned(errand(error=True), state(), Proven(NOW), frozenset(), frozenset({HERE})) == refused
+
+
+def test_without_a_cloud_there_is_nothing_to_wait_for():
+    asked = errand(late_s=3600)
+    nobody = NovaState(kind=StateKind.NONE, host="h")
+    assert proven(asked, nobody) == Proven(None)
+    assert not_as_planned(asked, nobody, Proven(None), frozenset(), frozenset({HERE})) is None
+    assert asked.parts.state.pulses == 0
+
+
+GONE = instance(host="cmp2", node="cmp2", updated_at=NOW)
+PLANNED = state(GONE, instance("i2"))
+MOVE = migration(instance_uuid=HERE, status="accepted", source_host="cmp2", dest_host="cmp1")
+# What the second read says -> whether the change is still made.
+AGAIN = {
+    "the same": (PLANNED, True),
+    "another instance changed": (state(GONE, instance("i2", task_state="deleting")), True),
+    "the service reported": (dataclasses.replace(PLANNED, now=NOW + datetime.timedelta(seconds=9)), True),
+    "a task began": (state(dataclasses.replace(GONE, task_state="migrating"), instance("i2")), False),
+    "it is here now": (state(instance(), instance("i2")), False),
+    "its row was written": (state(dataclasses.replace(GONE, power_state=4), instance("i2")), False),
+    "its row is not there": (state(instance("i2")), False),
+    "a move of it began": (dataclasses.replace(PLANNED, migrations=(MOVE,)), False),
+    "by another copy, a little older than what was proven": (
+        dataclasses.replace(PLANNED, heartbeat=NOW - datetime.timedelta(seconds=1)),
+        False,
+    ),
+    "another cell, or too old": (dataclasses.replace(PLANNED, heartbeat=NOW - datetime.timedelta(hours=1)), False),
+}
+
+
+@pytest.mark.parametrize(("now", "goes_on"), AGAIN.values(), ids=AGAIN.keys())
+def test_the_rows_about_the_consumer_must_be_those_of_the_plan(now, goes_on):
+    refused = not_as_planned(errand(rows=now), PLANNED, Proven(NOW), frozenset({uuid("i2")}), frozenset({HERE}))
+    assert (refused is None) is goes_on
+
+
+def test_what_a_migration_holds_rests_on_its_instance_too():
+    move = dataclasses.replace(MOVE, uuid=uuid("m1"), status="completed")
+    planned = dataclasses.replace(PLANNED, migrations=(move,))
+    back = state(dataclasses.replace(GONE, host="cmp1"), instance("i2"), migrations=(move,))
+    assert not_as_planned(errand(rows=planned), planned, Proven(NOW), frozenset(), frozenset({uuid("m1")})) is None
+    assert not_as_planned(errand(rows=back), planned, Proven(NOW), frozenset(), frozenset({uuid("m1")})) is not None

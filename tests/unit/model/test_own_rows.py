@@ -1,0 +1,57 @@
+"""Rows of the agent's own files, however deep an editor or a bad disk nested them."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from agent.model.finding import History
+from agent.model.own_rows import BadRow, read_rows, text_of, utc_time_of
+from agent.store_file import StoreFile
+from agent.telemetry.history import FindingsFile
+
+
+def deep(levels: int) -> object:
+    """A list in a list in a list …, made without recursion."""
+    value: object = []
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("row", [{"code": deep(100_000)}, deep(100_000)], ids=["the value", "the row"])
+@pytest.mark.parametrize("read", [lambda row: text_of(row, "code"), lambda row: utc_time_of(row, "code")])
+def test_a_row_that_is_nested_too_deep_costs_itself_alone(row, read):
+    good = {"code": "2026-11-21T10:00:00.000Z"}
+    found = read_rows("sightings", [good, row, good], read)
+    assert found.good == (good["code"], good["code"])
+    (problem,) = found.problems
+    assert problem.startswith("sightings[1]: code is ")
+    assert problem.endswith("nested too deep")
+
+
+def test_no_depth_of_a_row_in_a_file_ends_its_reader(tmp_path):
+    """A row that can just be read is shown from a deeper call, where less of the stack is left."""
+    path = tmp_path / "findings.json"
+    for levels in range(700, sys.getrecursionlimit()):
+        row = "[" * levels + "]" * levels
+        path.write_text(f'{{"schema_version": 1, "sightings": [{{"id": {row}}}], "added": [], "left": []}}')
+        store = FindingsFile(str(tmp_path))
+        assert store.load() == History()
+        assert len(store.notes) == 1
+
+
+def test_no_depth_of_the_store_in_a_file_ends_its_reader(tmp_path):
+    for levels in range(700, sys.getrecursionlimit()):
+        name = "[" * levels + "]" * levels
+        (tmp_path / "store.json").write_text(f'{{"schema_version": 1, "store": {{"source": {name}}}}}')
+        store = StoreFile(str(tmp_path))
+        assert store.load() is None
+        assert len(store.notes) == 1
+
+
+def test_what_is_short_is_shown_whole():
+    with pytest.raises(BadRow, match="code is no text: " + json.dumps(3)):
+        text_of({"code": 3}, "code")

@@ -1,0 +1,129 @@
+"""How large an answer may be: the price of its JSON against what CPython takes for it, and what a large cloud needs."""
+
+import gc
+import json
+import tracemalloc
+import zlib
+
+import pytest
+
+from agent.placement.bounds import MIB, OWN, WHOLE_CLOUD, Bound, Tally
+
+SIZE = MIB // 4
+UUID = "%08x-58d1-4a5c-9a0e-0d1e2f3a4b5c"
+
+
+def filled(piece: str) -> str:
+    return "[" + ",".join([piece] * (SIZE // (len(piece) + 1))) + "]"
+
+
+def numbered(piece: str, before: str, after: str) -> str:
+    return before + ",".join(piece % number for number in range(SIZE // (len(piece) + 4))) + after
+
+
+DOCUMENTS = {
+    "empty lists": filled("[]"),
+    "lists of one": filled("[300]"),
+    "lists in lists": filled("[" * 900 + "]" * 900),
+    "empty objects": filled("{}"),
+    "objects of one": filled('{"a":300}'),
+    "objects of six": filled('{"a":300,"b":300,"c":300,"d":300,"e":300,"f":300}'),
+    "objects of one, all different": numbered('{"%x":300}', "[", "]"),
+    "one large object": numbered('"%x":300', "{", "}"),
+    "small integers": filled("1"),
+    "integers": filled("1000000000"),
+    "long integers": filled("9" * 4000),
+    "floats": filled("1.5"),
+    "short strings": filled('"ab"'),
+    "long strings": filled('"' + "a" * 1000 + '"'),
+    "a wide character": '"' + "a" * SIZE + '\U0001f600"',
+    "a wide escape": '"' + "a" * SIZE + '\\ud83d\\ude00"',
+    "accents": filled('"\u00e9"'),
+    "escaped accents": filled('"\\u00e9"'),
+}
+
+
+def estimated(body: bytes, bound: Bound = OWN) -> Tally:
+    """As transport counts it, a piece of 10 KiB at a time."""
+    tally = Tally(bound)
+    for start in range(0, len(body), 10240):
+        tally.add(body[start : start + 10240])
+    return tally
+
+
+def taken_bytes(body: bytes) -> int:
+    """What the text and json.loads allocate at their peak."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        text = body.decode()
+        json.loads(text)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("kind", DOCUMENTS)
+def test_no_json_takes_more_memory_than_is_estimated(kind):
+    body = DOCUMENTS[kind].encode()
+    # A handful of KiB is the parser's own, whatever it parses.
+    assert taken_bytes(body) <= estimated(body).memory_bytes + 8192
+
+
+def allocations(consumers: int) -> bytes:
+    """As Placement 16 answers for a provider whose consumers have three classes each."""
+    held = {"resources": {"VCPU": 4, "MEMORY_MB": 8192, "DISK_GB": 40}, "consumer_generation": 12}
+    found = {UUID % number: held for number in range(consumers)}
+    return json.dumps({"allocations": found, "resource_provider_generation": 6123}).encode()
+
+
+def providers(count: int) -> bytes:
+    """As Placement 16 answers for the list of all."""
+    parts = ("self", "inventories", "usages", "aggregates", "traits", "allocations")
+    listed = []
+    for number in range(count):
+        uuid = UUID % number
+        at = f"/placement/resource_providers/{uuid}"
+        links = [{"rel": part, "href": at if part == "self" else f"{at}/{part}"} for part in parts]
+        listed.append(
+            {
+                "uuid": uuid,
+                "name": f"compute-{number}.region-one.example.org",
+                "generation": 6123,
+                "links": links,
+                "parent_provider_uuid": None,
+                "root_provider_uuid": uuid,
+            }
+        )
+    return json.dumps({"resource_providers": listed}).encode()
+
+
+@pytest.mark.parametrize(
+    ("body", "bound"),
+    [(allocations(2000), OWN), (providers(1000), OWN), (allocations(20_000), OWN), (providers(90_000), WHOLE_CLOUD)],
+    ids=["2,000 consumers", "1,000 providers", "20,000 consumers", "10,000 hosts with eight children"],
+)
+def test_what_a_large_cloud_answers_is_taken_packed_or_not(body, bound):
+    tally = estimated(body, bound)
+    assert tally.problem(None) is None
+    assert tally.problem(len(zlib.compress(body, 9))) is None
+
+
+def bound_of(size_bytes: int, memory_bytes: int = 1 << 40) -> Bound:
+    return Bound(subject="a test", most_bytes=size_bytes, most_memory_bytes=memory_bytes, remedy="look there")
+
+
+def test_a_problem_says_what_was_asked_the_bound_and_a_remedy():
+    tally = estimated(b" " * (MIB + 1), bound_of(MIB))
+    assert tally.problem(None) == ("the answer is larger than 1 MiB, the most that is taken of a test: look there")
+
+
+def test_an_answer_may_unpack_to_a_hundred_times_its_size_and_no_further():
+    tally = estimated(b" " * 100_000, bound_of(MIB))
+    assert tally.problem(1000) is None
+    assert "unpacks to more than 100 times its size" in (tally.problem(999) or "")
+
+
+def test_memory_is_bounded_where_the_bytes_are_few():
+    tally = estimated(DOCUMENTS["empty lists"].encode(), bound_of(MIB, 2 * MIB))
+    assert "needs more than 2 MiB of memory" in (tally.problem(None) or "")

@@ -1,0 +1,51 @@
+"""adopt --store: the store that is there now is remembered in the place of another one, or there is nothing to do."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from agent.model.adoption import StoreStep
+from agent.model.settings import Role
+from agent.stages.adopt_store import store_adoption
+from tests.rigs.facts import host, inventory, root, settings, snapshot, view
+from tests.rigs.stores import DISK, OF_ROOT, guest, mark, on_disk, on_root, store
+
+FILE = "/var/lib/stocktake/store.json"
+HELD = view(provider=root(inventory("DISK_GB", 300)))
+LOST = store(snapshot(placement=HELD, libvirt=host(guest())), on_root(251), before=mark(300), missing=(DISK,))
+
+
+def test_a_store_in_doubt_is_to_be_remembered():
+    plan = store_adoption(LOST, settings(), FILE)
+    assert plan.steps == (StoreStep(path=FILE, before=mark(300), after=mark(251, OF_ROOT)),)
+    assert "the next audit publishes 251 GiB of DISK_GB in the place of 300" in plan.notes
+    assert "disks of libvirt's guests that are missing there: 1" in plan.notes
+
+
+def test_beside_nova_compute_nothing_is_said_of_publishing():
+    plan = store_adoption(LOST, settings(role=Role.COMPANION), FILE)
+    assert [note for note in plan.notes if "publishes" in note] == []
+
+
+def test_a_store_that_is_trusted_needs_nothing():
+    plan = store_adoption(store(snapshot(placement=HELD), on_disk(300), before=mark(300)), settings(), FILE)
+    assert (plan.steps, plan.refusals) == ((), ())
+    assert "nothing to adopt" in plan.notes[0]
+
+
+def test_what_was_not_read_and_ceph_are_refused():
+    unread = dataclasses.replace(snapshot(lost=("filesystem",)), store=mark(300))
+    assert "could not be read" in store_adoption(unread, settings(), FILE).refusals[0].why
+    ceph = settings(images_type="rbd", images_rbd_pool="vms")
+    assert "Ceph" in store_adoption(LOST, ceph, FILE).refusals[0].why
+
+
+def test_the_digest_is_of_the_store_and_not_of_each_byte():
+    smaller = dataclasses.replace(on_root(251.7), size_bytes=on_root(251.7).size_bytes - 4096)
+    digests = {
+        store_adoption(store(LOST, found, before=mark(300), missing=(DISK,)), settings(), FILE).digest
+        for found in (on_root(251.7), smaller)
+    }
+    assert len(digests) == 1
+    larger = store(LOST, on_root(253), before=mark(300), missing=(DISK,))
+    assert store_adoption(larger, settings(), FILE).digest not in digests

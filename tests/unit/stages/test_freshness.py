@@ -1,0 +1,95 @@
+"""Whether the cloud's state is current: by the age of its newest heartbeat, and by whether that moves."""
+
+from __future__ import annotations
+
+import datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.model.audit import Standing
+from agent.model.nova import NovaState, Pulse, StateKind
+from agent.sources.nova_rows import pulse_from
+from agent.stages.freshness import behind_s, standing, why_stale
+from tests.rigs.facts import NOW, settings, state
+
+SETTINGS = settings()
+
+
+def old(seconds, kind=StateKind.SQL):
+    return state(kind=kind, heartbeat=NOW - datetime.timedelta(seconds=seconds))
+
+
+# What was read, how long its heartbeat has stood for us -> the words' beginning, or current.
+READS = {
+    "a heartbeat of this second": (old(0), 0, None),
+    "59 s old": (old(59), 0, None),
+    "a minute old": (old(60), 0, "the newest heartbeat of this cell's services is 60 s old or older by the database's"),
+    "an hour old": (old(3600), 0, "the newest heartbeat of this cell's services is 60 s old or older"),
+    "59 s ahead": (old(-59), 0, None),
+    "a minute ahead": (old(-60), 0, "the newest heartbeat of this cell's services is 60 s or more ahead of the data"),
+    "conductor, by this host's clock": (old(90, StateKind.CONDUCTOR), 0, "the newest heartbeat of this cell's ser"),
+    "it has not moved for 59 s": (old(5), 59, None),
+    "it has not moved for a minute": (old(5), 60, "the newest heartbeat of this cell's services has not moved for 60"),
+    "nobody ever reported": (state(heartbeat=None), 0, "no service of this cell has reported, or all heartbeats are"),
+    "the source has no clock": (state(now=None), 0, "the newest heartbeat of this cell's services is 60 s old or"),
+    "no cloud at all": (NovaState(kind=StateKind.NONE, host="h"), 9999, None),
+}
+
+
+@pytest.mark.parametrize(("read", "stood_s", "words"), READS.values(), ids=READS.keys())
+def test_what_is_current(read, stood_s, words):
+    before = Standing(read.heartbeat, 1000.0) if read.heartbeat else None
+    why = why_stale(read, before, 1000.0 + stood_s, SETTINGS)
+    assert (why is None) if words is None else why.startswith(words)
+
+
+def test_services_that_report_seldom_have_a_longer_service_down_time():
+    assert why_stale(old(200), None, 0.0, settings(service_down_time_s=300)) is None
+    assert why_stale(old(300), None, 0.0, settings(service_down_time_s=300)) is not None
+    # A shorter one says how soon a service counts as down, and nothing of how late a replica may be.
+    assert why_stale(old(30), None, 0.0, settings(service_down_time_s=20)) is None
+
+
+def test_a_heartbeat_stands_since_it_was_first_read():
+    first = standing(None, NOW, 10.0)
+    assert standing(first, NOW, 50.0) == first == Standing(NOW, 10.0)
+    later = NOW + datetime.timedelta(seconds=10)
+    assert standing(first, later, 50.0) == Standing(later, 50.0)
+    assert standing(first, None, 50.0) == first
+
+
+@given(lag=st.integers(0, 20_000), age=st.integers(0, 9))
+def test_law_a_replica_that_is_a_minute_late_is_never_current(lag, age):
+    """Services report every ten seconds, so beside rows that are ``lag`` old the newest heartbeat is that and more."""
+    is_current = why_stale(old(lag + age), None, 0.0, SETTINGS) is None
+    assert not (lag >= 60 and is_current)
+    assert is_current or lag + age >= 60
+
+
+@given(offset=st.integers(-10_000, 10_000))
+def test_how_far_behind_is_the_plain_difference(offset):
+    assert behind_s(Pulse(now=NOW + datetime.timedelta(seconds=offset), heartbeat=NOW)) == offset
+
+
+def ago(*seconds):
+    return tuple(NOW - datetime.timedelta(seconds=second) for second in seconds)
+
+
+# Heartbeats of the cell's services -> by which its age is read.
+SERVICES = {
+    "one service": (ago(3), 3),
+    "the newest but one": (ago(3, 8), 8),
+    "one clock is 45 s ahead, beside a copy that is 30 s late": (ago(-15, 30, 35), 30),
+    "the others are dead": (ago(3, 400, 500), 3),
+    "a row of a clock that was wrong long ago": (ago(-86_400, 900, 905), 900),
+    "nothing but such a row": (ago(-86_400), None),
+    "nobody reported": ((), None),
+}
+
+
+@pytest.mark.parametrize(("seen", "age_s"), SERVICES.values(), ids=SERVICES.keys())
+def test_no_single_clock_makes_an_old_copy_look_young(seen, age_s):
+    pulse = pulse_from(NOW, seen)
+    assert behind_s(pulse) == age_s

@@ -1,0 +1,79 @@
+"""store.json: what is saved is loaded, what is garbage counts as none and is kept."""
+
+from __future__ import annotations
+
+import json
+import logging
+import stat
+from pathlib import Path
+
+import pytest
+
+from agent.errors import ConfigError
+from agent.model.store import StoreRecord
+from agent.store_file import StoreFile, document_of
+from tests.rigs.stores import mark, vg_mark
+
+RECORD = StoreRecord(mark=mark(300))
+
+
+@pytest.mark.parametrize("record", [RECORD, StoreRecord(mark=vg_mark(20)), StoreRecord(mark=None)])
+def test_what_was_saved_is_loaded_by_the_next_process(tmp_path: Path, record: StoreRecord):
+    assert StoreFile(str(tmp_path / "state")).save(record)
+    assert StoreFile(str(tmp_path / "state")).load() == record
+
+
+def test_it_is_for_root_and_its_group(tmp_path: Path):
+    StoreFile(str(tmp_path)).put(RECORD)
+    assert stat.S_IMODE((tmp_path / "store.json").stat().st_mode) == 0o640
+
+
+def test_no_file_is_no_memory_and_no_trouble(tmp_path: Path, caplog):
+    file = StoreFile(str(tmp_path))
+    assert (file.load(), file.notes, caplog.records) == (None, (), [])
+
+
+def _changed(**changes: object) -> str:
+    document = document_of(RECORD)
+    return json.dumps(document | {"store": document["store"] | changes})
+
+
+GARBAGE = {
+    "empty": "",
+    "no JSON": "{",
+    "a list": "[]",
+    "deep": "[" * 99999,
+    "another version": json.dumps(document_of(RECORD) | {"schema_version": 2}),
+    "no store": '{"schema_version": 1}',
+    "a store that is a number": '{"schema_version": 1, "store": 3}',
+    "no size": _changed(size_bytes=None),
+    "a size that is a truth value": _changed(size_bytes=True),
+    "a size of hundreds of digits": _changed(size_bytes=10**400),
+    "a name that is a number": _changed(name=3),
+    "a file system that is a text": _changed(filesystem="ext4"),
+    "a file system without a type": _changed(filesystem={"mount_point": "/"}),
+}
+
+
+@pytest.mark.parametrize("text", GARBAGE.values(), ids=GARBAGE.keys())
+def test_garbage_counts_as_none_is_named_once_and_kept(tmp_path: Path, caplog, text: str):
+    (tmp_path / "store.json").write_text(text)
+    file = StoreFile(str(tmp_path))
+    with caplog.at_level(logging.WARNING):
+        assert [file.load(), file.load()] == [None, None]
+    assert len(caplog.records) == 1
+    assert len(file.notes) == 1
+    assert file.save(RECORD)
+    assert (file.load(), file.notes) == (RECORD, ())
+    assert (tmp_path / "store.json.bad").read_text() == text
+
+
+def test_a_folder_that_cannot_be_written_is_told_once(tmp_path: Path, caplog):
+    (tmp_path / "state").write_text("no folder")
+    file = StoreFile(str(tmp_path / "state"))
+    with caplog.at_level(logging.WARNING):
+        assert [file.save(RECORD), file.save(RECORD)] == [False, False]
+    assert [record.message for record in caplog.records if "not written" in record.message] != []
+    assert file.notes[-1].startswith("the store is not remembered over a restart: ")
+    with pytest.raises(ConfigError, match=r"store\.json"):
+        file.put(RECORD)
