@@ -175,17 +175,21 @@ def _newly_unread(memory: AuditMemory, acted: Acted, suspects: tuple[str, ...]) 
 
 
 def _written(memory: AuditMemory, acted: Acted) -> WrittenProvider | None:
-    decision = acted.decision
+    decision, view = acted.decision, acted.snapshot.placement.value
     if decision.tree is None or decision.rival is not None:
         return decision.written
     root = decision.tree.root
-    if _puts(decision.plan.writes, root.uuid) and not _puts(acted.done, root.uuid):
-        # What we wanted did not get there: what stands now is no second overwriting of it, and no strike.
-        return memory.written
     if _puts(acted.done, root.uuid):
         return remembered(decision.written, root)
-    # Nothing to write: what is there is what we want, whoever wrote it.
-    return remembered(decision.written, root) if decision.written is not None else None
+    if decision.written is None:
+        return None
+    there = view.root if view else None
+    if there is not None and all(there.inventory(i.resource_class) == i for i in root.inventories):
+        # Nothing to write: what is there is what we want, whoever wrote it.
+        return remembered(decision.written, root)
+    # What we want did not get there, since Placement did not take it or since a book was unread and the write was held
+    # back: what stands now is no second overwriting of it, and no strike.
+    return memory.written
 
 
 def _puts(writes: tuple[AnyWrite, ...], provider_uuid: str) -> bool:

@@ -265,17 +265,16 @@ class Cloud:
         """What a removal there would take from whom: of what rests, where it lives; of what is under way, as told.
 
         A migration that is over stands for an instance which lives there and holds nothing in its own name: so a
-        rollback or revert leaves it that was cut short. An instance whose delete has come as far as vm_state deleted
-        has no guest any more: what a resize claims for it after that, compute refuses to use (prep_resize saves with
-        expected_task_state resize_prep, and there is no task).
+        rollback or revert leaves it that was cut short. What a resize has claimed for an instance that has lost the
+        task resize_prep, by a delete, compute refuses to use (``_refuses``).
         """
         move = next((m for m in self.migrations.values() if m.uuid == consumer), None)
         if move is not None and self._is_under_way(move):
             return self.needs.get((consumer, host), {})
         row = self.instances.get(move.instance_uuid if move else consumer)
         if row is None or row.deleted or not self._rests(row):
-            is_over = move is None and row is not None and row.vm_state == "deleted"
-            return {} if is_over else self.needs.get((consumer, host), {})
+            is_refused = move is None and row is not None and self._refuses(row, host)
+            return {} if is_refused else self.needs.get((consumer, host), {})
         if row.host != host or row.flavor is None or row.vm_state == "shelved_offloaded":
             return {}
         if move is None:
@@ -293,6 +292,17 @@ class Cloud:
 
     def _rests(self, row: Instance) -> bool:
         return row.task_state is None and row.vm_state not in ("building", "deleted") and not self.under_way(row.uuid)
+
+    def _refuses(self, row: Instance, host: str) -> bool:
+        """Whether nothing can use a claim there any more: compute saves with expected_task_state resize_prep.
+
+        A delete that came as far as vm_state deleted has destroyed the guest; one that failed has left the instance in
+        error where it was, without a task.
+        """
+        if row.vm_state == "deleted":
+            return True
+        began = all(move.status == "pre-migrating" for move in self.under_way(row.uuid))
+        return host != row.host and row.vm_state == "error" and row.task_state is None and began
 
     @staticmethod
     def _is_under_way(move: Migration) -> bool:

@@ -144,7 +144,7 @@ def test_a_quiet_audit_sends_exactly_one_request(placement, host):
 
 def test_a_rival_that_writes_in_each_cycle_is_named_and_left_alone(placement, host):
     with cell_of(host, *both(host)), host.daemon() as daemon:
-        daemon.first_audit()
+        daemon.settled()
         for _ in range(2):
             placement.set_inventories(host.provider_uuid, {"VCPU": {"total": 99}})
             report = daemon.audit_now()
@@ -155,7 +155,7 @@ def test_a_rival_that_writes_in_each_cycle_is_named_and_left_alone(placement, ho
 
 def test_a_reload_ends_the_silence_towards_a_rival(placement, host):
     with cell_of(host, *both(host)), host.daemon() as daemon:
-        daemon.first_audit()
+        daemon.settled()
         for _ in range(2):
             placement.set_inventories(host.provider_uuid, {"VCPU": {"total": 99}})
             report = daemon.audit_now()

@@ -239,6 +239,15 @@ class Daemon:
         """The report of its first audit; before that it may not even have its signal handlers."""
         return self.audit_after(self.before, timeout_s)
 
+    def settled(self, timeout_s: float = PATIENCE_S) -> dict[str, Any]:
+        """The report of the audit that libvirt's first connection asked for: later ones are asked for by the test."""
+
+        def connected() -> dict[str, Any]:
+            now = self.host.report()
+            return now if now and "libvirt-connected" in now["audit"]["reasons"] else {}
+
+        return until(self._alive(connected), timeout_s, "the audit after libvirt has connected")
+
     def audit_after(self, before: Mapping[str, Any], timeout_s: float = PATIENCE_S) -> dict[str, Any]:
         """A report of a later audit than ``before``."""
 
@@ -249,10 +258,19 @@ class Daemon:
         return until(self._alive(later), timeout_s, "a further audit")
 
     def audit_now(self, timeout_s: float = PATIENCE_S) -> dict[str, Any]:
-        """Ask for an audit by USR1 and wait for its report."""
-        before = self.host.report()
+        """Ask for an audit by USR1 and wait for the report of one that began after the call.
+
+        The daemon also audits on its own account, as when libvirt has just connected: such an audit may have read
+        the host before the caller's last change, and reports after this call.
+        """
+        asked_at = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
         self.send(signal.SIGUSR1)
-        return self.audit_after(before, timeout_s)
+
+        def later() -> dict[str, Any]:
+            now = self.host.report()
+            return now if now and now["audit"]["started_at"] >= asked_at else {}
+
+        return until(self._alive(later), timeout_s, "an audit that began after the signal")
 
     def _alive(self, look: Any) -> Any:
         def looked() -> Any:

@@ -493,6 +493,18 @@ def test_slow_headers(rest, tmp_path):
         assert host.audit().report.outcome is Outcome.CLEAN
 
 
+def test_a_write_that_an_outage_held_back_is_no_strike_against_a_rival(rest, gate, one):
+    """What the host wanted while Placement was unread was never written, so nobody can have changed that."""
+    for cpus in (8, 12, 16, 20):
+        one.cpus = cpus + 1
+        gate.before = lambda _asked: page(503)
+        assert not source(one.audit()).ok
+        gate.clear()
+        one.cpus = cpus
+        assert one.audit().report.findings == ()
+        assert vcpus(rest, one) == cpus
+
+
 def test_nobody_listens(gate, one):
     end(gate)
     result = one.audit()
