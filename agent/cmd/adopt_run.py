@@ -96,26 +96,28 @@ def adopt_document(run: AdoptRun) -> Document:
         "provider_uuid": run.facts.identity,
         "identity_origin": run.facts.origin,
         "adopts": run.plan.uuid,
-        "digest": run.plan.digest,
-        "stale": run.stale,
-        "steps": [words_of(step) for step in run.plan.steps],
-        "refusals": [{"guard": refusal.guard, "why": refusal.why} for refusal in run.plan.refusals],
-        "notes": list(run.plan.notes),
-        "results": result_documents(run.done),
+        **plan_document(run.plan, run.done, is_stale=run.stale),
     }
 
 
-def result_documents(done: tuple[Adopted, ...]) -> list[Document]:
-    """Each step that was tried, and what became of it."""
-    return [
-        {
-            "step": words_of(each.step),
-            "result": each.outcome.result.value,
-            "words": each.outcome.words,
-            "entry_id": each.outcome.entry_id,
-        }
-        for each in done
-    ]
+def plan_document(plan: AdoptPlan, done: tuple[Adopted, ...], *, is_stale: bool) -> Document:
+    """The keys that every adoption's document has."""
+    return {
+        "digest": plan.digest,
+        "stale": is_stale,
+        "steps": [words_of(step) for step in plan.steps],
+        "refusals": [{"guard": refusal.guard, "why": refusal.why} for refusal in plan.refusals],
+        "notes": list(plan.notes),
+        "results": [
+            {
+                "step": words_of(each.step),
+                "result": each.outcome.result.value,
+                "words": each.outcome.words,
+                "entry_id": each.outcome.entry_id,
+            }
+            for each in done
+        ],
+    }
 
 
 def adopt_lines(document: Document) -> Iterator[str]:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agent.audit import run_audit
 from agent.cmd import wiring
-from agent.cmd.adopt_run import Document, code_of_steps, how_to, result_documents, result_lines
+from agent.cmd.adopt_run import Document, code_of_steps, how_to, plan_document, result_lines
 from agent.cmd.audited import loaded_for
 from agent.cmd.ending import say
 from agent.config.build import settings_from
 from agent.errors import LockHeld
 from agent.exit_codes import PARTIAL
 from agent.healing.adopt import Adopted, run_adopt
-from agent.healing.identity_lines import words_of
 from agent.model.adoption import AdoptPlan
 from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish
 from agent.model.report import AuditReport
@@ -75,12 +75,10 @@ def _looked(errand: Errand) -> StoreRun:
 
 def _carried_out(errand: Errand, run: StoreRun, digest: str) -> StoreRun:
     if run.plan.digest != digest or run.plan.refusals:
-        stale = not run.plan.refusals
-        return StoreRun(report=run.report, before=run.before, now=run.now, plan=run.plan, stale=stale)
+        return dataclasses.replace(run, stale=not run.plan.refusals)
     if errand.parts.journal is None:
         raise AssertionError("adopt --store was wired without a journal")
-    done = run_adopt(errand, errand.parts.journal, run.plan)
-    return StoreRun(report=run.report, before=run.before, now=run.now, plan=run.plan, done=done)
+    return dataclasses.replace(run, done=run_adopt(errand, errand.parts.journal, run.plan))
 
 
 def code_of(run: StoreRun | None) -> int:
@@ -104,10 +102,5 @@ def document_of(run: StoreRun) -> Document:
         "provider_uuid": run.report.provider_uuid,
         "store_before": run.before,
         "store": run.now,
-        "digest": run.plan.digest,
-        "stale": run.stale,
-        "steps": [words_of(step) for step in run.plan.steps],
-        "refusals": [{"guard": refusal.guard, "why": refusal.why} for refusal in run.plan.refusals],
-        "notes": list(run.plan.notes),
-        "results": result_documents(run.done),
+        **plan_document(run.plan, run.done, is_stale=run.stale),
     }
