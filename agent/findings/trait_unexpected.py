@@ -11,8 +11,8 @@ from collections.abc import Iterable
 
 from agent.findings.base import Rule, World
 from agent.model.finding import Finding, Severity
+from agent.model.owners import RIVAL
 from agent.model.settings import Role
-from agent.traits.owner import RIVAL
 
 _CUSTOM = "CUSTOM_"
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 
 import os_traits
 
+from agent.model.owners import OURS
 from agent.model.placement import Inventory, Provider, ProviderKey
 from agent.model.settings import Settings
 from agent.model.snapshot import LIBVIRT, Snapshot
@@ -22,7 +23,6 @@ from agent.nested.pci_names import MANAGED
 from agent.nested.pci_offers import Offer
 from agent.nested.pci_view import KIND, PciView, key_of, pci_view, taken_by, unknown_because
 from agent.traits.base import Wish
-from agent.traits.owner import OURS
 
 # Placement answers 400 to a longer provider name.
 NAME_LIMIT = 200

@@ -31,13 +31,13 @@ from dataclasses import dataclass
 
 from agent.model.host import Domain
 from agent.model.naming import is_block_storage_file
+from agent.model.owners import OURS
 from agent.model.settings import Settings
 from agent.model.snapshot import FILESYSTEM, IMAGES, LVM, Snapshot
 from agent.model.storage import FileSystemIdentity, VolumeGroup
 from agent.model.store import StoreMark
 from agent.model.units import bytes_to_gib_floor
 from agent.resources.volumes import device_paths
-from agent.traits.owner import OURS
 
 # A file system's own tables and a thin pool's metadata move its size by less.
 TOLERANCE_PERCENT = 1

@@ -24,11 +24,11 @@ from agent.model.adoption import (
 )
 from agent.model.node_record import NodeRecord
 from agent.model.nova import ComputeNode, NovaState, StateKind
+from agent.model.owners import OURS, RIVAL
 from agent.model.placement import OrphanTree, Provider
 from agent.model.plan import RenameProvider, SaveComputeNode
 from agent.model.settings import Role, Settings
 from agent.stages.rival import is_alive
-from agent.traits.owner import OURS, RIVAL
 
 RESTART = "restart stocktake-agent afterwards: it keeps the identity that it started with"
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 
 from agent.model.books import Books, DesiredProvider, DesiredTree, FrozenClass, FrozenFamily, ReserveTerms
 from agent.model.nova import StateKind
+from agent.model.owners import OURS, RIVAL
 from agent.model.placement import ROOT, Inventory, Provider, ProviderKey
 from agent.model.provider_config import Addition
 from agent.model.settings import Role, Settings
@@ -25,7 +26,6 @@ from agent.resources.base import Resource
 from agent.stages.provider_files import with_provider_files
 from agent.stages.reserve import not_below, raised
 from agent.traits import BUILTIN as TRAIT_FAMILIES
-from agent.traits.owner import OURS, RIVAL
 
 
 def desired(

@@ -16,12 +16,12 @@ import os_traits
 
 from agent.model.compared import Subject
 from agent.model.nova import ComputeNode, Instance, NovaState
+from agent.model.owners import OURS, RIVAL
 from agent.model.placement import LeftProvider, OrphanTree, PlacementView
 from agent.model.plan import DeleteComputeNode, DeleteProvider, HeldBack
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
 from agent.stages.record import writes_records
-from agent.traits.owner import OURS, RIVAL
 
 RECORD = "delete compute node record"
 PROVIDERS = "delete orphaned provider"

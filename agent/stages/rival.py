@@ -17,9 +17,9 @@ from agent.model.audit import WrittenProvider
 from agent.model.books import DesiredProvider
 from agent.model.finding import Silence
 from agent.model.nova import NovaState
+from agent.model.owners import OURS, RIVAL
 from agent.model.placement import Inventory, Provider
 from agent.model.settings import Role, Settings
-from agent.traits.owner import OURS, RIVAL
 
 MAX_STRIKES = 2
 # Two audits a minute apart have some tenths of a second less than that between them, and a third one is a minute away.

@@ -1,20 +1,17 @@
 """COMPUTE_NODE and whose provider it is.
 
-CUSTOM_OWNER_STOCKTAKE stands in the place of nova-compute's OWNER_NOVA, so that
-two owners can be told apart. OWNER_NOVA is cleared only where the rival guard
-let this plan pass (stages/rival.py): a takeover that the operator asked for.
+OWNER_NOVA is cleared only where the rival guard let this plan pass
+(stages/rival.py): a takeover that the operator asked for.
 """
 
 from __future__ import annotations
 
 import os_traits
 
+from agent.model.owners import OURS, RIVAL
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
 from agent.traits.base import Wish
-
-OURS = "CUSTOM_OWNER_STOCKTAKE"
-RIVAL: str = os_traits.OWNER_NOVA
 
 
 class OwnerTraits:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from agent.traits.owner import OURS, RIVAL
+from agent.model.owners import OURS, RIVAL
 from tests.cloud.cloud import Cloud, Life
 from tests.cloud.feeds import REPORT_S
 from tests.cloud.placement_model import PlacementModel, Stock
