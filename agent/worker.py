@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from agent.audit.parts import Parts
 from agent.audit_queue import AuditQueue, Pacing
 from agent.errors import AgentError, AuditCancelled, ConfigError, FolderUnavailable
 from agent.exit_codes import BUG, CONFIGURATION, TEMPORARY
@@ -24,7 +25,6 @@ from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Publish
 from agent.model.report import AuditReport, Outcome
 from agent.model.settings import Settings
 from agent.model.snapshot import PLACEMENT
-from agent.parts import Parts
 
 #: How long ``take`` blocks: how soon a stop or a due retry is seen when nothing else happens.
 TAKE_S = 0.5

@@ -49,7 +49,7 @@ class Loop:
 
     def audit(self) -> Cost:
         """One audit with the memory of the last."""
-        from agent.audit import run_audit
+        from agent.audit.run import run_audit
 
         request = AuditRequest(reasons=("benchmark",))
         wall, cpu = time.perf_counter(), time.process_time()

@@ -28,7 +28,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from agent.audit import run_audit
+from agent.audit.parts import Parts
+from agent.audit.run import run_audit
 from agent.cmd.wiring import SystemClock
 from agent.errors import AgentError
 from agent.model.audit import AuditMemory, AuditRequest, Identity
@@ -38,7 +39,6 @@ from agent.model.nova import Flavor, Instance, NovaState, Pulse
 from agent.model.report import AuditReport, Outcome
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, STATE
 from agent.model.storage import StorageFacts
-from agent.parts import Parts
 from agent.placement.access import client_from_conf
 from agent.placement.reader import TreeReader
 from agent.placement.transport import BoundedAdapter

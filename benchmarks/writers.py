@@ -52,7 +52,7 @@ OTHERS = {"VCPU": {"total": 64, "reserved": 2, "allocation_ratio": 4.0}}
 
 
 class Policy(enum.Enum):
-    """What follows a conflict. OURS: agent/auditing/act.py and agent/worker.py; REFERENCE: four tries at once."""
+    """What follows a conflict. OURS: agent/audit/act.py and agent/worker.py; REFERENCE: four tries at once."""
 
     OURS = "ours"
     REFERENCE = "reference"

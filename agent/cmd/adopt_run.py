@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from agent.audit.parts import Errand
 from agent.cmd import wiring
 from agent.cmd.audited import loaded_for
 from agent.cmd.ending import say
@@ -22,7 +23,6 @@ from agent.healing.identity_lines import words_of
 from agent.journal import Result
 from agent.model.adoption import AdoptFacts, AdoptPlan
 from agent.model.audit import AuditRequest, Depth, Publish
-from agent.parts import Errand
 from agent.stages.adopt import adoption
 from agent.telemetry.documents import SCHEMA_VERSION
 

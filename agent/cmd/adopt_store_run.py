@@ -7,7 +7,8 @@ import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from agent.audit import run_audit
+from agent.audit.parts import Errand
+from agent.audit.run import run_audit
 from agent.cmd import wiring
 from agent.cmd.adopt_run import Document, code_of_steps, how_to, plan_document, result_lines
 from agent.cmd.audited import loaded_for
@@ -19,7 +20,6 @@ from agent.healing.adopt import Adopted, run_adopt
 from agent.model.adoption import AdoptPlan
 from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish
 from agent.model.report import AuditReport
-from agent.parts import Errand
 from agent.resources.store_doubt import store_now
 from agent.stages.adopt_store import store_adoption
 from agent.store_file import store_document

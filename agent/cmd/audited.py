@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import logging
 
-from agent.audit import run_audit
+from agent.audit.run import run_audit
 from agent.cmd import wiring
 from agent.cmd.ending import say
 from agent.config.book import set_override

@@ -163,7 +163,7 @@ def audit_once(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> 
 
     A dry run leaves the report file to the daemon, whose last report ``stocktake status`` shows.
     """
-    from agent.audit import run_audit
+    from agent.audit.run import run_audit
     from agent.cmd.wiring import configured_from
     from agent.config.build import agent_options_from
     from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish

@@ -12,7 +12,8 @@ import dataclasses
 import os
 from collections.abc import Callable, Iterator
 
-from agent.audit import run_audit
+from agent.audit.parts import Parts
+from agent.audit.run import run_audit
 from agent.cmd.wiring import Wired, wire
 from agent.config.build import require, settings_from
 from agent.config.load import load
@@ -28,7 +29,6 @@ from agent.model.report import AuditReport, InventoryRow
 from agent.model.resource_request import RequestGroup, ResourceRequest
 from agent.model.settings import Settings
 from agent.model.why import TreeAnswer
-from agent.parts import Parts
 from agent.placement.client import PlacementClient
 from agent.placement.offers import own_world
 from agent.sources.base import StorageSource, ViewRequest

@@ -11,7 +11,8 @@ import argparse
 import dataclasses
 from dataclasses import dataclass
 
-from agent.audit import run_audit
+from agent.audit.parts import Errand
+from agent.audit.run import run_audit
 from agent.cmd import wiring
 from agent.cmd.audited import loaded_for
 from agent.cmd.ending import say
@@ -26,7 +27,6 @@ from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Depth, Pub
 from agent.model.heal import AnyAction
 from agent.model.report import AuditReport, Outcome, SourceStatus
 from agent.model.settings import Role
-from agent.parts import Errand
 from agent.repairs import BY_CODE
 from agent.stages.backoff import wait_s
 from agent.telemetry.explain import unread

@@ -6,6 +6,7 @@ import argparse
 from dataclasses import dataclass
 from typing import Any
 
+from agent.audit.parts import Errand
 from agent.cmd import wiring
 from agent.cmd.audited import loaded_for
 from agent.cmd.ending import say
@@ -15,7 +16,6 @@ from agent.healing.undo import NotFound, find_entry, undo
 from agent.healing.write import Outcome
 from agent.journal import Entry, Result
 from agent.model.audit import AuditRequest, Depth
-from agent.parts import Errand
 from agent.telemetry.documents import SCHEMA_VERSION
 
 Document = dict[str, Any]

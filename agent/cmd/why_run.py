@@ -13,7 +13,7 @@ import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from agent.audit import run_audit
+from agent.audit.run import run_audit
 from agent.cmd import wiring
 from agent.cmd.audited import loaded_for
 from agent.cmd.ending import say

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from agent.atomic import close_to_others, sweep
+from agent.audit.parts import Parts
 from agent.audit_queue import Pacing
 from agent.config import build
 from agent.config.load import Loaded
@@ -34,7 +35,6 @@ from agent.model.audit import Publish
 from agent.model.nova import StateKind
 from agent.model.settings import Role, Settings
 from agent.own_folder import failure, make_usable, why_not_writable
-from agent.parts import Parts
 from agent.pauses import Pauses
 from agent.placement.access import client_from_conf
 from agent.placement.allocations import AllocationClient

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 from oslo_log import log as logging
 
-from agent.auditing.current_state import current_state, deadline_of
+from agent.audit.current_state import current_state, deadline_of
+from agent.audit.parts import Errand, OwnIdentityFile
 from agent.errors import AgentError, PlacementUnavailable, SourceError, SourceUnavailable
 from agent.healing.identity_lines import change_of
 from agent.healing.write import Outcome, journalled
@@ -29,7 +30,6 @@ from agent.model.audit import Identity
 from agent.model.nova import NovaState, StateKind
 from agent.model.placement import OrphanTree, PlacementView
 from agent.model.store import StoreRecord
-from agent.parts import Errand, OwnIdentityFile
 from agent.sources.base import ProviderNames
 from agent.stages.adopt import tree_of
 from agent.telemetry import events

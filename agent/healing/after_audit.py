@@ -12,7 +12,8 @@ from collections.abc import Callable
 
 from oslo_log import log as logging
 
-from agent.audit import run_audit
+from agent.audit.parts import Errand, Parts
+from agent.audit.run import run_audit
 from agent.errors import SourceUnavailable
 from agent.guards.confirmed import GUARD as CONFIRMED
 from agent.guards.minimum_age import GUARD as MINIMUM_AGE
@@ -22,7 +23,6 @@ from agent.journal import Result
 from agent.model.audit import AuditMemory, AuditRequest, AuditResult
 from agent.model.heal import HealNote, HealRefusal
 from agent.model.settings import Settings
-from agent.parts import Errand, Parts
 from agent.telemetry import events
 
 LOG = logging.getLogger(__name__)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
+from agent.audit.parts import Errand
 from agent.errors import ConfigError, FolderUnavailable, LockHeld, PlacementError
 from agent.healing.consumer_json import after_json, record_json, whereabouts
 from agent.healing.look import NotNow
@@ -24,7 +25,6 @@ from agent.model.finding import SeenFinding
 from agent.model.heal import AnyAction, HealAction, HealPlan, ReshapeAction
 from agent.model.nova import NovaState
 from agent.model.placement import ConsumerRecord, PlacementView
-from agent.parts import Errand
 from agent.repairs.base import Scene
 from agent.stages.heal import asked_for, candidates, heal_plan
 

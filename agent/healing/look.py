@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from agent.audit.parts import Clock, Errand
 from agent.errors import PlacementError
 from agent.healing.consumer_json import after_json, is_as
 from agent.healing.tree_unmoved import Tree, has_moved
 from agent.journal import Result
 from agent.model.heal import ConsumerChange
 from agent.model.placement import ConsumerRecord
-from agent.parts import Clock, Errand
 from agent.sources.base import AllocationWriter
 
 LOOKS = 3

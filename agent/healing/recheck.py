@@ -14,12 +14,12 @@ from __future__ import annotations
 import datetime
 from typing import NamedTuple
 
-from agent.auditing.current_state import current_state, deadline_of
+from agent.audit.current_state import current_state, deadline_of
+from agent.audit.freshness import behind_s
+from agent.audit.parts import Errand
 from agent.errors import SourceError
 from agent.healing.look import NotNow
 from agent.model.nova import Instance, Migration, NovaState, Pulse, StateKind
-from agent.parts import Errand
-from agent.stages.freshness import behind_s
 
 # Services report every 10 s (nova's report_interval), and the newest but one is waited for.
 WAIT_S = 30.0

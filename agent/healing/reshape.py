@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
+from agent.audit.parts import Errand
 from agent.errors import GenerationConflict, PlacementError, PlacementUnavailable
 from agent.healing.look import looked_up, not_now
 from agent.healing.tree_unmoved import Tree
@@ -20,7 +21,6 @@ from agent.healing.write import NO_ACCESS, Outcome, journalled
 from agent.journal import Change, Journal, Result
 from agent.model.heal import ProviderChange, Reshaping
 from agent.model.plan import CreateProvider, Reshape
-from agent.parts import Errand
 from agent.sources.base import AllocationWriter, Reshaper
 
 DONE_WORDS = "moved as planned"

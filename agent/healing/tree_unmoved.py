@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from agent.audit.parts import Errand
 from agent.model.placement import ConsumerRecord, PlacementView
 from agent.model.plan import PutAllocations
-from agent.parts import Errand
 from agent.sources.base import ViewRequest
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from agent.audit.parts import Errand
 from agent.errors import LockHeld
 from agent.healing.identity_lines import FILE_KIND, NAME_KIND, RECORD_KIND, STORE_KIND
 from agent.healing.reshape_lines import KIND as RESHAPE_KIND
@@ -19,7 +20,6 @@ from agent.healing.undo_reshape import undo_reshape
 from agent.healing.write import Outcome
 from agent.journal import Entry, Journal, Result
 from agent.model.settings import Role
-from agent.parts import Errand
 
 Handler = Callable[[Errand, Journal, Entry], Outcome]
 

@@ -7,14 +7,14 @@ take room from where the instance is now.
 
 from __future__ import annotations
 
-from agent.auditing.current_state import current_state
+from agent.audit.current_state import current_state
+from agent.audit.parts import Errand
 from agent.errors import PlacementError, SourceError
 from agent.healing.consumer_json import Document, after_json, is_as, record_from_json, record_json, whereabouts
 from agent.healing.write import NO_ACCESS, Outcome, Rewrite, rewrite
 from agent.journal import Change, Entry, Journal, Result
 from agent.model.placement import ConsumerRecord
 from agent.model.plan import PutAllocations
-from agent.parts import Errand
 
 
 def undo_allocations(errand: Errand, journal: Journal, entry: Entry) -> Outcome:

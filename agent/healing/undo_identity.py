@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from agent.auditing.current_state import current_state
+from agent.audit.current_state import current_state
+from agent.audit.parts import Errand
 from agent.errors import ConfigError, FolderUnavailable, PlacementError, SourceError
 from agent.healing.adopt import NOBODY, stepped
 from agent.healing.identity_lines import change_of, fields_of, file_back, name_back, record_back, store_back
@@ -17,7 +18,6 @@ from agent.model.adoption import AdoptStep, RecordStep
 from agent.model.node_record import NodeRecord
 from agent.model.plan import SaveComputeNode
 from agent.model.store import StoreRecord
-from agent.parts import Errand
 
 UNTOLD = "the entry does not say what stood before"
 NO_ACCESS = "this run has no access to what is to be put back"

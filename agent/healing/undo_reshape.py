@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agent.auditing.current_state import current_state
+from agent.audit.current_state import current_state
+from agent.audit.parts import Errand
 from agent.errors import PlacementError, SourceError
 from agent.healing.consumer_json import is_as, record_json, whereabouts
 from agent.healing.reshape import Order, reshape
@@ -22,7 +23,6 @@ from agent.model.heal import ConsumerChange, ProviderChange, Reshaping
 from agent.model.nova import NovaState
 from agent.model.placement import ConsumerRecord, Inventory, PlacementView
 from agent.model.plan import PutAllocations
-from agent.parts import Errand
 from agent.sources.base import AllocationWriter, ViewRequest
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from oslo_log import log as logging
 
+from agent.audit.parts import Errand
 from agent.errors import ConsumerConflict, GenerationConflict, PlacementError, PlacementUnavailable, SourceUnavailable
 from agent.healing.look import looked_up, not_now
 from agent.healing.tree_unmoved import Tree
@@ -23,7 +24,6 @@ from agent.journal import Change, Journal, Result
 from agent.model.heal import ConsumerChange
 from agent.model.placement import ConsumerRecord
 from agent.model.plan import PutAllocations
-from agent.parts import Errand
 from agent.sources.base import AllocationWriter
 from agent.stages.backoff import wait_s
 from agent.telemetry import events

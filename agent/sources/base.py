@@ -1,6 +1,6 @@
 """Protocols at the edges, and the deadline that every read gets.
 
-Sources raise SourceError, and agent/auditing/read.py makes a Reading of it.
+Sources raise SourceError, and agent/audit/read.py makes a Reading of it.
 """
 
 from __future__ import annotations

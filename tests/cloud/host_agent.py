@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from agent.audit.parts import Parts
 from agent.errors import PlacementUnavailable, SourceUnavailable
 from agent.healing.after_audit import AuditThenHeal
 from agent.journal import Change, Result, Told
@@ -25,7 +26,6 @@ from agent.model.placement import ConsumerRecord
 from agent.model.plan import PutAllocations
 from agent.model.settings import Settings
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, STATE
-from agent.parts import Parts
 from agent.placement.allocations import AllocationClient
 from agent.placement.client import PlacementClient
 from agent.placement.reader import TreeReader

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import sqlalchemy
 
+from agent.audit.parts import Errand
 from agent.cmd import wiring
 from agent.config.build import load_checked, settings_from
 from agent.demo import cell
@@ -20,7 +21,6 @@ from agent.journal import Result
 from agent.model.adoption import AdoptPlan
 from agent.model.audit import AuditRequest, Depth
 from agent.model.nova import ComputeNode, Service
-from agent.parts import Errand
 from agent.placement.names import ProviderNames
 from agent.stages.adopt import adoption
 from tests.rigs.commands import stocktake_here

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy
 
-from agent.audit import run_audit
+from agent.audit.run import run_audit
 from agent.cmd.wiring import wire
 from agent.config.build import settings_from
 from agent.config.load import load

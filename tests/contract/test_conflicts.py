@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.audit import run_audit
+from agent.audit.run import run_audit
 from agent.cmd.wiring import Wired, wire
 from agent.config.build import settings_from
 from agent.config.load import Loaded, load

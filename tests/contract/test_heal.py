@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
+from agent.audit.parts import Errand
 from agent.demo import cell
 from agent.healing.heal import Healed, Prepared, run_heal
 from agent.healing.undo import undo
 from agent.journal import Result
-from agent.parts import Errand
 from agent.placement.allocations import AllocationClient
 from agent.placement.reader import TreeReader
 from agent.repairs import BY_CODE

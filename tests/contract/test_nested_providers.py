@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
+from agent.audit.decide import Decision, decide
 from agent.model.compared import Subject
 from agent.model.host import HostFacts
 from agent.model.settings import Settings
 from agent.placement.reader import TreeReader
 from agent.placement.writer import TreeWriter
-from agent.stages.decide import Decision, decide
 from tests.rigs import placement as placements
 from tests.rigs.domains import node_xml
 from tests.rigs.facts import host, settings, snapshot, state

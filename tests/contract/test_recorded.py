@@ -16,7 +16,7 @@ import sqlalchemy
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from agent.audit import run_audit
+from agent.audit.run import run_audit
 from agent.cmd.wiring import wire
 from agent.config.build import settings_from
 from agent.config.load import load

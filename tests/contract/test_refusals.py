@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.audit import run_audit
+from agent.audit.parts import Parts
+from agent.audit.run import run_audit
 from agent.cmd.wiring import wire
 from agent.config.build import settings_from
 from agent.config.load import load
@@ -23,7 +24,6 @@ from agent.model.finding import SeenFinding, Severity
 from agent.model.host import HostFacts
 from agent.model.report import AuditReport, Outcome
 from agent.model.settings import Settings
-from agent.parts import Parts
 from agent.sources.base import Deadline
 from tests.rigs.host import AgentHost, host_on
 from tests.rigs.nested import SEV, encrypting, machine, x86

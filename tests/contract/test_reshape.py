@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
-from agent.audit import run_audit
+from agent.audit.parts import Errand
+from agent.audit.run import run_audit
 from agent.healing.heal import Healed, Prepared, run_heal
 from agent.healing.undo import undo
 from agent.journal import Result
 from agent.model.audit import AuditMemory, Publish
-from agent.parts import Errand
 from agent.placement.allocations import AllocationClient
 from agent.placement.reshape import ReshapeClient
 from tests.rigs import facts

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from agent.audit import run_audit
+from agent.audit.parts import Parts
+from agent.audit.run import run_audit
 from agent.cmd.wiring import Wired, wire
 from agent.config.build import settings_from
 from agent.config.load import load
 from agent.errors import AuditCancelled
 from agent.model.audit import PERIODIC, AuditMemory, AuditRequest
-from agent.parts import Parts
 from agent.placement.access import client_from_conf
 from agent.placement.pace import Pace
 from agent.placement.reader import TreeReader

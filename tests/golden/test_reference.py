@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from agent.audit.decide import decide
 from agent.model.books import DesiredTree
 from agent.model.compared import Subject
 from agent.model.occupancy import Occupied
@@ -20,7 +21,6 @@ from agent.model.placement import Inventory, PlacementView
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
 from agent.model.units import GIB
-from agent.stages.decide import decide
 from agent.stages.resource_view import resource_view
 from agent.stages.usage import uptime_text, usage
 from agent.telemetry.view_document import view_document

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from agent.audit import run_audit
+from agent.audit.parts import Errand
+from agent.audit.run import run_audit
 from agent.cmd import wiring
 from agent.config.build import load_checked, settings_from
 from agent.healing.heal import Prepared, prepared, run_heal
 from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish
-from agent.parts import Errand
 from tests.rigs.source_tree import ROOT
 
 # Waits are measured elsewhere.

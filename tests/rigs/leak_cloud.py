@@ -19,7 +19,7 @@ from typing import Any
 
 import sqlalchemy
 
-from agent.audit import run_audit
+from agent.audit.run import run_audit
 from agent.cmd.wiring import Wired, wire
 from agent.config.build import settings_from
 from agent.config.load import Loaded, load

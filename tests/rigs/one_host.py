@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from agent.audit import run_audit
+from agent.audit.parts import Parts
+from agent.audit.run import run_audit
 from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Identity
 from agent.model.finding import History
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, STATE
-from agent.parts import Parts
 from agent.placement.allocations import AllocationClient
 from agent.placement.client import PlacementClient
 from agent.placement.reader import TreeReader

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from agent.audit.decide import Decision
+from agent.audit.run import decide as decide_module
 from agent.model.audit import WrittenProvider
 from agent.model.books import DesiredProvider
 from agent.model.capabilities import Capabilities
@@ -21,10 +23,8 @@ from agent.model.snapshot import PLACEMENT, Snapshot
 from agent.nested import BUILTIN as FAMILIES
 from agent.nested.base import children
 from agent.resources import BUILTIN, OWNED_CLASSES, owned
-from agent.stages import decide as decide_module
 from agent.stages import desired as desired_module
 from agent.stages import ledger as ledger_module
-from agent.stages.decide import Decision
 from agent.stages.diff import diff
 from agent.stages.occupancy import occupied
 from agent.stages.rival import remembered

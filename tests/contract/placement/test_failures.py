@@ -25,7 +25,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from agent.audit import run_audit
+from agent.audit.run import run_audit
 from agent.audit_queue import AuditQueue, Pacing
 from agent.errors import AnswerTooLarge, PlacementDenied, PlacementError, PlacementRejected, PlacementUnavailable
 from agent.exit_codes import exit_code

@@ -20,6 +20,7 @@ import pytest
 import sqlalchemy
 from sqlalchemy import text
 
+from agent.audit.parts import Parts
 from agent.cmd.wiring import SystemClock, wire
 from agent.config.build import load_checked, settings_from
 from agent.demo import cell
@@ -27,7 +28,6 @@ from agent.healing import recheck
 from agent.healing.after_audit import AuditThenHeal
 from agent.model.audit import AuditMemory, AuditRequest, AuditResult
 from agent.model.nova import Service
-from agent.parts import Parts
 from tests.rigs import heart, mariadb
 from tests.rigs.domains import domain_xml, node_xml
 from tests.rigs.facts import FLAVOR_A, FLAVOR_B

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from agent.audit.decide import decide
 from agent.model.compared import Subject
 from agent.model.finding import Severity
 from agent.model.nova import StateKind
 from agent.model.snapshot import PLACEMENT, STATE
-from agent.stages.decide import decide
 from tests.rigs.facts import (
     NODE,
     ROOT_UUID,

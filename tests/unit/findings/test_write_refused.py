@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from agent.audit.decide import decide, with_refusals
 from agent.errors import DuplicateName, InventoryInUse, PlacementRejected, ProviderElsewhere, ProviderInUse
 from agent.model.compared import Subject
 from agent.model.finding import Severity
@@ -20,7 +21,6 @@ from agent.model.plan import (
     RefusedWrite,
 )
 from agent.stages.confirm import evidence_digest
-from agent.stages.decide import decide, with_refusals
 from tests.rigs.facts import NODE, ROOT_UUID, decided, inventory, root, settings, snapshot, uuid, view
 
 CODE = "write-refused"

@@ -7,13 +7,13 @@ import datetime
 
 import pytest
 
+from agent.audit.parts import Errand
 from agent.errors import SourceUnavailable
 from agent.healing.look import NotNow
 from agent.healing.recheck import MARGIN, WAIT_S, Proven, not_as_planned, proven
 from agent.model.audit import AuditRequest
 from agent.model.nova import NovaState, Pulse, StateKind
 from agent.model.snapshot import STATE
-from agent.parts import Errand
 from tests.rigs.facts import NOW, instance, migration, settings, state, uuid
 
 HERE = uuid("i1")

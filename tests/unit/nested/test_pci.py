@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.audit.decide import decide
 from agent.model.compared import Subject
 from agent.model.devices import OddDevice, PciKind
 from agent.model.placement import Inventory
 from agent.model.plan import CreateProvider, DeleteProvider, PutInventories, PutTraits
 from agent.model.provider_config import ProviderEntry
 from agent.model.snapshot import LIBVIRT
-from agent.stages.decide import decide
 from agent.stages.desired import child_uuid
 from tests.rigs.facts import NODE, ROOT_UUID, decided, host, inventory, root, snapshot, uuid, view, without
 from tests.rigs.pci import MANAGED, NEW_ENOUGH, OURS, child, device, functions, held, pci_settings, tree, world

@@ -6,11 +6,11 @@ import datetime
 import pytest
 from hypothesis import given
 
+from agent.audit.decide import decide
 from agent.model.compared import Subject
 from agent.model.placement import Provider
 from agent.model.snapshot import LIBVIRT, LVM, PLACEMENT, STATE
 from agent.stages.bookkeeping import compared
-from agent.stages.decide import decide
 from tests.rigs.facts import (
     NODE,
     NOW,

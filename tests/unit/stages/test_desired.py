@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from agent.audit.decide import decide
 from agent.model.books import ReserveTerms
 from agent.model.capabilities import SevLimits
 from agent.model.compared import Subject
@@ -17,7 +18,6 @@ from agent.model.plan import PutTraits
 from agent.model.settings import UnmanagedPolicy
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, LVM, STATE
 from agent.model.storage import StorageFacts
-from agent.stages.decide import decide
 from tests.rigs.facts import (
     HOST,
     NODE,

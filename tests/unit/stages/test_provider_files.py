@@ -6,12 +6,12 @@ import dataclasses
 
 import pytest
 
+from agent.audit.decide import decide
 from agent.model.books import DesiredTree
 from agent.model.compared import Subject
 from agent.model.placement import Provider
 from agent.model.plan import DeleteProvider, PutInventories, PutTraits
 from agent.model.provider_config import COMPUTE_NODE, Added, Addition, ProviderEntry
-from agent.stages.decide import decide
 from agent.stages.diff import diff
 from tests.rigs import nested, pci
 from tests.rigs.facts import (

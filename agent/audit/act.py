@@ -10,8 +10,10 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from agent.auditing.current_state import deadline_of
-from agent.auditing.read import read_placement, with_orphans
+from agent.audit.current_state import deadline_of
+from agent.audit.decide import Decision, decide, with_refusals
+from agent.audit.parts import Errand
+from agent.audit.read import read_placement, with_orphans
 from agent.errors import (
     Acknowledged,
     AgentError,
@@ -29,10 +31,8 @@ from agent.model.compared import Compared, Subject
 from agent.model.finding import History
 from agent.model.plan import AnyWrite, Applied, Plan, PutAllocations, PutInventories, RecordWrite, RefusedWrite
 from agent.model.snapshot import Snapshot
-from agent.parts import Errand
 from agent.stages.backoff import hold_s, wait_s
 from agent.stages.confirm import Look
-from agent.stages.decide import Decision, decide, with_refusals
 from agent.stages.turns import Turn
 
 

@@ -5,14 +5,14 @@ Audits, heal, undo and adopt all ask here, so that none of them decides on rows 
 
 from __future__ import annotations
 
+from agent.audit.freshness import behind_s, why_stale
+from agent.audit.parts import Errand
 from agent.errors import SourceStale
 from agent.model.audit import Standing
 from agent.model.nova import NovaState
 from agent.model.settings import Settings
 from agent.model.snapshot import STATE
-from agent.parts import Errand
 from agent.sources.base import Deadline
-from agent.stages.freshness import behind_s, why_stale
 
 
 def deadline_of(settings: Settings) -> Deadline:

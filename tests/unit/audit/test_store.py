@@ -6,11 +6,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from agent.auditing.store import remember_store, with_store
+from agent.audit.parts import Errand
+from agent.audit.store import remember_store, with_store
 from agent.lock import FileLock
 from agent.model.audit import AuditMemory, AuditRequest
 from agent.model.store import StoreRecord
-from agent.parts import Errand
 from agent.store_file import StoreFile
 from tests.rigs.facts import host, settings, snapshot
 from tests.rigs.stores import DISK, guest, mark, on_disk, store

@@ -5,12 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from agent.auditing.read import read
+from agent.audit.parts import Errand, Parts
+from agent.audit.read import read
 from agent.errors import SourceUnavailable
 from agent.model.audit import AuditMemory, AuditRequest, Depth
 from agent.model.host import Disk
 from agent.model.snapshot import IMAGES
-from agent.parts import Errand, Parts
 from agent.sources.images import Images
 from agent.sources.reader_thread import ReaderThread
 from tests.rigs.facts import domain, host, settings, state

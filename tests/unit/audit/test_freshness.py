@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.audit.freshness import behind_s, standing, why_stale
 from agent.model.audit import Standing
 from agent.model.nova import NovaState, Pulse, StateKind
 from agent.sources.nova_rows import pulse_from
-from agent.stages.freshness import behind_s, standing, why_stale
 from tests.rigs.facts import NOW, settings, state
 
 SETTINGS = settings()

@@ -1,6 +1,6 @@
 """run_audit: the one function that every trigger, and every command, calls. Read this first.
 
-Read, decide, act, remember: each step is a module of agent/auditing/, every
+Read, decide, act, remember: each step is a module of agent/audit/, every
 rule a pure function of agent/stages/. What one audit leaves for the next is a
 value (AuditMemory) that the caller keeps.
 """
@@ -10,15 +10,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-from agent.auditing.act import Acted, decide_and_act
-from agent.auditing.read import heartbeat_after, identified, node_name, read
-from agent.auditing.remember import remember, with_history
-from agent.auditing.report import Run, report
-from agent.auditing.store import remember_store, with_store
+from agent.audit.act import Acted, decide_and_act
+from agent.audit.parts import Errand, Parts
+from agent.audit.read import heartbeat_after, identified, node_name, read
+from agent.audit.remember import remember, with_history
+from agent.audit.report import Run, report
+from agent.audit.store import remember_store, with_store
 from agent.errors import PlacementError
 from agent.model.audit import AuditMemory, AuditRequest, AuditResult
 from agent.model.settings import Settings
-from agent.parts import Errand, Parts
 
 
 def run_audit(

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import dataclasses
 
+from agent.audit.parts import Errand, StoreMemory
 from agent.errors import LockHeld
 from agent.model.audit import AuditMemory, Publish
 from agent.model.snapshot import Snapshot
 from agent.model.store import StoreMark, StoreRecord
-from agent.parts import Errand, StoreMemory
 from agent.resources.store_doubt import to_remember
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from agent.auditing.act import Acted
+from agent.audit.act import Acted
+from agent.audit.freshness import behind_s
+from agent.audit.parts import Errand
 from agent.errors import PlacementDenied, SourceStale
 from agent.model.audit import AuditMemory
 from agent.model.nova import NovaState
@@ -14,9 +16,7 @@ from agent.model.resource_view import ResourceView
 from agent.model.settings import Role
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, AnyReading
 from agent.model.usage import CellUsage
-from agent.parts import Errand
 from agent.stages.confirm import Confirmed
-from agent.stages.freshness import behind_s
 from agent.stages.numa_usage import cell_usages
 from agent.stages.record import record_note
 from agent.stages.resource_view import resource_view

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from agent.auditing.act import Acted, look_of
-from agent.auditing.read import turn_of
+from agent.audit.act import Acted, look_of
+from agent.audit.parts import Errand, Parts
+from agent.audit.read import turn_of
 from agent.errors import LockHeld
 from agent.model.audit import AuditMemory, Publish, WrittenProvider
 from agent.model.finding import History
@@ -13,7 +14,6 @@ from agent.model.placement import LeftProvider
 from agent.model.plan import AnyWrite, DeleteComputeNode, DeleteProvider, PutInventories
 from agent.model.provider_config import Addition
 from agent.model.report import Verdict
-from agent.parts import Errand, Parts
 from agent.stages.compare import SHARED
 from agent.stages.confirm import Confirmed, confirm
 from agent.stages.orphans import left_after, orphan_rows, taken_by_others

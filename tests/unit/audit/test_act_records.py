@@ -7,7 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from agent.auditing.act import decide_and_act
+from agent.audit.act import decide_and_act
+from agent.audit.parts import Errand, Parts
 from agent.errors import PlacementUnavailable, ProviderInUse, RecordRefused, SourceUnavailable
 from agent.model.audit import AuditMemory, AuditRequest, Identity, Publish
 from agent.model.plan import (
@@ -19,7 +20,6 @@ from agent.model.plan import (
     SaveComputeNode,
 )
 from agent.model.settings import Role
-from agent.parts import Errand, Parts
 from tests.rigs.facts import NODE, ROOT_UUID, node, root, settings, snapshot, view
 from tests.rigs.records import about, conductor, history_after, orphan, stored, tree, with_record
 

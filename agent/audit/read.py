@@ -11,7 +11,9 @@ import functools
 from collections.abc import Callable
 from typing import TypeVar
 
-from agent.auditing.current_state import current_state, deadline_of
+from agent.audit.current_state import current_state, deadline_of
+from agent.audit.freshness import standing
+from agent.audit.parts import Errand
 from agent.errors import AgentError, ConfigError, PlacementUnavailable, SourceStale, SourceUnavailable
 from agent.identity import identity_from_state
 from agent.model.audit import AuditMemory, Depth, Identity, Standing
@@ -21,9 +23,7 @@ from agent.model.placement import PlacementView
 from agent.model.settings import Settings
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, Reading, Snapshot
 from agent.model.storage import StorageFacts
-from agent.parts import Errand
 from agent.sources.base import StorageSource, ViewRequest
-from agent.stages.freshness import standing
 from agent.stages.identity_doubt import guests_of_an_unknown_host
 from agent.stages.orphans import obstacle, trees_to_read
 from agent.stages.overcommit import guest_files
