@@ -19,11 +19,11 @@ from agent.config.build import settings_from
 from agent.errors import LockHeld, PlacementError, SourceError
 from agent.exit_codes import CLEAN, FINDINGS, PARTIAL, REFUSED, REPAIRED
 from agent.healing.adopt import Adopted, looked, run_adopt
-from agent.healing.identity_lines import words_of
+from agent.healing.adopt_plan import adoption
+from agent.healing.identity_journal import words_of
 from agent.journal import Result
 from agent.model.adoption import AdoptFacts, AdoptPlan
 from agent.model.audit import AuditRequest, Depth, Publish
-from agent.stages.adopt import adoption
 from agent.telemetry.documents import SCHEMA_VERSION
 
 Document = dict[str, Any]

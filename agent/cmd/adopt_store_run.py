@@ -17,11 +17,11 @@ from agent.config.build import settings_from
 from agent.errors import LockHeld
 from agent.exit_codes import PARTIAL
 from agent.healing.adopt import Adopted, run_adopt
+from agent.healing.adopt_store_plan import store_adoption
 from agent.model.adoption import AdoptPlan
 from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish
 from agent.model.report import AuditReport
 from agent.resources.store_doubt import store_now
-from agent.stages.adopt_store import store_adoption
 from agent.store_file import store_document
 from agent.telemetry.documents import SCHEMA_VERSION
 

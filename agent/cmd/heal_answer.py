@@ -7,7 +7,7 @@ from typing import Any
 
 from agent.cmd.heal_run import HealRun
 from agent.healing.consumer_json import after_json, record_json
-from agent.healing.reshape_lines import after_document, before_json
+from agent.healing.reshape_journal import after_document, before_json
 from agent.model.heal import AnyAction, HealPlan, ReshapeAction
 from agent.telemetry.documents import SCHEMA_VERSION
 

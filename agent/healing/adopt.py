@@ -13,7 +13,8 @@ from oslo_log import log as logging
 from agent.audit.current_state import current_state, deadline_of
 from agent.audit.parts import Errand, OwnIdentityFile
 from agent.errors import AgentError, PlacementUnavailable, SourceError, SourceUnavailable
-from agent.healing.identity_lines import change_of
+from agent.healing.adopt_plan import tree_of
+from agent.healing.identity_journal import change_of
 from agent.healing.write import Outcome, journalled
 from agent.journal import Change, Journal, Result
 from agent.model.adoption import (
@@ -31,7 +32,6 @@ from agent.model.nova import NovaState, StateKind
 from agent.model.placement import OrphanTree, PlacementView
 from agent.model.store import StoreRecord
 from agent.sources.base import ProviderNames
-from agent.stages.adopt import tree_of
 from agent.telemetry import events
 
 LOG = logging.getLogger(__name__)

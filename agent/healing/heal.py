@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from agent.audit.parts import Errand
 from agent.errors import ConfigError, FolderUnavailable, LockHeld, PlacementError
 from agent.healing.consumer_json import after_json, record_json, whereabouts
-from agent.healing.look import NotNow
+from agent.healing.plan import asked_for, candidates, heal_plan
+from agent.healing.preconditions import NotNow
 from agent.healing.recheck import Proven, not_as_planned, proven
 from agent.healing.reshape import Order, reshape
-from agent.healing.reshape_lines import KIND as RESHAPE_KIND
-from agent.healing.reshape_lines import after_document, before_json
-from agent.healing.tree_unmoved import Tree, after_own_write, has_moved, tree_of
+from agent.healing.reshape_journal import KIND as RESHAPE_KIND
+from agent.healing.reshape_journal import after_document, before_json
+from agent.healing.tree_fingerprint import Tree, after_own_write, has_moved, tree_of
 from agent.healing.write import Outcome, Rewrite, rewrite
 from agent.journal import Change, Journal, Result
 from agent.model.audit import AuditResult, Identity
@@ -26,7 +27,6 @@ from agent.model.heal import AnyAction, HealAction, HealPlan, ReshapeAction
 from agent.model.nova import NovaState
 from agent.model.placement import ConsumerRecord, PlacementView
 from agent.repairs.base import Scene
-from agent.stages.heal import asked_for, candidates, heal_plan
 
 KIND = "allocations"
 

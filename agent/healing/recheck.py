@@ -18,7 +18,7 @@ from agent.audit.current_state import current_state, deadline_of
 from agent.audit.freshness import behind_s
 from agent.audit.parts import Errand
 from agent.errors import SourceError
-from agent.healing.look import NotNow
+from agent.healing.preconditions import NotNow
 from agent.model.nova import Instance, Migration, NovaState, Pulse, StateKind
 
 # Services report every 10 s (nova's report_interval), and the newest but one is waited for.

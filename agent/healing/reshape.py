@@ -15,8 +15,8 @@ from functools import partial
 
 from agent.audit.parts import Errand
 from agent.errors import GenerationConflict, PlacementError, PlacementUnavailable
-from agent.healing.look import looked_up, not_now
-from agent.healing.tree_unmoved import Tree
+from agent.healing.preconditions import looked_up, not_now
+from agent.healing.tree_fingerprint import Tree
 from agent.healing.write import NO_ACCESS, Outcome, journalled
 from agent.journal import Change, Journal, Result
 from agent.model.heal import ProviderChange, Reshaping

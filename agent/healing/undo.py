@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from agent.audit.parts import Errand
 from agent.errors import LockHeld
-from agent.healing.identity_lines import FILE_KIND, NAME_KIND, RECORD_KIND, STORE_KIND
-from agent.healing.reshape_lines import KIND as RESHAPE_KIND
+from agent.healing.identity_journal import FILE_KIND, NAME_KIND, RECORD_KIND, STORE_KIND
+from agent.healing.reshape_journal import KIND as RESHAPE_KIND
 from agent.healing.undo_allocations import undo_allocations
 from agent.healing.undo_identity import undo_file, undo_name, undo_record, undo_store
 from agent.healing.undo_reshape import undo_reshape

@@ -11,7 +11,7 @@ from agent.audit.current_state import current_state
 from agent.audit.parts import Errand
 from agent.errors import ConfigError, FolderUnavailable, PlacementError, SourceError
 from agent.healing.adopt import NOBODY, stepped
-from agent.healing.identity_lines import change_of, fields_of, file_back, name_back, record_back, store_back
+from agent.healing.identity_journal import change_of, fields_of, file_back, name_back, record_back, store_back
 from agent.healing.write import Outcome
 from agent.journal import Entry, Journal, Result
 from agent.model.adoption import AdoptStep, RecordStep

@@ -15,8 +15,8 @@ from agent.audit.parts import Errand
 from agent.errors import PlacementError, SourceError
 from agent.healing.consumer_json import is_as, record_json, whereabouts
 from agent.healing.reshape import Order, reshape
-from agent.healing.reshape_lines import ToldConsumer, ToldReshape, after_document, before_json, told_of
-from agent.healing.tree_unmoved import tree_of
+from agent.healing.reshape_journal import ToldConsumer, ToldReshape, after_document, before_json, told_of
+from agent.healing.tree_fingerprint import tree_of
 from agent.healing.write import NO_ACCESS, Outcome
 from agent.journal import Change, Entry, Journal, Result
 from agent.model.heal import ConsumerChange, ProviderChange, Reshaping

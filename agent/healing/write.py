@@ -18,8 +18,8 @@ from oslo_log import log as logging
 
 from agent.audit.parts import Errand
 from agent.errors import ConsumerConflict, GenerationConflict, PlacementError, PlacementUnavailable, SourceUnavailable
-from agent.healing.look import looked_up, not_now
-from agent.healing.tree_unmoved import Tree
+from agent.healing.preconditions import looked_up, not_now
+from agent.healing.tree_fingerprint import Tree
 from agent.journal import Change, Journal, Result
 from agent.model.heal import ConsumerChange
 from agent.model.placement import ConsumerRecord

@@ -29,9 +29,10 @@ from agent.demo.stories import Seen, stories
 from agent.healing.adopt import Adopted
 from agent.healing.after_audit import _note
 from agent.healing.heal import Healed, Prepared, _change
-from agent.healing.identity_lines import FILE_KIND, NAME_KIND, RECORD_KIND, STORE_KIND, change_of
-from agent.healing.reshape_lines import KIND as RESHAPE_KIND
-from agent.healing.reshape_lines import after_document, before_json
+from agent.healing.identity_journal import FILE_KIND, NAME_KIND, RECORD_KIND, STORE_KIND, change_of
+from agent.healing.plan import asked_for, heal_plan
+from agent.healing.reshape_journal import KIND as RESHAPE_KIND
+from agent.healing.reshape_journal import after_document, before_json
 from agent.healing.undo import HANDLERS
 from agent.healing.write import Outcome
 from agent.journal import Change, Entry, FileJournal, Result
@@ -59,7 +60,6 @@ from agent.model.report import AuditReport
 from agent.repairs import BY_CODE
 from agent.repairs.base import Scene
 from agent.resources import owned
-from agent.stages.heal import asked_for, heal_plan
 from agent.store_file import store_document
 from agent.telemetry import documents
 from agent.telemetry.explain import explain_class, explain_consumer

@@ -17,12 +17,12 @@ from agent.cmd import wiring
 from agent.config.build import load_checked, settings_from
 from agent.demo import cell
 from agent.healing.adopt import looked, run_adopt
+from agent.healing.adopt_plan import adoption
 from agent.journal import Result
 from agent.model.adoption import AdoptPlan
 from agent.model.audit import AuditRequest, Depth
 from agent.model.nova import ComputeNode, Service
 from agent.placement.names import ProviderNames
-from agent.stages.adopt import adoption
 from tests.rigs.commands import stocktake_here
 from tests.rigs.domains import node_xml
 from tests.rigs.faults import Answer, LoseAnswer, Meanwhile, Script, ScriptedAdapter, on_write

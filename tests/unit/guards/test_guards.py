@@ -8,6 +8,7 @@ import pytest
 
 from agent.guards import BUILTIN
 from agent.guards.base import Case, Guard
+from agent.healing.plan import asked_for, heal_plan
 from agent.model.audit import Identity
 from agent.model.finding import SeenFinding
 from agent.model.heal import HealAction, HealSettings
@@ -16,7 +17,6 @@ from agent.model.settings import Role
 from agent.model.snapshot import LIBVIRT, STATE
 from agent.repairs import BY_CODE
 from agent.repairs.base import Declined, Scene
-from agent.stages.heal import asked_for, heal_plan
 from tests.rigs import facts
 from tests.rigs.guard_cases import with_scene, with_settings, with_view
 from tests.rigs.heal import OTHER, leaks, record, scene_of, view_of
@@ -205,7 +205,7 @@ def test_a_plan_without_one_guard_would_do_the_wrong_thing(monkeypatch):
     scene = scene_of(world, *held, now=at(10))
     asked = asked_for(scene.findings, ALL, frozenset())
     assert [r.guard for r in heal_plan(scene, asked).refusals] == ["minimum-age"]
-    import agent.stages.heal as stage
+    import agent.healing.plan as stage
 
     monkeypatch.setattr(stage, "BEFORE", tuple(g for g in stage.BEFORE if g.name != "minimum-age"))
     assert len(heal_plan(scene, asked).actions) == 1

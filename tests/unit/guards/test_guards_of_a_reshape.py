@@ -10,6 +10,7 @@ import pytest
 
 from agent.guards import BUILTIN
 from agent.guards.base import Case
+from agent.healing.plan import asked_for, heal_plan
 from agent.model.audit import Identity
 from agent.model.finding import SeenFinding
 from agent.model.heal import HealAction, HealSettings, ReshapeAction
@@ -18,7 +19,6 @@ from agent.model.settings import Role
 from agent.model.snapshot import LIBVIRT
 from agent.repairs import BY_CODE
 from agent.repairs.base import Scene
-from agent.stages.heal import asked_for, heal_plan
 from tests.rigs import facts
 from tests.rigs.guard_cases import with_scene, with_settings, with_view
 from tests.rigs.heal import OTHER, record

@@ -9,7 +9,7 @@ import pytest
 
 from agent.audit.parts import Errand
 from agent.errors import SourceUnavailable
-from agent.healing.look import NotNow
+from agent.healing.preconditions import NotNow
 from agent.healing.recheck import MARGIN, WAIT_S, Proven, not_as_planned, proven
 from agent.model.audit import AuditRequest
 from agent.model.nova import NovaState, Pulse, StateKind

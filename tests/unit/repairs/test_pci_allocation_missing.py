@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from agent.healing.plan import asked_for, heal_plan
 from agent.model.devices import Devices
 from agent.model.heal import HealAction
 from agent.model.placement import Allocation, ConsumerRecord, Provider
@@ -15,7 +16,6 @@ from agent.nested.pci import PciDevices
 from agent.nested.pci_view import key_of
 from agent.repairs import BY_CODE
 from agent.repairs.base import Declined, Scene
-from agent.stages.heal import asked_for, heal_plan
 from tests.rigs import facts
 from tests.rigs.facts import NODE, allocations, domain, host, instance, inventory, migration, root, state, uuid, view
 from tests.rigs.heal import OTHER, scene_of

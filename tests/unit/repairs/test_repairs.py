@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.healing.plan import asked_for, candidates, heal_plan
 from agent.model.claim import Cause
 from agent.model.finding import Finding, SeenFinding, Severity
 from agent.model.heal import HEALABLE, HealAction, HealPlan
@@ -15,7 +16,6 @@ from agent.model.placement import Provider
 from agent.model.snapshot import LVM, Snapshot
 from agent.repairs import BUILTIN, BY_CODE
 from agent.repairs.base import Declined, Scene
-from agent.stages.heal import asked_for, candidates, heal_plan
 from tests.rigs import facts
 from tests.rigs.heal import OTHER, SEEN_AT, leaks, record, scene_of, view_of
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.healing.plan import asked_for, candidates, heal_plan
 from agent.model.devices import OddDevice
 from agent.model.heal import HealPlan, ReshapeAction
 from agent.model.placement import Allocation, ProviderKey
@@ -17,7 +18,6 @@ from agent.nested.mdev import KIND
 from agent.repairs import BY_CODE
 from agent.repairs.base import Declined, Scene
 from agent.stages.desired import child_uuid
-from agent.stages.heal import asked_for, candidates, heal_plan
 from tests.rigs import facts
 from tests.rigs.facts import NODE, ROOT_UUID, allocations, inventory, uuid
 from tests.rigs.heal import OTHER, scene_of

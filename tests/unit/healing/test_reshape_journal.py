@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.healing.reshape_lines import after_document, before_json, told_of
+from agent.healing.reshape_journal import after_document, before_json, told_of
 from agent.model.heal import ConsumerChange, ProviderChange, Reshaping
 from agent.repairs.base import rewritten
 from tests.rigs import facts

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
+from agent.healing.adopt_store_plan import store_adoption
 from agent.model.adoption import StoreStep
 from agent.model.settings import Role
-from agent.stages.adopt_store import store_adoption
 from tests.rigs.facts import host, inventory, root, settings, snapshot, view
 from tests.rigs.stores import DISK, OF_ROOT, guest, mark, on_disk, on_root, store
 

@@ -6,12 +6,12 @@ import dataclasses
 
 import pytest
 
+from agent.healing.adopt_plan import adoption
 from agent.model.adoption import AdoptFacts, FileStep, IdentityFile, NameStep, RecordStep
 from agent.model.nova import NovaState, StateKind
 from agent.model.placement import Allocation, OrphanTree, Provider
 from agent.model.plan import RenameProvider
 from agent.model.settings import Role
-from agent.stages.adopt import adoption
 from tests.rigs.facts import HOST, NODE, NOW, ROOT_UUID, instance, node, service, settings, state, uuid
 from tests.rigs.records import conductor, stored, with_record
 
