@@ -14,6 +14,7 @@ from agent.audit.current_state import deadline_of
 from agent.audit.decide import Decision, decide, with_refusals
 from agent.audit.parts import Errand
 from agent.audit.read import read_placement, with_orphans
+from agent.books.confirm import Look
 from agent.errors import (
     Acknowledged,
     AgentError,
@@ -32,7 +33,6 @@ from agent.model.finding import History
 from agent.model.plan import AnyWrite, Applied, Plan, PutAllocations, PutInventories, RecordWrite, RefusedWrite
 from agent.model.snapshot import Snapshot
 from agent.stages.backoff import hold_s, wait_s
-from agent.stages.confirm import Look
 from agent.stages.turns import Turn
 
 

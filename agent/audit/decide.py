@@ -5,6 +5,10 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
+from agent.books.compared import compared
+from agent.books.confirm import Look, confirmed_now
+from agent.books.ledger import promise_of
+from agent.books.report_rows import reserve_rows
 from agent.findings import BUILTIN as RULES
 from agent.findings.base import World
 from agent.model.audit import WrittenProvider
@@ -19,17 +23,13 @@ from agent.model.settings import Role, Settings
 from agent.model.snapshot import Snapshot
 from agent.resources.guests import guests_of
 from agent.resources.volumes import owners
-from agent.stages.bookkeeping import compared
 from agent.stages.companion import companion, released
-from agent.stages.confirm import Look, confirmed_now
 from agent.stages.desired import desired
 from agent.stages.diff import diff
 from agent.stages.identity_doubt import doubts
-from agent.stages.ledger import promise_of
 from agent.stages.orphans import orphan_plan
 from agent.stages.record import record_plan
 from agent.stages.rival import Rival, judged, rival_of, silence, without_foreign_ratios
-from agent.stages.rows import reserve_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,8 @@ import dataclasses
 from agent.audit.act import Acted, look_of
 from agent.audit.parts import Errand, Parts
 from agent.audit.read import turn_of
+from agent.books.compare import SHARED
+from agent.books.confirm import Confirmed, confirm
 from agent.errors import LockHeld
 from agent.model.audit import AuditMemory, Publish, WrittenProvider
 from agent.model.finding import History
@@ -14,8 +16,6 @@ from agent.model.placement import LeftProvider
 from agent.model.plan import AnyWrite, DeleteComputeNode, DeleteProvider, PutInventories
 from agent.model.provider_config import Addition
 from agent.model.report import Verdict
-from agent.stages.compare import SHARED
-from agent.stages.confirm import Confirmed, confirm
 from agent.stages.orphans import left_after, orphan_rows, taken_by_others
 from agent.stages.record import writes_records
 from agent.stages.rival import remembered

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from agent.audit.act import Acted
 from agent.audit.freshness import behind_s
 from agent.audit.parts import Errand
+from agent.books.confirm import Confirmed
+from agent.books.report_rows import evacuation_notes, inventory_rows, trait_rows
+from agent.books.storage_ledger import storage_ledger
 from agent.errors import PlacementDenied, SourceStale
 from agent.model.audit import AuditMemory
 from agent.model.nova import NovaState
@@ -16,12 +19,9 @@ from agent.model.resource_view import ResourceView
 from agent.model.settings import Role
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, AnyReading
 from agent.model.usage import CellUsage
-from agent.stages.confirm import Confirmed
 from agent.stages.numa_usage import cell_usages
 from agent.stages.record import record_note
 from agent.stages.resource_view import resource_view
-from agent.stages.rows import evacuation_notes, inventory_rows, trait_rows
-from agent.stages.storage_ledger import storage_ledger
 from agent.stages.summary import summary
 from agent.stages.usage import usage
 

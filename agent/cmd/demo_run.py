@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 
 from agent.audit.parts import Parts
 from agent.audit.run import run_audit
+from agent.books.report_rows import inventory_rows
 from agent.cmd.wiring import Wired, wire
 from agent.config.build import require, settings_from
 from agent.config.load import load
@@ -33,7 +34,6 @@ from agent.placement.client import PlacementClient
 from agent.placement.offers import own_world
 from agent.sources.base import StorageSource, ViewRequest
 from agent.sources.lvm import Lvm
-from agent.stages.rows import inventory_rows
 from agent.stages.why import why
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from agent.books.recency import instance_just_changed
 from agent.findings.base import World
 from agent.model.claim import Cause
 from agent.model.host import Domain
 from agent.model.nova import NovaState, StateKind
 from agent.model.occupancy import Occupancy
-from agent.stages.just_now import instance_just_changed
 
 
 def resting(world: World) -> Iterator[tuple[Occupancy, Domain]]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from agent.books.recency import instance_just_changed
 from agent.findings.base import Rule, World, amount_text
 from agent.findings.base_places import HEAL, UNSET
 from agent.model.claim import Cause, Claim, Consumer, Origin
 from agent.model.finding import Finding, Severity
 from agent.model.last_answer import for_equal_arguments
 from agent.model.placement import ROOT, Allocation, ConsumerRecord, ProviderKey
-from agent.stages.just_now import instance_just_changed
 
 
 def _find(world: World) -> Iterable[Finding]:

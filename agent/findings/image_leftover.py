@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from agent.books.image_ledger import leftovers
 from agent.findings.base import Rule, World
 from agent.model.finding import Finding, Severity
 from agent.model.nova import NovaState
-from agent.stages.image_ledger import leftovers
 
 
 def _find(world: World) -> Iterable[Finding]:

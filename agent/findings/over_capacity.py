@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from agent.books.ledger import provider_key
 from agent.findings.base import Rule, World, amount_text
 from agent.findings.reshape_needed import to_move
 from agent.model.amounts import number_text
@@ -26,7 +27,6 @@ from agent.model.placement import ROOT, Inventory, PlacementView, Provider, Prov
 from agent.model.report import Verdict
 from agent.nested.pci_view import KIND as PCI
 from agent.resources import cpus
-from agent.stages.ledger import provider_key
 from agent.stages.numa import numa_cells
 from agent.stages.numa_usage import pin_conflicts
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from agent.books.ledger import provider_key
 from agent.findings.base import Rule, World, amount_text, claims_of
 from agent.model.finding import Finding, Severity
 from agent.model.report import Verdict
-from agent.stages.ledger import provider_key
 
 
 def _find(world: World) -> Iterable[Finding]:

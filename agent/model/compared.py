@@ -45,7 +45,7 @@ class Subject:
 class Basis:
     """All that the books and their comparison are a function of: equal bases, equal books.
 
-    ``facts`` is a snapshot without what moves by itself (stages/bookkeeping.py).
+    ``facts`` is a snapshot without what moves by itself (books/compared.py).
     """
 
     facts: Snapshot

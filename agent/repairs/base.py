@@ -23,7 +23,7 @@ from agent.model.report import Verdict
 from agent.model.settings import Settings
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, Snapshot
 
-#: What a verdict on an instance's consumer rests on (stages/compare.py).
+#: What a verdict on an instance's consumer rests on (books/compare.py).
 THREE_BOOKS = frozenset({PLACEMENT, STATE, LIBVIRT})
 
 

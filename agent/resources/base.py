@@ -125,7 +125,7 @@ def _promise(taken: Occupancy, resource_class: str, amount: int) -> Claim:
 
 
 def held_of_guests(resource_class: str, amounts: Iterable[tuple[Domain, int]]) -> tuple[Claim, ...]:
-    """One claim per guest with an amount; whether the guest is a foreign one is decided in stages/ledger.py."""
+    """One claim per guest with an amount; whether the guest is a foreign one is decided in books/ledger.py."""
     return tuple(
         Claim(
             consumer=Consumer(key=domain.uuid, kind="domain", name=domain.name, uuid=domain.uuid),

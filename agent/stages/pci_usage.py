@@ -8,13 +8,13 @@ owns by either is free even where its row still says otherwise.
 
 from __future__ import annotations
 
+from agent.books.occupancy import may_be_here, touches
 from agent.model.books import DesiredTree
 from agent.model.devices import PciPool
 from agent.model.host import HostFacts
 from agent.model.nova import NovaState
 from agent.model.settings import Settings
 from agent.nested.pci_view import KIND as PCI
-from agent.stages.occupancy import may_be_here, touches
 from agent.stages.pci_pools import pools
 
 

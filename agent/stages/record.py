@@ -12,6 +12,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from agent.books.occupancy import occupied
 from agent.model.books import DesiredTree
 from agent.model.compared import Subject
 from agent.model.last_answer import for_equal_arguments
@@ -26,7 +27,6 @@ from agent.model.snapshot import Snapshot
 from agent.model.units import bytes_to_gib_floor
 from agent.model.usage import Usage
 from agent.stages.numa_usage import cell_usages
-from agent.stages.occupancy import occupied
 from agent.stages.resource_view import resource_view
 from agent.stages.usage import uptime_text, usage
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from agent.audit.decide import Decision, decide
+from agent.books.confirm import Look
 from agent.errors import SourceUnavailable
 from agent.model.audit import WrittenProvider
 from agent.model.books import DesiredProvider
@@ -22,7 +23,6 @@ from agent.model.settings import RatioPolicy, Role, Settings, UnmanagedPolicy
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, LVM, PLACEMENT, STATE, Reading, Snapshot
 from agent.model.storage import FileSystem, StorageFacts, Volume, VolumeGroup
 from agent.model.units import GIB, MIB
-from agent.stages.confirm import Look
 from agent.stages.rival import silence
 from agent.traits import BUILTIN as TRAIT_FAMILIES
 

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 from agent.audit.decide import Decision, decide
+from agent.books.confirm import Look, confirm
 from agent.model.capabilities import Capabilities, HostCpu
 from agent.model.compared import Subject
 from agent.model.devices import Devices
@@ -14,7 +15,6 @@ from agent.model.node_record import NodeRecord
 from agent.model.nova import Instance, NovaState, Service, StateKind
 from agent.model.placement import Allocation, OrphanTree, Provider
 from agent.model.settings import Settings
-from agent.stages.confirm import Look, confirm
 from tests.rigs.facts import HOST, NODE, ROOT_UUID, host, node, service, settings, snapshot, state
 
 CAPABLE = Capabilities(host_cpu=HostCpu(arch="x86_64", model="EPYC", vendor="AMD", sockets=1, cores=4, threads=1))

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from agent.audit.decide import Decision
 from agent.audit.run import decide as decide_module
+from agent.books import ledger as ledger_module
+from agent.books.occupancy import occupied
 from agent.model.audit import WrittenProvider
 from agent.model.books import DesiredProvider
 from agent.model.capabilities import Capabilities
@@ -24,9 +26,7 @@ from agent.nested import BUILTIN as FAMILIES
 from agent.nested.base import children
 from agent.resources import BUILTIN, OWNED_CLASSES, owned
 from agent.stages import desired as desired_module
-from agent.stages import ledger as ledger_module
 from agent.stages.diff import diff
-from agent.stages.occupancy import occupied
 from agent.stages.rival import remembered
 from tests.rigs.facts import NODE, decided, wanted_root, without
 from tests.unit.strategies import CHILD, World, lost_sources, states, trees, worlds

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from agent.books.confirm import evidence_digest
 from agent.model.finding import Severity
 from agent.model.units import GIB
-from agent.stages.confirm import evidence_digest
 from tests.rigs.facts import findings, lvm_settings
 from tests.rigs.thin_pools import pool_world
 

@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from agent.audit.decide import decide, with_refusals
+from agent.books.confirm import evidence_digest
 from agent.errors import DuplicateName, InventoryInUse, PlacementRejected, ProviderElsewhere, ProviderInUse
 from agent.model.compared import Subject
 from agent.model.finding import Severity
@@ -20,7 +21,6 @@ from agent.model.plan import (
     PutTraits,
     RefusedWrite,
 )
-from agent.stages.confirm import evidence_digest
 from tests.rigs.facts import NODE, ROOT_UUID, decided, inventory, root, settings, snapshot, uuid, view
 
 CODE = "write-refused"

@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from agent.books.occupancy import occupied
 from agent.model.claim import Cause, Claim, Consumer, Origin
 from agent.model.host import Disk as GuestDisk
 from agent.model.placement import ROOT, Inventory, Provider
@@ -14,7 +15,6 @@ from agent.model.snapshot import CEPH, FILESYSTEM, IMAGES, LVM
 from agent.model.storage import CephPool, ImageStore, StorageFacts, Volume, VolumeGroup
 from agent.model.units import GIB, MIB
 from agent.resources.disk import Disk
-from agent.stages.occupancy import occupied
 from tests.rigs.facts import (
     INSTANCES,
     NODE,

@@ -6,12 +6,12 @@ import dataclasses
 
 import pytest
 
+from agent.books.occupancy import occupied
 from agent.model.host import DomainState
 from agent.model.placement import ROOT, Inventory
 from agent.model.settings import RatioPolicy
 from agent.model.snapshot import LIBVIRT
 from agent.resources.memory import Memory
-from agent.stages.occupancy import occupied
 from tests.rigs.facts import (
     FLAVOR_B,
     NODE,

@@ -6,13 +6,13 @@ import dataclasses
 
 import pytest
 
+from agent.books.occupancy import occupied
 from agent.model.claim import Cause, Claim, Consumer, Origin
 from agent.model.host import Cpu
 from agent.model.placement import ROOT, Inventory
 from agent.model.settings import RatioPolicy
 from agent.model.snapshot import LIBVIRT
 from agent.resources.vcpu import Vcpu
-from agent.stages.occupancy import occupied
 from tests.rigs.facts import (
     FLAVOR_B,
     NODE,

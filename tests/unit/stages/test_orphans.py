@@ -210,7 +210,7 @@ def test_a_provider_that_was_left_is_told_and_goes_once_it_is_empty_and_that_is_
 
 
 def _sightings(world):
-    from agent.stages.confirm import Look, confirm
+    from agent.books.confirm import Look, confirm
 
     look = Look(now="2026-11-21T12:00:00.000Z", confirm_audits=2, recorded_is_fresh=True)
     return confirm(History(), decision(world, None, History(left=(LEFT,))).findings, look).history.sightings

@@ -11,6 +11,7 @@ import json
 
 import pytest
 
+from agent.books.occupancy import occupied
 from agent.demo.cell import flavor_primitive
 from agent.model.capabilities import Capabilities, HostCpu
 from agent.model.host import Cell, Disk, PagePool
@@ -22,7 +23,6 @@ from agent.model.units import GIB, bytes_to_gib_floor
 from agent.model.usage import Usage
 from agent.sources.nova_rows import CellRows, migration_from_row, state_from_rows
 from agent.stages.numa_usage import cell_usages, pin_conflicts
-from agent.stages.occupancy import occupied
 from agent.stages.resource_view import resource_view
 from agent.stages.usage import uptime_text, usage
 from tests.rigs.facts import (

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 
 from agent.audit.decide import decide
+from agent.books.compared import compared
 from agent.model.compared import Subject
 from agent.model.placement import Provider
 from agent.model.snapshot import LIBVIRT, LVM, PLACEMENT, STATE
-from agent.stages.bookkeeping import compared
 from tests.rigs.facts import (
     NODE,
     NOW,

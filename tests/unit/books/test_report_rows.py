@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
+from agent.books.report_rows import evacuation_notes, inventory_rows, trait_rows
 from agent.model.report import EvacuationNote, Verdict
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
-from agent.stages.rows import evacuation_notes, inventory_rows, trait_rows
 from tests.rigs.facts import (
     FLAVOR_A,
     FLAVOR_B,

@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
+from agent.books.compare import CHILD
 from agent.model.report import Verdict
-from agent.stages.compare import CHILD
 from tests.rigs.facts import (
     FLAVOR_A,
     INCOMING,

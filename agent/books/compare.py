@@ -15,13 +15,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
+from agent.books.verdict import Case, Known, known_of, verdict
 from agent.model.books import Books
 from agent.model.claim import Cause, Claim, Consumer, Origin
 from agent.model.compared import Row
 from agent.model.nova import Instance, Migration, NovaState
 from agent.model.placement import ROOT, PlacementView, ProviderKey
 from agent.model.snapshot import Snapshot
-from agent.stages.verdict import Case, Known, known_of, verdict
 
 # Some child of the root, whichever: where a promise of a child's class is kept.
 CHILD = ProviderKey("child", "")

@@ -11,12 +11,12 @@ import datetime
 
 import pytest
 
+from agent.books.compare import CHILD, SHARED, compare
+from agent.books.ledger import books, promise_of
 from agent.model.claim import Ledger
 from agent.model.placement import ConsumerRecord, ProviderKey, SharingProvider
 from agent.model.report import Verdict
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
-from agent.stages.compare import CHILD, SHARED, compare
-from agent.stages.ledger import books, promise_of
 from tests.rigs.facts import (
     FLAVOR_B,
     INCOMING,

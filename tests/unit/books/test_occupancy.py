@@ -10,10 +10,10 @@ import datetime
 
 import pytest
 
+from agent.books.occupancy import occupied
 from agent.model.claim import Cause, Ledger
 from agent.model.nova import Flavor
 from agent.resources import BUILTIN
-from agent.stages.occupancy import occupied
 from tests.rigs.facts import (
     FLAVOR_A,
     FLAVOR_B,

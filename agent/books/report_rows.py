@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from agent.books.compare import CHILD, SHARED
 from agent.model.books import DesiredProvider, DesiredTree, ReserveTerms
 from agent.model.claim import Cause, Claim
 from agent.model.compared import Row, Subject
 from agent.model.nova import NovaState
 from agent.model.placement import ROOT, Inventory, PlacementView, Provider, ProviderKey
 from agent.model.report import EvacuationNote, InventoryRow, LedgerRow, TraitRow, Verdict
-from agent.stages.compare import CHILD, SHARED
 
 
 def reserve_rows(wanted: DesiredTree | None, subject: Subject) -> tuple[LedgerRow, ...]:

@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
+from agent.books.confirm import Look, confirm, confirmed_now
 from agent.model.finding import Finding, History, Severity
-from agent.stages.confirm import Look, confirm, confirmed_now
 
 FIRST, SECOND, THIRD = "2026-11-21T12:00:00Z", "2026-11-21T12:01:00Z", "2026-11-21T12:02:00Z"
 PLAIN = Finding(code="volume-foreign", severity=Severity.WARNING, remedy="r", expected="e", actual="3 GiB")

@@ -6,11 +6,11 @@ import dataclasses
 
 import pytest
 
+from agent.books.compare import compare
+from agent.books.ledger import books, promise_of
 from agent.model.nova import StateKind
 from agent.model.report import Verdict
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
-from agent.stages.compare import compare
-from agent.stages.ledger import books, promise_of
 from tests.rigs.facts import (
     FLAVOR_A,
     FLAVOR_B,

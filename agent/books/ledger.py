@@ -10,6 +10,8 @@ import dataclasses
 import hashlib
 from collections.abc import Iterable
 
+from agent.books.compare import CHILD
+from agent.books.occupancy import instances_of_domains, occupied
 from agent.model.books import Books
 from agent.model.claim import UNMANAGED_CAUSES, Cause, Claim, Consumer, Ledger, Origin
 from agent.model.nova import NovaState, StateKind
@@ -22,8 +24,6 @@ from agent.nested import BUILTIN as NESTED_FAMILIES
 from agent.resources import BUILTIN
 from agent.resources.base import promised_of
 from agent.resources.guests import guests_of
-from agent.stages.compare import CHILD
-from agent.stages.occupancy import instances_of_domains, occupied
 
 NOTHING = Occupied(occupancies=())
 

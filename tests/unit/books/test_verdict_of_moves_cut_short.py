@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
+from agent.books.compare import compare
+from agent.books.ledger import books, promise_of
 from agent.model.report import Verdict
-from agent.stages.compare import compare
-from agent.stages.ledger import books, promise_of
 from tests.rigs.facts import NODE, allocations, domain, host, instance, migration, settings, snapshot, state, uuid, view
 
 MOVE = migration(status="failed", kind="live-migration", old_type_id=1, new_type_id=1)

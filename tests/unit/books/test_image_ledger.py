@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.books.image_ledger import StoreOwner, image_store_rows, leftovers
 from agent.model.host import Disk, OddDomain
 from agent.model.nova import StateKind
 from agent.model.snapshot import CEPH, IMAGES, LIBVIRT, STATE
 from agent.model.storage import CephPool, FileSystem, ImageStore, StorageFacts, StoredFile
 from agent.model.units import GIB, MIB
-from agent.stages.image_ledger import StoreOwner, image_store_rows, leftovers
 from tests.rigs.facts import domain, good, host, instance, migration, snapshot, state, uuid, without
 
 ROOT = "/i"

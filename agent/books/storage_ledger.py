@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from agent.books.image_ledger import image_store_rows
 from agent.model.last_answer import for_equal_arguments
 from agent.model.report import StorageRow
 from agent.model.snapshot import Snapshot
@@ -18,7 +19,6 @@ from agent.model.storage import ThinPool, Volume, VolumeGroup
 from agent.resources.guests import guests_of
 from agent.resources.thin import in_proportion
 from agent.resources.volumes import OwnedVolume, OwnerKind, owners
-from agent.stages.image_ledger import image_store_rows
 
 FREE = "free"
 # The roles that lvm2 gives the volume on which a thin pool's data lies; raid legs below it have roles of their own.

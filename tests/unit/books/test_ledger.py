@@ -6,11 +6,11 @@ import dataclasses
 
 import pytest
 
+from agent.books.ledger import books, digest, provider_key
 from agent.model.claim import Cause
 from agent.model.host import Disk, NovaMetadataFlavor
 from agent.model.nova import StateKind
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
-from agent.stages.ledger import books, digest, provider_key
 from tests.rigs.facts import (
     FLAVOR_B,
     INCOMING,

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from agent.books.recency import instance_just_changed, migration_just_changed
 from agent.model.books import Books
 from agent.model.claim import UNMANAGED_CAUSES, Cause
 from agent.model.nova import Instance, Migration, NovaState
@@ -21,7 +22,6 @@ from agent.model.placement import ConsumerRecord
 from agent.model.report import Verdict
 from agent.model.snapshot import Snapshot
 from agent.resources import owned
-from agent.stages.just_now import instance_just_changed, migration_just_changed
 
 _MOVE_CAUSES = frozenset({Cause.MIGRATION_IN, Cause.REVERT_HOLD, Cause.RESIZE_HERE})
 # What needs no other book: the host alone says what is unmanaged, and Placement alone what it does not list.

@@ -12,6 +12,10 @@ import dataclasses
 from collections.abc import Callable
 from typing import TypeVar
 
+from agent.books.compare import compare
+from agent.books.ledger import books, digest, promise_of
+from agent.books.recency import clock_that_matters
+from agent.books.report_rows import ledger_rows
 from agent.model.compared import Basis, Compared, Subject
 from agent.model.host import HostFacts
 from agent.model.nova import NovaState
@@ -19,10 +23,6 @@ from agent.model.placement import PlacementView, Provider
 from agent.model.settings import Settings
 from agent.model.snapshot import Reading, Snapshot
 from agent.model.storage import StorageFacts
-from agent.stages.compare import compare
-from agent.stages.just_now import clock_that_matters
-from agent.stages.ledger import books, digest, promise_of
-from agent.stages.rows import ledger_rows
 
 T = TypeVar("T")
 
