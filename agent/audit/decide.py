@@ -21,15 +21,15 @@ from agent.model.provider_config import Addition
 from agent.model.report import LedgerRow
 from agent.model.settings import Role, Settings
 from agent.model.snapshot import Snapshot
+from agent.provider_tree.companion import companion, released
+from agent.provider_tree.desired import desired
+from agent.provider_tree.diff import diff
+from agent.provider_tree.identity_doubt import doubts
+from agent.provider_tree.rival import Rival, judged, rival_of, silence, without_foreign_ratios
 from agent.resources.guests import guests_of
 from agent.resources.volumes import owners
-from agent.stages.companion import companion, released
-from agent.stages.desired import desired
-from agent.stages.diff import diff
-from agent.stages.identity_doubt import doubts
 from agent.stages.orphans import orphan_plan
 from agent.stages.record import record_plan
-from agent.stages.rival import Rival, judged, rival_of, silence, without_foreign_ratios
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

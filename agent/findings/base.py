@@ -18,9 +18,9 @@ from agent.model.plan import RefusedWrite
 from agent.model.report import Verdict
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
+from agent.provider_tree.identity_doubt import Doubt
+from agent.provider_tree.rival import Rival
 from agent.resources.volumes import OwnedVolume
-from agent.stages.identity_doubt import Doubt
-from agent.stages.rival import Rival
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

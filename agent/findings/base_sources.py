@@ -6,8 +6,8 @@ from agent.findings.base import World
 from agent.model.snapshot import IMAGE_CACHE, IMAGES, LIBVIRT, PLACEMENT, STATE
 from agent.nested import BUILTIN as FAMILIES
 from agent.nested.base import children
+from agent.provider_tree.desired import classes_of
 from agent.resources import BUILTIN as RESOURCES
-from agent.stages.desired import classes_of
 
 # What follows beside inventories and children: those say themselves what they rest on (needs, reserve_needs).
 _BESIDE = {

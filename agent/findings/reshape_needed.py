@@ -14,7 +14,7 @@ from agent.model.finding import Finding, Severity
 from agent.model.placement import ROOT, Inventory
 from agent.nested import BUILTIN as FAMILIES
 from agent.nested.base import NestedFamily, still_on_root
-from agent.stages.desired import is_told
+from agent.provider_tree.desired import is_told
 
 
 def _find(world: World) -> Iterable[Finding]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from agent.findings.base import Rule, World, amount_text
 from agent.model.finding import Finding, Severity
 from agent.model.settings import Role
-from agent.stages.companion import Unplaced, companion
+from agent.provider_tree.companion import Unplaced, companion
 
 
 def _find(world: World) -> Iterable[Finding]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from agent.guards.base import Case, Guard
 from agent.model.nova import StateKind
+from agent.provider_tree.identity_doubt import doubts
 from agent.repairs.base import Scene
-from agent.stages.identity_doubt import doubts
 
 
 def _refuses(case: Case) -> str | None:

@@ -28,7 +28,7 @@ from agent.model.owners import OURS, RIVAL
 from agent.model.placement import OrphanTree, Provider
 from agent.model.plan import RenameProvider, SaveComputeNode
 from agent.model.settings import Role, Settings
-from agent.stages.rival import is_alive
+from agent.provider_tree.rival import is_alive
 
 RESTART = "restart stocktake-agent afterwards: it keeps the identity that it started with"
 

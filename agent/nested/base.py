@@ -20,7 +20,7 @@ from agent.traits.base import Wish
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nested:
-    """One child of the root as it should be; whose it is, its owner trait, is added for all in stages/desired.py."""
+    """One child of the root as it should be; its owner trait is added for all in provider_tree/desired.py."""
 
     key: ProviderKey
     inventories: tuple[Inventory, ...]

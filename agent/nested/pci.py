@@ -134,7 +134,7 @@ def _whole(resource_class: str, total: int, reserved: int) -> Inventory:
 
 
 def _wish(offer: Offer, observed: Provider | None) -> Wish:
-    """Its traits replace what is there, but for the owner's, which stages/desired.py decides."""
+    """Its traits replace what is there, but for the owner's, which provider_tree/desired.py decides."""
     before = observed.traits if observed else frozenset()
     return Wish(wanted=offer.traits, unwanted=before - offer.traits - {OURS})
 

@@ -21,8 +21,8 @@ from agent.model.placement import Allocation, ConsumerRecord, Inventory, Provide
 from agent.model.snapshot import LIBVIRT, PLACEMENT
 from agent.nested import BUILTIN as FAMILIES
 from agent.nested.base import NestedFamily, NotTold, children, still_on_root
+from agent.provider_tree.desired import child_uuid, is_told
 from agent.repairs.base import Declined, Scene, TreeRepair, rewritten
-from agent.stages.desired import child_uuid, is_told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

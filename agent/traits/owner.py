@@ -1,7 +1,7 @@
 """COMPUTE_NODE and whose provider it is.
 
 OWNER_NOVA is cleared only where the rival guard let this plan pass
-(stages/rival.py): a takeover that the operator asked for.
+(provider_tree/rival.py): a takeover that the operator asked for.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from agent.model.settings import RatioPolicy, Role, Settings, UnmanagedPolicy
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, LVM, PLACEMENT, STATE, Reading, Snapshot
 from agent.model.storage import FileSystem, StorageFacts, Volume, VolumeGroup
 from agent.model.units import GIB, MIB
-from agent.stages.rival import silence
+from agent.provider_tree.rival import silence
 from agent.traits import BUILTIN as TRAIT_FAMILIES
 
 HOST, NODE = "cmp1", "cmp1.example.org"

@@ -24,10 +24,10 @@ from agent.model.plan import CreateProvider, DeleteProvider, Plan, PutInventorie
 from agent.model.snapshot import PLACEMENT, Snapshot
 from agent.nested import BUILTIN as FAMILIES
 from agent.nested.base import children
+from agent.provider_tree import desired as desired_module
+from agent.provider_tree.diff import diff
+from agent.provider_tree.rival import remembered
 from agent.resources import BUILTIN, OWNED_CLASSES, owned
-from agent.stages import desired as desired_module
-from agent.stages.diff import diff
-from agent.stages.rival import remembered
 from tests.rigs.facts import NODE, decided, wanted_root, without
 from tests.unit.strategies import CHILD, World, lost_sources, states, trees, worlds
 

@@ -30,7 +30,7 @@ from agent.placement.beside import BesideReader
 from agent.placement.client import PlacementClient
 from agent.placement.reader import TreeReader
 from agent.placement.writer import TreeWriter
-from agent.stages.diff import diff
+from agent.provider_tree.diff import diff
 from tests.rigs.faults import Answer, Fault, Meanwhile, ScriptedAdapter
 from tests.rigs.placement import Rest, client_of, looking_at
 from tests.rigs.strangers import OUR_CLASSES, OUR_TRAITS, SHARES, Stranger, name_of, stands_below

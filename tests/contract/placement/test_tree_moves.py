@@ -11,7 +11,7 @@ from agent.model.plan import CreateProvider, MoveProvider, Plan, PutAggregates, 
 from agent.placement.beside import BesideReader
 from agent.placement.reader import TreeReader
 from agent.placement.writer import TreeWriter
-from agent.stages.diff import diff
+from agent.provider_tree.diff import diff
 from tests.rigs.faults import Answer, Meanwhile, ScriptedAdapter, on_match
 from tests.rigs.placement import client_of, looking_at, new_uuid
 

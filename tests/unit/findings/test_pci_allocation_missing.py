@@ -14,7 +14,7 @@ from agent.model.placement import Allocation
 from agent.model.report import Verdict
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, Snapshot
 from agent.nested.pci_view import key_of
-from agent.stages.desired import child_uuid
+from agent.provider_tree.desired import child_uuid
 from tests.rigs.facts import (
     FLAVOR_B,
     INCOMING,

@@ -10,7 +10,7 @@ from agent.model.audit import WrittenProvider
 from agent.model.finding import Severity
 from agent.model.settings import Role
 from agent.model.snapshot import PLACEMENT
-from agent.stages.rival import remembered
+from agent.provider_tree.rival import remembered
 from tests.rigs.facts import (
     ROOT_UUID,
     decided,

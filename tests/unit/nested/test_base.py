@@ -11,7 +11,7 @@ from agent.model.snapshot import LIBVIRT, PLACEMENT
 from agent.nested import BUILTIN
 from agent.nested.base import child_of, children, still_on_root
 from agent.nested.mdev import MediatedDevices
-from agent.stages.desired import child_uuid
+from agent.provider_tree.desired import child_uuid
 from agent.traits.memory_encryption import models
 from tests.rigs import pci
 from tests.rigs.facts import NODE, ROOT_UUID, host, inventory, root, settings, snapshot, uuid, view

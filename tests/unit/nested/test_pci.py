@@ -15,7 +15,7 @@ from agent.model.placement import Inventory
 from agent.model.plan import CreateProvider, DeleteProvider, PutInventories, PutTraits
 from agent.model.provider_config import ProviderEntry
 from agent.model.snapshot import LIBVIRT
-from agent.stages.desired import child_uuid
+from agent.provider_tree.desired import child_uuid
 from tests.rigs.facts import NODE, ROOT_UUID, decided, host, inventory, root, snapshot, uuid, view, without
 from tests.rigs.pci import MANAGED, NEW_ENOUGH, OURS, child, device, functions, held, pci_settings, tree, world
 

@@ -15,9 +15,9 @@ from agent.model.heal import HealPlan, ReshapeAction
 from agent.model.placement import Allocation, ProviderKey
 from agent.model.snapshot import Snapshot
 from agent.nested.mdev import KIND
+from agent.provider_tree.desired import child_uuid
 from agent.repairs import BY_CODE
 from agent.repairs.base import Declined, Scene
-from agent.stages.desired import child_uuid
 from tests.rigs import facts
 from tests.rigs.facts import NODE, ROOT_UUID, allocations, inventory, uuid
 from tests.rigs.heal import OTHER, scene_of

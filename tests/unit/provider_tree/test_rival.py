@@ -11,8 +11,8 @@ from agent.model.audit import WrittenProvider
 from agent.model.books import DesiredProvider, FrozenClass
 from agent.model.finding import Silence
 from agent.model.placement import ROOT
+from agent.provider_tree.rival import judged, remembered, rival_of, silence, without_foreign_ratios
 from agent.resources import OWNED_CLASSES
-from agent.stages.rival import judged, remembered, rival_of, silence, without_foreign_ratios
 from tests.rigs.facts import NODE, NOW, ROOT_UUID, inventory, root, service, settings, state
 
 NOVA = frozenset({"COMPUTE_NODE", "OWNER_NOVA"})

@@ -24,7 +24,7 @@ from agent.model.plan import (
     PutTraits,
     Write,
 )
-from agent.stages.diff import diff
+from agent.provider_tree.diff import diff
 from tests.rigs.facts import inventory, uuid
 
 ROOT = uuid("p0")

@@ -6,7 +6,7 @@ import dataclasses
 
 from agent.model.placement import TreeBeside
 from agent.model.plan import MoveProvider
-from agent.stages.tree_moves import depth
+from agent.provider_tree.tree_moves import depth
 from tests.rigs.facts import NODE, ROOT_UUID, decided, inventory, root, settings, snapshot, uuid
 from tests.rigs.nested import CARDS, GPU_06, child, mdev_type, standing
 

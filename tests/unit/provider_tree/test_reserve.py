@@ -11,7 +11,7 @@ from agent.model.claim import Cause, Claim, Consumer, Origin
 from agent.model.placement import ROOT
 from agent.model.settings import UnmanagedPolicy
 from agent.model.units import GIB
-from agent.stages.reserve import not_below, raised
+from agent.provider_tree.reserve import not_below, raised
 from tests.rigs.facts import inventory, settings
 
 

@@ -12,7 +12,7 @@ from agent.model.compared import Subject
 from agent.model.placement import Provider
 from agent.model.plan import DeleteProvider, PutInventories, PutTraits
 from agent.model.provider_config import COMPUTE_NODE, Added, Addition, ProviderEntry
-from agent.stages.diff import diff
+from agent.provider_tree.diff import diff
 from tests.rigs import nested, pci
 from tests.rigs.facts import (
     NODE,

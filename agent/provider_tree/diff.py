@@ -25,7 +25,7 @@ from agent.model.plan import (
     PutTraits,
     Write,
 )
-from agent.stages.tree_moves import Place, Places, depth, places
+from agent.provider_tree.tree_moves import Place, Places, depth, places
 
 
 def diff(wanted: DesiredTree, view: PlacementView, unknown_traits: frozenset[str] = frozenset()) -> Plan:

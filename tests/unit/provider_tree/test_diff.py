@@ -17,8 +17,8 @@ from agent.model.plan import (
     PutInventories,
     PutTraits,
 )
+from agent.provider_tree.diff import diff
 from agent.resources import OWNED_CLASSES
-from agent.stages.diff import diff
 from tests.rigs.facts import NODE, ROOT_UUID, allocations, inventory, root, uuid, view
 
 VCPU, MEMORY = inventory("VCPU", 4, allocation_ratio=4.0), inventory("MEMORY_MB", 512)

@@ -26,9 +26,9 @@ from agent.model.plan import HeldBack, PutAllocations
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
 from agent.model.units import GIB
+from agent.provider_tree.desired import is_reserve_known
+from agent.provider_tree.reserve import is_reserved
 from agent.resources import BUILTIN as RESOURCES
-from agent.stages.desired import is_reserve_known
-from agent.stages.reserve import is_reserved
 
 NO_ROOT = "nova-compute has not made this host's provider"
 NO_TYPES = "this Placement has no consumer types (microversion 1.38): it must be upgraded first"

@@ -20,11 +20,11 @@ from agent.model.settings import Role, Settings
 from agent.model.snapshot import LIBVIRT, STATE, Snapshot
 from agent.nested import BUILTIN as NESTED_FAMILIES
 from agent.nested.base import Nested, NestedFamily, children, still_on_root
+from agent.provider_tree.provider_files import with_provider_files
+from agent.provider_tree.reserve import not_below, raised
 from agent.resources import BUILTIN as RESOURCES
 from agent.resources import OWNED_CLASSES, owned
 from agent.resources.base import Resource
-from agent.stages.provider_files import with_provider_files
-from agent.stages.reserve import not_below, raised
 from agent.traits import BUILTIN as TRAIT_FAMILIES
 
 
@@ -175,7 +175,7 @@ def _reserved(
     resource: Resource, inventory: Inventory, snapshot: Snapshot, settings: Settings, written: Books
 ) -> tuple[Inventory, ReserveTerms]:
     own = resource.own_reserve(snapshot, settings)
-    # A companion's is in allocations (stages/companion.py): counted here too, nothing would be free of it twice.
+    # A companion's is in allocations (provider_tree/companion.py): counted here too, nothing would be free of it twice.
     unmanaged = () if settings.role is Role.COMPANION else written.unmanaged.claims
     wanted, terms = raised(inventory, own, unmanaged, settings)
     if is_reserve_known(resource, snapshot, settings):

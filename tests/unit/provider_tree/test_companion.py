@@ -18,8 +18,8 @@ from agent.model.report import Verdict
 from agent.model.settings import Role, UnmanagedPolicy
 from agent.model.snapshot import LIBVIRT, LVM, PLACEMENT, STATE
 from agent.model.units import GIB
-from agent.stages.companion import cut, demand, shares
-from agent.stages.reserve import raised
+from agent.provider_tree.companion import cut, demand, shares
+from agent.provider_tree.reserve import raised
 from tests.rigs.facts import (
     NOW,
     ROOT_UUID,
