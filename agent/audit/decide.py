@@ -21,6 +21,8 @@ from agent.model.provider_config import Addition
 from agent.model.report import LedgerRow
 from agent.model.settings import Role, Settings
 from agent.model.snapshot import Snapshot
+from agent.node_record.orphans import orphan_plan
+from agent.node_record.record import record_plan
 from agent.provider_tree.companion import companion, released
 from agent.provider_tree.desired import desired
 from agent.provider_tree.diff import diff
@@ -28,8 +30,6 @@ from agent.provider_tree.identity_doubt import doubts
 from agent.provider_tree.rival import Rival, judged, rival_of, silence, without_foreign_ratios
 from agent.resources.guests import guests_of
 from agent.resources.volumes import owners
-from agent.stages.orphans import orphan_plan
-from agent.stages.record import record_plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,10 +23,10 @@ from agent.model.placement import PlacementView
 from agent.model.settings import Settings
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, Reading, Snapshot
 from agent.model.storage import StorageFacts
+from agent.node_record.orphans import obstacle, trees_to_read
+from agent.node_record.overcommit import guest_files
 from agent.provider_tree.identity_doubt import guests_of_an_unknown_host
 from agent.sources.base import StorageSource, ViewRequest
-from agent.stages.orphans import obstacle, trees_to_read
-from agent.stages.overcommit import guest_files
 from agent.stages.turns import Turn, overdue, turn
 
 T = TypeVar("T")

@@ -16,9 +16,9 @@ from agent.model.placement import LeftProvider
 from agent.model.plan import AnyWrite, DeleteComputeNode, DeleteProvider, PutInventories
 from agent.model.provider_config import Addition
 from agent.model.report import Verdict
+from agent.node_record.orphans import left_after, orphan_rows, taken_by_others
+from agent.node_record.record import writes_records
 from agent.provider_tree.rival import remembered
-from agent.stages.orphans import left_after, orphan_rows, taken_by_others
-from agent.stages.record import writes_records
 from agent.stages.turns import Turn, audits_to_turn
 
 _SUSPICIOUS = frozenset(

@@ -19,11 +19,11 @@ from agent.model.resource_view import ResourceView
 from agent.model.settings import Role
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, AnyReading
 from agent.model.usage import CellUsage
-from agent.stages.numa_usage import cell_usages
-from agent.stages.record import record_note
-from agent.stages.resource_view import resource_view
-from agent.stages.summary import summary
-from agent.stages.usage import usage
+from agent.node_record.numa_usage import cell_usages
+from agent.node_record.record import record_note
+from agent.node_record.resource_view import resource_view
+from agent.node_record.summary import summary
+from agent.node_record.usage import usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

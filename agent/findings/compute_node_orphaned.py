@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from agent.findings.base import Rule, World
 from agent.model.finding import Finding, Severity
-from agent.stages.orphans import orphan_rows
+from agent.node_record.orphans import orphan_rows
 
 
 def _find(world: World) -> Iterable[Finding]:

@@ -26,9 +26,9 @@ from agent.model.finding import Finding, Severity
 from agent.model.placement import ROOT, Inventory, PlacementView, Provider, ProviderKey
 from agent.model.report import Verdict
 from agent.nested.pci_view import KIND as PCI
+from agent.node_record.numa import numa_cells
+from agent.node_record.numa_usage import pin_conflicts
 from agent.resources import cpus
-from agent.stages.numa import numa_cells
-from agent.stages.numa_usage import pin_conflicts
 
 _CPU_CLASSES = frozenset({"PCPU", "VCPU"})
 LEAKS = frozenset({Verdict.ALLOCATION_LEAKED, Verdict.ALLOCATION_STALE_MOVE})

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from agent.findings.base import Rule, World, amount_text
 from agent.model.finding import Finding, Severity
 from agent.model.placement import Allocation, OrphanTree
-from agent.stages.orphans import obstacle, orphan_rows, taken_by_others
+from agent.node_record.orphans import obstacle, orphan_rows, taken_by_others
 
 
 def _find(world: World) -> Iterable[Finding]:

@@ -6,9 +6,9 @@ and ``unknown`` says why.
 
 from __future__ import annotations
 
-from agent.model.nova_forms import Document, cpu_info, pci_stats, topology
 from agent.model.resource_view import ResourceView
 from agent.model.units import bytes_to_gib_floor
+from agent.node_record.nova_forms import Document, cpu_info, pci_stats, topology
 
 
 def view_document(view: ResourceView) -> Document:

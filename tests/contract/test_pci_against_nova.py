@@ -18,9 +18,9 @@ from agent.config.pci_reporting import placement_problems
 from agent.model.device_match import matched
 from agent.model.device_spec import PciSettings
 from agent.model.devices import PciDevice, PciKind
-from agent.model.nova_forms import pci_stats
 from agent.nested.pci_offers import conflicts, offers
-from agent.stages.pci_pools import pools
+from agent.node_record.nova_forms import pci_stats
+from agent.node_record.pci_pools import pools
 from tests.rigs.nova_env import nova_python
 from tests.rigs.pci import device, functions, world
 

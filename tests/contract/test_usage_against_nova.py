@@ -13,11 +13,11 @@ import pytest
 from agent.books.occupancy import occupied
 from agent.demo.cell import numa_primitive
 from agent.model.nova import Flavor, Instance, InstanceCell
-from agent.model.nova_forms import topology
 from agent.model.resource_view import CellPages, ViewCell
-from agent.stages.numa_usage import cell_usages, pin_conflicts
-from agent.stages.resource_view import resource_view
-from agent.stages.usage import usage
+from agent.node_record.nova_forms import topology
+from agent.node_record.numa_usage import cell_usages, pin_conflicts
+from agent.node_record.resource_view import resource_view
+from agent.node_record.usage import usage
 from tests.rigs.facts import NODE, filesystem, host, instance, settings, snapshot, state
 from tests.rigs.nova_env import nova_python
 

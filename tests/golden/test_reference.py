@@ -21,8 +21,8 @@ from agent.model.placement import Inventory, PlacementView
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
 from agent.model.units import GIB
-from agent.stages.resource_view import resource_view
-from agent.stages.usage import uptime_text, usage
+from agent.node_record.resource_view import resource_view
+from agent.node_record.usage import uptime_text, usage
 from agent.telemetry.view_document import view_document
 from tests.rigs.reference import CONFIGURATIONS, Recording, host_of, settings_of, snapshot_of
 

@@ -10,9 +10,9 @@ from agent.model.host import DomainState
 from agent.model.report import HostSummary
 from agent.model.snapshot import FILESYSTEM
 from agent.model.storage import StorageFacts, VolumeGroup
-from agent.stages.resource_view import resource_view
-from agent.stages.summary import summary
-from agent.stages.usage import usage
+from agent.node_record.resource_view import resource_view
+from agent.node_record.summary import summary
+from agent.node_record.usage import usage
 from tests.rigs.facts import (
     FLAVOR_A,
     NODE,

@@ -14,7 +14,7 @@ from agent.model.nova import PciRow, StateKind
 from agent.model.plan import CreateComputeNode, SaveComputeNode
 from agent.model.settings import RatioPolicy, Role
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, PLACEMENT, STATE
-from agent.stages.record import record_note
+from agent.node_record.record import record_note
 from tests.rigs.facts import (
     FLAVOR_A,
     FLAVOR_B,

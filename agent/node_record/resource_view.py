@@ -14,12 +14,12 @@ from agent.model.host import DomainState, HostFacts
 from agent.model.resource_view import ResourceView
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
+from agent.node_record.numa import numa_cells
+from agent.node_record.overcommit import LeastDisk, disk_available_least
+from agent.node_record.pci_usage import free_pools, owned_addresses
 from agent.resources import cpus
 from agent.resources.counted_store import counted_store
 from agent.resources.store_doubt import store_doubt
-from agent.stages.numa import numa_cells
-from agent.stages.overcommit import LeastDisk, disk_available_least
-from agent.stages.pci_usage import free_pools, owned_addresses
 
 OFF = frozenset({DomainState.SHUTOFF, DomainState.CRASHED, DomainState.NO_STATE})
 _ARCHES = {"i386": "i686", "i486": "i686", "i586": "i686", "x86_32": "i686", "x86_32p": "i686", "amd64": "x86_64"}

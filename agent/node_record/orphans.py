@@ -21,7 +21,7 @@ from agent.model.placement import LeftProvider, OrphanTree, PlacementView
 from agent.model.plan import DeleteComputeNode, DeleteProvider, HeldBack
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
-from agent.stages.record import writes_records
+from agent.node_record.record import writes_records
 
 RECORD = "delete compute node record"
 PROVIDERS = "delete orphaned provider"

@@ -8,7 +8,7 @@ from agent.model.host import Disk, OddDomain
 from agent.model.snapshot import CEPH, FILESYSTEM, IMAGES, LIBVIRT, LVM
 from agent.model.storage import CephPool, DiskFile, FileSystem, GuestFile, StorageFacts
 from agent.model.units import GIB, MIB
-from agent.stages.overcommit import LeastDisk, disk_available_least, guest_files, over_commit
+from agent.node_record.overcommit import LeastDisk, disk_available_least, guest_files, over_commit
 from tests.rigs.facts import INSTANCES, domain, failed, good, group, host, lvm_settings, settings, snapshot, uuid
 
 QCOW2, RAW = "/i/1/disk", "/i/2/disk"

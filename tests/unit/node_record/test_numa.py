@@ -9,7 +9,7 @@ import pytest
 from agent.model.capabilities import Capabilities, HostCpu
 from agent.model.host import Cell, Cpu, PagePool
 from agent.model.settings import NetworkAffinity, ReservedPages
-from agent.stages.numa import numa_cells
+from agent.node_record.numa import numa_cells
 from tests.rigs.facts import host, settings
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from agent.model.devices import PciKind
-from agent.model.nova_forms import pci_stats
-from agent.stages.pci_pools import PciPool, pools
+from agent.node_record.nova_forms import pci_stats
+from agent.node_record.pci_pools import PciPool, pools
 from tests.rigs.pci import device, functions, pci_settings
 
 GPU, PF = "0000:81:00.0", "0000:82:00.0"

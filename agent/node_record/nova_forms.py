@@ -1,8 +1,8 @@
 """What a compute node record says of its host, in nova's own JSON forms: CPU, NUMA topology, PCI pools. Pure.
 
-The record (stages/record.py) and the report (telemetry/view_document.py) must say the
+The record (node_record/record.py) and the report (telemetry/view_document.py) must say the
 same, so both take it from here. What guests use of a cell comes from the books
-(stages/numa_usage.py); the report shows the cells without it.
+(node_record/numa_usage.py); the report shows the cells without it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def cpu_info(view: ResourceView) -> Document | None:
 
 
 def topology(cells: Iterable[ViewCell], usages: Iterable[CellUsage] = ()) -> Document:
-    """NUMATopology 1.2; of a cell without its usage (stages/numa_usage.py) nothing is used."""
+    """NUMATopology 1.2; of a cell without its usage (node_record/numa_usage.py) nothing is used."""
     used = {usage.id: usage for usage in usages}
     return _object("NUMATopology", "1.2", {"cells": [_cell(cell, used.get(cell.id)) for cell in cells]})
 

@@ -16,15 +16,15 @@ from agent.demo.cell import flavor_primitive
 from agent.model.capabilities import Capabilities, HostCpu
 from agent.model.host import Cell, Disk, PagePool
 from agent.model.nova import Flavor, InstanceCell, MigrationContext, NovaState
-from agent.model.nova_forms import topology_text
 from agent.model.settings import NetworkAffinity
 from agent.model.storage import DiskFile, StorageFacts
 from agent.model.units import GIB, bytes_to_gib_floor
 from agent.model.usage import Usage
+from agent.node_record.nova_forms import topology_text
+from agent.node_record.numa_usage import cell_usages, pin_conflicts
+from agent.node_record.resource_view import resource_view
+from agent.node_record.usage import uptime_text, usage
 from agent.sources.nova_rows import CellRows, migration_from_row, state_from_rows
-from agent.stages.numa_usage import cell_usages, pin_conflicts
-from agent.stages.resource_view import resource_view
-from agent.stages.usage import uptime_text, usage
 from tests.rigs.facts import (
     FLAVOR_A,
     FLAVOR_B,

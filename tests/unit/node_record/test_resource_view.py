@@ -10,8 +10,8 @@ from agent.model.capabilities import Capabilities, GuestKind, HostCpu
 from agent.model.host import Disk, DomainState
 from agent.model.storage import CephPool, DiskFile, FileSystem, StorageFacts
 from agent.model.units import GIB
+from agent.node_record.resource_view import resource_view, supported_instances
 from agent.resources.counted_store import counted_store
-from agent.stages.resource_view import resource_view, supported_instances
 from tests.rigs.facts import (
     INSTANCES,
     NODE,

@@ -18,7 +18,6 @@ from agent.model.compared import Subject
 from agent.model.last_answer import for_equal_arguments
 from agent.model.node_record import NodeRecord
 from agent.model.nova import NovaState, StateKind
-from agent.model.nova_forms import cpu_info, pci_stats, topology_text
 from agent.model.occupancy import Occupied
 from agent.model.plan import CreateComputeNode, HeldBack, RecordWrite, SaveComputeNode
 from agent.model.resource_view import ResourceView
@@ -26,9 +25,10 @@ from agent.model.settings import RatioPolicy, Role, Settings
 from agent.model.snapshot import Snapshot
 from agent.model.units import bytes_to_gib_floor
 from agent.model.usage import Usage
-from agent.stages.numa_usage import cell_usages
-from agent.stages.resource_view import resource_view
-from agent.stages.usage import uptime_text, usage
+from agent.node_record.nova_forms import cpu_info, pci_stats, topology_text
+from agent.node_record.numa_usage import cell_usages
+from agent.node_record.resource_view import resource_view
+from agent.node_record.usage import uptime_text, usage
 
 RECORD = "compute node record"
 # What nova stores where no monitor is configured (nova/compute/resource_tracker.py:_get_host_metrics).

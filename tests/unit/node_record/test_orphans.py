@@ -12,7 +12,7 @@ from agent.model.placement import Allocation, LeftProvider, OrphanTree, Provider
 from agent.model.plan import DeleteComputeNode, DeleteProvider
 from agent.model.settings import Role
 from agent.model.snapshot import PLACEMENT
-from agent.stages.orphans import left_after, obstacle, orphan_rows
+from agent.node_record.orphans import left_after, obstacle, orphan_rows
 from tests.rigs.facts import (
     NODE,
     ROOT_UUID,

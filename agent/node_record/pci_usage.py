@@ -15,7 +15,7 @@ from agent.model.host import HostFacts
 from agent.model.nova import NovaState
 from agent.model.settings import Settings
 from agent.nested.pci_view import KIND as PCI
-from agent.stages.pci_pools import pools
+from agent.node_record.pci_pools import pools
 
 
 def owned_addresses(state: NovaState, node: str) -> frozenset[str]:

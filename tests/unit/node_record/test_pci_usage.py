@@ -8,7 +8,7 @@ import pytest
 
 from agent.model.devices import Devices
 from agent.model.nova import PciRow
-from agent.stages.pci_usage import free_pools, owned_addresses
+from agent.node_record.pci_usage import free_pools, owned_addresses
 from tests.rigs.facts import INCOMING, NODE, domain, host, instance, migration, node, state, uuid
 from tests.rigs.pci import device, functions, pci_settings
 
