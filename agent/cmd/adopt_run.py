@@ -14,7 +14,7 @@ from typing import Any
 from agent.audit.parts import Errand
 from agent.cmd import wiring
 from agent.cmd.audited import loaded_for
-from agent.cmd.ending import say
+from agent.cmd.exit_handling import say
 from agent.config.build import settings_from
 from agent.errors import LockHeld, PlacementError, SourceError
 from agent.exit_codes import CLEAN, FINDINGS, PARTIAL, REFUSED, REPAIRED

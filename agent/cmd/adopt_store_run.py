@@ -12,7 +12,7 @@ from agent.audit.run import run_audit
 from agent.cmd import wiring
 from agent.cmd.adopt_run import Document, code_of_steps, how_to, plan_document, result_lines
 from agent.cmd.audited import loaded_for
-from agent.cmd.ending import say
+from agent.cmd.exit_handling import say
 from agent.config.build import settings_from
 from agent.errors import LockHeld
 from agent.exit_codes import PARTIAL

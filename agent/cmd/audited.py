@@ -11,7 +11,8 @@ import logging
 
 from agent.audit.run import run_audit
 from agent.cmd import wiring
-from agent.cmd.ending import say
+from agent.cmd.exit_handling import say
+from agent.cmd.logs import setup_command_logging
 from agent.config.book import set_override
 from agent.config.build import load_checked, settings_from
 from agent.config.load import Loaded
@@ -20,7 +21,6 @@ from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish
 from agent.model.report import AuditReport, Outcome
 from agent.telemetry.explain import unread
 from agent.telemetry.lines import audit_line, emit
-from agent.telemetry.logs import setup_command_logging
 
 # They announce each retry; what came of it is in the one line that we print.
 CHATTY = ("keystoneauth", "urllib3")

@@ -110,9 +110,9 @@ def start_up(arguments: argparse.Namespace, publish: Publish) -> tuple[Loaded, W
     from oslo_log import log as logging
 
     from agent.cmd import wiring
+    from agent.cmd.logs import setup_logging
     from agent.config.build import load_checked
     from agent.telemetry import events
-    from agent.telemetry.logs import setup_logging
 
     loaded = load_checked(arguments.config_file, arguments.config_dir)
     setup_logging(loaded)
@@ -128,7 +128,7 @@ def start_up(arguments: argparse.Namespace, publish: Publish) -> tuple[Loaded, W
 def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
     """Audit until told to stop."""
     from agent.assembly import Outside, assemble
-    from agent.cmd.telling import telling_from
+    from agent.cmd.bus_wiring import telling_from
     from agent.cmd.wiring import configured_from
     from agent.config.build import agent_options_from, notices
     from agent.healing.after_audit import AuditThenHeal
@@ -261,11 +261,11 @@ def _reloader(loaded: Loaded, wired: Wired, publish: Publish) -> Callable[[], Co
     """What a SIGHUP reads: the files anew, checked as a whole; options that need a restart are named."""
     from oslo_log import log as logging
 
+    from agent.cmd.logs import setup_logging
     from agent.cmd.wiring import configured_from
     from agent.config.build import notices
     from agent.config.reload import needs_restart, reload
     from agent.telemetry import events
-    from agent.telemetry.logs import setup_logging
 
     log = logging.getLogger(__name__)
     running = [loaded]

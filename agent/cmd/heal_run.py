@@ -15,8 +15,7 @@ from agent.audit.parts import Errand
 from agent.audit.run import run_audit
 from agent.cmd import wiring
 from agent.cmd.audited import loaded_for
-from agent.cmd.ending import say
-from agent.cmd.usage import UsageError
+from agent.cmd.exit_handling import say
 from agent.config.build import settings_from
 from agent.config.load import Loaded
 from agent.errors import ConfigError, FolderUnavailable, LockHeld
@@ -30,6 +29,7 @@ from agent.model.settings import Role
 from agent.repairs import BY_CODE
 from agent.stages.backoff import wait_s
 from agent.telemetry.explain import unread
+from agent.usage_error import UsageError
 
 # What any verdict that is repaired rests on.
 _NEEDED = frozenset(source for repair in BY_CODE.values() for source in repair.needs)

@@ -19,10 +19,10 @@ from typing import Any  # noqa: E402
 
 from cliff.app import App  # noqa: E402
 
-from agent.cmd.ending import PROGRAM, ended  # noqa: E402
+from agent.cmd.exit_handling import PROGRAM, ended  # noqa: E402
 from agent.cmd.registry import Commands, nearest, summaries  # noqa: E402
-from agent.cmd.usage import UsageError  # noqa: E402
 from agent.exit_codes import BAD_ARGUMENTS, CLEAN  # noqa: E402
+from agent.usage_error import UsageError  # noqa: E402
 
 DESCRIPTION = "Audit this host: what the cloud promised, what the host holds, what Placement recorded."
 

@@ -2,7 +2,7 @@
 
 The options are a second spelling of the query: both become (key, text) pairs and go
 one way from there. What Placement itself answers with 400 is refused here in words.
-Whether a class or a trait of that name exists is not asked here (agent/cmd/why_known.py).
+Whether a class or a trait of that name exists is not asked here (agent/cmd/why_validate.py).
 What a newcomer would get wrong: a group without a suffix may take from several
 providers of a tree, one with a suffix from a single one; and ``in:`` means any of
 them for traits as for aggregates, while a plain comma means all of the traits and is
@@ -18,11 +18,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
-from agent.cmd.usage import UsageError
 from agent.cmd.why_flavor import trait_specs
 from agent.model.nova import Instance
 from agent.model.resource_request import RequestGroup, ResourceRequest
 from agent.resources.demand import demand
+from agent.usage_error import UsageError
 
 Pairs = Sequence[tuple[str, str]]
 

@@ -16,11 +16,10 @@ from dataclasses import dataclass
 from agent.audit.run import run_audit
 from agent.cmd import wiring
 from agent.cmd.audited import loaded_for
-from agent.cmd.ending import say
-from agent.cmd.usage import UsageError
+from agent.cmd.exit_handling import say
 from agent.cmd.why_flavor import cells_and_page, flavor_notes
-from agent.cmd.why_known import refuse_unknown_names, refuse_unknown_places
 from agent.cmd.why_request import Words, canonical_uuid, request_of
+from agent.cmd.why_validate import refuse_unknown_names, refuse_unknown_places
 from agent.config.build import settings_from
 from agent.errors import PlacementRejected, PlacementUnavailable, SourceUnavailable
 from agent.exit_codes import CLEAN, FINDINGS, PARTIAL
@@ -38,6 +37,7 @@ from agent.stages.why import why
 from agent.stages.why_holding import holding
 from agent.stages.why_host import GuestShape, guest_shape, host_notes, host_obstacles, rooms_of, service_notes
 from agent.telemetry.explain import unread
+from agent.usage_error import UsageError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,7 @@ from typing import NamedTuple, cast
 from agent.atomic import close_to_others, sweep
 from agent.audit.parts import Parts
 from agent.audit_queue import Pacing
+from agent.cmd.logs import audit_context
 from agent.config import build
 from agent.config.load import Loaded
 from agent.config.reading.bus import bus_options_from
@@ -60,7 +61,6 @@ from agent.store_file import FILE as STORE
 from agent.store_file import StoreFile
 from agent.telemetry.history import FILE as FINDINGS
 from agent.telemetry.history import FindingsFile
-from agent.telemetry.logs import audit_context
 from agent.telemetry.reports import report_path
 from agent.worker import Configured
 

@@ -189,7 +189,7 @@ def test_daemon_loads_no_command_line_toolkit_and_no_driver_before_it_is_configu
     loaded = _loaded_after(
         "from agent.cmd import daemon\n"
         "daemon.choose_backend()\n"
-        "import agent.assembly, agent.audit.run, agent.cmd.wiring, agent.config.load, agent.telemetry.logs"
+        "import agent.assembly, agent.audit.run, agent.cmd.wiring, agent.config.load, agent.cmd.logs"
     )
     assert {"agent.audit.run", "oslo_service", "libvirt"} <= loaded
     unwanted = {"eventlet", "greenlet", "cliff", "cmd2", "prettytable", "sqlalchemy", "pymysql", "oslo_messaging"}

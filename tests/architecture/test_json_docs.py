@@ -19,7 +19,7 @@ from agent.cmd.adopt_run import AdoptRun, adopt_document
 from agent.cmd.adopt_store_run import StoreRun
 from agent.cmd.adopt_store_run import document_of as store_adoption_document
 from agent.cmd.commands.base import ListCommand
-from agent.cmd.heal_answer import heal_document
+from agent.cmd.heal_output import heal_document
 from agent.cmd.heal_run import HealRun, Ordered
 from agent.cmd.registry import COMMANDS
 from agent.cmd.undo_run import Undone, undo_document

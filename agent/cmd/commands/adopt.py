@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from agent.cmd.commands.base import DocumentCommand
-from agent.cmd.usage import UsageError
+from agent.usage_error import UsageError
 
 
 class Adopt(DocumentCommand):

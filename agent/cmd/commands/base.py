@@ -22,8 +22,8 @@ from cliff.formatters.value import ValueFormatter
 from cliff.formatters.yaml_format import YAMLFormatter
 from cliff.lister import Lister
 
-from agent.cmd.usage import UsageError
 from agent.telemetry.wording import printable
+from agent.usage_error import UsageError
 
 TEXT = "text"
 JSON = "json"

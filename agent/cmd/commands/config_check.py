@@ -16,7 +16,7 @@ class ConfigCheck(DocumentCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """0, or 78 with a line on stderr for each problem. A note there is no problem."""
-        from agent.cmd.ending import say
+        from agent.cmd.exit_handling import say
         from agent.config.build import notices
         from agent.exit_codes import CLEAN, CONFIGURATION
         from agent.telemetry.documents import SCHEMA_VERSION

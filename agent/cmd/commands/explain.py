@@ -44,7 +44,7 @@ class Explain(DocumentCommand):
 
 def _explained(report: AuditReport, what: str) -> Explanation | None:
     """None where a source that may know the consumer could not be read."""
-    from agent.cmd.known import require_class, require_consumer
+    from agent.cmd.validate_names import require_class, require_consumer
     from agent.resources import owned
     from agent.telemetry.explain import explain_class, explain_consumer, is_class_name
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from agent.cmd.commands.base import DocumentCommand
-from agent.cmd.usage import UsageError
+from agent.usage_error import UsageError
 
 
 class Heal(DocumentCommand):
@@ -23,7 +23,7 @@ class Heal(DocumentCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Exit codes of design 2.2: 4 when all findings were repaired, 5 when a guard rail or the digest refuses."""
-        from agent.cmd.heal_answer import heal_document, heal_lines
+        from agent.cmd.heal_output import heal_document, heal_lines
         from agent.cmd.heal_run import Ordered, code_of, healed
         from agent.model.report import Outcome
 

@@ -42,7 +42,7 @@ class Journal(ListCommand):
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing | None, int]:
         """All entries; a line that is none of ours goes to stderr, and is exit 2."""
         from agent.cmd.audited import loaded_for
-        from agent.cmd.ending import say
+        from agent.cmd.exit_handling import say
         from agent.cmd.wiring import journal_of
         from agent.exit_codes import CLEAN, PARTIAL
 

@@ -57,9 +57,9 @@ class Ledger(ListCommand):
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing | None, int]:
         """The rows asked for. Raises UsageError on an unknown class or consumer, and on a class of --storage."""
         from agent.cmd.audited import audited, is_readable
-        from agent.cmd.usage import UsageError
         from agent.exit_codes import exit_code
         from agent.telemetry.documents import ledger_rows
+        from agent.usage_error import UsageError
 
         if parsed_args.storage and parsed_args.resource_class:
             raise UsageError("--storage counts bytes, not a resource class: leave out --resource-class")
@@ -76,7 +76,7 @@ class Ledger(ListCommand):
 
 
 def _filtered(report: AuditReport, parsed_args: argparse.Namespace) -> AuditReport:
-    from agent.cmd.known import require_class, require_consumer
+    from agent.cmd.validate_names import require_class, require_consumer
     from agent.telemetry.explain import canonical, scope_of_class, scope_of_consumer
 
     if parsed_args.resource_class:

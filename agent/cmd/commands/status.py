@@ -17,7 +17,7 @@ class Status(DocumentCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """The code of the last audit, at least 2 where the report is old or has bad rows. Raises AgentError (75)."""
-        from agent.cmd.ending import say
+        from agent.cmd.exit_handling import say
         from agent.config.build import agent_options_from
         from agent.config.load import load
         from agent.telemetry.reports import read_report, report_path

@@ -29,9 +29,9 @@ def storage_listing(report: AuditReport, owner: str | None) -> Listing:
 
 
 def _refuse(report: AuditReport, owner: str) -> None:
-    from agent.cmd.ending import say
-    from agent.cmd.usage import UsageError
+    from agent.cmd.exit_handling import say
     from agent.telemetry.explain import unread
+    from agent.usage_error import UsageError
 
     looked = f"{owner} owns nothing in the stores of {report.node or report.host}"
     if not unread(report):

@@ -13,7 +13,7 @@ from agent.cmd.commands.base import DocumentCommand
 if TYPE_CHECKING:
     from agent.bus.listener import FleetListener
     from agent.bus.transport import Bus
-    from agent.cmd.screens import Screen
+    from agent.cmd.watch_screen import Screen
 
 #: How long ``--once`` waits for the first answer, unless told otherwise.
 TIMEOUT_S = 5.0
@@ -45,7 +45,7 @@ class Watch(DocumentCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Raises ConfigError without a transport_url, SourceUnavailable where the broker cannot be reached (75)."""
         from agent.bus.listener import FleetListener
-        from agent.cmd.screens import screen_for
+        from agent.cmd.watch_screen import screen_for
 
         options = self.app.options
         with FleetListener(_bus(options.config_file, options.config_dir, debug=options.debug)) as listener:
@@ -59,7 +59,7 @@ class Watch(DocumentCommand):
 
 
 def _one_round(listener: FleetListener, screen: Screen, timeout_s: float) -> int:
-    from agent.cmd.ending import say
+    from agent.cmd.exit_handling import say
     from agent.exit_codes import CLEAN, PARTIAL
 
     end = time.monotonic() + timeout_s
@@ -87,11 +87,11 @@ def _hear(listener: FleetListener, screen: Screen, timeout_s: float) -> None:
 
 def _bus(config_files: Sequence[str], config_dirs: Sequence[str], *, debug: bool) -> Bus:
     from agent.bus.telling import checked_bus
+    from agent.cmd.logs import setup_command_logging
     from agent.config.book import set_override
     from agent.config.load import load
     from agent.config.reading.bus import bus_options_from
     from agent.errors import ConfigError
-    from agent.telemetry.logs import setup_command_logging
 
     loaded = load(config_files, config_dirs)
     if debug:

@@ -39,7 +39,7 @@ class Why(DocumentCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """0 fits, 3 does not, 2 something was not read, 127 bad input; raises PlacementUnavailable (75)."""
-        from agent.cmd.ending import say
+        from agent.cmd.exit_handling import say
         from agent.cmd.why_run import answered, code_of
         from agent.telemetry.why_json import document
         from agent.telemetry.why_text import lines

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from agent.cmd.commands.storage_listing import COLUMNS, storage_listing
-from agent.cmd.usage import UsageError
+from agent.usage_error import UsageError
 from tests.rigs.reports import REPORT
 
 READ = replace(REPORT, sources=REPORT.sources[:1])

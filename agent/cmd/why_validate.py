@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable
 import os_resource_classes
 import os_traits
 
-from agent.cmd.usage import UsageError
 from agent.errors import PlacementError
 from agent.model.placement import Provider
 from agent.model.resource_request import ResourceRequest
 from agent.placement import offers
 from agent.placement.client import PlacementClient
+from agent.usage_error import UsageError
 
 CUSTOM = "CUSTOM_"
 # Characters of a uuid: two digits the wrong way round are two. Two uuids of chance have about 30 that differ.

@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 
-from agent.cmd.why_known import mistyped, unknown_aggregate
+from agent.cmd.why_validate import mistyped, unknown_aggregate
 from agent.model.resource_request import RequestGroup, ResourceRequest
 
 A = "5b1d7c1e-9f0a-4c3d-8a51-0123456789ab"

@@ -7,7 +7,7 @@ import shutil
 from typing import TextIO
 
 from agent.cmd.commands.base import JSON
-from agent.cmd.ending import say
+from agent.cmd.exit_handling import say
 from agent.errors import SourceInconsistent
 from agent.telemetry.fleet import HostSeen, host_seen, line, silence_line, table
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import difflib
 
-from agent.cmd.ending import say
-from agent.cmd.usage import UsageError
+from agent.cmd.exit_handling import say
 from agent.model.report import AuditReport
 from agent.resources import owned
 from agent.telemetry.explain import explain_consumer, known_classes, unread
+from agent.usage_error import UsageError
 
 
 def require_class(report: AuditReport, name: str) -> str:

@@ -11,9 +11,9 @@ import sys
 import traceback
 from collections.abc import Callable
 
-from agent.cmd.usage import UsageError
 from agent.errors import AgentError, ConfigError, Retry
 from agent.exit_codes import BAD_ARGUMENTS, BUG, CLEAN, CONFIGURATION, TEMPORARY
+from agent.usage_error import UsageError
 
 PROGRAM = "stocktake"
 # 128 + the signal's number, as a shell counts.

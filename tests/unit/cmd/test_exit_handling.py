@@ -2,8 +2,7 @@
 
 import pytest
 
-from agent.cmd.ending import ended
-from agent.cmd.usage import UsageError
+from agent.cmd.exit_handling import ended
 from agent.errors import (
     ConfigError,
     LockHeld,
@@ -12,6 +11,7 @@ from agent.errors import (
     SourceInconsistent,
     SourceUnavailable,
 )
+from agent.usage_error import UsageError
 
 
 def run(error):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agent.cmd.heal_answer import heal_lines
+from agent.cmd.heal_output import heal_lines
 
 
 def stale(*actions: dict[str, str]) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from keystoneauth1 import session
 from keystoneauth1.identity import generic
 from oslo_log import log as logging
 
+from agent.cmd.logs import audit_context, setup_command_logging, setup_logging
 from agent.errors import ConfigError
-from agent.telemetry.logs import audit_context, setup_command_logging, setup_logging
 from tests.rigs.configs import ALONE, load_ours
 from tests.rigs.logs import logging_as_it_was
 
