@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from agent.model.placement import Inventory, Provider
 from agent.model.resource_request import OfferedProvider, OfferedWorld, RequestGroup, ResourceRequest
-from agent.stages.why import why
+from agent.why.answer import why
 from benchmarks.table import Row, print_table
 
 TREES = 1000

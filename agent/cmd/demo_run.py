@@ -29,12 +29,12 @@ from agent.model.placement import PlacementView
 from agent.model.report import AuditReport, InventoryRow
 from agent.model.resource_request import RequestGroup, ResourceRequest
 from agent.model.settings import Settings
-from agent.model.why import TreeAnswer
 from agent.placement.client import PlacementClient
 from agent.placement.offers import own_world
 from agent.sources.base import StorageSource, ViewRequest
 from agent.sources.lvm import Lvm
-from agent.stages.why import why
+from agent.why.answer import why
+from agent.why.model import TreeAnswer
 
 
 def run(built: World, tell: Callable[[str], None]) -> DemoRun:

@@ -1,4 +1,4 @@
-"""One question to the engine of agent/stages/why.py: what is asked, the facts, what is offered, the answer.
+"""One question to the engine of agent/why/answer.py: what is asked, the facts, what is offered, the answer.
 
 The audit is the one of every command; it is not published. Placement not read is an end
 without a document. Of everything else that is not read the answer says that it is not
@@ -17,8 +17,6 @@ from agent.audit.run import run_audit
 from agent.cmd import wiring
 from agent.cmd.audited import loaded_for
 from agent.cmd.exit_handling import say
-from agent.cmd.why_flavor import cells_and_page, flavor_notes
-from agent.cmd.why_request import Words, canonical_uuid, request_of
 from agent.cmd.why_validate import refuse_unknown_names, refuse_unknown_places
 from agent.config.build import settings_from
 from agent.errors import PlacementRejected, PlacementUnavailable, SourceUnavailable
@@ -30,14 +28,16 @@ from agent.model.placement import PlacementView
 from agent.model.report import AuditReport
 from agent.model.resource_request import ResourceRequest
 from agent.model.snapshot import PLACEMENT, STATE
-from agent.model.why_report import CellRoom, WhyReport
 from agent.placement.client import PlacementClient
 from agent.placement.offers import Offers, own_world, whole_world
-from agent.stages.why import why
-from agent.stages.why_holding import holding
-from agent.stages.why_host import GuestShape, guest_shape, host_notes, host_obstacles, rooms_of, service_notes
 from agent.telemetry.explain import unread
 from agent.usage_error import UsageError
+from agent.why.answer import why
+from agent.why.flavor import cells_and_page, flavor_notes
+from agent.why.holding_findings import holding
+from agent.why.host_room import GuestShape, guest_shape, host_notes, host_obstacles, rooms_of, service_notes
+from agent.why.parse_request import Words, canonical_uuid, request_of
+from agent.why.report import CellRoom, WhyReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

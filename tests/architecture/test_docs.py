@@ -13,8 +13,8 @@ from agent.findings import BUILTIN
 from agent.guards import BUILTIN as GUARDS
 from agent.healing.plan import REPAIR
 from agent.model.finding import Severity
-from agent.model.why import Obstacle, Remedy, RemedyKind
 from agent.repairs import BUILTIN as REPAIRS
+from agent.why.model import Obstacle, Remedy, RemedyKind
 from tests.rigs.source_tree import ROOT
 
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

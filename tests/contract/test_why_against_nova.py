@@ -14,7 +14,7 @@ from agent.model.resource_request import RequestGroup, ResourceRequest
 from agent.model.resource_view import CellPages, ViewCell
 from agent.model.usage import CellUsage
 from agent.node_record.nova_forms import topology
-from agent.stages.why_host import LARGE, cell_rooms, guest_shape, host_obstacles
+from agent.why.host_room import LARGE, cell_rooms, guest_shape, host_obstacles
 from tests.rigs.nova_env import nova_python
 
 CASES = 1500

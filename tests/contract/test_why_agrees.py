@@ -21,8 +21,8 @@ import pytest
 
 from agent.model.placement import Inventory, Provider
 from agent.model.resource_request import OfferedProvider, OfferedWorld, RequestGroup, ResourceRequest
-from agent.model.why import Constraint, TreeAnswer
-from agent.stages.why import why
+from agent.why.answer import why
+from agent.why.model import Constraint, TreeAnswer
 from tests.rigs.placement import Rest, new_uuid, running
 from tests.rigs.placement_world import replace_world
 from tests.rigs.random_requests import SHARES, TRAITS, query_of, random_request, random_world

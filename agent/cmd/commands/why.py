@@ -41,8 +41,8 @@ class Why(DocumentCommand):
         """0 fits, 3 does not, 2 something was not read, 127 bad input; raises PlacementUnavailable (75)."""
         from agent.cmd.exit_handling import say
         from agent.cmd.why_run import answered, code_of
-        from agent.telemetry.why_json import document
-        from agent.telemetry.why_text import lines
+        from agent.why.json import document
+        from agent.why.text import lines
 
         report = answered(self.app.options, _question(parsed_args))
         # The text for people has these lines itself.
@@ -87,8 +87,8 @@ class _Once(argparse.Action):
 
 
 def _question(parsed_args: argparse.Namespace) -> Question:
-    from agent.cmd.why_request import Words
     from agent.cmd.why_run import Question
+    from agent.why.parse_request import Words
 
     words = Words(
         resources=tuple(parsed_args.resource),

@@ -4,11 +4,11 @@ import contextlib
 
 import pytest
 
-from agent.cmd.why_request import Words, request_of
 from agent.errors import PlacementUnavailable
 from agent.placement import offers
 from agent.placement.reader import TreeReader
-from agent.stages.why import why
+from agent.why.answer import why
+from agent.why.parse_request import Words, request_of
 from tests.rigs.placement import Rest, client_of, looking_at, new_uuid, running
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"

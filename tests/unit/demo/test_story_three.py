@@ -9,7 +9,7 @@ from agent.demo.stories import Seen, stories
 from agent.model.finding import Finding, SeenFinding, Severity
 from agent.model.placement import Inventory
 from agent.model.report import AuditReport, InventoryRow, Outcome
-from agent.model.why import Constraint, Obstacle, TreeAnswer
+from agent.why.model import Constraint, Obstacle, TreeAnswer
 
 REPORT = AuditReport(
     audit_id="a", host="h", node="h", provider_uuid=cast.FIRST.root_uuid, role="owner", reasons=("demo",),

@@ -4,8 +4,8 @@ import pytest
 
 from agent.model.placement import Inventory, Provider
 from agent.model.resource_request import OfferedProvider, OfferedWorld, RequestGroup, ResourceRequest
-from agent.model.why import Constraint, Remedy, RemedyKind, TreeAnswer
-from agent.stages.why import why
+from agent.why.answer import why
+from agent.why.model import Constraint, Remedy, RemedyKind, TreeAnswer
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent.cmd.why_flavor import flavor_notes
+from agent.why.flavor import flavor_notes
 from tests.rigs.facts import FLAVOR_A
 
 

@@ -4,10 +4,10 @@ import ast
 
 import pytest
 
-from agent.model.why import Constraint
+from agent.why.model import Constraint
 from tests.rigs.source_tree import agent_modules, parse
 
-MODEL = "agent.model.why"
+MODEL = "agent.why.model"
 
 
 def _named() -> set[str]:

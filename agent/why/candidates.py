@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from agent.model.placement import Inventory
 from agent.model.resource_request import OfferedProvider, RequestGroup
-from agent.model.why import Constraint
-from agent.stages.why_forest import Forest, Tree
+from agent.why.forest import Forest, Tree
+from agent.why.model import Constraint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,11 +18,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
-from agent.cmd.why_flavor import trait_specs
 from agent.model.nova import Instance
 from agent.model.resource_request import RequestGroup, ResourceRequest
 from agent.resources.demand import demand
 from agent.usage_error import UsageError
+from agent.why.flavor import trait_specs
 
 Pairs = Sequence[tuple[str, str]]
 

@@ -8,11 +8,11 @@ import pytest
 from agent.cmd.why_run import code_of
 from agent.model.placement import Inventory, Provider
 from agent.model.resource_request import OfferedProvider, OfferedWorld, RequestGroup, ResourceRequest
-from agent.model.why import Answer, Constraint, Obstacle, TreeAnswer
-from agent.model.why_report import CellRoom, HoldingFinding, WhyReport
-from agent.stages.why import why
-from agent.telemetry.why_json import document
-from agent.telemetry.why_text import lines, request_text
+from agent.why.answer import why
+from agent.why.json import document
+from agent.why.model import Answer, Constraint, Obstacle, TreeAnswer
+from agent.why.report import CellRoom, HoldingFinding, WhyReport
+from agent.why.text import lines, request_text
 
 WIDE = 200
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from agent.model.placement import Inventory, Provider
 from agent.model.resource_request import OfferedProvider, OfferedWorld, RequestGroup, ResourceRequest
-from agent.stages.why import why
-from agent.stages.why_caveats import single
+from agent.why.answer import why
+from agent.why.caveats import single
 
 
 def host(uuid="host", total=5, ratio=1.4, resource_class="VCPU", **wanted):

@@ -11,10 +11,10 @@ from dataclasses import replace
 
 from agent.model.amounts import is_wanted
 from agent.model.resource_request import OfferedProvider, RequestGroup
-from agent.model.why import Constraint, Obstacle, Remedy, RemedyKind
-from agent.stages.why_candidates import Refusal, judged_for_forbidden, judged_for_membership, parts_of, refusals
-from agent.stages.why_forest import Forest, Tree
-from agent.stages.why_inventory import inventory_obstacle, left
+from agent.why.candidates import Refusal, judged_for_forbidden, judged_for_membership, parts_of, refusals
+from agent.why.forest import Forest, Tree
+from agent.why.inventory import inventory_obstacle, left
+from agent.why.model import Constraint, Obstacle, Remedy, RemedyKind
 
 # nova puts it back for as long as the service is disabled.
 _ENABLE = {"COMPUTE_STATUS_DISABLED": "enable the compute service of {name} (openstack compute service set --enable)"}

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from agent.model.nova import Flavor
 from agent.resources.demand import ASKED
-from agent.stages.why_host import LARGE
+from agent.why.host_room import LARGE
 
 _COUNT = re.compile(r"[1-9][0-9]{0,8}")
 _SIZE = re.compile(r"([1-9][0-9]{0,8})(?:([KMG])i?B)?")

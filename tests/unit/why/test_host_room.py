@@ -7,8 +7,8 @@ import pytest
 from agent.model.resource_request import RequestGroup, ResourceRequest
 from agent.model.resource_view import CellPages, ViewCell
 from agent.model.usage import CellUsage
-from agent.model.why import Constraint
-from agent.stages.why_host import LARGE, cell_rooms, guest_shape, host_notes, host_obstacles, rooms_of, service_notes
+from agent.why.host_room import LARGE, cell_rooms, guest_shape, host_notes, host_obstacles, rooms_of, service_notes
+from agent.why.model import Constraint
 from tests.rigs import facts
 from tests.rigs.reports import REPORT
 

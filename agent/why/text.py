@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 
 from agent.model.amounts import beside_its_class, with_class
 from agent.model.resource_request import RequestGroup, ResourceRequest
-from agent.model.why import Constraint, Obstacle, TreeAnswer
-from agent.model.why_report import HoldingFinding, WhyReport, is_undecided
 from agent.telemetry.wording import some_of, wrapped
+from agent.why.model import Constraint, Obstacle, TreeAnswer
+from agent.why.report import HoldingFinding, WhyReport, is_undecided
 
 # So many hosts of the cloud that do not fit are told with their numbers.
 TOLD = 5

@@ -21,8 +21,8 @@ from agent.model.report import AuditReport
 from agent.model.resource_request import ResourceRequest
 from agent.model.resource_view import ViewCell
 from agent.model.usage import CellUsage
-from agent.model.why import Constraint, Obstacle
-from agent.model.why_report import CellRoom
+from agent.why.model import Constraint, Obstacle
+from agent.why.report import CellRoom
 
 LARGE = "large"
 _NTH = {1: "", 2: "second ", 3: "third "}

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from agent.model.placement import Inventory, Provider
 from agent.model.resource_request import OfferedProvider, RequestGroup
-from agent.stages.why_candidates import Slot
-from agent.stages.why_search import MAX_STEPS, Problem, Rule, Verdict, contested_classes, search
+from agent.why.candidates import Slot
+from agent.why.search import MAX_STEPS, Problem, Rule, Verdict, contested_classes, search
 
 SUFFIXES = ("", "", "1", "2", "3", "4")
 

@@ -15,8 +15,8 @@ from agent.model.finding import SeenFinding
 from agent.model.heal import HEALABLE
 from agent.model.own_consumers import OWN_KIND
 from agent.model.report import AuditReport, InventoryRow, LedgerRow
-from agent.model.why import Constraint, Obstacle, TreeAnswer
-from agent.model.why_report import HoldingFinding
+from agent.why.model import Constraint, Obstacle, TreeAnswer
+from agent.why.report import HoldingFinding
 
 
 def holding(report: AuditReport, own: TreeAnswer | None) -> tuple[HoldingFinding, ...]:

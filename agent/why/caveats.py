@@ -11,8 +11,8 @@ import math
 from dataclasses import replace
 
 from agent.model.resource_request import OfferedProvider
-from agent.stages.why_candidates import Slot
-from agent.stages.why_forest import Tree
+from agent.why.candidates import Slot
+from agent.why.forest import Tree
 
 
 def single(ratio: float) -> float:

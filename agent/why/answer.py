@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agent.model.resource_request import OfferedWorld, ResourceRequest
-from agent.model.why import Answer, Constraint, Obstacle, TreeAnswer
-from agent.stages.why_candidates import slots_of
-from agent.stages.why_caveats import in_single_precision, is_kept_for_one_tree
-from agent.stages.why_forest import Forest, Tree, forest_of
-from agent.stages.why_joint import joint_obstacles
-from agent.stages.why_words import group_obstacles, root_obstacles, traits_of_nobody
+from agent.why.candidates import slots_of
+from agent.why.caveats import in_single_precision, is_kept_for_one_tree
+from agent.why.forest import Forest, Tree, forest_of
+from agent.why.joint_rules import joint_obstacles
+from agent.why.model import Answer, Constraint, Obstacle, TreeAnswer
+from agent.why.obstacles import group_obstacles, root_obstacles, traits_of_nobody
 
 # A tree that lacks a class altogether is further away than one that is full.
 _FAR = (Constraint.RESOURCE_CLASS, Constraint.IN_TREE)

@@ -8,9 +8,9 @@ from agent.model.claim import Cause
 from agent.model.finding import Finding, SeenFinding, Severity
 from agent.model.own_consumers import OWN_KIND
 from agent.model.report import InventoryRow, Verdict
-from agent.model.why import Constraint, Obstacle, TreeAnswer
-from agent.model.why_report import HoldingFinding
-from agent.stages.why_holding import holding
+from agent.why.holding_findings import holding
+from agent.why.model import Constraint, Obstacle, TreeAnswer
+from agent.why.report import HoldingFinding
 from tests.rigs.reports import DISK, PROVIDER, REPORT
 
 ROW = REPORT.ledger[0]

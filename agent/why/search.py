@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from agent.model.ancestry import ancestors
 from agent.model.resource_request import OfferedProvider
-from agent.stages.why_candidates import Slot
+from agent.why.candidates import Slot
 
 # About 30 ms of walking (13 to 18 µs a step, measured); requests of a real cloud need as many steps as they have parts.
 MAX_STEPS = 1_500

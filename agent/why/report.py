@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agent.model.why import Answer, Constraint, TreeAnswer
+from agent.why.model import Answer, Constraint, TreeAnswer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

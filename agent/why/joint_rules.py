@@ -11,12 +11,12 @@ from dataclasses import replace
 
 from agent.model.amounts import with_class
 from agent.model.resource_request import OfferedProvider, ResourceRequest
-from agent.model.why import Constraint, Obstacle, Remedy, RemedyKind
-from agent.stages.why_candidates import Slot
-from agent.stages.why_forest import Forest, Tree
-from agent.stages.why_inventory import left
-from agent.stages.why_search import MAX_STEPS, Problem, Rule, Verdict, contested_classes, room, search
-from agent.stages.why_words import trait_of_none
+from agent.why.candidates import Slot
+from agent.why.forest import Forest, Tree
+from agent.why.inventory import left
+from agent.why.model import Constraint, Obstacle, Remedy, RemedyKind
+from agent.why.obstacles import trait_of_none
+from agent.why.search import MAX_STEPS, Problem, Rule, Verdict, contested_classes, room, search
 
 
 def joint_obstacles(

@@ -4,11 +4,11 @@ import dataclasses
 
 import pytest
 
-from agent.cmd.why_flavor import cells_and_page
-from agent.cmd.why_request import Words, request_of
 from agent.model.nova import Flavor
 from agent.model.resource_request import RequestGroup, ResourceRequest
 from agent.usage_error import UsageError
+from agent.why.flavor import cells_and_page
+from agent.why.parse_request import Words, request_of
 from tests.rigs import facts
 
 A = "aaaaaaaa-0000-4000-8000-000000000001"

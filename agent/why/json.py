@@ -7,9 +7,9 @@ from collections import defaultdict
 
 from agent.model.amounts import unit_of
 from agent.model.resource_request import RequestGroup, ResourceRequest
-from agent.model.why import Obstacle, TreeAnswer
-from agent.model.why_report import CellRoom, HoldingFinding, WhyReport, is_undecided
 from agent.telemetry.documents import SCHEMA_VERSION, Document
+from agent.why.model import Obstacle, TreeAnswer
+from agent.why.report import CellRoom, HoldingFinding, WhyReport, is_undecided
 
 
 def document(report: WhyReport) -> Document:

@@ -12,9 +12,9 @@ from functools import partial
 
 from agent.model.amounts import beside_its_class, is_wanted, with_class
 from agent.model.placement import Inventory
-from agent.model.why import Constraint, Obstacle, Remedy, RemedyKind
-from agent.stages.why_candidates import Refusal, not_granted
-from agent.stages.why_caveats import single
+from agent.why.candidates import Refusal, not_granted
+from agent.why.caveats import single
+from agent.why.model import Constraint, Obstacle, Remedy, RemedyKind
 
 _RATIO_OPTIONS = {
     "VCPU": "cpu_allocation_ratio",

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from agent.model.placement import Provider
 from agent.model.resource_request import OfferedWorld, ResourceRequest
-from agent.model.why import Constraint, Obstacle, Remedy, RemedyKind, TreeAnswer
-from agent.stages.why import why
-from agent.stages.why_caveats import single
+from agent.why.answer import why
+from agent.why.caveats import single
+from agent.why.model import Constraint, Obstacle, Remedy, RemedyKind, TreeAnswer
 from tests.rigs.random_requests import random_request, random_world
 
 
