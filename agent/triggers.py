@@ -2,7 +2,7 @@
 
 Whose turn is when comes from the host's name, which is known before anything is
 read: hosts that one command started do not ask Placement in step, and a host's turn
-is the same after a restart (agent/stages/splay.py). oslo.service's looping call ends
+is the same after a restart (agent/timing/splay.py). oslo.service's looping call ends
 for ever after one exception unless told otherwise, so its body is one call that cannot fail.
 """
 
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from oslo_service import loopingcall
 
 from agent.model.audit import PERIODIC
-from agent.stages.splay import phase, until_turn
+from agent.timing.splay import phase, until_turn
 
 REASON = PERIODIC
 START_REASON = "start-up"

@@ -43,7 +43,7 @@ from agent.placement.access import client_from_conf
 from agent.placement.reader import TreeReader
 from agent.placement.transport import BoundedAdapter
 from agent.placement.writer import TreeWriter
-from agent.stages.splay import phase
+from agent.timing.splay import phase
 from agent.triggers import first_delay_s
 from agent.worker import FollowUp, follow_up, worth_retrying
 from tests.rigs import facts

@@ -35,7 +35,7 @@ from agent.model.plan import CreateProvider, Plan, PutInventories
 from agent.placement.client import MINIMUM, PlacementClient
 from agent.placement.wire import Inventories, parse_inventories
 from agent.placement.writer import TreeWriter
-from agent.stages.backoff import hold_s, wait_s
+from agent.timing.backoff import hold_s, wait_s
 from agent.worker import retry_delay
 from benchmarks.table import Row, print_table
 from tests.rigs import mariadb

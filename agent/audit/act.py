@@ -32,8 +32,8 @@ from agent.model.compared import Compared, Subject
 from agent.model.finding import History
 from agent.model.plan import AnyWrite, Applied, Plan, PutAllocations, PutInventories, RecordWrite, RefusedWrite
 from agent.model.snapshot import Snapshot
-from agent.stages.backoff import hold_s, wait_s
-from agent.stages.turns import Turn
+from agent.timing.backoff import hold_s, wait_s
+from agent.timing.full_read_schedule import Turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

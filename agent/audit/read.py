@@ -27,7 +27,7 @@ from agent.node_record.orphans import obstacle, trees_to_read
 from agent.node_record.overcommit import guest_files
 from agent.provider_tree.identity_doubt import guests_of_an_unknown_host
 from agent.sources.base import StorageSource, ViewRequest
-from agent.stages.turns import Turn, overdue, turn
+from agent.timing.full_read_schedule import Turn, overdue, turn
 
 T = TypeVar("T")
 EVERY_CONSUMER = 10**9

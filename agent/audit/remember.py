@@ -19,7 +19,7 @@ from agent.model.report import Verdict
 from agent.node_record.orphans import left_after, orphan_rows, taken_by_others
 from agent.node_record.record import writes_records
 from agent.provider_tree.rival import remembered
-from agent.stages.turns import Turn, audits_to_turn
+from agent.timing.full_read_schedule import Turn, audits_to_turn
 
 _SUSPICIOUS = frozenset(
     {

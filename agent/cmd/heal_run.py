@@ -27,8 +27,8 @@ from agent.model.heal import AnyAction
 from agent.model.report import AuditReport, Outcome, SourceStatus
 from agent.model.settings import Role
 from agent.repairs import BY_CODE
-from agent.stages.backoff import wait_s
 from agent.telemetry.explain import unread
+from agent.timing.backoff import wait_s
 from agent.usage_error import UsageError
 
 # What any verdict that is repaired rests on.

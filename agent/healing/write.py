@@ -25,8 +25,8 @@ from agent.model.heal import ConsumerChange
 from agent.model.placement import ConsumerRecord
 from agent.model.plan import PutAllocations
 from agent.sources.base import AllocationWriter
-from agent.stages.backoff import wait_s
 from agent.telemetry import events
+from agent.timing.backoff import wait_s
 
 LOG = logging.getLogger(__name__)
 

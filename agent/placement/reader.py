@@ -6,7 +6,7 @@ not prove that no allocation was removed (``DELETE /allocations/{c}`` leaves it
 as it was, measured), so allocations are read again when the audit asks for it, and
 only of providers that had some: those without have none while they stand still.
 A rename does not move it either, so names and parents are those of the list. And it
-does not prove that this is the database of the last look (stages/turns.py says when
+does not prove that this is the database of the last look (timing/full_read_schedule.py says when
 everything is read anew).
 
 Other services' nested providers are part of the tree and of the view. What stands above our

@@ -106,7 +106,7 @@ def test_s141_a_foreign_writer_that_never_rests_costs_four_rounds_and_the_audit_
     assert report.conflict_kinds == (("provider-generation", 4),)
     assert writer.value == 4
     assert len(clock.waits) == 3
-    # A draw of one half of caps that grow with the round; here a round takes no time (agent/stages/backoff.py).
+    # A draw of one half of caps that grow with the round; here a round takes no time (agent/timing/backoff.py).
     assert clock.waits == [pytest.approx(0.5 * cap) for cap in (0.05, 0.2, 0.8)]
     assert report.error is not None
     assert "generation" in report.error

@@ -22,7 +22,7 @@ from agent.demo.placement import TOKEN, PlacementServer, start_placement
 from agent.placement.access import client_from_conf
 from agent.placement.client import CountingSession, PlacementClient
 from agent.sources.base import ViewRequest
-from agent.stages.turns import Turn, turn
+from agent.timing.full_read_schedule import Turn, turn
 from tests.rigs.wait import until
 
 # Those of tests/rigs/facts: an allocation is of the project and user of its instance.
@@ -34,7 +34,8 @@ def new_uuid() -> str:
     """Tests share a server, so each makes its own providers and consumers.
 
     A host of that uuid has its turn to read more with its tenth audit, and with its hundredth to read everything
-    (agent/stages/turns.py): where the turn came with any audit, one run in a hundred would ask more than a test counts.
+    (agent/timing/full_read_schedule.py): where the turn came with any audit, one run in a hundred would ask more than
+    a test counts.
     """
     random = (str(uuids.uuid4()) for _ in itertools.count())
     return next(uuid for uuid in random if turn(uuid, 100, 10) is Turn.EVERYTHING)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.stages.turns import EVERYTHING_AFTER, Turn, audits_to_turn, overdue, turn
+from agent.timing.full_read_schedule import EVERYTHING_AFTER, Turn, audits_to_turn, overdue, turn
 
 HOSTS = [str(uuid.uuid5(uuid.NAMESPACE_DNS, f"host-{number}")) for number in range(2000)]
 

@@ -7,7 +7,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from agent.stages.splay import phase, until_turn
+from agent.timing.splay import phase, until_turn
 from tests.rigs.facts import uuid
 
 HOSTS = [uuid(number) for number in range(10_000)]
@@ -19,7 +19,7 @@ def test_a_phase_is_a_fraction(identity, salt):
 
 
 def test_another_process_finds_the_same_phase():
-    script = f"from agent.stages.splay import phase; print(repr(phase({HOSTS[0]!r}, 'interval')))"
+    script = f"from agent.timing.splay import phase; print(repr(phase({HOSTS[0]!r}, 'interval')))"
     # PYTHONHASHSEED is random unless it is set, so a phase made by hash() would differ.
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert float(told) == phase(HOSTS[0], "interval")

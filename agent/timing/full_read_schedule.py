@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import enum
 
-from agent.stages.splay import phase
+from agent.timing.splay import phase
 
 # Turns for allocations to one for everything.
 EVERYTHING_AFTER = 10

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.stages.backoff import hold_s, wait_s
+from agent.timing.backoff import hold_s, wait_s
 
 ALMOST_1 = 1.0 - 2**-53
 DRAWS = st.floats(0.0, ALMOST_1)
