@@ -208,7 +208,7 @@ def stop_asked(inbox: Inbox) -> bool:
 
 def complain(*problems: str) -> None:
     """One line on stderr for each problem."""
-    from agent.telemetry.wording import printable
+    from agent.text.wording import printable
 
     for problem in problems:
         sys.stderr.write(f"{PROGRAM}: {printable(problem)}\n")

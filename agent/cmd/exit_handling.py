@@ -40,7 +40,7 @@ def ended(run: Callable[[], int], *, debug: bool) -> int:
 
 def say(line: str) -> None:
     """One line on stderr, signed."""
-    from agent.telemetry.wording import printable
+    from agent.text.wording import printable
 
     sys.stderr.write(f"{PROGRAM}: {printable(line)}\n")
 

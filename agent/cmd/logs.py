@@ -24,7 +24,7 @@ from agent.config.book import set_override
 from agent.config.load import Loaded
 from agent.config.opts import logging_opts
 from agent.errors import ConfigError
-from agent.telemetry.wording import printable
+from agent.text.wording import printable
 
 PRODUCT = "stocktake"
 

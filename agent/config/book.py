@@ -20,7 +20,7 @@ from agent.config.blank import is_set
 from agent.config.files import ConfigFile, group_name, last_set, names_of
 from agent.config.wanted import wanted
 from agent.errors import ConfigError
-from agent.placement.urls import without_login
+from agent.text.urls import without_login
 
 MASK = "***"
 _PLAIN_NAME = re.compile(r"[a-z][a-z0-9_]*\Z")

@@ -24,7 +24,7 @@ from agent.config.dynamic import dynamic_options
 from agent.config.files import ConfigFile, find_files, last_set, parse_files
 from agent.config.unknown import known_names, unknown_options
 from agent.errors import ConfigError
-from agent.placement.urls import without_login
+from agent.text.urls import without_login
 
 DEFAULT_ORIGIN = "default"
 

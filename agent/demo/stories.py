@@ -13,7 +13,7 @@ from agent.demo import cast
 from agent.model.finding import SeenFinding
 from agent.model.placement import Inventory
 from agent.model.report import AuditReport, InventoryRow
-from agent.telemetry.wording import amount
+from agent.text.wording import amount
 from agent.why.model import Constraint, TreeAnswer
 
 _LEAKS = ("allocation-leaked", "allocation-stale-move")

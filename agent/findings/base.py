@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from agent.model.amounts import with_class
 from agent.model.books import Books, DesiredTree
 from agent.model.claim import Claim
 from agent.model.compared import Row
@@ -21,6 +20,7 @@ from agent.model.snapshot import Snapshot
 from agent.provider_tree.identity_doubt import Doubt
 from agent.provider_tree.rival import Rival
 from agent.resources.volumes import OwnedVolume
+from agent.text.amounts import with_class
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

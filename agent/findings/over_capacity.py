@@ -17,7 +17,6 @@ from typing import NamedTuple
 from agent.books.ledger import provider_key
 from agent.findings.base import Rule, World, amount_text
 from agent.findings.reshape_needed import to_move
-from agent.model.amounts import number_text
 from agent.model.books import DesiredProvider
 from agent.model.claim import UNMANAGED_CAUSES
 from agent.model.compared import Row
@@ -29,6 +28,7 @@ from agent.nested.pci_view import KIND as PCI
 from agent.node_record.numa import numa_cells
 from agent.node_record.numa_usage import pin_conflicts
 from agent.resources import cpus
+from agent.text.amounts import number_text
 
 _CPU_CLASSES = frozenset({"PCPU", "VCPU"})
 LEAKS = frozenset({Verdict.ALLOCATION_LEAKED, Verdict.ALLOCATION_STALE_MOVE})

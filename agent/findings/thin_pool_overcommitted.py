@@ -10,9 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from agent.findings.base import Rule, World
-from agent.model.amounts import number_text
 from agent.model.finding import Finding, Severity
 from agent.model.storage import ThinPool
+from agent.text.amounts import number_text
 
 
 def _find(world: World) -> Iterable[Finding]:

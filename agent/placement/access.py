@@ -35,7 +35,7 @@ from agent.placement.paced import PacedSession
 from agent.placement.session import TokenSessionLoader
 from agent.placement.tls_files import tls_problems
 from agent.placement.transport import BoundedAdapter
-from agent.placement.urls import url_problem, without_login
+from agent.text.urls import url_problem, without_login
 
 # The audit's thread is the only one that asks; the second is for a connection that the server just closed.
 POOL_SIZE = 2

@@ -34,9 +34,9 @@ from agent.errors import (
     ProviderInUse,
 )
 from agent.placement import hints, wire
-from agent.placement.blot import blotted
 from agent.placement.bounds import TOKEN
 from agent.placement.transport import TooLarge
+from agent.text.redact import blotted
 
 if TYPE_CHECKING:
     import requests

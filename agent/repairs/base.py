@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import os_traits
 
-from agent.model.amounts import with_class
 from agent.model.audit import Identity
 from agent.model.compared import Row, Subject
 from agent.model.finding import SeenFinding
@@ -22,6 +21,7 @@ from agent.model.plan import PutAllocations
 from agent.model.report import Verdict
 from agent.model.settings import Settings
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, Snapshot
+from agent.text.amounts import with_class
 
 #: What a verdict on an instance's consumer rests on (books/compare.py).
 THREE_BOOKS = frozenset({PLACEMENT, STATE, LIBVIRT})

@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from agent.findings.reshape_needed import RULE
-from agent.model.amounts import with_class
 from agent.model.finding import SeenFinding
 from agent.model.heal import ConsumerChange, ProviderChange, ReshapeAction, Reshaping
 from agent.model.placement import Allocation, ConsumerRecord, Inventory, Provider, ProviderKey
@@ -23,6 +22,7 @@ from agent.nested import BUILTIN as FAMILIES
 from agent.nested.base import NestedFamily, NotTold, children, still_on_root
 from agent.provider_tree.desired import child_uuid, is_told
 from agent.repairs.base import Declined, Scene, TreeRepair, rewritten
+from agent.text.amounts import with_class
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

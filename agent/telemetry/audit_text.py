@@ -9,11 +9,11 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 
-from agent.model.amounts import number_text, with_class
 from agent.telemetry.documents import Document
 from agent.telemetry.reading_order import in_reading_order, names_in_evidence
 from agent.telemetry.record_words import record_words
-from agent.telemetry.wording import alike, cell, some_of, wrapped
+from agent.text.amounts import number_text, with_class
+from agent.text.wording import alike, cell, some_of, wrapped
 
 # A uuid fits: what an operator copies must not be broken over two lines.
 LEFT_WIDTH = 36

@@ -22,7 +22,7 @@ import os_resource_classes
 from agent.model.finding import SeenFinding
 from agent.model.report import AuditReport, EvacuationNote, LedgerRow, Verdict
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, LVM, PLACEMENT, STATE
-from agent.telemetry.wording import MEANINGS, NOT_COMPARED, ON_CHILDREN, UNDECIDED
+from agent.text.wording import MEANINGS, NOT_COMPARED, ON_CHILDREN, UNDECIDED
 
 # In the order in which an operator asks: what the scheduler subtracts comes first.
 BOOKS = ("recorded", "promised", "held")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 
-from agent.model.amounts import unit_of
 from agent.model.report import AuditReport, EvacuationNote
 from agent.telemetry.documents import (
     SCHEMA_VERSION,
@@ -15,6 +14,7 @@ from agent.telemetry.documents import (
 )
 from agent.telemetry.explain import Book, ClassExplanation, ConsumerExplanation, Explanation, Unread, meaning
 from agent.telemetry.explain_text import lines
+from agent.text.amounts import unit_of
 
 
 def document(explanation: Explanation) -> Document:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
-from agent.model.amounts import beside_its_class, number_text
 from agent.model.finding import SeenFinding
 from agent.model.placement import Inventory
 from agent.model.report import AuditReport, EvacuationNote, InventoryRow, LedgerRow
@@ -24,7 +23,8 @@ from agent.telemetry.explain import (
     verdict_word,
 )
 from agent.telemetry.reading_order import names_in, seen_in_reading_order
-from agent.telemetry.wording import NOT_COUNTED, alike, amount, cell, some_of
+from agent.text.amounts import beside_its_class, number_text
+from agent.text.wording import NOT_COUNTED, alike, amount, cell, some_of
 
 _GIB = 1 << 30
 _PLURALS = {"instance": "instances", "instance, unknown": "instances, unknown"}

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.errors import SourceInconsistent
-from agent.model.amounts import beside_its_class
 from agent.model.numbers import finite, whole
 from agent.telemetry.host_state import SCHEMA_VERSION
-from agent.telemetry.wording import printable
+from agent.text.amounts import beside_its_class
+from agent.text.wording import printable
 
 #: So many intervals without a message, and a host is said to be silent.
 PATIENCE = 3

@@ -9,7 +9,6 @@ from typing import Any
 
 from oslo_log import log as logging
 
-from agent.model.amounts import with_class
 from agent.model.finding import SeenFinding
 from agent.model.microversions import optional_features, spoken
 from agent.model.placement import Inventory
@@ -26,7 +25,8 @@ from agent.model.plan import (
 from agent.model.report import AuditReport, HostSummary
 from agent.telemetry import events
 from agent.telemetry.record_words import record_text
-from agent.telemetry.wording import amount
+from agent.text.amounts import with_class
+from agent.text.wording import amount
 
 LOG = logging.getLogger(__name__)
 

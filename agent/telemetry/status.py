@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from agent.errors import SourceInconsistent
-from agent.model.amounts import number_text
 from agent.model.numbers import unbounded
 from agent.model.own_rows import TOO_DEEP, BadRow, Rows, is_too_deep, read_rows
 from agent.model.report import Outcome
 from agent.telemetry.audit_text import head_lines
 from agent.telemetry.documents import SCHEMA_VERSION, Document
 from agent.telemetry.reading_order import in_reading_order, names_in_documents, names_in_evidence
-from agent.telemetry.wording import alike, cell, some_of
+from agent.text.amounts import number_text
+from agent.text.wording import alike, cell, some_of
 
 # So many intervals without a report, and the daemon is said to be silent.
 PATIENCE = 3

@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterator
 from functools import partial
 
-from agent.model.amounts import beside_its_class, is_wanted, with_class
 from agent.model.placement import Inventory
+from agent.text.amounts import beside_its_class, is_wanted, with_class
 from agent.why.candidates import Refusal, not_granted
 from agent.why.caveats import single
 from agent.why.model import Constraint, Obstacle, Remedy, RemedyKind

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from agent.model.amounts import with_class
 from agent.model.resource_request import OfferedProvider, ResourceRequest
+from agent.text.amounts import with_class
 from agent.why.candidates import Slot
 from agent.why.forest import Forest, Tree
 from agent.why.inventory import left

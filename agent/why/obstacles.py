@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from agent.model.amounts import is_wanted
 from agent.model.resource_request import OfferedProvider, RequestGroup
+from agent.text.amounts import is_wanted
 from agent.why.candidates import Refusal, judged_for_forbidden, judged_for_membership, parts_of, refusals
 from agent.why.forest import Forest, Tree
 from agent.why.inventory import inventory_obstacle, left

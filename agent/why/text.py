@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from agent.model.amounts import beside_its_class, with_class
 from agent.model.resource_request import RequestGroup, ResourceRequest
-from agent.telemetry.wording import some_of, wrapped
+from agent.text.amounts import beside_its_class, with_class
+from agent.text.wording import some_of, wrapped
 from agent.why.model import Constraint, Obstacle, TreeAnswer
 from agent.why.report import HoldingFinding, WhyReport, is_undecided
 

@@ -22,7 +22,7 @@ from cliff.formatters.value import ValueFormatter
 from cliff.formatters.yaml_format import YAMLFormatter
 from cliff.lister import Lister
 
-from agent.telemetry.wording import printable
+from agent.text.wording import printable
 from agent.usage_error import UsageError
 
 TEXT = "text"

@@ -38,7 +38,7 @@ def _people(rows: Sequence[Row], width: int) -> tuple[Row, ...]:
 def _folded(value: str, room: int) -> str:
     import textwrap
 
-    from agent.telemetry.wording import printable
+    from agent.text.wording import printable
 
     text = printable(value)
     if len(text) <= room:

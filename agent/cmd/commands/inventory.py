@@ -69,8 +69,8 @@ def _picked(rows: list[Document], columns: tuple[str, ...]) -> tuple[tuple[Any, 
 
 
 def _people(row: Document) -> tuple[str, ...]:
-    from agent.model.amounts import number_text
-    from agent.telemetry.wording import cell
+    from agent.text.amounts import number_text
+    from agent.text.wording import cell
 
     name = row["resource_class"]
     total, reserved, used, free = (cell(name, row[field]) for field in ("total", "reserved", "used", "free"))
@@ -85,7 +85,7 @@ def _changes(row: Document) -> list[str]:
 
 
 def _change(recorded: float | None, wanted: float | None) -> str:
-    from agent.model.amounts import number_text
+    from agent.text.amounts import number_text
 
     there, here = ("none" if value is None else number_text(value) for value in (recorded, wanted))
     return here if there == here else f"{there} -> {here}"

@@ -60,7 +60,7 @@ class Journal(ListCommand):
 def _people(entry: Entry, width: int) -> Row:
     """Two cells that fit a terminal of 80 columns; an entry that was put back says by which."""
     from agent.telemetry.audit_text import LEFT_WIDTH
-    from agent.telemetry.wording import printable, wrapped
+    from agent.text.wording import printable, wrapped
 
     undone = (f"put back by {uuid}" for uuid in entry.undone_by)
     left = (entry.id, entry.at, entry.change.code or entry.change.kind, entry.result.value, *undone)

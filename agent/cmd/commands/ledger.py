@@ -99,7 +99,7 @@ def _people_rows(report: AuditReport) -> tuple[Row, ...]:
 
 def _people(row: LedgerRow, not_counted: str | None, unread: Unread) -> Row:
     from agent.telemetry.explain import verdict_word
-    from agent.telemetry.wording import NOT_COUNTED, cell, printable
+    from agent.text.wording import NOT_COUNTED, cell, printable
 
     kept = None if not_counted is None else NOT_COUNTED
     books = (("promised", row.promised, kept), ("held", row.held, kept), ("recorded", row.recorded, None))
@@ -133,7 +133,7 @@ def _whys(not_counted: dict[str, str]) -> tuple[str, ...]:
 
 
 def _total(name: str, books: tuple[Book, ...]) -> str:
-    from agent.telemetry.wording import NOT_COUNTED, cell
+    from agent.text.wording import NOT_COUNTED, cell
 
     said = {book.name: NOT_COUNTED if book.not_counted else cell(name, book.amount) for book in books}
     return f"total {name}: " + ", ".join(f"{book} {said[book]}" for book in ("promised", "held", "recorded"))

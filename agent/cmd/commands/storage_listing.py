@@ -40,7 +40,7 @@ def _refuse(report: AuditReport, owner: str) -> None:
 
 
 def _people(row: StorageRow) -> tuple[str, ...]:
-    from agent.telemetry.wording import printable
+    from agent.text.wording import printable
 
     owner = f"{row.owner_kind}\n{printable(row.owner)}" if row.owner else row.owner_kind
     return (printable(row.store), owner, printable(row.what), f"{row.size_bytes / _GIB:.3f}\n{row.size_bytes}")

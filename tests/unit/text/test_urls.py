@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.placement.urls import url_problem, without_login
+from agent.text.urls import url_problem, without_login
 
 
 @pytest.mark.parametrize(

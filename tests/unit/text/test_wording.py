@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.model.report import Verdict
-from agent.telemetry.wording import FEW, MEANINGS, alike, amount, cell, printable, some_of, wrapped
+from agent.text.wording import FEW, MEANINGS, alike, amount, cell, printable, some_of, wrapped
 
 
 @pytest.mark.parametrize(

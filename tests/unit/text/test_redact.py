@@ -8,7 +8,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from agent.placement.blot import SECRET_LENGTH, blotted
+from agent.text.redact import SECRET_LENGTH, blotted
 
 FERNET = "gAAAAABmPz3k9a_Qx-7aZ0bB8Y0c1d2e3f4g5h6i7j8k9l0mNoPqRsTuVwXyZ=="
 

@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar
 
-from agent.model.amounts import beside_its_class, with_unit
 from agent.model.report import Verdict
+from agent.text.amounts import beside_its_class, with_unit
 
 T = TypeVar("T")
 

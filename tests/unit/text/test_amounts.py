@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.findings.base import amount_text
-from agent.model.amounts import beside_its_class, is_wanted, number_text, unit_of, with_class, with_unit
+from agent.text.amounts import beside_its_class, is_wanted, number_text, unit_of, with_class, with_unit
 
 
 @pytest.mark.parametrize(

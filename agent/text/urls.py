@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from urllib.parse import urlsplit
 
-from agent.placement.blot import blotted
+from agent.text.redact import blotted
 
 _GONE = "***@"
 # To the last "@" before another URL: a password that was not quoted may hold "/" and "@".
