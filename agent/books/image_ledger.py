@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from agent.model.host import Domain
-from agent.model.last_answer import for_equal_arguments, for_the_same_arguments
+from agent.model.memo import for_equal_arguments, for_the_same_arguments
 from agent.model.naming import KEPT_FOR_RESIZE, instance_folder
 from agent.model.nova import NovaState, StateKind
 from agent.model.report import StorageRow

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.books.image_ledger import image_store_rows
-from agent.model.last_answer import for_equal_arguments
+from agent.model.memo import for_equal_arguments
 from agent.model.report import StorageRow
 from agent.model.snapshot import Snapshot
 from agent.model.storage import ThinPool, Volume, VolumeGroup

@@ -14,7 +14,7 @@ from agent.findings.base import Rule, World, amount_text
 from agent.findings.base_places import HEAL, UNSET
 from agent.model.claim import Cause, Claim, Consumer, Origin
 from agent.model.finding import Finding, Severity
-from agent.model.last_answer import for_equal_arguments
+from agent.model.memo import for_equal_arguments
 from agent.model.placement import ROOT, Allocation, ConsumerRecord, ProviderKey
 
 

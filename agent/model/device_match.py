@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from agent.model.device_spec import DeviceSpec
 from agent.model.devices import PciDevice, PciKind
-from agent.model.last_answer import for_equal_arguments
+from agent.model.memo import for_equal_arguments
 
 ANY = "*"
 _LONGEST_DOMAIN = 4

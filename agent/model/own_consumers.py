@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Mapping
 
 from agent.model.claim import UNMANAGED_CAUSES, Cause
-from agent.model.last_answer import for_equal_arguments
+from agent.model.memo import for_equal_arguments
 
 OWN_TYPE = "STOCKTAKE_UNMANAGED"
 OWN_KIND = "stocktake"

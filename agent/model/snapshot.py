@@ -8,7 +8,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from agent.errors import AgentError
 from agent.model.host import HostFacts
-from agent.model.last_answer import for_the_same_arguments
+from agent.model.memo import for_the_same_arguments
 from agent.model.nova import NovaState
 from agent.model.placement import Inventory, PlacementView, Provider
 from agent.model.storage import (

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import os_traits
 
 from agent.model.host import Domain, HostFacts
-from agent.model.last_answer import for_the_same_arguments
+from agent.model.memo import for_the_same_arguments
 from agent.model.placement import Allocation, Inventory, PlacementView, Provider, ProviderKey
 from agent.model.provider_config import ProviderEntry
 from agent.model.settings import Settings

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from agent.model.host import Disk, Domain, HostFacts, OddDomain
-from agent.model.last_answer import for_equal_arguments
+from agent.model.memo import for_equal_arguments
 from agent.model.naming import is_block_storage_file
 from agent.model.settings import Settings
 from agent.model.snapshot import IMAGES, Snapshot

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from agent.model.device_match import Match, matched
 from agent.model.device_spec import DeviceSpec
 from agent.model.devices import PciDevice, PciKind, PciPool
-from agent.model.last_answer import for_equal_arguments
+from agent.model.memo import for_equal_arguments
 from agent.nested.pci_offers import PARENTS
 
 _NOT_OF_A_POOL = frozenset({"resource_class", "traits", "rp_uuid", "rp_uuids"})

@@ -15,7 +15,7 @@ from typing import Any
 from agent.books.occupancy import occupied
 from agent.model.books import DesiredTree
 from agent.model.compared import Subject
-from agent.model.last_answer import for_equal_arguments
+from agent.model.memo import for_equal_arguments
 from agent.model.node_record import NodeRecord
 from agent.model.nova import NovaState, StateKind
 from agent.model.occupancy import Occupied

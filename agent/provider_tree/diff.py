@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from agent.model.books import DesiredProvider, DesiredTree
-from agent.model.last_answer import for_the_same_arguments
+from agent.model.memo import for_the_same_arguments
 from agent.model.placement import Allocation, Inventory, PlacementView, Provider
 from agent.model.plan import (
     DeleteProvider,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.model.last_answer import for_the_same_arguments
+from agent.model.memo import for_the_same_arguments
 from agent.model.nova import NovaState, StateKind
 from agent.model.snapshot import Snapshot
 from agent.resources.volumes import Guests

@@ -14,7 +14,7 @@ from typing import Any
 from agent.errors import SourceInconsistent
 from agent.model.claim import Claim
 from agent.model.finding import SeenFinding
-from agent.model.last_answer import for_equal_arguments
+from agent.model.memo import for_equal_arguments
 from agent.model.microversions import spoken
 from agent.model.placement import ROOT, Inventory, ProviderKey
 from agent.model.plan import (

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agent.model.last_answer import for_equal_arguments
+from agent.model.memo import for_equal_arguments
 from agent.model.report import AuditReport, InventoryRow, LedgerRow, TraitRow
 from agent.model.resource_view import CellPages, ResourceView, ViewCell
 from agent.model.snapshot import LIBVIRT, PLACEMENT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.model.last_answer import for_equal_arguments, for_the_same_arguments
+from agent.model.memo import for_equal_arguments, for_the_same_arguments
 
 
 def counting(wrapper):
