@@ -21,8 +21,8 @@ from agent.bus.names import AGENT_TOPIC, AUDIT_NOW, EXCHANGE, VERSION
 from agent.bus.reach import Reach
 from agent.bus.transport import Bus, PlainSerializer
 from agent.model.report import AuditReport
+from agent.render.documents import Document, report_document
 from agent.telemetry import events
-from agent.telemetry.documents import Document, report_document
 
 LOG = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from agent.healing.identity_journal import words_of
 from agent.journal import Result
 from agent.model.adoption import AdoptFacts, AdoptPlan
 from agent.model.audit import AuditRequest, Depth, Publish
-from agent.telemetry.documents import SCHEMA_VERSION
+from agent.render.documents import SCHEMA_VERSION
 
 Document = dict[str, Any]
 

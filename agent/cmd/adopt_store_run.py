@@ -21,9 +21,9 @@ from agent.healing.adopt_store_plan import store_adoption
 from agent.model.adoption import AdoptPlan
 from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish
 from agent.model.report import AuditReport
+from agent.render.documents import SCHEMA_VERSION
 from agent.resources.store_doubt import store_now
 from agent.store_file import store_document
-from agent.telemetry.documents import SCHEMA_VERSION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from agent.config.load import Loaded
 from agent.errors import FolderUnavailable
 from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish
 from agent.model.report import AuditReport, Outcome
-from agent.telemetry.explain import unread
+from agent.render.explain import unread
 from agent.telemetry.lines import audit_line, emit
 
 # They announce each retry; what came of it is in the one line that we print.

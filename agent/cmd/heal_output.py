@@ -9,7 +9,7 @@ from agent.cmd.heal_run import HealRun
 from agent.healing.consumer_json import after_json, record_json
 from agent.healing.reshape_journal import after_document, before_json
 from agent.model.heal import AnyAction, HealPlan, ReshapeAction
-from agent.telemetry.documents import SCHEMA_VERSION
+from agent.render.documents import SCHEMA_VERSION
 
 Document = dict[str, Any]
 

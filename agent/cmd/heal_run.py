@@ -26,8 +26,8 @@ from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Depth, Pub
 from agent.model.heal import AnyAction
 from agent.model.report import AuditReport, Outcome, SourceStatus
 from agent.model.settings import Role
+from agent.render.explain import unread
 from agent.repairs import BY_CODE
-from agent.telemetry.explain import unread
 from agent.timing.backoff import wait_s
 from agent.usage_error import UsageError
 

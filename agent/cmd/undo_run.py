@@ -16,7 +16,7 @@ from agent.healing.undo import NotFound, find_entry, undo
 from agent.healing.write import Outcome
 from agent.journal import Entry, Result
 from agent.model.audit import AuditRequest, Depth
-from agent.telemetry.documents import SCHEMA_VERSION
+from agent.render.documents import SCHEMA_VERSION
 
 Document = dict[str, Any]
 

@@ -10,8 +10,8 @@ import difflib
 
 from agent.cmd.exit_handling import say
 from agent.model.report import AuditReport
+from agent.render.explain import explain_consumer, known_classes, unread
 from agent.resources import owned
-from agent.telemetry.explain import explain_consumer, known_classes, unread
 from agent.usage_error import UsageError
 
 

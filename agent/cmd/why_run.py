@@ -30,7 +30,7 @@ from agent.model.resource_request import ResourceRequest
 from agent.model.snapshot import PLACEMENT, STATE
 from agent.placement.client import PlacementClient
 from agent.placement.offers import Offers, own_world, whole_world
-from agent.telemetry.explain import unread
+from agent.render.explain import unread
 from agent.usage_error import UsageError
 from agent.why.answer import why
 from agent.why.flavor import cells_and_page, flavor_notes

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from agent.demo.outcome import DemoRun, HostRun
 from agent.demo.stories import Story
 from agent.model.report import AuditReport, InventoryRow, LedgerRow
-from agent.telemetry.documents import (
+from agent.render.documents import (
     SCHEMA_VERSION,
     Document,
     audit_document,
@@ -16,7 +16,7 @@ from agent.telemetry.documents import (
     inventory_documents,
     ledger_rows,
 )
-from agent.telemetry.reading_order import in_reading_order, names_in
+from agent.render.reading_order import in_reading_order, names_in
 
 WIDTH = 118
 

@@ -1,6 +1,6 @@
 """What a compute node record says of its host, in nova's own JSON forms: CPU, NUMA topology, PCI pools. Pure.
 
-The record (node_record/record.py) and the report (telemetry/view_document.py) must say the
+The record (node_record/record.py) and the report (render/view_document.py) must say the
 same, so both take it from here. What guests use of a cell comes from the books
 (node_record/numa_usage.py); the report shows the cells without it.
 """

@@ -23,8 +23,8 @@ from agent.model.plan import (
     Write,
 )
 from agent.model.report import AuditReport, HostSummary
+from agent.render.record_words import record_text
 from agent.telemetry import events
-from agent.telemetry.record_words import record_text
 from agent.text.amounts import with_class
 from agent.text.wording import amount
 

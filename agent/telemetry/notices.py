@@ -12,7 +12,7 @@ from typing import Any
 
 from agent.model.finding import Severity
 from agent.model.report import AuditReport, Outcome
-from agent.telemetry.documents import finding_document
+from agent.render.documents import finding_document
 from agent.telemetry.finding_changes import Change, FindingChange
 
 SCHEMA_VERSION = 1

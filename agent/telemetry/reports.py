@@ -7,7 +7,7 @@ import os
 from agent.atomic import replace_file
 from agent.errors import SourceInconsistent, SourceUnavailable
 from agent.model.report import AuditReport
-from agent.telemetry.documents import Document, report_from_json, report_to_json
+from agent.render.documents import Document, report_from_json, report_to_json
 
 FILE = "report.json"
 # No secrets, but the names that tenants gave their instances: for root and the group of the folder.

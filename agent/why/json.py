@@ -6,7 +6,7 @@ import dataclasses
 from collections import defaultdict
 
 from agent.model.resource_request import RequestGroup, ResourceRequest
-from agent.telemetry.documents import SCHEMA_VERSION, Document
+from agent.render.documents import SCHEMA_VERSION, Document
 from agent.text.amounts import unit_of
 from agent.why.model import Obstacle, TreeAnswer
 from agent.why.report import CellRoom, HoldingFinding, WhyReport, is_undecided

@@ -57,15 +57,15 @@ from agent.model.plan import (
     SaveComputeNode,
 )
 from agent.model.report import AuditReport
+from agent.render import documents
+from agent.render.explain import explain_class, explain_consumer
+from agent.render.explain_json import document as explain_document
+from agent.render.record_words import RECORD_KINDS
+from agent.render.status import last_report, status_document
 from agent.repairs import BY_CODE
 from agent.repairs.base import Scene
 from agent.resources import owned
 from agent.store_file import store_document
-from agent.telemetry import documents
-from agent.telemetry.explain import explain_class, explain_consumer
-from agent.telemetry.explain_json import document as explain_document
-from agent.telemetry.record_words import RECORD_KINDS
-from agent.telemetry.status import last_report, status_document
 from tests.rigs.commands import stocktake_here
 from tests.rigs.configs import ALONE
 from tests.rigs.facts import uuid

@@ -21,7 +21,7 @@ from agent.config.build import settings_from
 from agent.config.load import load
 from agent.model.audit import AuditMemory, AuditRequest, Depth
 from agent.model.report import AuditReport
-from agent.telemetry.explain import totals
+from agent.render.explain import totals
 from agent.timing.full_read_schedule import EVERYTHING_AFTER, turn
 from tests.rigs import facts
 from tests.rigs.domains import domain_xml, node_xml

@@ -3,7 +3,7 @@
 import json
 import pathlib
 
-from agent.telemetry.documents import report_document
+from agent.render.documents import report_document
 from tests.rigs.reports import REPORT
 
 GOLDEN = pathlib.Path(__file__).parent / "report_document.json"

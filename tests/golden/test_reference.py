@@ -23,7 +23,7 @@ from agent.model.snapshot import Snapshot
 from agent.model.units import GIB
 from agent.node_record.resource_view import resource_view
 from agent.node_record.usage import uptime_text, usage
-from agent.telemetry.view_document import view_document
+from agent.render.view_document import view_document
 from tests.rigs.reference import CONFIGURATIONS, Recording, host_of, settings_of, snapshot_of
 
 # Row 115 of the scenarios: whose provider it is.

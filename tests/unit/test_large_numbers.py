@@ -11,15 +11,15 @@ from agent.errors import AgentError, PlacementUnavailable, SourceInconsistent
 from agent.journal import told
 from agent.model.numbers import MOST, finite, unbounded, whole, whole_text
 from agent.placement import offer_wire, wire
+from agent.render.documents import report_document, report_from_json
+from agent.render.status import LastReport, last_report
 from agent.sources.ceph_json import parse_pool
 from agent.sources.ndctl_json import parse_namespaces
 from agent.sources.nova_documents import flavors_from_document
 from agent.sources.nova_rows import migration_from_row, node_from_row
 from agent.sources.shared_storage import registered_hosts
-from agent.telemetry.documents import report_document, report_from_json
 from agent.telemetry.fleet import host_seen
 from agent.telemetry.host_state import Sending, host_state
-from agent.telemetry.status import LastReport, last_report
 from tests.rigs.reports import REPORT
 
 LARGE = {

@@ -24,7 +24,7 @@ class Audit(DocumentCommand):
         from agent.cmd.audited import audited, is_readable
         from agent.exit_codes import exit_code
         from agent.model.audit import Publish
-        from agent.telemetry.documents import Document, audit_document
+        from agent.render.documents import Document, audit_document
 
         publish = Publish.BY_ROLE if parsed_args.publish else Publish.NEVER
         report = audited(self.app.options, "audit", publish)
@@ -35,7 +35,7 @@ class Audit(DocumentCommand):
 
 
 def _lines(document: dict[str, object]) -> Iterator[str]:
-    from agent.telemetry.audit_text import finding_table, head_lines, plan_lines
+    from agent.render.audit_text import finding_table, head_lines, plan_lines
 
     findings = document["findings"]
     yield from head_lines(document)

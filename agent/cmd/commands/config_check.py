@@ -19,7 +19,7 @@ class ConfigCheck(DocumentCommand):
         from agent.cmd.exit_handling import say
         from agent.config.build import notices
         from agent.exit_codes import CLEAN, CONFIGURATION
-        from agent.telemetry.documents import SCHEMA_VERSION
+        from agent.render.documents import SCHEMA_VERSION
 
         loaded, problems = _checked(self.app.options)
         told = notices(loaded) if loaded else ()

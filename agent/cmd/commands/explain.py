@@ -9,7 +9,7 @@ from agent.cmd.commands.base import DocumentCommand
 
 if TYPE_CHECKING:
     from agent.model.report import AuditReport
-    from agent.telemetry.explain import Explanation
+    from agent.render.explain import Explanation
 
 
 class Explain(DocumentCommand):
@@ -30,8 +30,8 @@ class Explain(DocumentCommand):
         """Exit codes of design 2.2; 127 for a class or consumer that nobody knows."""
         from agent.cmd.audited import audited, is_readable
         from agent.exit_codes import exit_code
-        from agent.telemetry.explain_json import document
-        from agent.telemetry.explain_text import lines
+        from agent.render.explain_json import document
+        from agent.render.explain_text import lines
 
         report = audited(self.app.options, "explain")
         if not is_readable(report):
@@ -45,8 +45,8 @@ class Explain(DocumentCommand):
 def _explained(report: AuditReport, what: str) -> Explanation | None:
     """None where a source that may know the consumer could not be read."""
     from agent.cmd.validate_names import require_class, require_consumer
+    from agent.render.explain import explain_class, explain_consumer, is_class_name
     from agent.resources import owned
-    from agent.telemetry.explain import explain_class, explain_consumer, is_class_name
 
     if is_class_name(what, report):
         return explain_class(report, require_class(report, what), owned)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from agent.cmd.commands.base import ListCommand, Listing
 
 if TYPE_CHECKING:
-    from agent.telemetry.documents import Document
+    from agent.render.documents import Document
 
 _FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
 _WANTED = ("provider", "provider_uuid", "resource_class", *_FIELDS, "used", "free")
@@ -39,7 +39,7 @@ class Inventory(ListCommand):
         """Rows of what we want; with --diff of what Placement holds too."""
         from agent.cmd.audited import audited, is_readable
         from agent.exit_codes import exit_code
-        from agent.telemetry.documents import inventory_rows
+        from agent.render.documents import inventory_rows
 
         report = audited(self.app.options, "inventory")
         if not is_readable(report):

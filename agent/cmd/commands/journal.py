@@ -59,7 +59,7 @@ class Journal(ListCommand):
 
 def _people(entry: Entry, width: int) -> Row:
     """Two cells that fit a terminal of 80 columns; an entry that was put back says by which."""
-    from agent.telemetry.audit_text import LEFT_WIDTH
+    from agent.render.audit_text import LEFT_WIDTH
     from agent.text.wording import printable, wrapped
 
     undone = (f"put back by {uuid}" for uuid in entry.undone_by)

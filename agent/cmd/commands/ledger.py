@@ -14,7 +14,7 @@ from agent.cmd.commands.base import ListCommand, Listing, Row
 
 if TYPE_CHECKING:
     from agent.model.report import AuditReport, LedgerRow
-    from agent.telemetry.explain import Book, Unread
+    from agent.render.explain import Book, Unread
 
 
 class Ledger(ListCommand):
@@ -58,7 +58,7 @@ class Ledger(ListCommand):
         """The rows asked for. Raises UsageError on an unknown class or consumer, and on a class of --storage."""
         from agent.cmd.audited import audited, is_readable
         from agent.exit_codes import exit_code
-        from agent.telemetry.documents import ledger_rows
+        from agent.render.documents import ledger_rows
         from agent.usage_error import UsageError
 
         if parsed_args.storage and parsed_args.resource_class:
@@ -77,7 +77,7 @@ class Ledger(ListCommand):
 
 def _filtered(report: AuditReport, parsed_args: argparse.Namespace) -> AuditReport:
     from agent.cmd.validate_names import require_class, require_consumer
-    from agent.telemetry.explain import canonical, scope_of_class, scope_of_consumer
+    from agent.render.explain import canonical, scope_of_class, scope_of_consumer
 
     if parsed_args.resource_class:
         report = scope_of_class(report, require_class(report, parsed_args.resource_class))
@@ -89,8 +89,8 @@ def _filtered(report: AuditReport, parsed_args: argparse.Namespace) -> AuditRepo
 
 
 def _people_rows(report: AuditReport) -> tuple[Row, ...]:
+    from agent.render.explain import all_uncounted, unread_books
     from agent.resources import owned
-    from agent.telemetry.explain import all_uncounted, unread_books
 
     not_counted = all_uncounted(report, owned)
     unread = {name: unread_books(report, name) for name in {row.resource_class for row in report.ledger}}
@@ -98,7 +98,7 @@ def _people_rows(report: AuditReport) -> tuple[Row, ...]:
 
 
 def _people(row: LedgerRow, not_counted: str | None, unread: Unread) -> Row:
-    from agent.telemetry.explain import verdict_word
+    from agent.render.explain import verdict_word
     from agent.text.wording import NOT_COUNTED, cell, printable
 
     kept = None if not_counted is None else NOT_COUNTED
@@ -114,8 +114,8 @@ def _people(row: LedgerRow, not_counted: str | None, unread: Unread) -> Row:
 
 def _totals(report: AuditReport) -> tuple[str, ...]:
     """One line a class, then why what is not counted is not."""
+    from agent.render.explain import all_uncounted, totals, unread
     from agent.resources import owned
-    from agent.telemetry.explain import all_uncounted, totals, unread
 
     classes = sorted({row.resource_class for row in report.ledger})
     sums = (_total(name, totals(report, name, owned)) for name in classes)

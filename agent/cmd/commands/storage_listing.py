@@ -18,7 +18,7 @@ _GIB = 1 << 30
 
 def storage_listing(report: AuditReport, owner: str | None) -> Listing:
     """The rows, of one owner where one is named. Raises UsageError when every store was read and it has nothing."""
-    from agent.telemetry.documents import storage_rows
+    from agent.render.documents import storage_rows
 
     shown = tuple(row for row in report.storage if owner is None or row.owner == owner)
     if owner is not None and not shown:
@@ -30,7 +30,7 @@ def storage_listing(report: AuditReport, owner: str | None) -> Listing:
 
 def _refuse(report: AuditReport, owner: str) -> None:
     from agent.cmd.exit_handling import say
-    from agent.telemetry.explain import unread
+    from agent.render.explain import unread
     from agent.usage_error import UsageError
 
     looked = f"{owner} owns nothing in the stores of {report.node or report.host}"

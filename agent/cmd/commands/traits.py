@@ -23,7 +23,7 @@ class Traits(ListCommand):
         from agent.cmd.audited import audited, is_readable
         from agent.exit_codes import exit_code
         from agent.model.snapshot import PLACEMENT
-        from agent.telemetry.documents import trait_rows
+        from agent.render.documents import trait_rows
 
         report = audited(self.app.options, "traits")
         if not is_readable(report):

@@ -14,8 +14,8 @@ from agent.bus.telling import checked_bus
 from agent.errors import ConfigError
 from agent.model.finding import SeenFinding, Severity
 from agent.model.report import Outcome
+from agent.render.documents import report_document
 from agent.telemetry import events
-from agent.telemetry.documents import report_document
 from agent.telemetry.finding_changes import Change, FindingChange
 from agent.telemetry.host_state import Sending, host_state
 from tests.rigs import rabbitmq

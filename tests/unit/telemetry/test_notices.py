@@ -7,7 +7,7 @@ import pytest
 
 from agent.model.finding import SeenFinding, Severity
 from agent.model.report import Outcome
-from agent.telemetry.documents import finding_document
+from agent.render.documents import finding_document
 from agent.telemetry.finding_changes import Change, FindingChange
 from agent.telemetry.notices import notices
 from tests.rigs.reports import FINDING, PROVIDER, REPORT

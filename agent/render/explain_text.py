@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from agent.model.finding import SeenFinding
 from agent.model.placement import Inventory
 from agent.model.report import AuditReport, EvacuationNote, InventoryRow, LedgerRow
-from agent.telemetry.explain import (
+from agent.render.explain import (
     Book,
     ClassExplanation,
     ConsumerExplanation,
@@ -22,7 +22,7 @@ from agent.telemetry.explain import (
     unread_of_inventory,
     verdict_word,
 )
-from agent.telemetry.reading_order import names_in, seen_in_reading_order
+from agent.render.reading_order import names_in, seen_in_reading_order
 from agent.text.amounts import beside_its_class, number_text
 from agent.text.wording import NOT_COUNTED, alike, amount, cell, some_of
 

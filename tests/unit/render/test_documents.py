@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from agent.errors import SourceInconsistent
 from agent.model.plan import Write
 from agent.model.report import InventoryRow, Outcome, Verdict
-from agent.telemetry.documents import (
+from agent.render.documents import (
     WRITE_KINDS,
     audit_document,
     finding_document,

@@ -30,8 +30,8 @@ from agent.model.plan import (
 )
 from agent.model.report import AuditReport, HostSummary, InventoryRow, LedgerRow, StorageRow, TraitRow
 from agent.model.usage import CellUsage
-from agent.telemetry.record_words import record_document
-from agent.telemetry.view_document import view_document
+from agent.render.record_words import record_document
+from agent.render.view_document import view_document
 
 SCHEMA_VERSION = 1
 

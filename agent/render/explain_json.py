@@ -5,15 +5,15 @@ from __future__ import annotations
 import dataclasses
 
 from agent.model.report import AuditReport, EvacuationNote
-from agent.telemetry.documents import (
+from agent.render.documents import (
     SCHEMA_VERSION,
     Document,
     finding_document,
     inventory_rows,
     ledger_rows,
 )
-from agent.telemetry.explain import Book, ClassExplanation, ConsumerExplanation, Explanation, Unread, meaning
-from agent.telemetry.explain_text import lines
+from agent.render.explain import Book, ClassExplanation, ConsumerExplanation, Explanation, Unread, meaning
+from agent.render.explain_text import lines
 from agent.text.amounts import unit_of
 
 

@@ -7,8 +7,8 @@ import pytest
 from agent.model.finding import Severity
 from agent.model.placement import Inventory
 from agent.model.plan import EMPTY_PLAN, CreateProvider, Plan, PutInventories, PutTraits
-from agent.telemetry.audit_text import finding_table, head_lines, plan_lines, source_line
-from agent.telemetry.documents import audit_document, finding_document
+from agent.render.audit_text import finding_table, head_lines, plan_lines, source_line
+from agent.render.documents import audit_document, finding_document
 from tests.rigs.reports import CHILD, FINDING, PROVIDER, REPORT
 
 CONSUMER = "22222222-0000-4000-8000-000000000009"

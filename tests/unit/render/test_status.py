@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.errors import SourceInconsistent
-from agent.telemetry.documents import report_document, report_from_json
-from agent.telemetry.status import last_report, status_document, status_lines
+from agent.render.documents import report_document, report_from_json
+from agent.render.status import last_report, status_document, status_lines
 from tests.rigs.reports import PROVIDER, REPORT
 
 AT = "2026-11-21T10:02:00+00:00"

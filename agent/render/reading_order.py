@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from agent.model.finding import SeenFinding, Severity
 from agent.model.report import LedgerRow
-from agent.telemetry.documents import Document, finding_document
+from agent.render.documents import Document, finding_document
 
 # Severity's members stand from loud to quiet.
 _LOUDNESS = {severity.value: rank for rank, severity in enumerate(Severity)}

@@ -9,9 +9,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 
-from agent.telemetry.documents import Document
-from agent.telemetry.reading_order import in_reading_order, names_in_evidence
-from agent.telemetry.record_words import record_words
+from agent.render.documents import Document
+from agent.render.reading_order import in_reading_order, names_in_evidence
+from agent.render.record_words import record_words
 from agent.text.amounts import number_text, with_class
 from agent.text.wording import alike, cell, some_of, wrapped
 

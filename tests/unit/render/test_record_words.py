@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 from agent.model.plan import CreateComputeNode, DeleteComputeNode, DeleteProvider, Plan, SaveComputeNode
-from agent.telemetry.audit_text import plan_lines
-from agent.telemetry.documents import plan_document
-from agent.telemetry.record_words import RECORD_KINDS, record_document, record_text
+from agent.render.audit_text import plan_lines
+from agent.render.documents import plan_document
+from agent.render.record_words import RECORD_KINDS, record_document, record_text
 from tests.rigs.records import created, orphan, stored
 
 SAVE = SaveComputeNode(record=stored(service_id=3, vcpus=9), changed=("service_id", "vcpus"))

@@ -20,11 +20,11 @@ from agent.model.report import (
     SourceStatus,
     Verdict,
 )
+from agent.render import explain
+from agent.render.explain import canonical, is_class_name, known_classes, unread
+from agent.render.explain_json import document
+from agent.render.explain_text import lines
 from agent.resources import owned
-from agent.telemetry import explain
-from agent.telemetry.explain import canonical, is_class_name, known_classes, unread
-from agent.telemetry.explain_json import document
-from agent.telemetry.explain_text import lines
 
 explain_class = functools.partial(explain.explain_class, owned=owned)
 explain_consumer = functools.partial(explain.explain_consumer, owned=owned)
