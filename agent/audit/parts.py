@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from agent.errors import AuditCancelled
-from agent.journal import Journal
+from agent.host_files.journal import Journal
 from agent.model.audit import AuditRequest, Identity, Publish
 from agent.model.finding import History
 from agent.model.settings import Role, Settings

@@ -15,7 +15,7 @@ from agent.audit.current_state import current_state, deadline_of
 from agent.audit.freshness import standing
 from agent.audit.parts import Errand
 from agent.errors import AgentError, ConfigError, PlacementUnavailable, SourceStale, SourceUnavailable
-from agent.identity import identity_from_state
+from agent.host_files.identity import identity_from_state
 from agent.model.audit import AuditMemory, Depth, Identity, Standing
 from agent.model.host import HostFacts
 from agent.model.nova import NovaState, StateKind

@@ -21,7 +21,7 @@ from agent.exit_codes import CLEAN, FINDINGS, PARTIAL, REFUSED, REPAIRED
 from agent.healing.adopt import Adopted, looked, run_adopt
 from agent.healing.adopt_plan import adoption
 from agent.healing.identity_journal import words_of
-from agent.journal import Result
+from agent.host_files.journal import Result
 from agent.model.adoption import AdoptFacts, AdoptPlan
 from agent.model.audit import AuditRequest, Depth, Publish
 from agent.render.documents import SCHEMA_VERSION

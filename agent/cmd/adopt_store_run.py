@@ -18,12 +18,12 @@ from agent.errors import LockHeld
 from agent.exit_codes import PARTIAL
 from agent.healing.adopt import Adopted, run_adopt
 from agent.healing.adopt_store_plan import store_adoption
+from agent.host_files.store_file import store_document
 from agent.model.adoption import AdoptPlan
 from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish
 from agent.model.report import AuditReport
 from agent.render.documents import SCHEMA_VERSION
 from agent.resources.store_doubt import store_now
-from agent.store_file import store_document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

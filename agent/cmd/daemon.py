@@ -132,8 +132,8 @@ def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
     from agent.cmd.wiring import configured_from
     from agent.config.build import agent_options_from, notices
     from agent.healing.after_audit import AuditThenHeal
+    from agent.host_files.reports import write_report
     from agent.notifier import notifier
-    from agent.telemetry.reports import write_report
     from agent.triggers import start_delay_s
 
     options = agent_options_from(loaded)
@@ -166,9 +166,9 @@ def audit_once(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> 
     from agent.audit.run import run_audit
     from agent.cmd.wiring import configured_from
     from agent.config.build import agent_options_from
+    from agent.host_files.reports import write_report
     from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish
     from agent.publisher import ReportDesk
-    from agent.telemetry.reports import write_report
     from agent.worker import crash_report
 
     configured = configured_from(loaded, wired.parts, publish)

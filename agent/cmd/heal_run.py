@@ -21,7 +21,7 @@ from agent.config.load import Loaded
 from agent.errors import ConfigError, FolderUnavailable, LockHeld
 from agent.exit_codes import CLEAN, FINDINGS, PARTIAL, REFUSED, REPAIRED, exit_code
 from agent.healing.heal import Healed, Prepared, prepared, run_heal
-from agent.journal import Result
+from agent.host_files.journal import Result
 from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Depth, Publish
 from agent.model.heal import AnyAction
 from agent.model.report import AuditReport, Outcome, SourceStatus

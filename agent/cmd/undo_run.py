@@ -14,7 +14,7 @@ from agent.config.build import settings_from
 from agent.exit_codes import CLEAN, PARTIAL, REFUSED
 from agent.healing.undo import NotFound, find_entry, undo
 from agent.healing.write import Outcome
-from agent.journal import Entry, Result
+from agent.host_files.journal import Entry, Result
 from agent.model.audit import AuditRequest, Depth
 from agent.render.documents import SCHEMA_VERSION
 

@@ -21,7 +21,7 @@ from agent.cmd.why_validate import refuse_unknown_names, refuse_unknown_places
 from agent.config.build import settings_from
 from agent.errors import PlacementRejected, PlacementUnavailable, SourceUnavailable
 from agent.exit_codes import CLEAN, FINDINGS, PARTIAL
-from agent.identity import FILE_NAME
+from agent.host_files.identity import FILE_NAME
 from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Depth, Publish
 from agent.model.nova import Instance, StateKind
 from agent.model.placement import PlacementView

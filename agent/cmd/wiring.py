@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from agent.atomic import close_to_others, sweep
 from agent.audit.parts import Parts
 from agent.audit_queue import Pacing
 from agent.cmd.logs import audit_context
@@ -28,14 +27,20 @@ from agent.config.load import Loaded
 from agent.config.reading.bus import bus_options_from
 from agent.config.state_choice import state_options_from
 from agent.config.values import LibvirtOptions
-from agent.identity import FILE_NAME as COMPUTE_ID
-from agent.identity import ComputeIdFiles
-from agent.journal import FileJournal
-from agent.lock import FileLock
+from agent.host_files.atomic import close_to_others, sweep
+from agent.host_files.history import FILE as FINDINGS
+from agent.host_files.history import FindingsFile
+from agent.host_files.identity import FILE_NAME as COMPUTE_ID
+from agent.host_files.identity import ComputeIdFiles
+from agent.host_files.journal import FileJournal
+from agent.host_files.lock import FileLock
+from agent.host_files.own_folder import failure, make_usable, why_not_writable
+from agent.host_files.reports import report_path
+from agent.host_files.store_file import FILE as STORE
+from agent.host_files.store_file import StoreFile
 from agent.model.audit import Publish
 from agent.model.nova import StateKind
 from agent.model.settings import Role, Settings
-from agent.own_folder import failure, make_usable, why_not_writable
 from agent.pauses import Pauses
 from agent.placement.access import client_from_conf
 from agent.placement.allocations import AllocationClient
@@ -57,11 +62,6 @@ from agent.sources.lvm import Lvm
 from agent.sources.ndctl import Ndctl
 from agent.sources.nova_none import NoState
 from agent.sources.reader_thread import ReaderThread
-from agent.store_file import FILE as STORE
-from agent.store_file import StoreFile
-from agent.telemetry.history import FILE as FINDINGS
-from agent.telemetry.history import FindingsFile
-from agent.telemetry.reports import report_path
 from agent.worker import Configured
 
 LOCK_FILE = "lock"

@@ -13,7 +13,7 @@ from pathlib import Path
 from agent.config.devices import type_group
 from agent.config.load import Loaded
 from agent.config.reading import mdev_types
-from agent.sources.kernel_files import TDX_CAPACITY, tdx_capacity
+from agent.host_files.kernel_files import TDX_CAPACITY, tdx_capacity
 
 SYS = "/sys"
 

@@ -17,10 +17,10 @@ from typing import Any
 
 from agent.config.yaml_budget import check_parts, read_bounded
 from agent.errors import ConfigError
+from agent.host_files.regular_file import open_regular
 from agent.model.names import NAME_LIMIT, is_custom_name
 from agent.model.placement import Inventory
 from agent.model.provider_config import COMPUTE_NODE, ProviderEntry
-from agent.regular_file import open_regular
 
 SUPPORTED_MAJOR = 1
 KNOWN_MINOR = 0

@@ -16,7 +16,7 @@ from agent.errors import AgentError, PlacementUnavailable, SourceError, SourceUn
 from agent.healing.adopt_plan import tree_of
 from agent.healing.identity_journal import change_of
 from agent.healing.write import Outcome, journalled
-from agent.journal import Change, Journal, Result
+from agent.host_files.journal import Change, Journal, Result
 from agent.model.adoption import (
     AdoptFacts,
     AdoptPlan,

@@ -19,7 +19,7 @@ from agent.guards.confirmed import GUARD as CONFIRMED
 from agent.guards.minimum_age import GUARD as MINIMUM_AGE
 from agent.guards.recorded_fresh import NAME as RECORDED_FRESH
 from agent.healing.heal import Healed, Prepared, prepared, run_heal
-from agent.journal import Result
+from agent.host_files.journal import Result
 from agent.model.audit import AuditMemory, AuditRequest, AuditResult
 from agent.model.heal import HealNote, HealRefusal
 from agent.model.settings import Settings

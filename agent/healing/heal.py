@@ -20,7 +20,7 @@ from agent.healing.reshape_journal import KIND as RESHAPE_KIND
 from agent.healing.reshape_journal import after_document, before_json
 from agent.healing.tree_fingerprint import Tree, after_own_write, has_moved, tree_of
 from agent.healing.write import Outcome, Rewrite, rewrite
-from agent.journal import Change, Journal, Result
+from agent.host_files.journal import Change, Journal, Result
 from agent.model.audit import AuditResult, Identity
 from agent.model.finding import SeenFinding
 from agent.model.heal import AnyAction, HealAction, HealPlan, ReshapeAction

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from agent.journal import Change, Entry
+from agent.host_files.journal import Change, Entry
+from agent.host_files.store_file import mark_of, store_document
 from agent.model.adoption import AdoptStep, FileStep, NameStep, RecordStep, StoreStep
 from agent.model.node_record import NodeRecord
 from agent.model.own_rows import BadRow
@@ -13,7 +14,6 @@ from agent.model.plan import RenameProvider
 from agent.model.store import StoreMark
 from agent.model.units import bytes_to_gib_floor
 from agent.resources.store_doubt import name_of, where
-from agent.store_file import mark_of, store_document
 
 FILE_KIND = "compute-id-file"
 NAME_KIND = "provider-name"

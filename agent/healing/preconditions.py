@@ -14,7 +14,7 @@ from agent.audit.parts import Clock, Errand
 from agent.errors import PlacementError
 from agent.healing.consumer_json import after_json, is_as
 from agent.healing.tree_fingerprint import Tree, has_moved
-from agent.journal import Result
+from agent.host_files.journal import Result
 from agent.model.heal import ConsumerChange
 from agent.model.placement import ConsumerRecord
 from agent.sources.base import AllocationWriter

@@ -18,7 +18,7 @@ from agent.errors import GenerationConflict, PlacementError, PlacementUnavailabl
 from agent.healing.preconditions import looked_up, not_now
 from agent.healing.tree_fingerprint import Tree
 from agent.healing.write import NO_ACCESS, Outcome, journalled
-from agent.journal import Change, Journal, Result
+from agent.host_files.journal import Change, Journal, Result
 from agent.model.heal import ProviderChange, Reshaping
 from agent.model.plan import CreateProvider, Reshape
 from agent.sources.base import AllocationWriter, Reshaper

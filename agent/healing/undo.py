@@ -18,7 +18,7 @@ from agent.healing.undo_allocations import undo_allocations
 from agent.healing.undo_identity import undo_file, undo_name, undo_record, undo_store
 from agent.healing.undo_reshape import undo_reshape
 from agent.healing.write import Outcome
-from agent.journal import Entry, Journal, Result
+from agent.host_files.journal import Entry, Journal, Result
 from agent.model.settings import Role
 
 Handler = Callable[[Errand, Journal, Entry], Outcome]

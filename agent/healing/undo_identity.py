@@ -13,7 +13,7 @@ from agent.errors import ConfigError, FolderUnavailable, PlacementError, SourceE
 from agent.healing.adopt import NOBODY, stepped
 from agent.healing.identity_journal import change_of, fields_of, file_back, name_back, record_back, store_back
 from agent.healing.write import Outcome
-from agent.journal import Entry, Journal, Result
+from agent.host_files.journal import Entry, Journal, Result
 from agent.model.adoption import AdoptStep, RecordStep
 from agent.model.node_record import NodeRecord
 from agent.model.plan import SaveComputeNode

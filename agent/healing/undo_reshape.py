@@ -18,7 +18,7 @@ from agent.healing.reshape import Order, reshape
 from agent.healing.reshape_journal import ToldConsumer, ToldReshape, after_document, before_json, told_of
 from agent.healing.tree_fingerprint import tree_of
 from agent.healing.write import NO_ACCESS, Outcome
-from agent.journal import Change, Entry, Journal, Result
+from agent.host_files.journal import Change, Entry, Journal, Result
 from agent.model.heal import ConsumerChange, ProviderChange, Reshaping
 from agent.model.nova import NovaState
 from agent.model.placement import ConsumerRecord, Inventory, PlacementView

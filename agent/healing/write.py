@@ -20,7 +20,7 @@ from agent.audit.parts import Errand
 from agent.errors import ConsumerConflict, GenerationConflict, PlacementError, PlacementUnavailable, SourceUnavailable
 from agent.healing.preconditions import looked_up, not_now
 from agent.healing.tree_fingerprint import Tree
-from agent.journal import Change, Journal, Result
+from agent.host_files.journal import Change, Journal, Result
 from agent.model.heal import ConsumerChange
 from agent.model.placement import ConsumerRecord
 from agent.model.plan import PutAllocations

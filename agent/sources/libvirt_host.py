@@ -22,9 +22,10 @@ import libvirt
 from oslo_log import log as logging
 
 from agent.errors import SourceError, SourceInconsistent, SourceUnavailable, SourceUnsupported
+from agent.host_files import kernel_files
 from agent.model.devices import Devices
 from agent.model.host import Domain, DomainState, HostFacts, OddDomain
-from agent.sources import kernel_files, libvirt_connection
+from agent.sources import libvirt_connection
 from agent.sources.base import Deadline
 from agent.sources.capability_questions import GuestChoice
 from agent.sources.domain_cache import DomainCache

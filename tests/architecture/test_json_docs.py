@@ -35,7 +35,8 @@ from agent.healing.reshape_journal import KIND as RESHAPE_KIND
 from agent.healing.reshape_journal import after_document, before_json
 from agent.healing.undo import HANDLERS
 from agent.healing.write import Outcome
-from agent.journal import Change, Entry, FileJournal, Result
+from agent.host_files.journal import Change, Entry, FileJournal, Result
+from agent.host_files.store_file import store_document
 from agent.model.adoption import (
     AdoptFacts,
     AdoptPlan,
@@ -65,7 +66,6 @@ from agent.render.status import last_report, status_document
 from agent.repairs import BY_CODE
 from agent.repairs.base import Scene
 from agent.resources import owned
-from agent.store_file import store_document
 from tests.rigs.commands import stocktake_here
 from tests.rigs.configs import ALONE
 from tests.rigs.facts import uuid

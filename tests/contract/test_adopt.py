@@ -18,7 +18,7 @@ from agent.config.build import load_checked, settings_from
 from agent.demo import cell
 from agent.healing.adopt import looked, run_adopt
 from agent.healing.adopt_plan import adoption
-from agent.journal import Result
+from agent.host_files.journal import Result
 from agent.model.adoption import AdoptPlan
 from agent.model.audit import AuditRequest, Depth
 from agent.model.nova import ComputeNode, Service

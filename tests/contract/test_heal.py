@@ -16,7 +16,7 @@ from agent.audit.parts import Errand
 from agent.demo import cell
 from agent.healing.heal import Healed, Prepared, run_heal
 from agent.healing.undo import undo
-from agent.journal import Result
+from agent.host_files.journal import Result
 from agent.placement.allocations import AllocationClient
 from agent.placement.reader import TreeReader
 from agent.repairs import BY_CODE

@@ -20,7 +20,7 @@ from agent.audit.parts import Errand
 from agent.audit.run import run_audit
 from agent.healing.heal import Healed, Prepared, run_heal
 from agent.healing.undo import undo
-from agent.journal import Result
+from agent.host_files.journal import Result
 from agent.model.audit import AuditMemory, Publish
 from agent.placement.allocations import AllocationClient
 from agent.placement.reshape import ReshapeClient

@@ -8,7 +8,7 @@ import pytest
 
 from agent.conductor.node_wire import record_from_fields
 from agent.errors import AgentError, PlacementUnavailable, SourceInconsistent
-from agent.journal import told
+from agent.host_files.journal import told
 from agent.model.numbers import MOST, finite, unbounded, whole, whole_text
 from agent.placement import offer_wire, wire
 from agent.render.documents import report_document, report_from_json

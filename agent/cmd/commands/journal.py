@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from agent.cmd.commands.base import ListCommand, Listing, Row, terminal_width
-from agent.journal import Entry
+from agent.host_files.journal import Entry
 
 # Forms whose cells may be objects.
 NESTED = ("json", "yaml")

@@ -20,8 +20,8 @@ class Status(DocumentCommand):
         from agent.cmd.exit_handling import say
         from agent.config.build import agent_options_from
         from agent.config.load import load
+        from agent.host_files.reports import read_report, report_path
         from agent.render.status import last_report, stale_line, status_document, status_lines
-        from agent.telemetry.reports import read_report, report_path
 
         options = agent_options_from(load(self.app.options.config_file, self.app.options.config_dir))
         now = datetime.datetime.now(datetime.UTC).isoformat()

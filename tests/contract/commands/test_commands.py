@@ -10,7 +10,7 @@ import sqlalchemy
 
 from agent.cmd.wiring import LOCK_FILE
 from agent.demo import cell
-from agent.lock import FileLock
+from agent.host_files.lock import FileLock
 from tests.rigs.commands import CPUS, MEMORY_MIB, SmallHost, small_host, stocktake
 from tests.rigs.placement import Rest, running
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from agent.audit.parts import Errand
 from agent.audit.store import remember_store, with_store
-from agent.lock import FileLock
+from agent.host_files.lock import FileLock
+from agent.host_files.store_file import StoreFile
 from agent.model.audit import AuditMemory, AuditRequest
 from agent.model.store import StoreRecord
-from agent.store_file import StoreFile
 from tests.rigs.facts import host, settings, snapshot
 from tests.rigs.stores import DISK, guest, mark, on_disk, store
 

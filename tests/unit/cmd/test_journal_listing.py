@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.journal import Change, FileJournal, Result
+from agent.host_files.journal import Change, FileJournal, Result
 from tests.rigs.commands import stocktake_here
 from tests.rigs.configs import ALONE
 from tests.rigs.facts import uuid

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.healing.undo import NotFound, find_entry
-from agent.journal import Change, Entry
+from agent.host_files.journal import Change, Entry
 
 ENTRIES = tuple(
     Entry(id=name, at="2026-11-21T12:00:00.000Z", change=Change(kind="allocations", why="", before=None, after=None))

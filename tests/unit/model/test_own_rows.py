@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
+from agent.host_files.history import FindingsFile
+from agent.host_files.store_file import StoreFile
 from agent.model.finding import History
 from agent.model.own_rows import BadRow, read_rows, text_of, utc_time_of
-from agent.store_file import StoreFile
-from agent.telemetry.history import FindingsFile
 
 
 def deep(levels: int) -> object:

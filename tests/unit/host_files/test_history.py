@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from agent.host_files.history import FindingsFile
 from agent.model.finding import History, Sighting
 from agent.model.placement import LeftProvider
 from agent.model.provider_config import Added, Addition
-from agent.telemetry.history import FindingsFile
 
 SEEN = Sighting(
     id="5f0f",

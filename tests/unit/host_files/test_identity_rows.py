@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.errors import ConfigError
-from agent.identity import ComputeIdFiles, identity_from_state
+from agent.host_files.identity import ComputeIdFiles, identity_from_state
 from agent.model.nova import StateKind
 from tests.rigs.facts import NODE, ROOT_UUID, node, root, service, snapshot, state, view, without
 from tests.rigs.records import decision, seen_long_ago

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from agent.atomic import replace_file
 from agent.errors import SourceInconsistent, SourceUnavailable
+from agent.host_files.atomic import replace_file
 from agent.model.report import AuditReport
 from agent.render.documents import Document, report_from_json, report_to_json
 

@@ -13,12 +13,12 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.atomic import replace_file, write_new_file
 from agent.errors import ConfigError
+from agent.host_files.atomic import replace_file, write_new_file
+from agent.host_files.own_folder import failure
+from agent.host_files.regular_file import open_regular
 from agent.model.audit import Identity
 from agent.model.nova import NovaState
-from agent.own_folder import failure
-from agent.regular_file import open_regular
 
 FILE_NAME = "compute_id"
 # A uuid and the white space that an editor leaves; nova/virt/node.py reads as much.

@@ -17,8 +17,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Protocol
 
-from agent.atomic import share
 from agent.errors import SourceUnavailable
+from agent.host_files.atomic import share
 from agent.model.numbers import unbounded
 from agent.model.own_rows import TOO_DEEP, is_too_deep
 

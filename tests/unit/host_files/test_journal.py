@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent.errors import SourceUnavailable
-from agent.journal import Change, Entry, FileJournal, Journal, Result, Told, told
+from agent.host_files.journal import Change, Entry, FileJournal, Journal, Result, Told, told
 
 CHANGE = Change(
     kind="allocations",

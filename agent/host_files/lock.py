@@ -21,7 +21,7 @@ import time
 from collections.abc import Iterator
 
 from agent.errors import LockHeld
-from agent.own_folder import AWAY, make_usable
+from agent.host_files.own_folder import AWAY, make_usable
 
 WAIT_S = 2.0
 POLL_S = 0.05

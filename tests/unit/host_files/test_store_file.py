@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from agent.errors import ConfigError
+from agent.host_files.store_file import StoreFile, document_of
 from agent.model.store import StoreRecord
-from agent.store_file import StoreFile, document_of
 from tests.rigs.stores import mark, vg_mark
 
 RECORD = StoreRecord(mark=mark(300))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import ConfigError
-from agent.identity import ComputeIdFiles, identity_from_state
+from agent.host_files.identity import ComputeIdFiles, identity_from_state
 from agent.model.nova import ComputeNode, NovaState, Service, StateKind
 
 ONE = "11111111-1111-4111-8111-111111111111"

@@ -16,7 +16,9 @@ from dataclasses import dataclass
 
 from oslo_log import log as logging
 
-from agent.atomic import replace_file
+from agent.host_files.atomic import replace_file
+from agent.host_files.regular_file import open_regular
+from agent.host_files.set_aside import set_aside
 from agent.model.finding import History, Sighting, Silence
 from agent.model.own_rows import (
     BadRow,
@@ -32,8 +34,6 @@ from agent.model.own_rows import (
 )
 from agent.model.placement import LeftProvider
 from agent.model.provider_config import Added, Addition
-from agent.regular_file import open_regular
-from agent.set_aside import set_aside
 from agent.telemetry import events
 
 LOG = logging.getLogger(__name__)

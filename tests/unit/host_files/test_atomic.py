@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from agent.atomic import close_to_others, replace_file, sweep, write_new_file
+from agent.host_files.atomic import close_to_others, replace_file, sweep, write_new_file
 
 KILLED_AT = """
 import os, signal, sys

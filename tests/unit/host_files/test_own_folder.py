@@ -6,7 +6,7 @@ import os
 import pytest
 
 from agent.errors import ConfigError, FolderUnavailable
-from agent.own_folder import failure
+from agent.host_files.own_folder import failure
 
 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOENT, errno.ESTALE])

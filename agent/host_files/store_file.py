@@ -13,13 +13,13 @@ import os
 
 from oslo_log import log as logging
 
-from agent.atomic import replace_file
 from agent.errors import ConfigError
+from agent.host_files.atomic import replace_file
+from agent.host_files.regular_file import open_regular
+from agent.host_files.set_aside import set_aside
 from agent.model.own_rows import BadRow, Json, count_of, parse, text_of
 from agent.model.storage import FileSystemIdentity
 from agent.model.store import StoreMark, StoreRecord
-from agent.regular_file import open_regular
-from agent.set_aside import set_aside
 from agent.telemetry import events
 
 LOG = logging.getLogger(__name__)

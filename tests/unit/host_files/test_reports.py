@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from agent.errors import SourceInconsistent, SourceUnavailable
-from agent.telemetry.reports import read_report, report_path, write_report
+from agent.host_files.reports import read_report, report_path, write_report
 from tests.rigs.reports import REPORT, report_with
 
 

@@ -9,12 +9,12 @@ import sys
 import pytest
 
 from agent.errors import LockHeld
-from agent.lock import FileLock
+from agent.host_files.lock import FileLock
 
 HOLDER = """
 import sys
 sys.argv[0] = "/usr/bin/stocktake-holder"
-from agent.lock import FileLock
+from agent.host_files.lock import FileLock
 with FileLock(*sys.argv[1:3]).hold():
     print("held", flush=True)
     sys.stdin.read()
