@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from agent.audit_queue import AuditQueue
+from agent.bus.control import Inside
 from agent.inbox import Audited, Inbox, WorkerEnded
-from agent.inside import Inside
 from agent.model.report import AuditReport
 from agent.notifier import Notifier
 from agent.publisher import ReportDesk

@@ -15,10 +15,10 @@ from typing import Any
 
 from oslo_log import log as logging
 
-from agent.bus.bounded import ended_within
+from agent.bus.connection_backoff import Reach
 from agent.bus.library import oslo_messaging
 from agent.bus.names import AGENT_TOPIC, AUDIT_NOW, EXCHANGE, VERSION
-from agent.bus.reach import Reach
+from agent.bus.timeouts import ended_within
 from agent.bus.transport import Bus, PlainSerializer
 from agent.model.report import AuditReport
 from agent.render.documents import Document, report_document

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.bus.threads import choose_threads
+from agent.backend import choose_threads
 
 choose_threads()
 

@@ -12,11 +12,11 @@ import threading
 import time
 from typing import Any
 
-from agent.bus.bounded import ended_within
 from agent.bus.fanout import Agents
 from agent.bus.library import oslo_messaging
 from agent.bus.names import EXCHANGE, FLEET_TOPIC, VERSION, WATCHER
 from agent.bus.notify import BROKER
+from agent.bus.timeouts import ended_within
 from agent.bus.transport import Bus, PlainSerializer
 from agent.errors import SourceUnavailable
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 
 from agent.bus.library import oslo_messaging
+from agent.bus.notices import Notice
+from agent.bus.notify_errors import NOTIFIER, Unsent
 from agent.bus.transport import TRIES, Bus
-from agent.bus.unsent import NOTIFIER, Unsent
 from agent.errors import SourceUnavailable
-from agent.telemetry.notices import Notice
 
 DRIVER = "messagingv2"
 BROKER = "broker"

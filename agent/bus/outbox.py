@@ -9,8 +9,8 @@ from __future__ import annotations
 import threading
 from collections import deque
 
+from agent.bus.notices import Notice
 from agent.model.report import AuditReport
-from agent.telemetry.notices import Notice
 
 #: Some hundred quiet audits, or the findings of one bad hour.
 MOST_NOTICES = 512

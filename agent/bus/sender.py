@@ -17,14 +17,14 @@ from typing import Any, Protocol
 
 from oslo_log import log as logging
 
+from agent.bus.connection_backoff import Reach
+from agent.bus.host_state import Sending, host_state, state_of
+from agent.bus.notices import Notice, notices
 from agent.bus.outbox import Outbox
-from agent.bus.reach import Reach
 from agent.errors import SourceUnavailable
 from agent.model.report import AuditReport
 from agent.telemetry import events
 from agent.telemetry.finding_changes import FindingChange, worth_telling
-from agent.telemetry.host_state import Sending, host_state, state_of
-from agent.telemetry.notices import Notice, notices
 
 LOG = logging.getLogger(__name__)
 

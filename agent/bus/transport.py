@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
+from agent.backend import choose_threads
 from agent.bus.options import BusOptions
-from agent.bus.threads import choose_threads
 
 choose_threads()
 

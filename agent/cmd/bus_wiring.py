@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib.metadata
 from collections.abc import Callable
 
+from agent.bus.control import Inside
 from agent.config.load import Loaded
 from agent.config.reading.bus import bus_options_from
 from agent.config.reading.notifications import telling_options_from
-from agent.inside import Inside
 from agent.service import Nobody, Telling
 
 
@@ -17,8 +17,8 @@ def telling_from(loaded: Loaded, now: Callable[[], str]) -> Callable[[Inside], T
     bus_options, told = bus_options_from(loaded), telling_options_from(loaded)
     if bus_options is None or not (told.topics or told.interval_s or told.answers):
         return lambda _inside: Nobody()
-    from agent.bus.telling import Telling as BusTelling
-    from agent.bus.telling import Told, checked_bus
+    from agent.bus.service import Telling as BusTelling
+    from agent.bus.service import Told, checked_bus
 
     bus = checked_bus(bus_options)
     what = Told(

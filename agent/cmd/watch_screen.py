@@ -6,10 +6,10 @@ import json
 import shutil
 from typing import TextIO
 
+from agent.bus.fleet import HostSeen, host_seen, line, silence_line, table
 from agent.cmd.commands.base import JSON
 from agent.cmd.exit_handling import say
 from agent.errors import SourceInconsistent
-from agent.telemetry.fleet import HostSeen, host_seen, line, silence_line, table
 
 #: Cursor home, and clear to the end of the screen.
 HOME = "\x1b[H\x1b[J"

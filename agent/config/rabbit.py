@@ -10,7 +10,7 @@ import importlib.metadata
 
 from oslo_config import cfg
 
-from agent.bus.threads import choose_threads
+from agent.backend import choose_threads
 
 GROUP = "oslo_messaging_rabbit"
 

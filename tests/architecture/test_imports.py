@@ -86,7 +86,7 @@ DRIVERS = {
         "agent.bus.transport",
     ),
     "oslo_messaging": ("agent.bus", "agent.conductor"),
-    "oslo_service": ("agent.cmd", "agent.service", "agent.triggers", "agent.config", "agent.bus.threads"),
+    "oslo_service": ("agent.cmd", "agent.service", "agent.triggers", "agent.config", "agent.backend"),
     "cliff": ("agent.cmd",),
     "waitress": ("agent.demo",),
     "placement": ("agent.demo",),

@@ -7,13 +7,13 @@ import subprocess
 from collections.abc import Iterator
 from typing import Any
 
+from agent.bus.control import Inside
 from agent.bus.library import oslo_messaging
 from agent.bus.listener import FleetListener
 from agent.bus.names import AGENT_TOPIC, EXCHANGE, VERSION
 from agent.bus.options import BusOptions
-from agent.bus.telling import Telling, Told, checked_bus
+from agent.bus.service import Telling, Told, checked_bus
 from agent.bus.transport import Bus, PlainSerializer
-from agent.inside import Inside
 from agent.model.report import AuditReport
 from tests.rigs.rabbitmq import RabbitMq
 from tests.rigs.wait import until

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
+from agent.bus.fleet import host_seen
+from agent.bus.host_state import Sending, host_state
 from agent.conductor.node_wire import record_from_fields
 from agent.errors import AgentError, PlacementUnavailable, SourceInconsistent
 from agent.host_files.journal import told
@@ -18,8 +20,6 @@ from agent.sources.ndctl_json import parse_namespaces
 from agent.sources.nova_documents import flavors_from_document
 from agent.sources.nova_rows import migration_from_row, node_from_row
 from agent.sources.shared_storage import registered_hosts
-from agent.telemetry.fleet import host_seen
-from agent.telemetry.host_state import Sending, host_state
 from tests.rigs.reports import REPORT
 
 LARGE = {

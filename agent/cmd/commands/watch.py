@@ -86,7 +86,7 @@ def _hear(listener: FleetListener, screen: Screen, timeout_s: float) -> None:
 
 
 def _bus(config_files: Sequence[str], config_dirs: Sequence[str], *, debug: bool) -> Bus:
-    from agent.bus.telling import checked_bus
+    from agent.bus.service import checked_bus
     from agent.cmd.logs import setup_command_logging
     from agent.config.book import set_override
     from agent.config.load import load

@@ -8,16 +8,16 @@ from dataclasses import replace
 import pytest
 
 from agent.bus.fanout import Fleet
+from agent.bus.host_state import Sending, host_state
 from agent.bus.library import oslo_messaging
 from agent.bus.options import BusOptions
-from agent.bus.telling import checked_bus
+from agent.bus.service import checked_bus
 from agent.errors import ConfigError
 from agent.model.finding import SeenFinding, Severity
 from agent.model.report import Outcome
 from agent.render.documents import report_document
 from agent.telemetry import events
 from agent.telemetry.finding_changes import Change, FindingChange
-from agent.telemetry.host_state import Sending, host_state
 from tests.rigs import rabbitmq
 from tests.rigs.bus import NOW, agent, answered, bus, caller, heard, listener, notified, queues
 from tests.rigs.placement import new_uuid

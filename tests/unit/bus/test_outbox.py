@@ -5,8 +5,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.bus.notices import Notice
 from agent.bus.outbox import Outbox
-from agent.telemetry.notices import Notice
 from tests.rigs.reports import REPORT
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from agent.bus.options import BusOptions
-from agent.bus.telling import checked_bus
+from agent.bus.service import checked_bus
 from agent.config.build import check
 from agent.config.load import load
 from agent.config.reading.bus import bus_options_from

@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from agent.bus.bounded import ended_within
+from agent.bus.control import Inside
 from agent.bus.endpoint import Asked, EndpointServer
 from agent.bus.fanout import Fleet
 from agent.bus.notify import Notifications
 from agent.bus.options import BusOptions
 from agent.bus.outbox import Outbox
 from agent.bus.sender import Channels, Sender
+from agent.bus.timeouts import ended_within
 from agent.bus.transport import Bus
 from agent.errors import ConfigError
-from agent.inside import Inside
 from agent.model.report import AuditReport
 from agent.telemetry.finding_changes import FindingChange
 

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agent.bus.host_state import SCHEMA_VERSION
 from agent.errors import SourceInconsistent
 from agent.model.numbers import finite, whole
-from agent.telemetry.host_state import SCHEMA_VERSION
 from agent.text.amounts import beside_its_class
 from agent.text.wording import printable
 

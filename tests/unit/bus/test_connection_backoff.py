@@ -1,6 +1,6 @@
 """When a lost broker is told and tried again."""
 
-from agent.bus.reach import Reach
+from agent.bus.connection_backoff import Reach
 
 
 def _after(failures: int) -> Reach:

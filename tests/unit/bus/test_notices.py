@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
+from agent.bus.notices import notices
 from agent.model.finding import SeenFinding, Severity
 from agent.model.report import Outcome
 from agent.render.documents import finding_document
 from agent.telemetry.finding_changes import Change, FindingChange
-from agent.telemetry.notices import notices
 from tests.rigs.reports import FINDING, PROVIDER, REPORT
 
 HEAD = {

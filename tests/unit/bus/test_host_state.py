@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+from agent.bus.host_state import Sending, host_state, state_of
 from agent.model.plan import Plan
 from agent.model.report import AuditReport, InventoryRow, LedgerRow, Outcome, SourceStatus, Verdict
 from agent.model.usage import CellUsage
-from agent.telemetry.host_state import Sending, host_state, state_of
 from tests.rigs.reports import PROVIDER, REPORT
 
 SENDING = Sending(at="2026-11-21T10:00:05.000Z", interval_s=60.0, agent_version="1.2.3")

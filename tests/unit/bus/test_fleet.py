@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.bus.fleet import cells, host_seen, line, silence_line, table
+from agent.bus.host_state import Sending, host_state
 from agent.errors import SourceInconsistent
-from agent.telemetry.fleet import cells, host_seen, line, silence_line, table
-from agent.telemetry.host_state import Sending, host_state
 from tests.rigs.reports import REPORT
 
 DOCUMENT = host_state(REPORT, Sending(at="2026-11-21T10:00:05.000Z", interval_s=60.0, agent_version="1"))
