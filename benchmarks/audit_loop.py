@@ -38,8 +38,8 @@ class Loop:
     def __init__(self, loaded, wired) -> None:
         from agent.cmd.wiring import configured_from
         from agent.config.build import agent_options_from
+        from agent.daemon.publisher import ReportDesk
         from agent.host_files.reports import write_report
-        from agent.publisher import ReportDesk
 
         run_dir = agent_options_from(loaded).run_dir
         self.parts = wired.parts

@@ -31,6 +31,8 @@ from typing import Any
 from agent.audit.parts import Parts
 from agent.audit.run import run_audit
 from agent.cmd.wiring import SystemClock
+from agent.daemon.triggers import first_delay_s
+from agent.daemon.worker import FollowUp, follow_up, worth_retrying
 from agent.errors import AgentError
 from agent.model.audit import AuditMemory, AuditRequest, Identity
 from agent.model.finding import History
@@ -44,8 +46,6 @@ from agent.placement.reader import TreeReader
 from agent.placement.transport import BoundedAdapter
 from agent.placement.writer import TreeWriter
 from agent.timing.splay import phase
-from agent.triggers import first_delay_s
-from agent.worker import FollowUp, follow_up, worth_retrying
 from tests.rigs import facts
 from tests.rigs.placement import TOKEN, conf_of
 

@@ -29,6 +29,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from agent.daemon.worker import retry_delay
 from agent.errors import GenerationConflict, PlacementUnavailable
 from agent.model.placement import Inventory
 from agent.model.plan import CreateProvider, Plan, PutInventories
@@ -36,7 +37,6 @@ from agent.placement.client import MINIMUM, PlacementClient
 from agent.placement.wire import Inventories, parse_inventories
 from agent.placement.writer import TreeWriter
 from agent.timing.backoff import hold_s, wait_s
-from agent.worker import retry_delay
 from benchmarks.table import Row, print_table
 from tests.rigs import mariadb
 from tests.rigs.placement import Rest, client_of, new_uuid, running
@@ -52,7 +52,7 @@ OTHERS = {"VCPU": {"total": 64, "reserved": 2, "allocation_ratio": 4.0}}
 
 
 class Policy(enum.Enum):
-    """What follows a conflict. OURS: agent/audit/act.py and agent/worker.py; REFERENCE: four tries at once."""
+    """What follows a conflict. OURS: agent/audit/act.py and agent/daemon/worker.py; REFERENCE: four tries at once."""
 
     OURS = "ours"
     REFERENCE = "reference"

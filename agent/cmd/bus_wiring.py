@@ -9,7 +9,7 @@ from agent.bus.control import Inside
 from agent.config.load import Loaded
 from agent.config.reading.bus import bus_options_from
 from agent.config.reading.notifications import telling_options_from
-from agent.service import Nobody, Telling
+from agent.daemon.service import Nobody, Telling
 
 
 def telling_from(loaded: Loaded, now: Callable[[], str]) -> Callable[[Inside], Telling]:

@@ -20,15 +20,15 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
+from agent.daemon.signal_queue import Inbox, install_handlers
 from agent.errors import AgentError, AuditCancelled, ConfigError, FolderUnavailable
 from agent.exit_codes import BAD_ARGUMENTS, BUG, CLEAN, CONFIGURATION, TEMPORARY, exit_code
-from agent.inbox import Inbox, install_handlers
 
 if TYPE_CHECKING:
     from agent.cmd.wiring import Wired
     from agent.config.load import Loaded
+    from agent.daemon.worker import Configured
     from agent.model.audit import Publish
-    from agent.worker import Configured
 
 PROGRAM = "stocktake-agent"
 
@@ -127,14 +127,14 @@ def start_up(arguments: argparse.Namespace, publish: Publish) -> tuple[Loaded, W
 
 def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
     """Audit until told to stop."""
-    from agent.assembly import Outside, assemble
     from agent.cmd.bus_wiring import telling_from
     from agent.cmd.wiring import configured_from
     from agent.config.build import agent_options_from, notices
+    from agent.daemon.assembly import Outside, assemble
+    from agent.daemon.notifier import notifier
+    from agent.daemon.triggers import start_delay_s
     from agent.healing.after_audit import AuditThenHeal
     from agent.host_files.reports import write_report
-    from agent.notifier import notifier
-    from agent.triggers import start_delay_s
 
     options = agent_options_from(loaded)
     _announce(loaded, notices(loaded))
@@ -166,10 +166,10 @@ def audit_once(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> 
     from agent.audit.run import run_audit
     from agent.cmd.wiring import configured_from
     from agent.config.build import agent_options_from
+    from agent.daemon.publisher import ReportDesk
+    from agent.daemon.worker import crash_report
     from agent.host_files.reports import write_report
     from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish
-    from agent.publisher import ReportDesk
-    from agent.worker import crash_report
 
     configured = configured_from(loaded, wired.parts, publish)
     run_dir = agent_options_from(loaded).run_dir

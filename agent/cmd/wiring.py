@@ -20,13 +20,16 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from agent.audit.parts import Parts
-from agent.audit_queue import Pacing
 from agent.cmd.logs import audit_context
 from agent.config import build
 from agent.config.load import Loaded
 from agent.config.reading.bus import bus_options_from
 from agent.config.state_choice import state_options_from
 from agent.config.values import LibvirtOptions
+from agent.daemon.audit_queue import Pacing
+from agent.daemon.interruptible_sleep import Pauses
+from agent.daemon.read_guard import ReadMark
+from agent.daemon.worker import Configured
 from agent.host_files.atomic import close_to_others, sweep
 from agent.host_files.history import FILE as FINDINGS
 from agent.host_files.history import FindingsFile
@@ -41,7 +44,6 @@ from agent.host_files.store_file import StoreFile
 from agent.model.audit import Publish
 from agent.model.nova import StateKind
 from agent.model.settings import Role, Settings
-from agent.pauses import Pauses
 from agent.placement.access import client_from_conf
 from agent.placement.allocations import AllocationClient
 from agent.placement.client import PlacementClient
@@ -49,7 +51,6 @@ from agent.placement.names import ProviderNames
 from agent.placement.reader import TreeReader
 from agent.placement.reshape import ReshapeClient
 from agent.placement.writer import TreeWriter
-from agent.read_mark import ReadMark
 from agent.sources.base import RecordWriter, StateSource, StorageSource
 from agent.sources.capability_questions import GuestChoice
 from agent.sources.ceph import Ceph
@@ -62,7 +63,6 @@ from agent.sources.lvm import Lvm
 from agent.sources.ndctl import Ndctl
 from agent.sources.nova_none import NoState
 from agent.sources.reader_thread import ReaderThread
-from agent.worker import Configured
 
 LOCK_FILE = "lock"
 #: Somebody waits for its end, and one command is no fleet.

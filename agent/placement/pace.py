@@ -23,7 +23,7 @@ PATIENCE = 10.0
 #: What an answer that pushes back (429, 503, …) makes of no pause at all, in seconds.
 FIRST_SPREAD_S = 4.0
 #: So many refusals in a row, all tries of one read, are a server that is away and not one that is crowded: an audit has
-#: other sources to read, and asks less often by the worker's retries (agent/worker.py).
+#: other sources to read, and asks less often by the worker's retries (agent/daemon/worker.py).
 AWAY = 3
 AWAY_SPREAD_S = 10.0
 #: Where nobody listens: that costs no server anything.

@@ -86,7 +86,7 @@ DRIVERS = {
         "agent.bus.transport",
     ),
     "oslo_messaging": ("agent.bus", "agent.conductor"),
-    "oslo_service": ("agent.cmd", "agent.service", "agent.triggers", "agent.config", "agent.backend"),
+    "oslo_service": ("agent.cmd", "agent.daemon.service", "agent.daemon.triggers", "agent.config", "agent.backend"),
     "cliff": ("agent.cmd",),
     "waitress": ("agent.demo",),
     "placement": ("agent.demo",),
@@ -189,7 +189,7 @@ def test_daemon_loads_no_command_line_toolkit_and_no_driver_before_it_is_configu
     loaded = _loaded_after(
         "from agent.cmd import daemon\n"
         "daemon.choose_backend()\n"
-        "import agent.assembly, agent.audit.run, agent.cmd.wiring, agent.config.load, agent.cmd.logs"
+        "import agent.daemon.assembly, agent.audit.run, agent.cmd.wiring, agent.config.load, agent.cmd.logs"
     )
     assert {"agent.audit.run", "oslo_service", "libvirt"} <= loaded
     unwanted = {"eventlet", "greenlet", "cliff", "cmd2", "prettytable", "sqlalchemy", "pymysql", "oslo_messaging"}

@@ -185,7 +185,7 @@ class HostAgent:
         return self.result
 
     def occasion(self, *, heals: bool = True) -> tuple[AuditResult, int]:
-        """A periodic audit and those that it asks for at once (agent/worker.py); how many they were."""
+        """A periodic audit and those that it asks for at once (agent/daemon/worker.py); how many they were."""
         count, result = 1, self.audit(heals=heals)
         while result.look_again and count < LOOKS:
             count, result = count + 1, self.audit(heals=heals)

@@ -14,9 +14,9 @@ import random
 from collections import Counter, deque
 from dataclasses import dataclass, field
 
+from agent.daemon.worker import retry_delay
 from agent.placement import pace
 from agent.placement.pace import Answer, Manners, Pace
-from agent.worker import retry_delay
 
 READ_TRIES = 3
 

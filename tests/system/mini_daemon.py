@@ -22,7 +22,7 @@ import threading
 import time
 from types import SimpleNamespace
 
-from agent.inbox import install_handlers
+from agent.daemon.signal_queue import install_handlers
 
 INBOX = queue.SimpleQueue()
 install_handlers(INBOX)
@@ -32,15 +32,15 @@ from oslo_service import backend
 
 backend.init_backend(backend.BackendType.THREADING)
 
-from agent import runner as runner_module
-from agent.assembly import Outside, assemble
-from agent.audit_queue import Pacing
+from agent.daemon import runner as runner_module
+from agent.daemon.assembly import Outside, assemble
+from agent.daemon.audit_queue import Pacing
+from agent.daemon.interruptible_sleep import Pauses
+from agent.daemon.notifier import notifier
+from agent.daemon.worker import Configured
 from agent.errors import AuditCancelled, ConfigError
 from agent.model.audit import AuditMemory, AuditResult, Publish
 from agent.model.report import AuditReport, Outcome, SourceStatus
-from agent.notifier import notifier
-from agent.pauses import Pauses
-from agent.worker import Configured
 
 
 def say(what: str) -> None:

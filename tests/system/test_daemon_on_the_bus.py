@@ -33,7 +33,7 @@ ROOT = Path(__file__).parents[2]
 LOADED = """
 import queue, sys
 from agent.cmd import daemon
-from agent.inbox import install_handlers
+from agent.daemon.signal_queue import install_handlers
 inbox = queue.SimpleQueue()
 install_handlers(inbox)
 code = daemon.run(sys.argv[1:], inbox)

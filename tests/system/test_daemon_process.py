@@ -17,8 +17,8 @@ import pytest
 
 from agent.cmd.daemon import stop_asked
 from agent.config.opts import logging_opts
+from agent.daemon.triggers import start_delay_s
 from agent.demo.placement import TOKEN, start_placement
-from agent.triggers import start_delay_s
 from tests.rigs.agent_process import Agent
 from tests.rigs.gateway import Answer, gateway
 from tests.rigs.host import PATIENCE_S, STOP_S
@@ -29,7 +29,10 @@ from tests.rigs.wait import until
 STALL_S = 4.0
 # Of one request: so much less that a busy machine has time between two, and together more than twice as long.
 SLOW_S = 2.0
-HASTY = f"import sys, agent.worker; agent.worker.STALL_S = {STALL_S}; from agent.cmd.daemon import main; main()"
+HASTY = (
+    f"import sys, agent.daemon.worker; agent.daemon.worker.STALL_S = {STALL_S}; "
+    "from agent.cmd.daemon import main; main()"
+)
 NOBODY = "http://127.0.0.1:9"
 
 

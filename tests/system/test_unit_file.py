@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from agent.config.default import OPTS
-from agent.runner import READY_AFTER_S
+from agent.daemon.runner import READY_AFTER_S
 
 ROOT = pathlib.Path(__file__).parents[2]
 UNIT = ROOT / "systemd" / "stocktake-agent.service"

@@ -26,7 +26,9 @@ from types import SimpleNamespace
 import pytest
 
 from agent.audit.run import run_audit
-from agent.audit_queue import AuditQueue, Pacing
+from agent.daemon.audit_queue import AuditQueue, Pacing
+from agent.daemon.triggers import IntervalTrigger
+from agent.daemon.worker import Configured, Current, Worker
 from agent.errors import AnswerTooLarge, PlacementDenied, PlacementError, PlacementRejected, PlacementUnavailable
 from agent.exit_codes import exit_code
 from agent.model.audit import AuditResult, Publish
@@ -35,8 +37,6 @@ from agent.model.snapshot import PLACEMENT
 from agent.placement import patience, reader
 from agent.placement.bounds import MIB, OWN
 from agent.placement.client import PlacementClient
-from agent.triggers import IntervalTrigger
-from agent.worker import Configured, Current, Worker
 from tests.rigs.facts import settings
 from tests.rigs.faults import Weather, impatient, proxied
 from tests.rigs.gateway import Answer, Asked, Dropped, Framing, Gateway, Reset, gateway

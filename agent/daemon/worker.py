@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from agent.audit.parts import Parts
-from agent.audit_queue import AuditQueue, Pacing
+from agent.daemon.audit_queue import AuditQueue, Pacing
+from agent.daemon.trim_heap import give_back
 from agent.errors import AgentError, AuditCancelled, ConfigError, FolderUnavailable
 from agent.exit_codes import BUG, CONFIGURATION, TEMPORARY
-from agent.give_back import give_back
 from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Publish
 from agent.model.report import AuditReport, Outcome
 from agent.model.settings import Settings

@@ -11,12 +11,12 @@ from collections.abc import Callable
 
 from oslo_log import log as logging
 
+from agent.daemon.worker import Configured
 from agent.errors import SourceUnavailable
 from agent.model.report import AuditReport
 from agent.telemetry import audit_log, events
 from agent.telemetry.finding_changes import FindingChange, worth_telling
 from agent.telemetry.lines import emit
-from agent.worker import Configured
 
 LOG = logging.getLogger(__name__)
 

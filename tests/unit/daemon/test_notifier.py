@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from agent.notifier import Notifier, notifier_from
+from agent.daemon.notifier import Notifier, notifier_from
 
 
 @pytest.fixture(params=["path", "abstract"])

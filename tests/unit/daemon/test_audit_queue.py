@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from agent.audit_queue import KINDS, REASONS_PER_KIND, AuditQueue, Pacing
+from agent.daemon.audit_queue import KINDS, REASONS_PER_KIND, AuditQueue, Pacing
 from tests.rigs.wait import until
 
 SETTLE_S, CAP_S = 0.2, 1.0

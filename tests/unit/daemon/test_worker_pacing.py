@@ -4,9 +4,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from agent.audit_queue import Pacing
-from agent.model.report import AuditReport, Outcome, SourceStatus
-from agent.worker import (
+from agent.daemon.audit_queue import Pacing
+from agent.daemon.worker import (
     GATHER_CAP_S,
     LOOK_CAP_S,
     RETRY,
@@ -18,6 +17,7 @@ from agent.worker import (
     retry_delay,
     worth_retrying,
 )
+from agent.model.report import AuditReport, Outcome, SourceStatus
 
 AUDITS = st.lists(st.tuples(st.booleans(), st.booleans()), max_size=60)
 

@@ -4,9 +4,9 @@ import logging
 
 import pytest
 
+from agent.daemon.publisher import ReportDesk, status_line
 from agent.errors import SourceUnavailable
 from agent.model.report import AuditReport, Outcome, SourceStatus
-from agent.publisher import ReportDesk, status_line
 from agent.telemetry import events
 
 REPORT = AuditReport(

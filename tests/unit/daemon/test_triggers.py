@@ -7,7 +7,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from agent.triggers import IntervalTrigger, StartTrigger, first_delay_s, start_delay_s
+from agent.daemon.triggers import IntervalTrigger, StartTrigger, first_delay_s, start_delay_s
 from tests.rigs.facts import uuid
 from tests.rigs.wait import until
 

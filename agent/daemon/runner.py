@@ -15,10 +15,10 @@ from typing import Protocol
 
 from oslo_log import log as logging
 
+from agent.daemon.notifier import Notifier
+from agent.daemon.signal_queue import Audited, Inbox, Message, WorkerEnded
 from agent.errors import ConfigError
 from agent.exit_codes import BUG, CLEAN, CONFIGURATION
-from agent.inbox import Audited, Inbox, Message, WorkerEnded
-from agent.notifier import Notifier
 from agent.telemetry import events
 
 LOG = logging.getLogger(__name__)

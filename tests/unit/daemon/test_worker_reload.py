@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from agent.audit_queue import AuditQueue, Pacing
+from agent.daemon.audit_queue import AuditQueue, Pacing
+from agent.daemon.worker import Configured, Current, Worker
 from agent.model.audit import AuditMemory, AuditResult, Publish, WrittenProvider
-from agent.worker import Configured, Current, Worker
 from tests.rigs.facts import settings
 from tests.rigs.reports import REPORT
 

@@ -6,18 +6,18 @@ import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from agent.audit_queue import AuditQueue
 from agent.bus.control import Inside
-from agent.inbox import Audited, Inbox, WorkerEnded
+from agent.daemon.audit_queue import AuditQueue
+from agent.daemon.notifier import Notifier
+from agent.daemon.publisher import ReportDesk
+from agent.daemon.runner import Runner
+from agent.daemon.service import AgentService, Nobody, Telling
+from agent.daemon.signal_queue import Audited, Inbox, WorkerEnded
+from agent.daemon.triggers import IntervalTrigger, StartTrigger
+from agent.daemon.worker import Audit, Configured, Current, Worker
 from agent.model.report import AuditReport
-from agent.notifier import Notifier
-from agent.publisher import ReportDesk
-from agent.runner import Runner
-from agent.service import AgentService, Nobody, Telling
 from agent.sources.base import EventSource
 from agent.telemetry.dump import dump_state
-from agent.triggers import IntervalTrigger, StartTrigger
-from agent.worker import Audit, Configured, Current, Worker
 
 #: So many reads of libvirt in a row without an answer, and the watchdog is no longer fed (design 3.1).
 LIBVIRT_MISSES = 3

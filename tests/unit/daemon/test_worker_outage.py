@@ -9,12 +9,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from agent import worker as workers
-from agent.audit_queue import AuditQueue, Pacing
+from agent.daemon import worker as workers
+from agent.daemon.audit_queue import AuditQueue, Pacing
+from agent.daemon.worker import Configured, Current, Worker
 from agent.errors import FolderUnavailable
 from agent.model.audit import AuditMemory, AuditResult, Identity, Publish
 from agent.model.report import Outcome, SourceStatus
-from agent.worker import Configured, Current, Worker
 from tests.rigs.facts import settings
 from tests.rigs.reports import REPORT
 from tests.rigs.wait import until

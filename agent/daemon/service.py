@@ -13,13 +13,13 @@ from typing import Protocol
 from oslo_log import log as logging
 from oslo_service import service
 
-from agent.audit_queue import AuditQueue
+from agent.daemon.audit_queue import AuditQueue
+from agent.daemon.triggers import IntervalTrigger, StartTrigger
+from agent.daemon.worker import Configured, Current, Worker
 from agent.model.report import AuditReport
 from agent.sources.base import EventSource
 from agent.telemetry import events
 from agent.telemetry.finding_changes import FindingChange
-from agent.triggers import IntervalTrigger, StartTrigger
-from agent.worker import Configured, Current, Worker
 
 LOG = logging.getLogger(__name__)
 
