@@ -20,9 +20,9 @@ from oslo_config import cfg
 from oslo_log import formatters
 from oslo_log import log as logging
 
-from agent.config.book import set_override
 from agent.config.load import Loaded
-from agent.config.opts import logging_opts
+from agent.config.options.opts import logging_opts
+from agent.config.traced_conf import set_override
 from agent.errors import ConfigError
 from agent.text.wording import printable
 

@@ -24,7 +24,7 @@ from agent.cmd.logs import audit_context
 from agent.config import build
 from agent.config.load import Loaded
 from agent.config.reading.bus import bus_options_from
-from agent.config.state_choice import state_options_from
+from agent.config.reading.state_choice import state_options_from
 from agent.config.values import LibvirtOptions
 from agent.daemon.audit_queue import Pacing
 from agent.daemon.interruptible_sleep import Pauses

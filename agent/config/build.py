@@ -13,7 +13,6 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from agent.config.host_checks import host_notices, host_problems
 from agent.config.load import Loaded, survey
 from agent.config.reading import mdev_types as mdevs
 from agent.config.reading.blanks import blank_notices, comment_notices
@@ -23,6 +22,7 @@ from agent.config.reading.cpu_sets import cpu_notices, cpu_sets
 from agent.config.reading.disks import excluded_image_types, image_type_notices, images_type, resolved_images_type
 from agent.config.reading.guest_cpu import guest_cpu, machine_notices, machine_types
 from agent.config.reading.heal import heal_settings
+from agent.config.reading.host_checks import host_notices, host_problems
 from agent.config.reading.image_cache import cache_notices, cache_path
 from agent.config.reading.memory import file_backed_memory_mib, huge_page_notices, memory_notices, reserved_huge_pages
 from agent.config.reading.networks import networks
@@ -31,8 +31,8 @@ from agent.config.reading.pmem_labels import pmem_labels
 from agent.config.reading.problems import problems_of, refuse
 from agent.config.reading.provider_files import provider_entries, provider_notices
 from agent.config.reading.ratios import ratio
+from agent.config.reading.state_choice import state_options_from
 from agent.config.reading.tpm import tpm, tpm_notices
-from agent.config.state_choice import state_options_from
 from agent.config.values import (
     AgentOptions,
     CephOptions,

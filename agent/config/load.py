@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 
 from oslo_config import cfg
 
-from agent.config import agent, nova, opts, placement
-from agent.config.auth import auth_options
-from agent.config.book import MASK, Blank, Book, open_book, register_strays, set_default, value_of
-from agent.config.dynamic import dynamic_options
 from agent.config.files import ConfigFile, find_files, last_set, parse_files
+from agent.config.options import agent, nova, opts, placement
+from agent.config.options.auth import auth_options
+from agent.config.options.dynamic import dynamic_options
+from agent.config.traced_conf import MASK, Blank, Book, open_book, register_strays, set_default, value_of
 from agent.config.unknown import known_names, unknown_options
 from agent.errors import ConfigError
 from agent.text.urls import without_login

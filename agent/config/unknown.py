@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from oslo_config import cfg
 
-from agent.config.dynamic import FAMILIES
 from agent.config.files import ConfigFile, group_name
+from agent.config.options.dynamic import FAMILIES
 
 # What operators would reasonably try, and where it belongs instead.
 INSTEAD = {

@@ -5,7 +5,7 @@ What the operator's nova.conf says there works here: any auth plugin, TLS option
 keystoneauth fails only at the first request and does not say why.
 Nothing is connected here, but TLS files are read: a wrong path ends the start. So
 does a URL without scheme or host, which keystoneauth would look up in the catalog.
-A problem names the file, as oslo.config's ``get_location`` tells it (agent/config/book.py).
+A problem names the file, as oslo.config's ``get_location`` tells it (agent/config/traced_conf.py).
 keystoneauth's ``none`` sends the token "notused", which a Placement with
 ``auth_strategy = noauth2`` refuses (403): that one takes ``admin_token`` with
 token ``admin``.
@@ -54,7 +54,7 @@ def client_from_conf(
     ``pause_at_most_s`` bounds the group's ``longest_pause`` where somebody waits for the answer; ``wait`` waits
     so many seconds, or less.
 
-    The group's options (agent/config/placement.py) are registered already, the auth plugin's own are not.
+    The group's options (agent/config/options/placement.py) are registered already, the auth plugin's own are not.
     Sends nothing. Raises ConfigError naming the option that is missing or wrong.
     """
     try:

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from agent.config.device_spec import parse_device_specs
-from agent.config.pci_reporting import placement_problems
+from agent.config.reading.device_spec import parse_device_specs
+from agent.config.reading.pci_reporting import placement_problems
 from agent.model.device_match import matched
 from agent.model.device_spec import PciSettings
 from agent.model.devices import PciDevice, PciKind

@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 from keystoneauth1 import loading
 
-from agent.config import devices, neutron, nova, opts
 from agent.config.blank import MEANS_NONE
 from agent.config.build import BUILDERS, load_checked, notices, settings_from
 from agent.config.load import Loaded
+from agent.config.options import devices, neutron, nova, opts
 from agent.config.reading.notifications import telling_options_from
 from agent.config.reload import needs_restart, reload
 from agent.errors import ConfigError

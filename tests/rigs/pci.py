@@ -6,7 +6,7 @@ import dataclasses
 import json
 from typing import Any
 
-from agent.config.device_spec import parse_device_specs
+from agent.config.reading.device_spec import parse_device_specs
 from agent.model.device_spec import PciSettings
 from agent.model.devices import Devices, OddDevice, PciDevice, PciKind
 from agent.model.placement import Allocation, Inventory, PlacementView, Provider

@@ -17,7 +17,7 @@ import requests
 from oslo_config import cfg
 from requests.adapters import HTTPAdapter
 
-from agent.config import placement as placement_options
+from agent.config.options import placement as placement_options
 from agent.demo.placement import TOKEN, PlacementServer, start_placement
 from agent.placement.access import client_from_conf
 from agent.placement.client import CountingSession, PlacementClient

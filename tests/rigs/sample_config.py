@@ -30,5 +30,5 @@ def _entry_point(folder: pathlib.Path) -> str:
     info = folder / "path" / "stocktake_checkout-0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: stocktake-checkout\nVersion: 0\n")
-    (info / "entry_points.txt").write_text("[oslo.config.opts]\nstocktake = agent.config.opts:list_opts\n")
+    (info / "entry_points.txt").write_text("[oslo.config.opts]\nstocktake = agent.config.options.opts:list_opts\n")
     return str(info.parent)

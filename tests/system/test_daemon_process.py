@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import pytest
 
 from agent.cmd.daemon import stop_asked
-from agent.config.opts import logging_opts
+from agent.config.options.opts import logging_opts
 from agent.daemon.triggers import start_delay_s
 from agent.demo.placement import TOKEN, start_placement
 from tests.rigs.agent_process import Agent

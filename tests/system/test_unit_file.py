@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from agent.config.default import OPTS
+from agent.config.options.default import OPTS
 from agent.daemon.runner import READY_AFTER_S
 
 ROOT = pathlib.Path(__file__).parents[2]

@@ -88,9 +88,9 @@ def _hear(listener: FleetListener, screen: Screen, timeout_s: float) -> None:
 def _bus(config_files: Sequence[str], config_dirs: Sequence[str], *, debug: bool) -> Bus:
     from agent.bus.service import checked_bus
     from agent.cmd.logs import setup_command_logging
-    from agent.config.book import set_override
     from agent.config.load import load
     from agent.config.reading.bus import bus_options_from
+    from agent.config.traced_conf import set_override
     from agent.errors import ConfigError
 
     loaded = load(config_files, config_dirs)

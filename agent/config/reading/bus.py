@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from agent.bus.options import BusOptions
 from agent.config.load import Loaded
-from agent.config.rabbit import GROUP
+from agent.config.options.rabbit import GROUP
 from agent.config.reading.bounds import bounded
 from agent.errors import ConfigError
 

@@ -10,8 +10,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from agent.config.devices import type_group
 from agent.config.load import Loaded
+from agent.config.options.devices import type_group
 from agent.config.reading.problems import refuse
 from agent.model.settings import MdevTypeChoice
 

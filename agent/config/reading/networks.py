@@ -5,8 +5,8 @@ Whether the cells exist is known on the host alone.
 
 from __future__ import annotations
 
-from agent.config import neutron
 from agent.config.load import Loaded
+from agent.config.options import neutron
 from agent.config.reading.problems import refuse
 from agent.model.settings import NetworkAffinity
 

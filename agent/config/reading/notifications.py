@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agent.config.load import Loaded
-from agent.config.notifications import GROUP
+from agent.config.options.notifications import GROUP
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agent.config.device_spec import parse_device_specs
-from agent.config.device_spec_notices import earlier_twin, oddities
 from agent.config.load import Loaded
-from agent.config.pci_reporting import placement_problems
+from agent.config.reading.device_spec import parse_device_specs
+from agent.config.reading.device_spec_notices import earlier_twin, oddities
+from agent.config.reading.pci_reporting import placement_problems
 from agent.config.reading.problems import refuse
 from agent.model.device_spec import DeviceSpec, PciSettings
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.config.load import Loaded
-from agent.config.provider_files import ProviderFiles, read_provider_files
+from agent.config.reading.provider_yaml import ProviderFiles, read_provider_files
 from agent.errors import ConfigError
 from agent.model.provider_config import ProviderEntry
 

@@ -11,7 +11,7 @@ from agent.config.build import (
     settings_from,
 )
 from agent.config.load import load, survey
-from agent.config.state_choice import state_options_from
+from agent.config.reading.state_choice import state_options_from
 from agent.config.values import StateOptions
 from agent.errors import ConfigError
 from agent.model.nova import StateKind
@@ -281,7 +281,7 @@ def test_notices_are_given_beside_a_value_that_cannot_be_parsed(tmp_path):
 def test_no_configuration_at_all_says_what_to_set(tmp_path, monkeypatch):
     monkeypatch.setattr("agent.config.files.DEFAULT_FILE", f"{tmp_path}/stocktake.conf")
     monkeypatch.setattr("agent.config.files.DEFAULT_DIR", f"{tmp_path}/stocktake.conf.d")
-    monkeypatch.setattr("agent.config.agent.OPTS", [_without_nova(opt) for opt in _agent_opts()])
+    monkeypatch.setattr("agent.config.options.agent.OPTS", [_without_nova(opt) for opt in _agent_opts()])
     auth, state = check(load())
     assert auth.startswith("[placement] auth_type is not set")
     assert state.startswith("[state] source is not set")
@@ -290,7 +290,7 @@ def test_no_configuration_at_all_says_what_to_set(tmp_path, monkeypatch):
 
 
 def _agent_opts():
-    from agent.config import agent
+    from agent.config.options import agent
 
     return agent.OPTS
 

@@ -3,8 +3,8 @@
 import pytest
 
 from agent.config.build import notices
-from agent.config.host_checks import host_problems
 from agent.config.load import load
+from agent.config.reading.host_checks import host_problems
 from agent.config.reading.mdev_types import mdev_types
 from agent.errors import ConfigError
 from agent.model.settings import MdevTypeChoice

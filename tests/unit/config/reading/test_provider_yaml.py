@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.config.provider_files import ProviderFiles, read_provider_files
+from agent.config.reading.provider_yaml import ProviderFiles, read_provider_files
 from agent.errors import ConfigError
 from agent.model.placement import Inventory
 from agent.model.provider_config import COMPUTE_NODE, ProviderEntry

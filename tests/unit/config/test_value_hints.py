@@ -3,8 +3,8 @@
 import pytest
 from oslo_config import types
 
-from agent.config.opts import registered_opts
-from agent.config.wanted import wanted
+from agent.config.options.opts import registered_opts
+from agent.config.value_hints import wanted
 
 LIST = "must be a list with commas between, each"
 

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from oslo_config import cfg
 
-from agent.config import devices, neutron
-from agent.config.book import Book
-from agent.config.rabbit import GROUP as RABBIT
-from agent.config.rabbit import rabbit_opts
+from agent.config.options import devices, neutron
+from agent.config.options.rabbit import GROUP as RABBIT
+from agent.config.options.rabbit import rabbit_opts
+from agent.config.traced_conf import Book
 from agent.errors import ConfigError
 
 

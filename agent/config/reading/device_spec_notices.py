@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 
-from agent.config.device_spec import ANY, MATCHED
+from agent.config.reading.device_spec import ANY, MATCHED
 from agent.model.device_spec import DeviceSpec
 
 #: Tags that nova-compute gives a meaning.

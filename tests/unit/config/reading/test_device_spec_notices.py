@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.config.device_spec import parse_device_specs
-from agent.config.device_spec_notices import earlier_twin, oddities
+from agent.config.reading.device_spec import parse_device_specs
+from agent.config.reading.device_spec_notices import earlier_twin, oddities
 
 #: Every key that nova-compute gives a meaning (hypervisor-audit 7.2), with a value that it takes.
 NOVA = {

@@ -7,7 +7,7 @@ import pwd
 import pytest
 
 from agent.config.build import check
-from agent.config.host_checks import host_notices, host_problems
+from agent.config.reading.host_checks import host_notices, host_problems
 from tests.rigs.configs import ALONE, load_ours
 
 USER = pwd.getpwuid(os.getuid()).pw_name

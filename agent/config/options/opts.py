@@ -6,7 +6,7 @@ import importlib.metadata
 
 from oslo_config import cfg
 
-from agent.config import (
+from agent.config.options import (
     agent,
     compute,
     default,

@@ -10,8 +10,8 @@ import socket
 from collections.abc import Iterable
 from pathlib import Path
 
-from agent.config.devices import type_group
 from agent.config.load import Loaded
+from agent.config.options.devices import type_group
 from agent.config.reading import mdev_types
 from agent.host_files.kernel_files import TDX_CAPACITY, tdx_capacity
 

@@ -13,8 +13,8 @@ from keystoneauth1 import exceptions as keystone
 from keystoneauth1 import loading
 from oslo_config import cfg
 
-from agent.config import placement
 from agent.config.files import ConfigFile, group_name, last_set
+from agent.config.options import placement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from oslo_config import cfg
 
 from agent.config.blank import is_set
 from agent.config.files import ConfigFile, group_name, last_set, names_of
-from agent.config.wanted import wanted
+from agent.config.value_hints import wanted
 from agent.errors import ConfigError
 from agent.text.urls import without_login
 
