@@ -30,9 +30,9 @@ from agent.errors import ConfigError
 from agent.placement.answers import quoted
 from agent.placement.catalog import CatalogAdapterLoader
 from agent.placement.client import PlacementClient
-from agent.placement.pace import Manners
-from agent.placement.paced import PacedSession
+from agent.placement.rate_control import Manners
 from agent.placement.session import TokenSessionLoader
+from agent.placement.throttled_session import PacedSession
 from agent.placement.tls_files import tls_problems
 from agent.placement.transport import BoundedAdapter
 from agent.text.urls import url_problem, without_login

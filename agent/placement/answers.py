@@ -33,7 +33,7 @@ from agent.errors import (
     PlacementUnavailable,
     ProviderInUse,
 )
-from agent.placement import hints, wire
+from agent.placement import error_hints, wire
 from agent.placement.bounds import TOKEN
 from agent.placement.transport import TooLarge
 from agent.text.redact import blotted
@@ -142,7 +142,9 @@ def refusal(reply: Reply) -> PlacementError:
     if kind is GenerationConflict and _OF_A_CONSUMER in said.detail:
         kind = ConsumerConflict
     detail = quoted(said.detail or reply.text, reply.secrets) or "no reason given"
-    detail = hints.with_hint(detail, hints.placement_hint(reply.status, reply.request) or _way_hint(reply, kind))
+    detail = error_hints.with_hint(
+        detail, error_hints.placement_hint(reply.status, reply.request) or _way_hint(reply, kind)
+    )
     return kind(f"{reply.request}: {detail}", status=reply.status, request_id=reply.request_id)
 
 
@@ -156,7 +158,7 @@ def _said(reply: Reply) -> wire.Refusal:
 def _way_hint(reply: Reply, kind: type[PlacementError]) -> str:
     """What to do about an answer that is not Placement's but of something on the way to it; empty for the others."""
     if reply.status in _NOT_THERE and kind is PlacementUnavailable:
-        return f"not Placement's own answer: {hints.PATH}"
+        return f"not Placement's own answer: {error_hints.PATH}"
     if reply.status == 413:
         return f"what stands before Placement must take bodies of {reply.sent_bytes} bytes and more"
     if 300 <= reply.status < 400:
@@ -183,8 +185,8 @@ def _kind(reply: Reply, code: str) -> type[PlacementError]:
 def failure(request: str, error: kx.ClientException) -> PlacementError:
     """The error that keystoneauth's exception is: no answer of Placement's came, or no token to ask with."""
     whole = str(error)
-    hint = _option_hint(error) or hints.tls_hint(whole)
-    said = hints.with_hint(f"{request}: {quoted(_AGAIN.sub('', whole))}", hint)
+    hint = _option_hint(error) or error_hints.tls_hint(whole)
+    said = error_hints.with_hint(f"{request}: {quoted(_AGAIN.sub('', whole))}", hint)
     if isinstance(error, kx.HttpError):
         return _keystone(request, error)
     if isinstance(error, _DENIED):
@@ -198,8 +200,8 @@ def failure(request: str, error: kx.ClientException) -> PlacementError:
 
 def _option_hint(error: kx.ClientException) -> str:
     if isinstance(error, TokenMoved):
-        return hints.AUTH_URL
-    return hints.ENDPOINT if isinstance(error, kx.EndpointNotFound) else ""
+        return error_hints.AUTH_URL
+    return error_hints.ENDPOINT if isinstance(error, kx.EndpointNotFound) else ""
 
 
 def _keystone(request: str, error: kx.HttpError) -> PlacementError:
@@ -209,7 +211,9 @@ def _keystone(request: str, error: kx.HttpError) -> PlacementError:
     where = f" at {quoted(error.url)}" if error.url else ""
     # keystoneauth puts status and request id into the message; ours carries both by itself.
     plain = re.sub(r"( \(HTTP \d+\))?( \(Request-ID: [^)]*\))?$", "", str(error.message))
-    said = hints.with_hint(f"{request}: no token from Keystone{where}: {quoted(plain)}", hints.keystone_hint(status))
+    said = error_hints.with_hint(
+        f"{request}: no token from Keystone{where}: {quoted(plain)}", error_hints.keystone_hint(status)
+    )
     return kind(said, status=status, request_id=error.request_id)
 
 

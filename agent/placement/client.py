@@ -29,7 +29,7 @@ import requests
 from keystoneauth1 import exceptions as kx
 
 from agent.errors import PlacementError, PlacementRejected, PlacementUnavailable
-from agent.placement import answers, hints, patience, transport, wire
+from agent.placement import answers, error_hints, retry_after, transport, wire
 from agent.placement.answers import Reply
 from agent.placement.bounds import OWN, TOKEN, Bound
 from agent.placement.question_time import QuestionTime
@@ -129,7 +129,7 @@ class PlacementClient:
         self._maximum: Microversion | None = None
         self._request_id: str | None = None
         self._hold: _Hold | None = None
-        self._patience_s = patience.WAIT_BUDGET_S
+        self._patience_s = retry_after.WAIT_BUDGET_S
 
     @property
     def requests(self) -> int:
@@ -163,7 +163,7 @@ class PlacementClient:
         """
         before = self._request_id
         if before is None:
-            self._patience_s = patience.WAIT_BUDGET_S
+            self._patience_s = retry_after.WAIT_BUDGET_S
             self._session.begin()
         self._request_id = request_id or before or f"req-{uuid.uuid4()}"
         try:
@@ -204,7 +204,7 @@ class PlacementClient:
         try:
             reply = self._send("GET", "/", Microversion(1, 0))
         except PlacementRejected as error:
-            message = hints.with_hint(f"this is not Placement's root document: {error.message}", hints.PATH)
+            message = error_hints.with_hint(f"this is not Placement's root document: {error.message}", error_hints.PATH)
             raise PlacementUnavailable(message, status=error.status, request_id=error.request_id) from error
         found = _parsed(reply, wire.parse_maximum)
         if found < MINIMUM:
@@ -277,8 +277,8 @@ class PlacementClient:
         if response.status_code not in repeated and (response.status_code != 429 or asked is None):
             return False
         if self._request_id is None:
-            self._patience_s = patience.WAIT_BUDGET_S
-        wait_s = patience.wait_s(asked, repeat, self._adapter.status_code_retry_delay)
+            self._patience_s = retry_after.WAIT_BUDGET_S
+        wait_s = retry_after.wait_s(asked, repeat, self._adapter.status_code_retry_delay)
         if wait_s > self._patience_s:
             return False
         self._patience_s -= wait_s
@@ -299,7 +299,7 @@ class PlacementClient:
         asked = _asked_s(headers)
         if not asked or error.status is None or (error.status != 429 and error.status < 500):
             return error
-        hold_s = patience.hold_s(asked, random.random())
+        hold_s = retry_after.hold_s(asked, random.random())
         ends = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=hold_s)
         until = f"nothing is sent before {ends:%Y-%m-%dT%H:%M:%SZ}"
         why = f"{until}: HTTP {error.status} with Retry-After {asked:g} was the last answer"
@@ -311,7 +311,7 @@ class PlacementClient:
 
 
 def _asked_s(headers: Mapping[str, str]) -> float | None:
-    return patience.asked_s(headers.get("Retry-After"), headers.get("Date"), datetime.datetime.now(datetime.UTC))
+    return retry_after.asked_s(headers.get("Retry-After"), headers.get("Date"), datetime.datetime.now(datetime.UTC))
 
 
 def _parsed(reply: Reply, parse: Callable[[object], T]) -> T:

@@ -15,8 +15,8 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 
 from agent.daemon.worker import retry_delay
-from agent.placement import pace
-from agent.placement.pace import Answer, Manners, Pace
+from agent.placement import rate_control
+from agent.placement.rate_control import Answer, Manners, Pace
 
 READ_TRIES = 3
 
@@ -77,7 +77,7 @@ class Seen:
 @dataclass(kw_only=True)
 class _Agent:
     number: int
-    pace: Pace = field(default_factory=Pace)
+    rate_control: Pace = field(default_factory=Pace)
     step: int = 0
     tries: int = 0
     failures: int = 0
@@ -167,7 +167,7 @@ class Simulation:
         manners = self._fleet.manners
         if manners is not None:
             answer = Answer(at=self._now, latency_s=self._now - agent.sent_at, status=status)
-            agent.pace = pace.after_answer(agent.pace, answer, manners, self._random.random())
+            agent.pace = rate_control.after_answer(agent.pace, answer, manners, self._random.random())
         wait_s = self._progress(agent) if status == 200 else self._setback(agent)
         if wait_s is None:
             self.seen.done_at.append(self._now)
@@ -186,8 +186,8 @@ class Simulation:
         return self._pause_s(agent) if agent.step < self._fleet.reads else 0.0
 
     def _pause_s(self, agent: _Agent) -> float:
-        paused_s = pace.delay_s(agent.pace, self._now)
-        agent.pace = pace.after_pause(agent.pace, paused_s)
+        paused_s = rate_control.delay_s(agent.pace, self._now)
+        agent.pace = rate_control.after_pause(agent.pace, paused_s)
         return paused_s
 
     def _setback(self, agent: _Agent) -> float:
@@ -197,5 +197,5 @@ class Simulation:
             return max(owed_s, 0.5 * 2.0 ** (agent.tries - 1))
         agent.failures += 1
         agent.step = agent.tries = 0
-        agent.pace = pace.of_a_new_audit(agent.pace)
+        agent.pace = rate_control.of_a_new_audit(agent.pace)
         return max(owed_s, retry_delay(agent.failures, self._random.uniform))

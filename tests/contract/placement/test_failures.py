@@ -34,7 +34,7 @@ from agent.exit_codes import exit_code
 from agent.model.audit import AuditResult, Publish
 from agent.model.report import AuditReport, Outcome
 from agent.model.snapshot import PLACEMENT
-from agent.placement import patience, reader
+from agent.placement import reader, retry_after
 from agent.placement.bounds import MIB, OWN
 from agent.placement.client import PlacementClient
 from tests.rigs.facts import settings
@@ -544,7 +544,7 @@ def test_a_get_waits_as_long_as_it_is_told_and_then_is_answered(gate, one):
 
 def test_one_audit_waits_for_so_long_in_all_and_no_longer(gate, one, monkeypatch):
     """Each request alone would be patient: their sum is what holds an audit up."""
-    monkeypatch.setattr(patience, "WAIT_BUDGET_S", 1.5)
+    monkeypatch.setattr(retry_after, "WAIT_BUDGET_S", 1.5)
     refused: set[str] = set()
 
     def before(asked: Asked) -> Answer | None:

@@ -8,7 +8,7 @@ from agent.errors import DuplicateName, GenerationConflict, PlacementRejected, P
 from agent.model.books import DesiredProvider, DesiredTree
 from agent.model.placement import Inventory, ProviderKey
 from agent.model.plan import CreateProvider, MoveProvider, Plan, PutAggregates, PutInventories
-from agent.placement.beside import BesideReader
+from agent.placement.detached_trees import BesideReader
 from agent.placement.reader import TreeReader
 from agent.placement.writer import TreeWriter
 from agent.provider_tree.diff import diff

@@ -1,4 +1,4 @@
-"""The session that keeps the pace of agent/placement/pace.py: it waits before a read, and watches every answer.
+"""The session that keeps the pace of agent/placement/rate_control.py: it waits before a read, and watches every answer.
 
 It is below keystoneauth, which sends a read again by itself: those wait as well. A
 pause is no part of the time that a request may take. Requests for a token are
@@ -14,9 +14,9 @@ from typing import Any
 
 import requests
 
-from agent.placement import pace
+from agent.placement import rate_control
 from agent.placement.client import MICROVERSION_HEADER, CountingSession
-from agent.placement.pace import Answer, Manners, Pace
+from agent.placement.rate_control import Answer, Manners, Pace
 
 
 class PacedSession(CountingSession):
@@ -41,7 +41,7 @@ class PacedSession(CountingSession):
 
     def begin(self) -> None:
         """An audit or a command begins: it has its pauses before it."""
-        self.pace = pace.of_a_new_audit(self.pace)
+        self.pace = rate_control.of_a_new_audit(self.pace)
 
     def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:  # noqa: ANN401 (its own)
         """As requests does, in good time."""
@@ -59,14 +59,14 @@ class PacedSession(CountingSession):
         return response
 
     def _keep_quiet(self) -> None:
-        delay_s = pace.delay_s(self.pace, self._monotonic())
+        delay_s = rate_control.delay_s(self.pace, self._monotonic())
         if delay_s > 0:
             began = self._monotonic()
             self._wait(delay_s)
             self.time.paused(self._monotonic() - began)
-            self.pace = pace.after_pause(self.pace, delay_s)
+            self.pace = rate_control.after_pause(self.pace, delay_s)
 
     def _seen(self, began: float, status: int | None) -> None:
         now = self._monotonic()
         answer = Answer(at=now, latency_s=now - began, status=status)
-        self.pace = pace.after_answer(self.pace, answer, self._manners, self._random01())
+        self.pace = rate_control.after_answer(self.pace, answer, self._manners, self._random01())
