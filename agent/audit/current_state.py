@@ -12,7 +12,7 @@ from agent.model.audit import Standing
 from agent.model.nova import NovaState
 from agent.model.settings import Settings
 from agent.model.snapshot import STATE
-from agent.sources.base import Deadline
+from agent.ports import Deadline
 
 
 def deadline_of(settings: Settings) -> Deadline:

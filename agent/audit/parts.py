@@ -17,7 +17,7 @@ from agent.model.finding import History
 from agent.model.settings import Role, Settings
 from agent.model.snapshot import Reading
 from agent.model.store import StoreRecord
-from agent.sources.base import (
+from agent.ports import (
     AllocationWriter,
     HostSource,
     ImageSource,

@@ -25,8 +25,8 @@ from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, Reading, Snapshot
 from agent.model.storage import StorageFacts
 from agent.node_record.orphans import obstacle, trees_to_read
 from agent.node_record.overcommit import guest_files
+from agent.ports import StorageSource, ViewRequest
 from agent.provider_tree.identity_doubt import guests_of_an_unknown_host
-from agent.sources.base import StorageSource, ViewRequest
 from agent.timing.full_read_schedule import Turn, overdue, turn
 
 T = TypeVar("T")

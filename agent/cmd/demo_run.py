@@ -31,8 +31,8 @@ from agent.model.resource_request import RequestGroup, ResourceRequest
 from agent.model.settings import Settings
 from agent.placement.client import PlacementClient
 from agent.placement.offers import own_world
-from agent.sources.base import StorageSource, ViewRequest
-from agent.sources.lvm import Lvm
+from agent.ports import StorageSource, ViewRequest
+from agent.sources.storage.lvm import Lvm
 from agent.why.answer import why
 from agent.why.model import TreeAnswer
 

@@ -51,18 +51,18 @@ from agent.placement.names import ProviderNames
 from agent.placement.reader import TreeReader
 from agent.placement.reshape import ReshapeClient
 from agent.placement.writer import TreeWriter
-from agent.sources.base import RecordWriter, StateSource, StorageSource
-from agent.sources.capability_questions import GuestChoice
-from agent.sources.ceph import Ceph
-from agent.sources.filesystem import FileSystems
-from agent.sources.images import Images
-from agent.sources.late_answers import LateAnswers
-from agent.sources.libvirt_events import Backoff, LibvirtEvents
-from agent.sources.libvirt_host import HostPlace, LibvirtHost
-from agent.sources.lvm import Lvm
-from agent.sources.ndctl import Ndctl
-from agent.sources.nova_none import NoState
-from agent.sources.reader_thread import ReaderThread
+from agent.ports import RecordWriter, StateSource, StorageSource
+from agent.sources.libvirt.capability_questions import GuestChoice
+from agent.sources.libvirt.events import Backoff, LibvirtEvents
+from agent.sources.libvirt.host import HostPlace, LibvirtHost
+from agent.sources.libvirt.late_capabilities import LateAnswers
+from agent.sources.libvirt.reader_thread import ReaderThread
+from agent.sources.nova.none import NoState
+from agent.sources.storage.ceph import Ceph
+from agent.sources.storage.filesystem import FileSystems
+from agent.sources.storage.images import Images
+from agent.sources.storage.lvm import Lvm
+from agent.sources.storage.ndctl import Ndctl
 
 LOCK_FILE = "lock"
 #: Somebody waits for its end, and one command is no fleet.
@@ -291,7 +291,7 @@ def _cloud(loaded: Loaded, resources: contextlib.ExitStack) -> Cloud:
     if options.kind is StateKind.NONE or options.connection is None:
         return Cloud(NoState())
     # SQLAlchemy is 20 MiB that a host without a database need not carry.
-    from agent.sources.nova_sql import NovaSql
+    from agent.sources.nova.sql import NovaSql
 
     source = NovaSql(options.connection)
     resources.callback(source.close)

@@ -22,8 +22,8 @@ from agent.conductor.complaints import Complaints
 from agent.conductor.manifest import MANIFEST, other_major
 from agent.errors import SourceInconsistent, SourceUnavailable
 from agent.model.snapshot import STATE
-from agent.sources.base import Deadline
-from agent.sources.reader_thread import ReaderThread
+from agent.ports import Deadline
+from agent.sources.libvirt.reader_thread import ReaderThread
 
 EXCHANGE = "nova"
 TOPIC = "conductor"

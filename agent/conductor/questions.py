@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from agent.conductor import wire
 from agent.conductor.client import ConductorClient, Deleted
 from agent.conductor.complaints import RemoteFailure
-from agent.sources.base import Deadline
-from agent.sources.nova_documents import Row
+from agent.ports import Deadline
+from agent.sources.nova.documents import Row
 
 CHUNK = 500
 EVACUATIONS = 100

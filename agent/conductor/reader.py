@@ -19,10 +19,10 @@ from agent.conductor.node_wire import record_from_fields
 from agent.conductor.questions import Questions
 from agent.model.nova import NovaState, Pulse, StateKind
 from agent.model.snapshot import STATE
-from agent.sources.base import Deadline
-from agent.sources.last_guests import LastGuests
-from agent.sources.nova_documents import Row, texts
-from agent.sources.nova_rows import CellRows, pulse_from, state_from_rows
+from agent.ports import Deadline
+from agent.sources.nova.documents import Row, texts
+from agent.sources.nova.guest_rows_cache import LastGuests
+from agent.sources.nova.rows import CellRows, pulse_from, state_from_rows
 
 Disks = dict[str, tuple[Row, ...]]
 

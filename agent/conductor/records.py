@@ -14,7 +14,7 @@ from agent.conductor.complaints import RemoteFailure
 from agent.conductor.node_wire import changed_node, known_node, new_node
 from agent.errors import RecordRefused
 from agent.model.plan import CreateComputeNode, DeleteComputeNode, RecordWrite, SaveComputeNode
-from agent.sources.base import Deadline
+from agent.ports import Deadline
 
 
 class ConductorRecords:

@@ -11,8 +11,8 @@ import json
 from collections.abc import Callable, Mapping
 
 from agent.errors import SourceInconsistent
-from agent.sources.nova_columns import COLUMNS
-from agent.sources.nova_documents import SOURCE, Row, short
+from agent.sources.nova.columns import COLUMNS
+from agent.sources.nova.documents import SOURCE, Row, short
 
 Fields = Mapping[str, object]
 

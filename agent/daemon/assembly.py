@@ -16,7 +16,7 @@ from agent.daemon.signal_queue import Audited, Inbox, WorkerEnded
 from agent.daemon.triggers import IntervalTrigger, StartTrigger
 from agent.daemon.worker import Audit, Configured, Current, Worker
 from agent.model.report import AuditReport
-from agent.sources.base import EventSource
+from agent.ports import EventSource
 from agent.telemetry.dump import dump_state
 
 #: So many reads of libvirt in a row without an answer, and the watchdog is no longer fed (design 3.1).

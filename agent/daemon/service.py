@@ -17,7 +17,7 @@ from agent.daemon.audit_queue import AuditQueue
 from agent.daemon.triggers import IntervalTrigger, StartTrigger
 from agent.daemon.worker import Configured, Current, Worker
 from agent.model.report import AuditReport
-from agent.sources.base import EventSource
+from agent.ports import EventSource
 from agent.telemetry import events
 from agent.telemetry.finding_changes import FindingChange
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 
 from agent.errors import AgentError
 from agent.model.units import MIB
-from agent.sources import lvm_json
-from agent.sources.lvm import Completed, Runner
+from agent.sources.storage import lvm_json
+from agent.sources.storage.lvm import Completed, Runner
 
 # lvm2's defaults: 4 MiB extents; the first MiB of the device is for metadata.
 _EXTENT_BYTES = 4 * MIB

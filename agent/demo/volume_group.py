@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from agent.demo.recorded_group import NoVolumeGroup, RecordedGroup
-from agent.sources.lvm import Runner, SubprocessRunner
+from agent.sources.storage.lvm import Runner, SubprocessRunner
 
 _COMMAND_S = 30.0
 _SECTOR_BYTES = 512  # lvcreate takes whole sectors only

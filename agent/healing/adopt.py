@@ -31,7 +31,7 @@ from agent.model.audit import Identity
 from agent.model.nova import NovaState, StateKind
 from agent.model.placement import OrphanTree, PlacementView
 from agent.model.store import StoreRecord
-from agent.sources.base import ProviderNames
+from agent.ports import ProviderNames
 from agent.telemetry import events
 
 LOG = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ from agent.healing.tree_fingerprint import Tree, has_moved
 from agent.host_files.journal import Result
 from agent.model.heal import ConsumerChange
 from agent.model.placement import ConsumerRecord
-from agent.sources.base import AllocationWriter
+from agent.ports import AllocationWriter
 
 LOOKS = 3
 

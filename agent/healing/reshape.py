@@ -21,7 +21,7 @@ from agent.healing.write import NO_ACCESS, Outcome, journalled
 from agent.host_files.journal import Change, Journal, Result
 from agent.model.heal import ProviderChange, Reshaping
 from agent.model.plan import CreateProvider, Reshape
-from agent.sources.base import AllocationWriter, Reshaper
+from agent.ports import AllocationWriter, Reshaper
 
 DONE_WORDS = "moved as planned"
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from agent.audit.parts import Errand
 from agent.model.placement import ConsumerRecord, PlacementView
 from agent.model.plan import PutAllocations
-from agent.sources.base import ViewRequest
+from agent.ports import ViewRequest
 
 
 class Tree(NamedTuple):

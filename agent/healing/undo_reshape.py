@@ -23,7 +23,7 @@ from agent.model.heal import ConsumerChange, ProviderChange, Reshaping
 from agent.model.nova import NovaState
 from agent.model.placement import ConsumerRecord, Inventory, PlacementView
 from agent.model.plan import PutAllocations
-from agent.sources.base import AllocationWriter, ViewRequest
+from agent.ports import AllocationWriter, ViewRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ from agent.host_files.journal import Change, Journal, Result
 from agent.model.heal import ConsumerChange
 from agent.model.placement import ConsumerRecord
 from agent.model.plan import PutAllocations
-from agent.sources.base import AllocationWriter
+from agent.ports import AllocationWriter
 from agent.telemetry import events
 from agent.timing.backoff import wait_s
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from agent.model.placement import Allocation, ConsumerRecord, Provider
-from agent.sources.base import AllocationWriter, ViewRequest
+from agent.ports import AllocationWriter, ViewRequest
 
 #: The tree's providers with what is held of each.
 Held = tuple[tuple[Provider, tuple[Allocation, ...]], ...]

@@ -13,7 +13,7 @@ from dataclasses import replace
 from agent.model.placement import PlacementView, TreeBeside
 from agent.placement.client import PlacementClient
 from agent.placement.reader import TreeReader
-from agent.sources.base import ViewRequest
+from agent.ports import ViewRequest
 
 
 class BesideReader:

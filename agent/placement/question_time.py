@@ -18,8 +18,8 @@ import requests
 
 from agent.model.snapshot import PLACEMENT
 from agent.placement import transport
-from agent.sources.base import Deadline
-from agent.sources.reader_thread import LAST_WORDS_S, ReaderThread, Unanswered
+from agent.ports import Deadline
+from agent.sources.libvirt.reader_thread import LAST_WORDS_S, ReaderThread, Unanswered
 
 T = TypeVar("T")
 

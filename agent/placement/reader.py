@@ -29,7 +29,7 @@ from agent.placement.consumers import NOBODY, Consumers, read_consumers
 from agent.placement.paths import part_path
 from agent.placement.sharing import SharingReader
 from agent.placement.unlisted import read_unlisted
-from agent.sources.base import ViewRequest
+from agent.ports import ViewRequest
 
 #: Of one tree. An audit takes some 5 KiB for an allocation, from the claim to the row of the report: the daemon's peak
 #: is 78 MiB with a few, 135 MiB with 12,000, 148 MiB with 15,000 and 205 MiB with 30,000. 3,900 consumers

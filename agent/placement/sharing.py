@@ -20,7 +20,7 @@ from agent.model.placement import Allocation, Provider, SharingProvider
 from agent.placement import wire
 from agent.placement.client import MINIMUM, PlacementClient
 from agent.placement.paths import part_path
-from agent.sources.base import ViewRequest
+from agent.ports import ViewRequest
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
 # An URL that names more of them may be refused by what stands before Placement (nova asks for as many at once).

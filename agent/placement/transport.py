@@ -31,9 +31,9 @@ from keystoneauth1.session import TCPKeepAliveAdapter
 from urllib3.exceptions import ConnectTimeoutError, NameResolutionError
 from urllib3.util.connection import allowed_gai_family
 
+from agent.bounded_reads import BoundedReads
 from agent.placement.bounds import OWN, Bound, Tally
-from agent.sources.base import Deadline
-from agent.sources.bounded_reads import BoundedReads
+from agent.ports import Deadline
 
 _ends_at: contextvars.ContextVar[float | None] = contextvars.ContextVar("request_ends_at", default=None)
 _bound: contextvars.ContextVar[Bound] = contextvars.ContextVar("answer_bound", default=OWN)

@@ -30,7 +30,7 @@ from agent.placement.allocations import AllocationClient
 from agent.placement.client import PlacementClient
 from agent.placement.reader import TreeReader
 from agent.placement.writer import TreeWriter
-from agent.sources.nova_rows import pulse_from
+from agent.sources.nova.rows import pulse_from
 from tests.cloud.cloud import EPOCH, Cloud
 from tests.cloud.computes import Written, check_write, heartbeat
 from tests.cloud.feeds import Rows, moment
@@ -206,7 +206,7 @@ def _as_client(client: PlacementClient, weather: Weather) -> PlacementClient:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _State:
-    """StateSource: what agent/sources/nova_sql.py reads in one transaction, so at one moment."""
+    """StateSource: what agent/sources/nova/sql.py reads in one transaction, so at one moment."""
 
     agent: HostAgent
     name: str = STATE

@@ -1,7 +1,7 @@
 """A consumer that lost its last allocation and got another counts its generation from the start, as really measured."""
 
 from agent.placement.reader import TreeReader
-from agent.sources.base import ViewRequest
+from agent.ports import ViewRequest
 from tests.cloud.model_client import ModelClient
 from tests.cloud.placement_model import PlacementModel, Stock, Wanted
 

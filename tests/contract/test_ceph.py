@@ -6,9 +6,9 @@ import time
 import pytest
 
 from agent.errors import SourceInconsistent, SourceUnavailable
-from agent.sources.base import Deadline
-from agent.sources.ceph import Ceph
-from agent.sources.lvm import Runner, SubprocessRunner
+from agent.ports import Deadline
+from agent.sources.storage.ceph import Ceph
+from agent.sources.storage.lvm import Runner, SubprocessRunner
 from tests.rigs import ceph as rigs
 from tests.rigs.wait import until
 

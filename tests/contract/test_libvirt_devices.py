@@ -11,12 +11,12 @@ import pytest
 
 from agent.errors import SourceUnavailable
 from agent.model.devices import PciKind
-from agent.sources.base import Deadline
-from agent.sources.libvirt_devices import TURNS, DeviceListing
-from agent.sources.libvirt_host import HostPlace, LibvirtHost
-from agent.sources.node_device_xml import parse_node_device
-from agent.sources.node_devices import devices_from
-from agent.sources.reader_thread import ReaderThread
+from agent.ports import Deadline
+from agent.sources.libvirt.devices import TURNS, DeviceListing
+from agent.sources.libvirt.host import HostPlace, LibvirtHost
+from agent.sources.libvirt.node_device_xml import parse_node_device
+from agent.sources.libvirt.node_devices import devices_from
+from agent.sources.libvirt.reader_thread import ReaderThread
 from tests.rigs.domains import node_xml
 from tests.rigs.libvirt_documents import documents
 from tests.rigs.libvirtd import libvirtd_program, private_libvirtd, system_libvirtd

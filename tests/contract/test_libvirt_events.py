@@ -11,11 +11,11 @@ from subprocess import PIPE
 import libvirt
 import pytest
 
-from agent.sources import libvirt_events
-from agent.sources.base import Deadline
-from agent.sources.libvirt_events import CONNECTED, DEVICE, DISCONNECTED, Backoff, LibvirtEvents, LinkState
-from agent.sources.libvirt_host import HostPlace, LibvirtHost
-from agent.sources.reader_thread import ReaderThread
+from agent.ports import Deadline
+from agent.sources.libvirt import events
+from agent.sources.libvirt.events import CONNECTED, DEVICE, DISCONNECTED, Backoff, LibvirtEvents, LinkState
+from agent.sources.libvirt.host import HostPlace, LibvirtHost
+from agent.sources.libvirt.reader_thread import ReaderThread
 from tests.rigs.domains import domain_xml, node_xml
 from tests.rigs.libvirtd import libvirtd_program, private_libvirtd, system_libvirtd
 from tests.rigs.wait import until
@@ -120,7 +120,7 @@ class TestInProcess:
 
         plug()
         assert DEVICE not in reasons
-        monkeypatch.setattr(libvirt_events, "COUNTED_DEVICES", ("scsi_host",))
+        monkeypatch.setattr(events, "COUNTED_DEVICES", ("scsi_host",))
         plug()
         seen(reasons, DEVICE, times=2)
         connection.close()
@@ -273,10 +273,10 @@ def figures(host, guest):
 PROGRAM = """
 import sys
 sys.modules["eventlet"] = None
-from agent.sources.base import Deadline
-from agent.sources.libvirt_events import Backoff, LibvirtEvents
-from agent.sources.libvirt_host import HostPlace, LibvirtHost
-from agent.sources.reader_thread import ReaderThread
+from agent.ports import Deadline
+from agent.sources.libvirt.events import Backoff, LibvirtEvents
+from agent.sources.libvirt.host import HostPlace, LibvirtHost
+from agent.sources.libvirt.reader_thread import ReaderThread
 
 reader, slow_reader = ReaderThread("libvirt"), ReaderThread("libvirt-capabilities")
 host = LibvirtHost(HostPlace(uri=sys.argv[1], host="a"), reader, slow_reader)

@@ -12,11 +12,11 @@ import pytest
 
 from agent.errors import SourceUnavailable
 from agent.model.host import Disk, DomainState, NovaMetadataFlavor
-from agent.sources.base import Deadline
-from agent.sources.domain_cache import TURNS
-from agent.sources.late_answers import LateAnswers
-from agent.sources.libvirt_host import HostPlace, LibvirtHost
-from agent.sources.reader_thread import ReaderThread
+from agent.ports import Deadline
+from agent.sources.libvirt.domain_cache import TURNS
+from agent.sources.libvirt.host import HostPlace, LibvirtHost
+from agent.sources.libvirt.late_capabilities import LateAnswers
+from agent.sources.libvirt.reader_thread import ReaderThread
 from tests.rigs.domains import block_disk, domain_xml, node_xml, nova_metadata
 from tests.rigs.libvirtd import libvirtd_program, private_libvirtd, system_libvirtd
 from tests.rigs.wait import until

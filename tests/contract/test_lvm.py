@@ -16,10 +16,10 @@ from agent.demo.recorded_group import DescribedGroup, RecordedGroup, recorded_re
 from agent.demo.volume_group import NoVolumeGroup, VolumeGroupRig, open_group
 from agent.errors import SourceInconsistent, SourceUnavailable
 from agent.model.storage import StorageFacts
-from agent.sources import lvm as lvm_source
-from agent.sources import lvm_json
-from agent.sources.base import Deadline
-from agent.sources.lvm import Completed, Lvm, Runner, SubprocessRunner
+from agent.ports import Deadline
+from agent.sources.storage import lvm as lvm_source
+from agent.sources.storage import lvm_json
+from agent.sources.storage.lvm import Completed, Lvm, Runner, SubprocessRunner
 from tests.rigs import lvm as rigs
 from tests.rigs.lvm_layouts import every_kind, thin_pool
 from tests.rigs.wait import until

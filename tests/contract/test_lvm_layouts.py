@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import pytest
 
 from agent.books.storage_ledger import volume_group_rows
-from agent.sources.base import Deadline
-from agent.sources.lvm import Lvm, SubprocessRunner
+from agent.ports import Deadline
+from agent.sources.storage.lvm import Lvm, SubprocessRunner
 from tests.rigs import lvm as rigs
 from tests.rigs.facts import instance, snapshot, state
 from tests.rigs.lvm_random import HIDING, Layout, Owner, layout

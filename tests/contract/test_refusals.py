@@ -24,7 +24,7 @@ from agent.model.finding import SeenFinding, Severity
 from agent.model.host import HostFacts
 from agent.model.report import AuditReport, Outcome
 from agent.model.settings import Settings
-from agent.sources.base import Deadline
+from agent.ports import Deadline
 from tests.rigs.host import AgentHost, host_on
 from tests.rigs.nested import SEV, encrypting, machine, x86
 from tests.rigs.placement import Rest, running

@@ -38,8 +38,8 @@ while True:
     threading.Event().wait(max(0.0, 0.5 - took_s))
 """
 SQL = f"""
-from agent.sources.base import Deadline
-from agent.sources.nova_sql import NovaSql
+from agent.ports import Deadline
+from agent.sources.nova.sql import NovaSql
 source = NovaSql(sys.argv[1])
 read = lambda: source.read({HOST!r}, frozenset(), Deadline.after({DEADLINE_S}))
 """
@@ -49,7 +49,7 @@ from agent.bus.options import BusOptions
 from agent.bus.transport import Bus
 from agent.conductor.client import ConductorClient
 from agent.conductor.reader import ConductorState
-from agent.sources.base import Deadline
+from agent.ports import Deadline
 source = ConductorState(ConductorClient(Bus(BusOptions(url=sys.argv[1]))))
 read = lambda: source.read({HOST!r}, frozenset(), Deadline.after({DEADLINE_S}))
 """

@@ -10,7 +10,7 @@ from agent.model.host import Cell
 from agent.model.snapshot import Snapshot
 from tests.rigs.facts import host, snapshot
 
-# One machine type of several answered what nobody could read: sources/libvirt_capabilities.py.
+# One machine type of several answered what nobody could read: sources/libvirt/capabilities.py.
 UNREADABLE = MissingPart(part=Part.MACHINE, detail="x86_64 q35", why="no element found: line 1, column 0")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pathlib
 
-from agent.sources.lvm import SubprocessRunner
+from agent.sources.storage.lvm import SubprocessRunner
 from tests.rigs.lvm import script
 
 LUMINOUS = """

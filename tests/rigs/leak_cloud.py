@@ -27,7 +27,7 @@ from agent.demo import cell
 from agent.model.audit import AuditMemory, AuditRequest
 from agent.model.nova import Flavor, NovaState
 from agent.model.report import AuditReport
-from agent.sources.base import Deadline, StateSource
+from agent.ports import Deadline, StateSource
 from tests.rigs import facts
 from tests.rigs.domains import domain_xml, node_xml
 from tests.rigs.host import AgentHost, host_on

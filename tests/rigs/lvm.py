@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from agent.demo.volume_group import NoVolumeGroup, VolumeGroupRig, lvm_conf
-from agent.sources.lvm import SubprocessRunner
+from agent.sources.storage.lvm import SubprocessRunner
 from tests.rigs.lvm_layouts import Volumes
 
 RECORDED = pathlib.Path(__file__).parent / "lvm_recorded"

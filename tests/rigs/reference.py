@@ -25,11 +25,11 @@ from agent.model.placement import PlacementView
 from agent.model.settings import Settings
 from agent.model.snapshot import FILESYSTEM, IMAGES, LIBVIRT, LVM, PLACEMENT, STATE, Snapshot
 from agent.model.storage import FileSystem, ImageStore, StorageFacts
-from agent.sources import libvirt_connection
-from agent.sources.base import Deadline
-from agent.sources.libvirt_host import LibvirtHost
-from agent.sources.lvm import Completed, Lvm
-from agent.sources.reader_thread import ReaderThread
+from agent.ports import Deadline
+from agent.sources.libvirt import connection as libvirt_connection
+from agent.sources.libvirt.host import LibvirtHost
+from agent.sources.libvirt.reader_thread import ReaderThread
+from agent.sources.storage.lvm import Completed, Lvm
 from tests.rigs.facts import good, service, state
 
 FOLDER = Path(__file__).parents[1] / "golden" / "reference"

@@ -9,7 +9,7 @@ AGENT = ROOT / "agent"
 
 
 def module_name(path: pathlib.Path) -> str:
-    """``agent.sources.lvm`` for its file; a package's name for its ``__init__.py``."""
+    """``agent.sources.storage.lvm`` for its file; a package's name for its ``__init__.py``."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 

@@ -15,11 +15,11 @@ from agent.model.numbers import MOST, finite, unbounded, whole, whole_text
 from agent.placement import offer_wire, wire
 from agent.render.documents import report_document, report_from_json
 from agent.render.status import LastReport, last_report
-from agent.sources.ceph_json import parse_pool
-from agent.sources.ndctl_json import parse_namespaces
-from agent.sources.nova_documents import flavors_from_document
-from agent.sources.nova_rows import migration_from_row, node_from_row
-from agent.sources.shared_storage import registered_hosts
+from agent.sources.nova.documents import flavors_from_document
+from agent.sources.nova.rows import migration_from_row, node_from_row
+from agent.sources.storage.ceph_json import parse_pool
+from agent.sources.storage.ndctl_json import parse_namespaces
+from agent.sources.storage.shared_storage import registered_hosts
 from tests.rigs.reports import REPORT
 
 LARGE = {

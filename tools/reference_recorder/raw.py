@@ -14,7 +14,7 @@ from pathlib import Path
 
 import libvirt
 
-from agent.sources import lvm_json
+from agent.sources.storage import lvm_json
 from reference_recorder import options
 from reference_recorder.options import Options
 from reference_recorder.surroundings import Scratch

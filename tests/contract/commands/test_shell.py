@@ -328,7 +328,7 @@ def test_every_command_of_the_registry_loads():
 def test_no_command_loads_oslo_service_so_none_has_to_choose_its_backend():
     modules = ", ".join(entry.value.partition(":")[0] for entry in COMMANDS)
     program = (
-        f"import agent.cmd.shell, agent.cmd.audited, agent.demo.world, agent.sources.nova_sql, {modules}\n"
+        f"import agent.cmd.shell, agent.cmd.audited, agent.demo.world, agent.sources.nova.sql, {modules}\n"
         "import sys\nprint(*(name for name, module in sys.modules.items() if module is not None))"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)

@@ -7,8 +7,8 @@ import sqlalchemy
 
 from agent.demo import cell
 from agent.model.nova import MigrationContext
-from agent.sources.nova_documents import context_from_document, flavors_from_document, numa_from_document
-from agent.sources.nova_tables import COLUMNS
+from agent.sources.nova.documents import context_from_document, flavors_from_document, numa_from_document
+from agent.sources.nova.tables import COLUMNS
 from tests.rigs.cell_worlds import FLOATING, LARGE, PINNED, SMALL, instance, uuid
 from tests.rigs.nova_env import VERSION, nova_python
 from tools.make_cell_schema import TABLES, TARGET, main, read_schema

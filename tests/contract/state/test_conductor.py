@@ -11,8 +11,8 @@ from agent.conductor.reader import ConductorState
 from agent.demo import cell
 from agent.errors import SourceInconsistent
 from agent.model.nova import StateKind
-from agent.sources.base import Deadline
-from agent.sources.nova_sql import NovaSql
+from agent.ports import Deadline
+from agent.sources.nova.sql import NovaSql
 from tests.rigs.cell_worlds import HOST, LARGE, NODE, SMALL, T0, instance, migration, uuid, world
 from tests.rigs.conductor_reads import client_of
 

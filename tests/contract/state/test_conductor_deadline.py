@@ -7,7 +7,7 @@ import pytest
 
 from agent.bus.options import BusOptions
 from agent.errors import SourceUnavailable
-from agent.sources.base import Deadline
+from agent.ports import Deadline
 from tests.rigs.cell_worlds import HOST, world
 from tests.rigs.conductor_reads import state_of
 from tests.rigs.faults import Weather, proxied

@@ -11,7 +11,7 @@ from agent.conductor import client as client_module
 from agent.conductor.client import ConductorClient
 from agent.conductor.reader import ConductorState
 from agent.errors import SourceError, SourceUnavailable
-from agent.sources.base import Deadline
+from agent.ports import Deadline
 from tests.rigs.cell_worlds import HOST, uuid, world
 from tests.rigs.conductor import TOPIC, consumers
 from tests.rigs.conductor_reads import state_of

@@ -13,7 +13,7 @@ from agent.demo import cell
 from agent.errors import RecordRefused
 from agent.model.node_record import NodeRecord
 from agent.model.plan import CreateComputeNode, DeleteComputeNode, SaveComputeNode
-from agent.sources.base import Deadline
+from agent.ports import Deadline
 from tests.rigs.cell_worlds import HOST, NODE, uuid, world
 from tests.rigs.conductor_reads import client_of
 

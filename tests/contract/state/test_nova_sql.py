@@ -12,8 +12,8 @@ from sqlalchemy import event
 
 from agent.demo import cell
 from agent.errors import ConfigError, SourceInconsistent, SourceUnavailable
-from agent.sources.base import Deadline
-from agent.sources.nova_sql import NovaSql
+from agent.ports import Deadline
+from agent.sources.nova.sql import NovaSql
 from tests.rigs.cell_worlds import HOST, LARGE, SMALL, T0, instance, migration, uuid, world
 
 NOBODY = frozenset()

@@ -13,9 +13,9 @@ from sqlalchemy import event
 
 from agent.demo import cell
 from agent.errors import SourceUnavailable
-from agent.sources.base import Deadline
-from agent.sources.nova_engine import PING_S, statement_limit
-from agent.sources.nova_sql import NovaSql
+from agent.ports import Deadline
+from agent.sources.nova.engine import PING_S, statement_limit
+from agent.sources.nova.sql import NovaSql
 from tests.rigs.cell_worlds import HOST, world
 from tests.rigs.mariadb import PASSWORD, MariaDb, available, free_port
 

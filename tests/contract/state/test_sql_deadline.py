@@ -7,8 +7,8 @@ import sqlalchemy
 
 from agent.demo import cell
 from agent.errors import SourceUnavailable
-from agent.sources.base import Deadline
-from agent.sources.nova_sql import NovaSql
+from agent.ports import Deadline
+from agent.sources.nova.sql import NovaSql
 from tests.rigs.cell_worlds import HOST, world
 from tests.rigs.faults import Weather, proxied
 from tests.rigs.mariadb import PASSWORD

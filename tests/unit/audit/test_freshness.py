@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agent.audit.freshness import behind_s, standing, why_stale
 from agent.model.audit import Standing
 from agent.model.nova import NovaState, Pulse, StateKind
-from agent.sources.nova_rows import pulse_from
+from agent.sources.nova.rows import pulse_from
 from tests.rigs.facts import NOW, settings, state
 
 SETTINGS = settings()

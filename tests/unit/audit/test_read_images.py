@@ -11,8 +11,8 @@ from agent.errors import SourceUnavailable
 from agent.model.audit import AuditMemory, AuditRequest, Depth
 from agent.model.host import Disk
 from agent.model.snapshot import IMAGES
-from agent.sources.images import Images
-from agent.sources.reader_thread import ReaderThread
+from agent.sources.libvirt.reader_thread import ReaderThread
+from agent.sources.storage.images import Images
 from tests.rigs.facts import domain, host, settings, state
 
 

@@ -16,7 +16,7 @@ from agent.model.report import StorageRow
 from agent.model.snapshot import LIBVIRT, LVM, STATE, Snapshot
 from agent.model.storage import StorageFacts, ThinPool, Volume
 from agent.model.units import GIB, MIB
-from agent.sources.lvm_json import parse_groups, parse_storage
+from agent.sources.storage.lvm_json import parse_groups, parse_storage
 from tests.rigs.facts import (
     domain,
     filesystem,

@@ -5,9 +5,9 @@ import pytest
 from agent.cmd.wiring import wire
 from agent.conductor.reader import ConductorState
 from agent.conductor.records import ConductorRecords
-from agent.sources.base import Deadline
-from agent.sources.nova_none import NoState
-from agent.sources.nova_sql import NovaSql
+from agent.ports import Deadline
+from agent.sources.nova.none import NoState
+from agent.sources.nova.sql import NovaSql
 from tests.rigs.configs import ALONE, load_ours
 from tests.rigs.mariadb import free_port
 

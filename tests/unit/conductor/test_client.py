@@ -14,7 +14,7 @@ from agent.conductor.client import ConductorClient, context
 from agent.conductor.complaints import RemoteFailure
 from agent.conductor.manifest import MANIFEST
 from agent.errors import SourceInconsistent
-from agent.sources.base import Deadline
+from agent.ports import Deadline
 from tests.rigs.conductor_primitives import INSTANCE, listed
 
 _numbers = itertools.count()

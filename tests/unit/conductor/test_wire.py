@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from agent.conductor import wire
 from agent.errors import SourceInconsistent
 from agent.model.nova import Flavor, InstanceCell
-from agent.sources.nova_columns import COLUMNS
-from agent.sources.nova_rows import CellRows, guests_from_rows, instance_from_row, migration_from_row
+from agent.sources.nova.columns import COLUMNS
+from agent.sources.nova.rows import CellRows, guests_from_rows, instance_from_row, migration_from_row
 from tests.rigs.conductor_primitives import FLAVOR, INSTANCE, MIGRATION, NUMA, envelope, listed
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)

@@ -41,7 +41,8 @@ def disk_bytes(world, chosen):
 
 
 def test_s74_memory_used_is_what_the_host_measures():
-    # 15814 - 10240; sources/meminfo.py takes the difference, tests/unit/sources/test_meminfo.py its parts.
+    # 15814 - 10240; sources/libvirt/meminfo.py takes the difference, tests/unit/sources/libvirt/test_meminfo.py its
+    # parts.
     found = seen(snapshot(libvirt=host(memory_mib=15814, memory_used_mib=5574)))
     assert (found.memory_mib, found.memory_used_mib) == (15814, 5574)
 

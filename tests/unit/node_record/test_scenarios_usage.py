@@ -24,7 +24,7 @@ from agent.node_record.nova_forms import topology_text
 from agent.node_record.numa_usage import cell_usages, pin_conflicts
 from agent.node_record.resource_view import resource_view
 from agent.node_record.usage import uptime_text, usage
-from agent.sources.nova_rows import CellRows, migration_from_row, state_from_rows
+from agent.sources.nova.rows import CellRows, migration_from_row, state_from_rows
 from tests.rigs.facts import (
     FLAVOR_A,
     FLAVOR_B,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from agent.model.placement import Allocation, ConsumerRecord, Provider
 from agent.model.plan import PutAllocations
 from agent.placement.consumers import NOBODY, Consumers, read_consumers
-from agent.sources.base import ViewRequest
+from agent.ports import ViewRequest
 
 ROOT = Provider(uuid="root", name="root", parent_uuid=None, generation=1)
 

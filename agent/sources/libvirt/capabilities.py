@@ -1,0 +1,221 @@
+"""Ask libvirt what the host's CPU and its emulators can do, once per connection.
+
+Domain capabilities are refused on a read-only connection, so they are asked
+over one of their own that lives as long as the questions do. All calls may take
+seconds after a daemon's start: run this on a thread that nobody waits for.
+
+A part that cannot be had is a MissingPart with libvirt's reason, and the others
+stand. Only a lost connection fails the whole. An emulator that libvirt refuses is
+one that the host cannot run, but where all of the host's own architecture are
+refused, KVM is not there yet: that part is missing, and asked for again.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+from xml.etree import ElementTree as ET
+
+import libvirt
+
+from agent.errors import SourceError
+from agent.model.capabilities import Capabilities, DomainCapabilities, HostCpu, MissingPart, Part
+from agent.sources.libvirt import connection as libvirt_connection
+from agent.sources.libvirt.capabilities_xml import (
+    Guest,
+    expanded_features,
+    guests,
+    host_cpu,
+    host_question,
+    model_question,
+)
+from agent.sources.libvirt.capability_questions import GuestChoice, MachineQuestion, machine_questions, models_to_ask
+from agent.sources.libvirt.domain_capabilities_xml import parse_domain_capabilities
+
+# It would read the file of a test:///path again, 1 s for 1000 guests, to say that it has no such call.
+_WITHOUT_DOMAIN_CAPABILITIES = frozenset({"TEST"})
+# The answers to an architecture, machine or domain type that the emulator does not have (KVM of a foreign CPU).
+# Any other error may be gone tomorrow, such as a QEMU that cannot be started, so it is no "does not have".
+_CANNOT_RUN = frozenset({libvirt.VIR_ERR_INVALID_ARG, libvirt.VIR_ERR_CONFIG_UNSUPPORTED})
+_DENIED = frozenset({libvirt.VIR_ERR_OPERATION_DENIED, libvirt.VIR_ERR_ACCESS_DENIED, libvirt.VIR_ERR_AUTH_FAILED})
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asker:
+    """Whom to ask: the connection, its URI to open a read-write one, and what the operator chose for guests."""
+
+    connection: libvirt.virConnect
+    driver: str
+    uri: str
+    choice: GuestChoice
+
+
+class _Missing:
+    """The parts that could not be had so far; ``refused`` says by architecture why libvirt cannot run its emulator."""
+
+    def __init__(self) -> None:
+        self.parts: list[MissingPart] = []
+        self.refused: dict[str, str] = {}
+
+    def ask(self, part: Part, question: Callable[[], T], detail: str = "") -> T | None:
+        """The answer, or None and the part noted. A lost connection is raised: nothing else can be asked either."""
+        try:
+            return question()
+        except libvirt.libvirtError as error:
+            if libvirt_connection.says_lost(error):
+                raise
+            self.add(part, _reason(error), detail)
+        except SourceError as error:
+            self.add(part, _reason(error), detail)
+        return None
+
+    def add(self, part: Part, why: str, detail: str = "") -> None:
+        self.parts.append(MissingPart(part=part, why=why, detail=detail))
+
+
+def read_version(connection: libvirt.virConnect) -> tuple[int, tuple[MissingPart, ...]]:
+    """The hypervisor's version, or 0 and why it is not known. Raises libvirt.libvirtError on a lost connection."""
+    missing = _Missing()
+    version = missing.ask(Part.VERSION, lambda: int(connection.getVersion()))
+    return version or 0, tuple(missing.parts)
+
+
+def read_capabilities(document: ET.Element, asker: Asker) -> Capabilities:
+    """All that follows from the capabilities document and further questions.
+
+    Raises libvirt.libvirtError on a lost connection.
+    """
+    missing = _Missing()
+    cpu = _host_cpu(document, asker, missing)
+    kinds = missing.ask(Part.GUESTS, lambda: guests(document))
+    domain = None if kinds is None else _domain(kinds, asker, missing)
+    _note_no_emulator_of_its_own(cpu.arch, domain, missing)
+    return Capabilities(
+        host_cpu=cpu,
+        guests=tuple(guest.kind for guest in kinds or ()),
+        domain=domain,
+        model_features=_model_features(document, cpu.arch, asker, missing),
+        missing=tuple(missing.parts),
+    )
+
+
+def _host_cpu(document: ET.Element, asker: Asker, missing: _Missing) -> HostCpu:
+    """The host's CPU, its model's features written out; of an unknown one the architecture is empty."""
+    cpu = missing.ask(Part.HOST_CPU, lambda: host_cpu(document))
+    if cpu is None:
+        return HostCpu(arch="")
+    # For aarch64 baselineCPU answers without any feature (hypervisor-audit 2).
+    if cpu.model is None or cpu.arch == "aarch64":
+        return cpu
+    return replace(cpu, features=missing.ask(Part.HOST_FEATURES, lambda: _host_features(document, cpu, asker)))
+
+
+def _host_features(document: ET.Element, cpu: HostCpu, asker: Asker) -> frozenset[str]:
+    """All features of the host's CPU; those that the document lists where the driver cannot write out a model's."""
+    try:
+        return _expanded(asker, host_question(document))
+    except libvirt.libvirtError as error:
+        if libvirt_connection.is_unsupported(error) and cpu.features:
+            return cpu.features
+        raise
+
+
+def _expanded(asker: Asker, question: str) -> frozenset[str]:
+    answer = asker.connection.baselineCPU([question], libvirt.VIR_CONNECT_BASELINE_CPU_EXPAND_FEATURES)
+    return expanded_features(answer)
+
+
+def _model_features(
+    document: ET.Element, arch: str, asker: Asker, missing: _Missing
+) -> tuple[tuple[str, frozenset[str]], ...]:
+    """(model as configured, its features) for each one that cpu_mode asks for; an unknown model is a missing part."""
+    models = models_to_ask(arch, asker.choice)
+    if not models:
+        return ()
+    names = _model_names(asker.connection, arch)
+    # nova takes the configured names in any case, libvirt does not; it refuses one that it does not know.
+    questions = {model: model_question(document, names.get(model.lower(), model)) for model in models}
+    answers = (
+        (model, missing.ask(Part.MODEL_FEATURES, functools.partial(_expanded, asker, question), model))
+        for model, question in questions.items()
+    )
+    return tuple((model, features) for model, features in answers if features is not None)
+
+
+def _model_names(connection: libvirt.virConnect, arch: str) -> dict[str, str]:
+    """Libvirt's spelling of each model by its lower case; empty where it does not list them, as for aarch64."""
+    try:
+        listed = connection.getCPUModelNames(arch, 0)
+    except libvirt.libvirtError as error:
+        if libvirt_connection.says_lost(error):
+            raise
+        return {}
+    return {name.lower(): name for name in listed or ()}
+
+
+def _note_no_emulator_of_its_own(arch: str, domain: tuple[DomainCapabilities, ...] | None, missing: _Missing) -> None:
+    why = missing.refused.get(arch)
+    if why is not None and domain is not None and not any(answer.arch == arch for answer in domain):
+        missing.add(Part.MACHINE, why, arch)
+
+
+def _domain(kinds: tuple[Guest, ...], asker: Asker, missing: _Missing) -> tuple[DomainCapabilities, ...] | None:
+    if asker.driver in _WITHOUT_DOMAIN_CAPABILITIES:
+        return None
+    questions = machine_questions(kinds, asker.choice)
+    try:
+        connection = libvirt_connection.open_read_write(asker.uri)
+    except (libvirt.libvirtError, SourceError) as error:
+        # Whatever the error's code: that it cannot be had says nothing about the connection that we hold.
+        missing.add(Part.DOMAIN, f"no read-write connection, which this call needs: {_reason(error)}")
+        return None
+    try:
+        return _asked(connection, questions, asker.choice.virt_type, missing)
+    finally:
+        libvirt_connection.close_quietly(connection)
+
+
+def _asked(
+    connection: libvirt.virConnect, questions: tuple[MachineQuestion, ...], virt_type: str, missing: _Missing
+) -> tuple[DomainCapabilities, ...] | None:
+    """The answers, sorted; None where the driver has no such call, or we no right to it."""
+    answers = []
+    for question in questions:
+        try:
+            answer = _answer(connection, question, virt_type)
+        except libvirt.libvirtError as error:
+            if libvirt_connection.says_lost(error):
+                raise
+            if libvirt_connection.is_unsupported(error):
+                return None
+            if error.get_error_code() in _DENIED:
+                missing.add(Part.DOMAIN, _reason(error))
+                return None
+            if error.get_error_code() in _CANNOT_RUN:
+                missing.refused.setdefault(question.arch, _reason(error))
+            else:
+                missing.add(Part.MACHINE, _reason(error), _named(question))
+        except SourceError as error:
+            missing.add(Part.MACHINE, _reason(error), _named(question))
+        else:
+            answers.append(answer)
+    return tuple(sorted(answers, key=lambda one: (one.arch, one.machines)))
+
+
+def _answer(connection: libvirt.virConnect, question: MachineQuestion, virt_type: str) -> DomainCapabilities:
+    xml = connection.getDomainCapabilities(question.emulator, question.arch, question.machine, virt_type, 0)
+    return parse_domain_capabilities(xml, question.names)
+
+
+def _named(question: MachineQuestion) -> str:
+    return f"{question.arch} {question.machine or 'default machine'}"
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, libvirt.libvirtError):
+        return error.get_error_message() or str(error)
+    return error.message if isinstance(error, SourceError) else str(error)

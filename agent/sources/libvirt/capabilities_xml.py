@@ -1,0 +1,177 @@
+"""The host's CPU and the guests that it can run, from ``virConnectGetCapabilities``, and what baselineCPU is asked.
+
+``<host><cpu>`` names a model and only the features beyond it: the whole set is
+what baselineCPU writes out, and it spells some names otherwise than the kernel.
+The data of a guest's default domain type stand beside its ``<domain>`` element
+and not in it; a ``<domain>`` with children stands for itself. Pure.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agent.model.capabilities import GuestKind, HostCpu
+from agent.sources.libvirt.xml_values import attribute, child, document, number, optional_number, optional_text, text_of
+
+# What nova's Architecture.canonicalize takes for the same architecture.
+_SAME_ARCH = {"i386": "i686", "i486": "i686", "i586": "i686", "x86_32": "i686", "x86_32p": "i686", "amd64": "x86_64"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuestDomain:
+    """What runs guests of one domain type: the emulator, and the names that stand for machine types.
+
+    ``aliases`` are (name, the machine type that it stands for), as listed.
+    ``type`` is None where the guest has no domain type of its own at that place.
+    """
+
+    type: str | None
+    emulator: str | None
+    aliases: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guest:
+    """One ``<guest>``: ``domains`` in the order of the document, ``default`` for a type that is not among them."""
+
+    arch: str
+    os_type: str
+    default: GuestDomain
+    domains: tuple[GuestDomain, ...] = ()
+
+    def domain_for(self, virt_type: str) -> GuestDomain:
+        """The domain of that type, else the default one (hypervisor-audit 2)."""
+        return next((domain for domain in self.domains if domain.type == virt_type), self.default)
+
+    @property
+    def kind(self) -> GuestKind:
+        """The same for the model."""
+        types = tuple(domain.type for domain in self.domains if domain.type)
+        return GuestKind(arch=self.arch, os_type=self.os_type, domain_types=types)
+
+
+def capabilities_document(xml: str) -> ET.Element:
+    """The root of the document. Raises SourceInconsistent."""
+    return document(xml, "capabilities", "capabilities")
+
+
+def host_cpu(capabilities: ET.Element) -> HostCpu:
+    """The host's CPU, with the features that the document lists.
+
+    ``features`` is None where there is neither a model nor a feature: then
+    nothing is said, which is not "none". Raises SourceInconsistent.
+    """
+    where = "capabilities: host cpu"
+    cpu = _host_cpu_element(capabilities)
+    model = optional_text(cpu, "model")
+    features = frozenset(_each_feature(cpu, where))
+    sockets, cores, threads = _topology(cpu, where)
+    return HostCpu(
+        arch=canonical_arch(text_of(cpu, "arch", where)),
+        model=model,
+        vendor=optional_text(cpu, "vendor"),
+        sockets=sockets,
+        cores=cores,
+        threads=threads,
+        features=features if features or model else None,
+        maxphysaddr=_maxphysaddr(cpu, where),
+    )
+
+
+def guests(capabilities: ET.Element) -> tuple[Guest, ...]:
+    """Every ``<guest>``, in the order of the document. Raises SourceInconsistent."""
+    return tuple(_guest(element) for element in capabilities.iterfind("guest"))
+
+
+def canonical_arch(text: str) -> str:
+    """An architecture by the name that nova uses for it."""
+    return _SAME_ARCH.get(text.lower(), text.lower())
+
+
+def host_question(capabilities: ET.Element) -> str:
+    """What baselineCPU is asked for the host's own features: its ``<cpu>`` as it stands. Raises SourceInconsistent."""
+    return ET.tostring(_host_cpu_element(capabilities), encoding="unicode")
+
+
+def model_question(capabilities: ET.Element, model: str) -> str:
+    """What baselineCPU is asked for a model's features: the host's CPU with that model, and no feature of its own.
+
+    Arch, vendor, topology and maxphysaddr stay, as nova leaves them. Raises SourceInconsistent.
+    """
+    host = _host_cpu_element(capabilities)
+    question = ET.Element("cpu")
+    for tag in ("arch", "model", "vendor", "topology", "maxphysaddr"):
+        if tag == "model":
+            ET.SubElement(question, tag).text = model
+        elif (found := host.find(tag)) is not None:
+            question.append(found)
+    return ET.tostring(question, encoding="unicode")
+
+
+def expanded_features(xml: str) -> frozenset[str]:
+    """The features in an answer of baselineCPU but for the disabled ones. Raises SourceInconsistent."""
+    where = "answer of baselineCPU"
+    return frozenset(_each_feature(document(xml, "cpu", where), where))
+
+
+def _host_cpu_element(capabilities: ET.Element) -> ET.Element:
+    return child(child(capabilities, "host", "capabilities"), "cpu", "capabilities: host")
+
+
+def _each_feature(cpu: ET.Element, where: str) -> Iterator[str]:
+    for feature in cpu.iterfind("feature"):
+        if feature.get("policy") != "disable":
+            yield attribute(feature, "name", where)
+
+
+def _topology(cpu: ET.Element, where: str) -> tuple[int | None, int | None, int | None]:
+    topology = cpu.find("topology")
+    if topology is None:
+        return None, None, None
+    place = f"{where}: <topology>"
+    return (
+        number(topology.get("sockets"), place),
+        number(topology.get("cores"), place),
+        number(topology.get("threads"), place),
+    )
+
+
+def _maxphysaddr(cpu: ET.Element, where: str) -> tuple[str, int | None] | None:
+    element = cpu.find("maxphysaddr")
+    if element is None:
+        return None
+    place = f"{where}: <maxphysaddr>"
+    return attribute(element, "mode", place), optional_number(element.get("bits"), place)
+
+
+def _guest(element: ET.Element) -> Guest:
+    where = "capabilities: guest"
+    arch = child(element, "arch", where)
+    name = attribute(arch, "name", where)
+    place = f"{where} {name}"
+    domains = []
+    type_beside = None
+    for domain in arch.iterfind("domain"):
+        kind = attribute(domain, "type", place)
+        if len(domain):
+            domains.append(_domain(domain, kind))
+        else:
+            type_beside = kind
+            domains.append(_domain(arch, kind))
+    return Guest(
+        arch=name,
+        os_type=text_of(element, "os_type", place),
+        default=_domain(arch, type_beside),
+        domains=tuple(domains),
+    )
+
+
+def _domain(element: ET.Element, kind: str | None) -> GuestDomain:
+    aliases = tuple(
+        (text, canonical)
+        for machine in element.iterfind("machine")
+        if (canonical := machine.get("canonical")) and (text := (machine.text or "").strip())
+    )
+    return GuestDomain(type=kind, emulator=optional_text(element, "emulator"), aliases=aliases)

@@ -1,0 +1,83 @@
+"""Which questions libvirt is asked about guests: machine types by architecture, and CPU models by cpu_mode.
+
+Two names of one machine type are one question: the answer is the same document. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from agent.model.guest_cpu import models_of
+from agent.model.settings import GuestCpu
+from agent.sources.libvirt.capabilities_xml import Guest
+
+# nova's defaults (hypervisor-audit 2); any other architecture has none.
+_DEFAULT_MACHINES = {
+    "armv7l": "virt",
+    "aarch64": "virt",
+    "ppc64le": "pseries",
+    "s390": "s390-ccw-virtio",
+    "s390x": "s390-ccw-virtio",
+    "i686": "pc",
+    "x86_64": "pc",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuestChoice:
+    """What the operator decided of guests: ``[libvirt] virt_type``, ``hw_machine_type``, ``cpu_mode``, ``cpu_models``.
+
+    Of ``machine_types`` the first of an architecture holds. ``cpu_mode`` None: not set, which asks for no model.
+    """
+
+    virt_type: str = "kvm"
+    machine_types: tuple[tuple[str, str], ...] = ()
+    cpu_mode: str | None = None
+    cpu_models: tuple[str, ...] = ()
+
+    def machine_type(self, arch: str) -> str | None:
+        """The machine type that guests of an architecture get; None where the emulator chooses."""
+        configured = (machine for name, machine in self.machine_types if name == arch)
+        return next(configured, _DEFAULT_MACHINES.get(arch))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineQuestion:
+    """The arguments of one getDomainCapabilities; ``names`` are all names of that machine type, ``machine`` one."""
+
+    emulator: str | None
+    arch: str
+    machine: str | None
+    names: tuple[str, ...]
+
+
+def machine_questions(guests: Iterable[Guest], choice: GuestChoice) -> tuple[MachineQuestion, ...]:
+    """One question for each architecture and machine type, by architecture: its aliases, and the default one."""
+    questions: dict[tuple[str, str | None], MachineQuestion] = {}
+    for guest in guests:
+        for question in _of_guest(guest, choice):
+            questions.setdefault((question.arch, question.machine), question)
+    return tuple(questions[key] for key in sorted(questions, key=lambda key: (key[0], key[1] or "")))
+
+
+def models_to_ask(arch: str, choice: GuestChoice) -> tuple[str, ...]:
+    """CPU models whose features make up the guests' CPU: those configured, or the default one for cpu_mode none."""
+    return models_of(GuestCpu(mode=choice.cpu_mode, models=choice.cpu_models), arch, choice.virt_type)
+
+
+def _of_guest(guest: Guest, choice: GuestChoice) -> Iterator[MachineQuestion]:
+    domain = guest.domain_for(choice.virt_type)
+    default = choice.machine_type(guest.arch)
+    names: dict[str, list[str]] = {}
+    for alias, canonical in domain.aliases:
+        names.setdefault(canonical, []).append(alias)
+    known = {name for canonical, aliases in names.items() for name in (canonical, *aliases)}
+    if default not in known:
+        yield MachineQuestion(
+            emulator=domain.emulator, arch=guest.arch, machine=default, names=(default,) if default else ()
+        )
+    for canonical, aliases in names.items():
+        yield MachineQuestion(
+            emulator=domain.emulator, arch=guest.arch, machine=min(aliases), names=tuple(sorted({canonical, *aliases}))
+        )

@@ -1,0 +1,66 @@
+"""What does not change while a connection to libvirt lasts: the topology, the version and all capabilities.
+
+After a daemon's start libvirt probes each QEMU binary before it answers (4 s,
+measured), so this is asked once, on a thread of its own. Two things bring the
+question up again: another set of CPUs is online, because an offline one has
+neither core nor socket in the document, and a part that was refused, because
+the right to it may be given meanwhile.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+from oslo_log import log as logging
+
+from agent.model.capabilities import Capabilities
+from agent.sources.libvirt.capabilities import Asker, read_capabilities, read_version
+from agent.sources.libvirt.capabilities_xml import capabilities_document
+from agent.sources.libvirt.topology_xml import HostTopology, topology_of
+
+LOG = logging.getLogger(__name__)
+
+ASK_MISSING_AGAIN_S = 600.0
+
+_SLOW_S = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nature:
+    """All of it, as it was with these CPUs ``online``; ``asked_at`` is on the monotonic clock."""
+
+    topology: HostTopology
+    online: tuple[bool, ...]
+    hypervisor_version: int
+    capabilities: Capabilities
+    asked_at: float
+
+    def still_holds(self, online: tuple[bool, ...], now: float) -> bool:
+        """Whether none of it need be asked for again."""
+        if online != self.online:
+            return False
+        return not self.capabilities.missing or now - self.asked_at < ASK_MISSING_AGAIN_S
+
+
+def learn(asker: Asker, online: tuple[bool, ...]) -> Nature:
+    """Ask for all of it. Raises libvirt.libvirtError, and SourceInconsistent for a topology that makes no sense."""
+    started = time.monotonic()
+    document = capabilities_document(asker.connection.getCapabilities())
+    topology = topology_of(document)
+    version, missing = read_version(asker.connection)
+    capabilities = read_capabilities(document, asker)
+    took_s = time.monotonic() - started
+    if took_s > _SLOW_S:
+        LOG.warning(
+            "libvirt's capabilities were slow: it probes QEMU again where it finds its cache stale,"
+            " at every call if its user cannot open /dev/kvm",
+            extra={"seconds": round(took_s, 1)},
+        )
+    return Nature(
+        topology=topology,
+        online=online,
+        hypervisor_version=version,
+        capabilities=replace(capabilities, missing=(*missing, *capabilities.missing)),
+        asked_at=time.monotonic(),
+    )

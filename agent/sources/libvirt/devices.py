@@ -1,0 +1,139 @@
+"""List the host's PCI functions and mediated devices, and read the XML of those only that may have changed.
+
+One list per read. A device's XML is asked for when its name is new, when an
+event named it, in its turn (every device at least once in TURNS reads, because
+not every change raises an event), and each time where it can make mediated
+devices: how many more moves without a sound. Physical functions are read again
+when any name came or went, since they list their virtual ones.
+
+A device that cannot be read is an OddDevice and is asked again at each read; it
+never fails the listing. Changes may be told from any thread, reads come from one.
+"""
+
+from __future__ import annotations
+
+import threading
+import zlib
+from collections.abc import Mapping
+
+import libvirt
+
+from agent.errors import SourceInconsistent
+from agent.model.devices import Devices, OddDevice
+from agent.sources.libvirt import connection as libvirt_connection
+from agent.sources.libvirt.node_device_xml import NodeDevice, parse_node_device
+from agent.sources.libvirt.node_devices import devices_from
+
+TURNS = 64
+
+_KINDS = (
+    libvirt.VIR_CONNECT_LIST_NODE_DEVICES_CAP_NET
+    | libvirt.VIR_CONNECT_LIST_NODE_DEVICES_CAP_PCI_DEV
+    | libvirt.VIR_CONNECT_LIST_NODE_DEVICES_CAP_VDPA
+    | libvirt.VIR_CONNECT_LIST_NODE_DEVICES_CAP_MDEV
+    | libvirt.VIR_CONNECT_LIST_NODE_DEVICES_CAP_MDEV_TYPES
+)
+# Without it libvirt also lists mediated devices that are only defined and hold nothing.
+_ACTIVE = libvirt.VIR_CONNECT_LIST_NODE_DEVICES_ACTIVE
+
+
+class DeviceListing:
+    """What is known of the devices of one connection at a time; ``forget`` it with the connection."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._changed: set[str] = set()
+        self._forgotten = False
+        self._known: dict[str, NodeDevice | OddDevice] = {}
+        self._devices = Devices()
+        self._flags: int = _KINDS | _ACTIVE
+        self._turn = 0
+
+    def changed(self, name: str) -> None:
+        """An event named this device. From any thread."""
+        with self._lock:
+            self._changed.add(name)
+
+    def forget(self) -> None:
+        """Read everything again at the next read. From any thread."""
+        with self._lock:
+            self._forgotten = True
+
+    def read(self, connection: libvirt.virConnect) -> Devices:
+        """All devices. Raises libvirt.libvirtError where they cannot be listed, or the connection is lost meanwhile."""
+        named = self._take_changes()
+        try:
+            return self._read(connection, named)
+        except BaseException:
+            # An event names a device once: what is not read now is read when it can be.
+            with self._lock:
+                self._changed |= named
+            raise
+
+    def _read(self, connection: libvirt.virConnect, named: set[str]) -> Devices:
+        listed = {device.name(): device for device in self._listed(connection)}
+        known = {name: self._known[name] for name in listed.keys() & self._known.keys()}
+        for name in self._to_read(listed, named):
+            device = _read(name, listed[name])
+            if device is None:
+                known.pop(name, None)
+            else:
+                known[name] = device
+        if known != self._known:
+            self._known = known
+            self._devices = _put_together(known)
+        return self._devices
+
+    def _take_changes(self) -> set[str]:
+        with self._lock:
+            named, self._changed = self._changed, set()
+            forgotten, self._forgotten = self._forgotten, False
+        if forgotten:
+            self._known = {}
+            self._devices = Devices()
+            self._flags = _KINDS | _ACTIVE
+        return named
+
+    def _listed(self, connection: libvirt.virConnect) -> list[libvirt.virNodeDevice]:
+        try:
+            return list(connection.listAllDevices(self._flags))
+        except libvirt.libvirtError as error:
+            # The test driver does not know the flag, nor has it devices that are only defined.
+            if self._flags == _KINDS or error.get_error_code() != libvirt.VIR_ERR_INVALID_ARG:
+                raise
+        self._flags = _KINDS
+        return list(connection.listAllDevices(self._flags))
+
+    def _to_read(self, listed: Mapping[str, libvirt.virNodeDevice], named: set[str]) -> list[str]:
+        self._turn = (self._turn + 1) % TURNS
+        moved = listed.keys() != self._known.keys()
+        return [name for name in listed if name in named or self._is_due(name, names_moved=moved)]
+
+    def _is_due(self, name: str, *, names_moved: bool) -> bool:
+        known = self._known.get(name)
+        if not isinstance(known, NodeDevice) or known.mdev_types is not None:
+            return True
+        if names_moved and known.pci and known.pci.virtual_functions is not None:
+            return True
+        return zlib.crc32(name.encode()) % TURNS == self._turn
+
+
+def _read(name: str, handle: libvirt.virNodeDevice) -> NodeDevice | OddDevice | None:
+    """One device, or None when it vanished after the list was made."""
+    try:
+        return parse_node_device(handle.XMLDesc(0))
+    except SourceInconsistent as error:
+        return OddDevice(name=name, reason=error.message)
+    except libvirt.libvirtError as error:
+        if error.get_error_code() == libvirt.VIR_ERR_NO_NODE_DEVICE:
+            return None
+        if libvirt_connection.says_lost(error):
+            raise
+        return OddDevice(name=name, reason=error.get_error_message() or str(error))
+
+
+def _put_together(known: Mapping[str, NodeDevice | OddDevice]) -> Devices:
+    return devices_from(
+        (one for one in known.values() if isinstance(one, NodeDevice)),
+        (one for one in known.values() if isinstance(one, OddDevice)),
+    )

@@ -1,0 +1,62 @@
+"""What one emulator offers on one machine type, from ``virConnectGetDomainCapabilities``.
+
+nova takes the values of every enum ``bus`` and every enum ``modelType`` in the
+document, wherever they stand (``redirdev`` adds usb to the buses), and so does
+this. A feature that is not supported may still carry figures; they mean nothing. Pure.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Iterable
+
+from agent.model.capabilities import DomainCapabilities, SevLimits
+from agent.sources.libvirt.xml_values import document, number, text_of
+
+
+def parse_domain_capabilities(xml: str, asked: Iterable[str]) -> DomainCapabilities:
+    """One document; ``asked`` are the names of the machine type that it was asked by. Raises SourceInconsistent."""
+    where = "domain capabilities"
+    root = document(xml, "domainCapabilities", where)
+    arch = text_of(root, "arch", where)
+    machine = text_of(root, "machine", f"{where} of {arch}")
+    place = f"{where} of {arch} {machine}"
+    tpm = _supported(root, "./devices/tpm")
+    versions = _values(tpm, "backendVersion")
+    return DomainCapabilities(
+        arch=arch,
+        domain_type=text_of(root, "domain", place),
+        machines=tuple(sorted({machine, *asked})),
+        buses=_values(root, "bus"),
+        video_models=_values(root, "modelType"),
+        loader_secure=_values(root.find("./os/loader"), "secure"),
+        tpm_models=_values(tpm, "model"),
+        tpm_backends=_values(tpm, "backendModel"),
+        tpm_versions=versions or None,
+        launch_security=_values(_supported(root, "./features/launchSecurity"), "sectype"),
+        sev=_sev(_supported(root, "./features/sev"), f"{place}: <sev>"),
+        tdx=_supported(root, "./features/tdx") is not None,
+    )
+
+
+def _supported(root: ET.Element, path: str) -> ET.Element | None:
+    element = root.find(path)
+    return element if element is not None and element.get("supported") == "yes" else None
+
+
+def _values(element: ET.Element | None, enum: str) -> frozenset[str]:
+    """The values of every enum of that name below, at any depth."""
+    if element is None:
+        return frozenset()
+    lists = (found for found in element.iter("enum") if found.get("name") == enum)
+    texts = (value.text for found in lists for value in found.iterfind("value"))
+    return frozenset(stripped for text in texts if text and (stripped := text.strip()))
+
+
+def _sev(element: ET.Element | None, where: str) -> SevLimits | None:
+    if element is None:
+        return None
+    return SevLimits(
+        max_guests=number(element.findtext("maxGuests"), f"{where}: maxGuests"),
+        max_es_guests=number(element.findtext("maxESGuests"), f"{where}: maxESGuests"),
+    )

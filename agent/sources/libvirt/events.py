@@ -1,0 +1,297 @@
+"""Turn libvirt's events into reasons to look, over a connection of its own that reopens itself.
+
+Two threads: one runs libvirt's event loop, one opens the connection, registers
+the callbacks and waits for it to die. open() on a hung daemon never returns;
+then only the second thread is stuck, and stop() leaves it behind (a daemon
+thread). Callbacks may run in any thread that pumps the socket, so they only
+pass a reason on.
+
+An event carries no facts. Events are lost while the connection is down, so
+every return of it is a reason to look, and the listener is told not to believe
+what it knew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import random
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import libvirt
+from oslo_log import log as logging
+
+from agent.errors import SourceUnavailable
+from agent.sources.libvirt import connection as libvirt_connection
+
+LOG = logging.getLogger(__name__)
+
+CONNECTED = "libvirt-connected"
+DISCONNECTED = "libvirt-disconnected"
+
+# Reason and the event's name in libvirt; a driver or a library that lacks one is used without it.
+EVENTS = (
+    ("lifecycle", "VIR_DOMAIN_EVENT_ID_LIFECYCLE"),
+    ("device-added", "VIR_DOMAIN_EVENT_ID_DEVICE_ADDED"),
+    ("device-removed", "VIR_DOMAIN_EVENT_ID_DEVICE_REMOVED"),
+    ("disk-change", "VIR_DOMAIN_EVENT_ID_DISK_CHANGE"),
+    ("memory-device-size-change", "VIR_DOMAIN_EVENT_ID_MEMORY_DEVICE_SIZE_CHANGE"),
+    ("balloon-change", "VIR_DOMAIN_EVENT_ID_BALLOON_CHANGE"),
+    ("tunable", "VIR_DOMAIN_EVENT_ID_TUNABLE"),
+    ("metadata-change", "VIR_DOMAIN_EVENT_ID_METADATA_CHANGE"),
+    ("block-job", "VIR_DOMAIN_EVENT_ID_BLOCK_JOB_2"),
+)
+# A device of the host came or went, or changed.
+DEVICE = "libvirt-event:host-device"
+DEVICE_EVENTS = ("VIR_NODE_DEVICE_EVENT_ID_LIFECYCLE", "VIR_NODE_DEVICE_EVENT_ID_UPDATE")
+# Those that are counted, by libvirt's names. A network or block device comes with every guest that starts.
+COUNTED_DEVICES = ("pci_", "mdev_", "vdpa_")
+
+_TICK_MS = 1000
+# A driver without a close callback is asked now and then whether it still stands.
+_ALIVE_CHECK_S = 5.0
+_STOP_WAIT_S = 0.4
+
+
+class LinkState(enum.Enum):
+    """Where the events' connection stands."""
+
+    DOWN = "down"
+    CONNECTING = "connecting"
+    UP = "up"
+
+
+class DomainListener(Protocol):
+    """Who wants to know which domains to read again (LibvirtHost)."""
+
+    def domain_changed(self, domain_uuid: str) -> None:
+        """An event named this domain."""
+        ...
+
+    def device_changed(self, name: str) -> None:
+        """An event named this device of the host."""
+        ...
+
+    def events_up(self) -> None:
+        """Events arrive from now on."""
+        ...
+
+    def events_down(self) -> None:
+        """Events no longer arrive."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backoff:
+    """Waits between two attempts to connect: doubling up to ``cap_s``, each cut by up to a half at random."""
+
+    first_s: float = 0.25
+    cap_s: float = 30.0
+
+    def wait_s(self, failures: int) -> float:
+        """The wait after that many failures in a row."""
+        return min(self.cap_s, self.first_s * 2.0 ** min(failures, 30)) * random.uniform(0.5, 1.0)
+
+
+class _Link:
+    """One connection with the callbacks registered on it."""
+
+    def __init__(self, connection: libvirt.virConnect) -> None:
+        self.connection = connection
+        self.callback_ids: list[int] = []
+        self.device_callback_ids: list[int] = []
+        self.closed = threading.Event()
+
+    @property
+    def registered(self) -> int:
+        """How many callbacks this driver took."""
+        return len(self.callback_ids) + len(self.device_callback_ids)
+
+
+class LibvirtEvents:
+    """The event source of one URI. At most one may run in a process at a time: libvirt has one event loop."""
+
+    def __init__(self, uri: str, listener: DomainListener, backoff: Backoff) -> None:
+        self._uri = uri
+        self._listener = listener
+        self._backoff = backoff
+        self._gate = threading.Lock()
+        self._notify: Callable[[str], None] | None = None
+        self._stopping = threading.Event()
+        self._wake = threading.Event()
+        self._timer = -1
+        self._threads: tuple[threading.Thread, ...] = ()
+        self._state = LinkState.DOWN
+
+    @property
+    def state(self) -> LinkState:
+        """Where the connection stands now."""
+        return self._state
+
+    def start(self, notify: Callable[[str], None]) -> None:
+        """Begin, once; returns at once, whatever state libvirt is in. Call it before any connection is opened."""
+        libvirt_connection.register_event_loop()
+        libvirt_connection.silence()
+        self._notify = notify
+        # The loop sleeps until something happens; a timer that is set to 0 makes it look at once.
+        self._timer = libvirt.virEventAddTimeout(_TICK_MS, _nothing, None)
+        self._threads = (
+            threading.Thread(target=self._run_loop, name="libvirt-events", daemon=True),
+            threading.Thread(target=self._keep_connected, name="libvirt-events-link", daemon=True),
+        )
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """End within a second; a thread that hangs in libvirt is left behind. No ``notify`` comes after this."""
+        with self._gate:
+            self._notify = None
+        self._stopping.set()
+        self._wake.set()
+        loop, link = self._threads or (None, None)
+        # The link's thread closes its connection first, which is politest while the loop still runs.
+        if link is not None:
+            link.join(_STOP_WAIT_S)
+        if loop is not None:
+            libvirt.virEventUpdateTimeout(self._timer, 0)
+            loop.join(_STOP_WAIT_S)
+            libvirt.virEventRemoveTimeout(self._timer)
+        self._threads = ()
+
+    def _run_loop(self) -> None:
+        while not self._stopping.is_set():
+            libvirt.virEventRunDefaultImpl()
+
+    def _keep_connected(self) -> None:
+        failures = 0
+        while not self._stopping.is_set():
+            self._state = LinkState.CONNECTING
+            link = self._connect(failures)
+            if link is None:
+                failures += 1
+            else:
+                failures = 0
+                self._stay_up(link)
+            self._state = LinkState.DOWN
+            self._stopping.wait(self._backoff.wait_s(failures))
+
+    def _connect(self, failures: int) -> _Link | None:
+        link: _Link | None = None
+        try:
+            link = _Link(libvirt_connection.open_read_only(self._uri))
+            self._register(link)
+        except (libvirt.libvirtError, SourceUnavailable) as error:
+            if failures == 0:
+                LOG.warning("libvirt events unavailable", extra={"uri": self._uri, "error": str(error)})
+            if link is not None:
+                _take_down(link)
+            return None
+        return link
+
+    def _register(self, link: _Link) -> None:
+        """All callbacks that this driver has. Raises libvirt.libvirtError when the connection is lost meanwhile."""
+        with _unless_unsupported():
+            link.connection.registerCloseCallback(self._on_close, link)
+        for reason, constant in EVENTS:
+            event_id = getattr(libvirt, constant, None)
+            if event_id is None:
+                continue
+            with _unless_unsupported():
+                callback = self._callback(f"libvirt-event:{reason}")
+                link.callback_ids.append(link.connection.domainEventRegisterAny(None, event_id, callback, None))
+        self._register_devices(link)
+
+    def _register_devices(self, link: _Link) -> None:
+        for constant in DEVICE_EVENTS:
+            event_id = getattr(libvirt, constant, None)
+            if event_id is None:
+                continue
+            try:
+                number = link.connection.nodeDeviceEventRegisterAny(None, event_id, self._on_device, None)
+            except libvirt.libvirtError as error:
+                # Another daemon may serve the devices: without it they are still listed at every audit.
+                if not libvirt_connection.is_alive(link.connection):
+                    raise
+                LOG.debug("no events of the host's devices", extra={"uri": self._uri, "error": str(error)})
+            else:
+                link.device_callback_ids.append(number)
+
+    def _stay_up(self, link: _Link) -> None:
+        """From "up" to the connection's end."""
+        self._state = LinkState.UP
+        self._listener.events_up()
+        LOG.info("libvirt events connected", extra={"uri": self._uri, "events": link.registered})
+        self._tell(CONNECTED)
+        # Whoever wakes this says why first, so a wake that is cleared here is seen in the condition.
+        while not (self._stopping.is_set() or link.closed.is_set()):
+            self._wake.wait(_ALIVE_CHECK_S)
+            self._wake.clear()
+            if not libvirt_connection.is_alive(link.connection):
+                break
+        self._listener.events_down()
+        if not self._stopping.is_set():
+            LOG.warning("libvirt events lost", extra={"uri": self._uri})
+            self._tell(DISCONNECTED)
+        _take_down(link)
+
+    def _callback(self, reason: str) -> Callable[..., None]:
+        def on_event(_connection: libvirt.virConnect, domain: libvirt.virDomain, *_details: object) -> None:
+            # What a callback raises is printed by the binding and lost, and the event with it.
+            try:
+                self._listener.domain_changed(domain.UUIDString())
+                self._tell(reason)
+            except Exception:
+                LOG.exception("libvirt event not taken", extra={"reason": reason})
+
+        return on_event
+
+    def _on_device(self, _connection: libvirt.virConnect, device: libvirt.virNodeDevice, *_details: object) -> None:
+        try:
+            self._device_event(device.name())
+        except Exception:
+            LOG.exception("libvirt event not taken", extra={"reason": DEVICE})
+
+    def _device_event(self, name: str) -> None:
+        self._listener.device_changed(name)
+        if name.startswith(COUNTED_DEVICES):
+            self._tell(DEVICE)
+
+    def _on_close(self, _connection: libvirt.virConnect, _why: int, link: _Link) -> None:
+        link.closed.set()
+        self._wake.set()
+
+    def _tell(self, reason: str) -> None:
+        # Under the gate, so that stop() returns only when no call is under way; notify returns at once.
+        with self._gate:
+            if self._notify is not None:
+                self._notify(reason)
+
+
+def _take_down(link: _Link) -> None:
+    """Deregister and close: a connection that still has callbacks is kept open by the binding."""
+    for callback_id in link.callback_ids:
+        with contextlib.suppress(libvirt.libvirtError):
+            link.connection.domainEventDeregisterAny(callback_id)
+    for callback_id in link.device_callback_ids:
+        with contextlib.suppress(libvirt.libvirtError):
+            link.connection.nodeDeviceEventDeregisterAny(callback_id)
+    with contextlib.suppress(libvirt.libvirtError):
+        link.connection.unregisterCloseCallback()
+    libvirt_connection.close_quietly(link.connection)
+
+
+@contextlib.contextmanager
+def _unless_unsupported() -> Iterator[None]:
+    try:
+        yield
+    except libvirt.libvirtError as error:
+        # The daemon answers an event id that it does not know with INVALID_ARG.
+        if not libvirt_connection.is_unsupported(error) and error.get_error_code() != libvirt.VIR_ERR_INVALID_ARG:
+            raise
+
+
+def _nothing(_timer: int, _opaque: None) -> None:
+    """The timer's body: waking the loop is all that it is for."""

@@ -1,0 +1,342 @@
+"""Read the host from libvirt, /proc and /sys: CPUs, memory, NUMA cells, devices, all defined guests, what it can do.
+
+Few bulk calls: one list, one STATE statistics call, and the XML of those
+domains only that the cache does not vouch for. No statistics group but STATE:
+the others ask each QEMU's monitor, and a frozen QEMU then blocks the call for
+ever. Everything runs on the reader's thread; the connection is kept there and
+reopened when it is dead.
+
+The connection is not the one that LibvirtEvents has: libvirt.open() and any
+call may hang for ever on a hung daemon, and neither side must wait for the
+other's.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import libvirt
+from oslo_log import log as logging
+
+from agent.errors import SourceError, SourceInconsistent, SourceUnavailable, SourceUnsupported
+from agent.host_files import kernel_files
+from agent.model.devices import Devices
+from agent.model.host import Domain, DomainState, HostFacts, OddDomain
+from agent.ports import Deadline
+from agent.sources.libvirt import connection as libvirt_connection
+from agent.sources.libvirt.capabilities import Asker
+from agent.sources.libvirt.capability_questions import GuestChoice
+from agent.sources.libvirt.connection_info import Nature, learn
+from agent.sources.libvirt.devices import DeviceListing
+from agent.sources.libvirt.domain_cache import DomainCache
+from agent.sources.libvirt.domain_xml_cache import DomainTexts
+from agent.sources.libvirt.late_capabilities import LateAnswers
+from agent.sources.libvirt.meminfo import used_mib
+from agent.sources.libvirt.reader_thread import ReaderThread
+from agent.sources.libvirt.topology_xml import HostTopology, cpus_of
+
+LOG = logging.getLogger(__name__)
+
+CAPABILITIES_TOLD = "libvirt-capabilities"
+
+_STATES = tuple(DomainState)
+_CLOSE_WAIT_S = 1.0
+
+SIMULATED = (
+    "CPUs: libvirt's test driver has none; all of the number in its XML file count as online",
+    "node name: the test driver gives the real machine's; the configured host is taken",
+    "guests: the test driver only keeps their definitions, nothing runs",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostPlace:
+    """Which libvirt, and where /proc and /sys are.
+
+    ``host`` is ``[DEFAULT] host``: the node name where the driver is the test
+    driver, and nowhere else. ``capabilities_wait_s`` is how long a read waits
+    for slow capabilities before it goes on without them. ``guests`` is what the
+    operator chose for guests, which decides what is asked about them.
+    """
+
+    uri: str
+    host: str
+    guests: GuestChoice = field(default_factory=GuestChoice)
+    proc_root: Path = Path("/proc")
+    sys_root: Path = Path("/sys")
+    capabilities_wait_s: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Node:
+    """Name and CPUs, as the driver says or as the test driver is taken to mean."""
+
+    hostname: str
+    online: tuple[bool, ...]
+    simulated: tuple[str, ...] = ()
+
+
+class _Session:
+    """One connection and what was learned over it."""
+
+    def __init__(self, connection: libvirt.virConnect) -> None:
+        self.connection = connection
+        self.driver: str = connection.getType()
+        self.libvirt_version: int = connection.getLibVersion()
+        self.nature: Nature | None = None
+
+
+class LibvirtHost:
+    """The host source.
+
+    ``capability_reader`` is a second thread, for the one call that takes seconds; that it has answered after all
+    ``late`` is told.
+    """
+
+    name = "libvirt"
+
+    def __init__(
+        self,
+        place: HostPlace,
+        reader: ReaderThread,
+        capability_reader: ReaderThread,
+        late: LateAnswers | None = None,
+    ) -> None:
+        self._place = place
+        self._reader = reader
+        self._capability_reader = capability_reader
+        self._late = late or LateAnswers()
+        self._cache = DomainCache()
+        self._texts = DomainTexts()
+        self._devices = DeviceListing()
+        self._session: _Session | None = None
+        self._hostname: str | None = None
+        self._ignored_hostname: str | None = None
+
+    def read(self, deadline: Deadline) -> HostFacts:
+        """All host facts.
+
+        Raises SourceUnavailable with the URI and libvirt's message,
+        SourceUnsupported where the driver lacks a call that is needed,
+        SourceInconsistent when the capabilities make no sense. A domain that
+        cannot be understood is an OddDomain and never fails the read.
+        """
+        try:
+            return self._reader.call(self._read, deadline)
+        except SourceUnavailable as error:
+            raise SourceUnavailable(self.name, f"{self._place.uri}: {error.message}") from error
+        except libvirt.libvirtError as error:
+            raise self._named(error) from error
+
+    def forget(self) -> None:
+        """Read every domain and device again, and the capabilities."""
+        self._cache.forget()
+        self._devices.forget()
+        session = self._session
+        if session is not None:
+            session.nature = None
+
+    def close(self) -> None:
+        """Close the connection, and wait a second at most; call it before the process ends.
+
+        Otherwise the interpreter closes it while it shuts down, and a daemon
+        that hangs would keep this process alive.
+        """
+        try:
+            self._reader.call(self._drop, Deadline.after(_CLOSE_WAIT_S))
+        except SourceUnavailable:
+            LOG.debug("libvirt did not let go of the connection", extra={"uri": self._place.uri})
+
+    def domain_changed(self, domain_uuid: str) -> None:
+        """An event named this domain: its XML is read again. From any thread."""
+        self._cache.changed(domain_uuid)
+
+    def device_changed(self, name: str) -> None:
+        """An event named this device of the host: its XML is read again. From any thread."""
+        self._devices.changed(name)
+
+    def events_up(self) -> None:
+        """Events arrive from now on, so that cached domains may be believed. From any thread."""
+        self._cache.trust()
+
+    def events_down(self) -> None:
+        """No events arrive: every read asks for every domain. From any thread."""
+        self._cache.distrust()
+
+    def _named(self, error: libvirt.libvirtError) -> SourceError:
+        kind = SourceUnsupported if libvirt_connection.is_unsupported(error) else SourceUnavailable
+        return kind(self.name, f"{self._place.uri}: {error.get_error_message() or error}")
+
+    def _read(self) -> HostFacts:
+        was_open = self._session is not None
+        try:
+            return self._facts(self._alive_session())
+        except libvirt.libvirtError as error:
+            self._cache.forget()
+            if not libvirt_connection.says_lost(error):
+                raise
+            self._drop()
+            # A daemon that was restarted between two reads shows it at the first call only: ask the new one.
+            if not was_open:
+                raise
+        return self._facts(self._alive_session())
+
+    def _alive_session(self) -> _Session:
+        if self._session is not None and not libvirt_connection.is_alive(self._session.connection):
+            self._drop()
+        if self._session is None:
+            self._cache.forget()
+            self._devices.forget()
+            self._session = _Session(libvirt_connection.open_read_only(self._place.uri))
+        return self._session
+
+    def _drop(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            libvirt_connection.close_quietly(session.connection)
+
+    def _facts(self, session: _Session) -> HostFacts:
+        memory_mib = int(session.connection.getInfo()[1])
+        node = self._node(session)
+        domains = self._domains(session)
+        nature = self._nature(session, node.online)
+        topology = nature.topology if nature else HostTopology()
+        devices, unknown_because = self._read_devices(session.connection)
+        return HostFacts(
+            hostname=self._first_hostname(node.hostname),
+            ignored_hostname=node.hostname if node.hostname != self._hostname else None,
+            driver=session.driver,
+            libvirt_version=session.libvirt_version,
+            hypervisor_version=nature.hypervisor_version if nature else 0,
+            cpus=cpus_of(node.online, topology),
+            memory_mib=memory_mib,
+            memory_used_mib=used_mib(self._place.proc_root, memory_mib),
+            cells=topology.cells,
+            domains=tuple(one for one in domains if isinstance(one, Domain)),
+            odd_domains=tuple(one for one in domains if isinstance(one, OddDomain)),
+            simulated=node.simulated,
+            capabilities=nature.capabilities if nature else None,
+            devices=devices,
+            devices_unknown_because=unknown_because,
+            kernel_parameters=kernel_files.module_parameters(self._place.sys_root),
+            tdx_capacity=kernel_files.tdx_capacity(self._place.sys_root),
+            uptime_s=kernel_files.uptime_s(self._place.proc_root),
+            load=kernel_files.load(self._place.proc_root),
+        )
+
+    def _node(self, session: _Session) -> _Node:
+        if session.driver == "TEST":
+            return test_driver_node(session.connection, self._place.host)
+        return _Node(
+            hostname=session.connection.getHostname(),
+            online=tuple(map(bool, session.connection.getCPUMap()[1])),
+        )
+
+    def _first_hostname(self, hostname: str) -> str:
+        if self._hostname is None:
+            self._hostname = hostname
+        if hostname not in (self._hostname, self._ignored_hostname):
+            # Another node name would be another resource provider: nova keeps the first one too.
+            self._ignored_hostname = hostname
+            LOG.warning("libvirt's host name changed; ignored", extra={"kept": self._hostname, "ignored": hostname})
+        return self._hostname
+
+    def _domains(self, session: _Session) -> tuple[Domain | OddDomain, ...]:
+        handles = {handle.UUIDString(): handle for handle in session.connection.listAllDomains()}
+        states = _states(session.connection, handles)
+        read = []
+        for domain_uuid in self._cache.to_read(states):
+            one = self._read_domain(handles[domain_uuid], states[domain_uuid])
+            if one is None:
+                del states[domain_uuid]
+            else:
+                read.append(one)
+        self._cache.keep(states, read)
+        self._texts.keep(states)
+        return self._cache.all()
+
+    def _read_domain(self, handle: libvirt.virDomain, state: DomainState) -> Domain | OddDomain | None:
+        """One domain, or None when it vanished after the list was made."""
+        try:
+            return self._texts.parse(handle.UUIDString(), handle.XMLDesc(0), state)
+        except SourceInconsistent as error:
+            return OddDomain(uuid=handle.UUIDString(), name=handle.name(), reason=error.message)
+        except libvirt.libvirtError as error:
+            if libvirt_connection.is_gone(error):
+                return None
+            if libvirt_connection.says_lost(error):
+                raise
+            reason = f"domain {handle.name()}: {error.get_error_message()}"
+            return OddDomain(uuid=handle.UUIDString(), name=handle.name(), reason=reason)
+
+    def _read_devices(self, connection: libvirt.virConnect) -> tuple[Devices | None, str]:
+        """The devices, or why they are not known. Raises libvirt.libvirtError on a lost connection."""
+        try:
+            return self._devices.read(connection), ""
+        except libvirt.libvirtError as error:
+            # Another daemon may serve the devices: that it is down loses them alone, whatever the error's code says.
+            if not libvirt_connection.is_alive(connection):
+                raise
+            return None, error.get_error_message() or str(error)
+
+    def _nature(self, session: _Session, online: tuple[bool, ...]) -> Nature | None:
+        """Capabilities and version, or None while they are being asked for the first time."""
+        if session.nature is None or not session.nature.still_holds(online, time.monotonic()):
+            asker = Asker(
+                connection=session.connection, driver=session.driver, uri=self._place.uri, choice=self._place.guests
+            )
+            allowed = Deadline.after(self._place.capabilities_wait_s)
+            try:
+                self._capability_reader.call(lambda: self._learn(session, asker, online, allowed), allowed)
+            except SourceUnavailable:
+                LOG.debug("libvirt's capabilities are still being asked for", extra={"uri": self._place.uri})
+        return session.nature
+
+    def _learn(self, session: _Session, asker: Asker, online: tuple[bool, ...], allowed: Deadline) -> None:
+        session.nature = learn(asker, online)
+        if not allowed.left_s():
+            self._late.tell(CAPABILITIES_TOLD)
+
+
+def test_driver_node(connection: libvirt.virConnect, host: str) -> _Node:
+    """What the test driver is taken to mean: the only place that treats it differently.
+
+    Its getCPUMap is a constant (8 CPUs, 3 online) whatever its XML says, its
+    getHostname is the real machine's; getInfo is right. Raises libvirt.libvirtError.
+    """
+    return _Node(hostname=host, online=(True,) * int(connection.getInfo()[2]), simulated=SIMULATED)
+
+
+def _states(connection: libvirt.virConnect, handles: Mapping[str, libvirt.virDomain]) -> dict[str, DomainState]:
+    """State by uuid; a domain that vanished meanwhile is left out."""
+    bulk = _bulk_states(connection)
+    states = {}
+    for domain_uuid, handle in handles.items():
+        number = bulk.get(domain_uuid)
+        if number is None:
+            number = _one_state(handle)
+        if number is not None:
+            states[domain_uuid] = _STATES[number] if 0 <= number < len(_STATES) else DomainState.NO_STATE
+    return states
+
+
+def _bulk_states(connection: libvirt.virConnect) -> dict[str, int]:
+    try:
+        answers = connection.getAllDomainStats(libvirt.VIR_DOMAIN_STATS_STATE)
+    except libvirt.libvirtError as error:
+        if libvirt_connection.is_unsupported(error):
+            return {}
+        raise
+    return {handle.UUIDString(): stats["state.state"] for handle, stats in answers if "state.state" in stats}
+
+
+def _one_state(handle: libvirt.virDomain) -> int | None:
+    try:
+        return int(handle.state()[0])
+    except libvirt.libvirtError as error:
+        if libvirt_connection.is_gone(error):
+            return None
+        raise

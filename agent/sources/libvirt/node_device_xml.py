@@ -1,0 +1,208 @@
+"""One device from ``virNodeDeviceGetXMLDesc``: a PCI function, a network device, a vDPA or a mediated device.
+
+A device says little of its relations: a virtual function names the address of
+its physical one, but not its number; a network device names its parent, but a
+PCI function does not name its network device. node_devices.py puts them together.
+
+``<domain>``, ``<bus>``, ``<slot>`` and ``<function>`` are decimal, the
+attributes of ``<address>`` and the ids of ``<vendor>`` and ``<product>`` hexadecimal. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from dataclasses import dataclass
+
+from agent.model.devices import Mdev, MdevType
+from agent.sources.libvirt.xml_values import (
+    attribute,
+    capabilities_of_type,
+    document,
+    hexadecimal,
+    number,
+    odd,
+    optional_text,
+    text_of,
+)
+
+_HIGHEST_ID = 0xFFFF
+# Domain, bus, slot and function as PCI numbers them; Hyper-V and VMD have domains above 0xffff.
+_HIGHEST_PARTS = (0xFFFFFFFF, 0xFF, 0x1F, 0x7)
+_PCI_ADDRESS = re.compile(r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PciFunction:
+    """What a PCI function says of itself.
+
+    ``virtual_functions`` are the addresses of its VFs in the order of their
+    numbers, None where it is no physical function; ``physical_function`` is that
+    of a VF. ``card_serial`` is from its own VPD.
+    """
+
+    address: str
+    vendor_id: str
+    product_id: str
+    numa_node: int | None = None
+    virtual_functions: tuple[str, ...] | None = None
+    physical_function: str | None = None
+    card_serial: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkDevice:
+    """A network device: its name, its MAC address if it has one, and what its driver can do."""
+
+    interface: str
+    mac_address: str | None
+    features: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeDevice:
+    """One device as libvirt lists it; each part is None where it has no such capability.
+
+    ``parent`` is a libvirt name. ``mdev_types`` is None for a device that makes no mediated ones.
+    """
+
+    name: str
+    parent: str | None = None
+    pci: PciFunction | None = None
+    network: NetworkDevice | None = None
+    mdev_types: tuple[MdevType, ...] | None = None
+    mdev: Mdev | None = None
+    vdpa: bool = False
+
+
+def parse_node_device(xml: str) -> NodeDevice:
+    """One device. Raises SourceInconsistent."""
+    root = document(xml, "device", "device")
+    name = text_of(root, "name", "device")
+    where = f"device {name}"
+    parent = optional_text(root, "parent")
+    return NodeDevice(
+        name=name,
+        parent=parent,
+        pci=_pci(_own(root, "pci"), where),
+        network=_network(_own(root, "net"), where),
+        mdev_types=_mdev_types(root, where),
+        mdev=_mdev(_own(root, "mdev"), name, parent, where),
+        vdpa=_own(root, "vdpa") is not None,
+    )
+
+
+def pci_name(address: str) -> str:
+    """Libvirt's name of the PCI function at an address."""
+    return "pci_" + address.lower().replace(":", "_").replace(".", "_")
+
+
+def address_of(element: ET.Element, where: str) -> str:
+    """The PCI address in the attributes of an ``<address>``. Raises SourceInconsistent."""
+    place = f"{where}: <address>"
+    parts = (element.get(part) for part in ("domain", "bus", "slot", "function"))
+    return _address(tuple(hexadecimal(part, place) for part in parts), place)
+
+
+def _own(root: ET.Element, kind: str) -> ET.Element | None:
+    return next((found for found in root.iterfind("capability") if found.get("type") == kind), None)
+
+
+def _pci(capability: ET.Element | None, where: str) -> PciFunction | None:
+    if capability is None:
+        return None
+    parts = tuple(number(capability.findtext(tag), f"{where}: {tag}") for tag in ("domain", "bus", "slot", "function"))
+    physical = next(capabilities_of_type(capability, "phys_function"), None)
+    virtual = next(capabilities_of_type(capability, "virt_functions"), None)
+    return PciFunction(
+        address=_address(parts, where),
+        vendor_id=_pci_id(capability, "vendor", where),
+        product_id=_pci_id(capability, "product", where),
+        numa_node=_numa_node(capability, where),
+        virtual_functions=None if virtual is None else _addresses(virtual, where),
+        physical_function=None if physical is None else next(iter(_addresses(physical, where)), None),
+        card_serial=_card_serial(capability),
+    )
+
+
+def _address(parts: tuple[int, ...], where: str) -> str:
+    if any(part > highest for part, highest in zip(parts, _HIGHEST_PARTS, strict=True)):
+        raise odd(where, f"the PCI address {parts}")
+    domain, bus, slot, function = parts
+    return f"{domain:04x}:{bus:02x}:{slot:02x}.{function:x}"
+
+
+def _addresses(capability: ET.Element, where: str) -> tuple[str, ...]:
+    return tuple(address_of(found, where) for found in capability.iterfind("address"))
+
+
+def _pci_id(capability: ET.Element, tag: str, where: str) -> str:
+    found = capability.find(tag)
+    value = hexadecimal(None if found is None else found.get("id"), f"{where}: {tag} id")
+    if value > _HIGHEST_ID:
+        raise odd(where, f"the {tag} id {value:#x}")
+    return f"{value:04x}"
+
+
+def _numa_node(capability: ET.Element, where: str) -> int | None:
+    numa = capability.find("numa")
+    # The kernel's -1: the firmware does not say.
+    if numa is None or numa.get("node") == "-1":
+        return None
+    return number(numa.get("node"), f"{where}: numa node")
+
+
+def _card_serial(capability: ET.Element) -> str | None:
+    vpd = next(capabilities_of_type(capability, "vpd"), None)
+    if vpd is None:
+        return None
+    return optional_text(vpd, "./fields[@access='readonly']/serial_number")
+
+
+def _network(capability: ET.Element | None, where: str) -> NetworkDevice | None:
+    if capability is None:
+        return None
+    return NetworkDevice(
+        interface=text_of(capability, "interface", where),
+        mac_address=optional_text(capability, "address"),
+        features=tuple(attribute(found, "name", where) for found in capability.iterfind("feature")),
+    )
+
+
+def _mdev_types(root: ET.Element, where: str) -> tuple[MdevType, ...] | None:
+    """Of a PCI function, a CSS device or one of neither kind: the list stands at another depth in each."""
+    found = next(capabilities_of_type(root, "mdev_types"), None)
+    if found is None:
+        return None
+    types = (_mdev_type(element, f"{where}: mdev type") for element in found.iterfind("type"))
+    return tuple(sorted(types, key=lambda one: one.type_id))
+
+
+def _mdev_type(element: ET.Element, where: str) -> MdevType:
+    type_id = attribute(element, "id", where)
+    available = number(element.findtext("availableInstances"), f"{where} {type_id}: availableInstances")
+    return MdevType(type_id=type_id, available_instances=available)
+
+
+def _mdev(capability: ET.Element | None, name: str, parent: str | None, where: str) -> Mdev | None:
+    if capability is None:
+        return None
+    kind = capability.find("type")
+    if kind is None:
+        raise odd(where, "no <type>")
+    return Mdev(
+        name=name,
+        type_id=attribute(kind, "id", where),
+        parent=_mdev_parent(capability, parent, where),
+        uuid=optional_text(capability, "uuid"),
+    )
+
+
+def _mdev_parent(capability: ET.Element, parent: str | None, where: str) -> str:
+    """Where libvirt has not met the parent yet it writes ``computer``, but the parent's address is right."""
+    address = optional_text(capability, "parent_addr")
+    if address is not None and _PCI_ADDRESS.fullmatch(address):
+        return pci_name(address)
+    if parent is None:
+        raise odd(where, "no <parent>")
+    return parent

@@ -1,0 +1,97 @@
+"""Put the devices that libvirt lists together: physical and virtual functions, their network devices, vDPA, mdevs.
+
+The kinds and which fact is taken from whom are nova's (hypervisor-audit 7.1): a
+VF carries its PF's interface only while it has a network device itself, its PF's
+MAC and its number only where the PF has one, and the PF's card serial where its
+own VPD has none. A vDPA function is none of these VFs. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from agent.model.devices import Devices, MdevParent, OddDevice, PciDevice, PciKind
+from agent.sources.libvirt.node_device_xml import NetworkDevice, NodeDevice, PciFunction
+
+
+def devices_from(nodes: Iterable[NodeDevice], odd: Iterable[OddDevice]) -> Devices:
+    """All devices, each kind sorted by name."""
+    listed = sorted(nodes, key=lambda node: node.name)
+    functions = {node.pci.address: node for node in listed if node.pci}
+    networks = _networks(listed)
+    vdpa = frozenset(node.parent for node in listed if node.vdpa)
+    return Devices(
+        pci=tuple(_device(node, node.pci, functions, networks, vdpa) for node in listed if node.pci),
+        mdev_parents=tuple(
+            MdevParent(name=node.name, address=node.pci.address if node.pci else None, types=node.mdev_types)
+            for node in listed
+            if node.mdev_types is not None
+        ),
+        mdevs=tuple(node.mdev for node in listed if node.mdev),
+        odd=tuple(sorted(odd, key=lambda one: one.name)),
+    )
+
+
+def _networks(nodes: Iterable[NodeDevice]) -> dict[str, NetworkDevice]:
+    """The network device of each parent; of several (a switch's ports) the shortest name's, then the first."""
+    found: dict[str, NetworkDevice] = {}
+    for node in nodes:
+        if node.network is None or node.parent is None:
+            continue
+        known = found.get(node.parent)
+        if known is None or _rank(node.network) < _rank(known):
+            found[node.parent] = node.network
+    return found
+
+
+def _rank(network: NetworkDevice) -> tuple[int, str]:
+    return len(network.interface), network.interface
+
+
+def _device(
+    node: NodeDevice,
+    function: PciFunction,
+    functions: Mapping[str, NodeDevice],
+    networks: Mapping[str, NetworkDevice],
+    vdpa: frozenset[str | None],
+) -> PciDevice:
+    kind = _kind(node, function, vdpa)
+    own = networks.get(node.name)
+    parent = functions.get(function.physical_function or "") if kind in (PciKind.VF, PciKind.VDPA) else None
+    of_parent = networks.get(parent.name) if parent else None
+    is_virtual = kind is PciKind.VF
+    pf_mac = of_parent.mac_address if of_parent and is_virtual else None
+    return PciDevice(
+        name=node.name,
+        address=function.address,
+        vendor_id=function.vendor_id,
+        product_id=function.product_id,
+        kind=kind,
+        numa_node=function.numa_node,
+        parent_address=function.physical_function if kind in (PciKind.VF, PciKind.VDPA) else None,
+        interface=own.interface if own else None,
+        parent_interface=of_parent.interface if own and of_parent else None,
+        mac_address=own.mac_address if own and kind is PciKind.PF else None,
+        pf_mac_address=pf_mac,
+        vf_number=_number_of(function, parent) if pf_mac else None,
+        network_features=own.features if own and is_virtual else (),
+        card_serial=function.card_serial or (_serial_of(parent) if is_virtual else None),
+    )
+
+
+def _kind(node: NodeDevice, function: PciFunction, vdpa: frozenset[str | None]) -> PciKind:
+    if function.virtual_functions is not None:
+        return PciKind.PF
+    if function.physical_function is None:
+        return PciKind.PCI
+    return PciKind.VDPA if node.name in vdpa else PciKind.VF
+
+
+def _number_of(function: PciFunction, parent: NodeDevice | None) -> int | None:
+    """A VF's number: libvirt lists those of a PF by it."""
+    siblings = parent.pci.virtual_functions if parent and parent.pci else None
+    return siblings.index(function.address) if siblings and function.address in siblings else None
+
+
+def _serial_of(parent: NodeDevice | None) -> str | None:
+    return parent.pci.card_serial if parent and parent.pci else None

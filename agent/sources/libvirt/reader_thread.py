@@ -1,0 +1,130 @@
+"""Run a call that cannot be cancelled on a thread of its own, and stop waiting for it when the deadline passes.
+
+A call that missed its deadline goes on in the background: until it returns, no
+second one is started, so a hung libvirt or a dead mount costs one thread and
+never more. Its late answer is thrown away.
+
+While it hangs each caller gets the very same words: a finding is confirmed by
+equal words in two audits, and tells itself since when it is so.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from agent.errors import SourceUnavailable
+from agent.ports import Deadline
+
+T = TypeVar("T")
+
+#: A call that bounds itself, by its time-outs, knows more about why: it is waited for so much longer than its deadline.
+LAST_WORDS_S = 0.25
+_STOP_WAIT_S = 1.0
+
+
+class Unanswered(SourceUnavailable):
+    """The call has not returned in time, or an earlier one still has not, or the thread was stopped."""
+
+
+class _Job(Generic[T]):
+    """One call: what to run, and then its answer or its error."""
+
+    def __init__(self, call: Callable[[], T], allowed_s: float) -> None:
+        self._call = call
+        # The lines that it logs bear the audit's id.
+        self._context = contextvars.copy_context()
+        self.allowed_s = allowed_s
+        self._answer: T | None = None
+        self._error: BaseException | None = None
+        self.done = threading.Event()
+
+    def run(self) -> None:
+        try:
+            self._answer = self._context.run(self._call)
+        except BaseException as error:  # noqa: BLE001 - it belongs to the caller, who gets it from result()
+            self._error = error
+        finally:
+            self.done.set()
+
+    def result(self) -> T:
+        if self._error is not None:
+            raise self._error
+        return self._answer  # type: ignore[return-value]  # T may be None itself
+
+
+class ReaderThread:
+    """The one thread of one source. ``name`` is the source's name; the thread starts with the first call."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._lock = threading.Lock()
+        self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._current: _Job[Any] | None = None
+        self._stopped = False
+        self._misses = 0
+
+    @property
+    def misses(self) -> int:
+        """Calls in a row that gave no answer in time, refused ones included; 0 after any answer, an error too."""
+        return self._misses
+
+    def call(self, call: Callable[[], T], deadline: Deadline) -> T:
+        """The answer of ``call``, run on this object's thread; what it raises is raised here.
+
+        Raises Unanswered when there is no answer by the deadline, and at
+        once while an earlier call has not returned, or after stop().
+        """
+        job = self._submit(call, deadline.allowed_s)
+        if not job.done.wait(deadline.left_s()):
+            raise self._missed(job)
+        self._misses = 0
+        return job.result()
+
+    def stop(self) -> bool:
+        """End the thread; whether it has ended, and so nothing that it uses is in use.
+
+        One that hangs in a call is left behind: it is a daemon and cannot keep the process alive.
+        """
+        with self._lock:
+            self._stopped = True
+            thread = self._thread
+            hangs = self._current is not None and not self._current.done.is_set()
+        self._jobs.put(None)
+        if thread is not None and not hangs:
+            thread.join(_STOP_WAIT_S)
+        return thread is None or not thread.is_alive()
+
+    def _missed(self, job: _Job[Any]) -> Unanswered:
+        self._misses += 1
+        return Unanswered(self.name, f"no answer within {job.allowed_s:.3g} s")
+
+    def _submit(self, call: Callable[[], T], allowed_s: float) -> _Job[T]:
+        with self._lock:
+            if self._stopped:
+                raise Unanswered(self.name, "its reader has been stopped")
+            if self._current is not None and not self._current.done.is_set():
+                raise self._missed(self._current)
+            job = _Job(call, allowed_s)
+            self._current = job
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name=f"reader-{self.name}", daemon=True)
+                self._thread.start()
+        self._jobs.put(job)
+        return job
+
+    def _run(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job.run()
+            self._forget(job)
+            del job
+
+    def _forget(self, job: _Job[Any]) -> None:
+        # The answer may be large, and the next call may be an hour away.
+        with self._lock:
+            if self._current is job:
+                self._current = None

@@ -1,0 +1,129 @@
+"""NUMA cells and the place of each CPU from ``virConnectGetCapabilities``.
+
+A CPU that is offline has no socket, core or siblings there. A cell without
+memory has no ``<memory>`` element, and a driver without NUMA (the test driver
+from a file, a container) no cells: both are read as they are, not as zero of
+something that was left out. Pure.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from agent.model.cpuset import parse_cpu_list
+from agent.model.host import Cell, Cpu, PagePool
+from agent.model.units import KIB, MIB
+from agent.sources.libvirt.xml_values import document, number, odd, optional_number, scaled_bytes, size_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuPlace:
+    """Where one logical CPU sits; ``core`` and ``socket`` are None for a CPU that is offline."""
+
+    id: int
+    cell: int
+    core: int | None
+    socket: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostTopology:
+    """NUMA cells and the place of each CPU, both by ascending id; empty where the driver gives none."""
+
+    cells: tuple[Cell, ...] = ()
+    places: tuple[CpuPlace, ...] = ()
+
+
+def parse_topology(xml: str) -> HostTopology:
+    """Cells and CPUs from the text of ``virConnectGetCapabilities``. Raises SourceInconsistent."""
+    return topology_of(document(xml, "capabilities", "capabilities"))
+
+
+def topology_of(capabilities: ET.Element) -> HostTopology:
+    """The same from the document's root. Raises SourceInconsistent."""
+    cells: list[Cell] = []
+    places: list[CpuPlace] = []
+    for element in capabilities.iterfind("./host/topology/cells/cell"):
+        cell_id = number(element.get("id"), "capabilities: cell id")
+        where = f"capabilities: cell {cell_id}"
+        its_places = tuple(_cpu_place(cpu, cell_id, where) for cpu in element.iterfind("./cpus/cpu"))
+        places += its_places
+        cells.append(_cell(element, cell_id, its_places, where))
+    _refuse_repeated([cell.id for cell in cells], "capabilities: cell")
+    _refuse_repeated([place.id for place in places], "capabilities: cpu")
+    return HostTopology(
+        cells=tuple(sorted(cells, key=lambda cell: cell.id)),
+        places=tuple(sorted(places, key=lambda place: place.id)),
+    )
+
+
+def cpus_of(online: Iterable[bool], topology: HostTopology) -> tuple[Cpu, ...]:
+    """All CPUs by id, with their places; ``online`` says of each id whether it is."""
+    places = {place.id: place for place in topology.places}
+    return tuple(_cpu(cpu_id, is_online, places.get(cpu_id)) for cpu_id, is_online in enumerate(online))
+
+
+def _cpu(cpu_id: int, is_online: bool, place: CpuPlace | None) -> Cpu:  # noqa: FBT001
+    if place is None:
+        return Cpu(id=cpu_id, online=is_online)
+    # Of a CPU that is offline some versions of libvirt say socket 0 (hypervisor-audit 4.1).
+    known = place if is_online else None
+    return Cpu(
+        id=cpu_id,
+        online=is_online,
+        core=known.core if known else None,
+        socket=known.socket if known else None,
+        cell=place.cell,
+    )
+
+
+def _cell(element: ET.Element, cell_id: int, places: tuple[CpuPlace, ...], where: str) -> Cell:
+    memory = element.find("memory")
+    return Cell(
+        id=cell_id,
+        memory_mib=0 if memory is None else size_bytes(memory, where) // MIB,
+        cpu_ids=tuple(sorted(place.id for place in places)),
+        page_pools=tuple(sorted(_each_pool(element, f"{where}: <pages>"), key=lambda pool: pool.size_kib)),
+        siblings=tuple(sorted(set(_each_sibling_set(element, where)))),
+    )
+
+
+def _each_pool(cell: ET.Element, where: str) -> Iterator[PagePool]:
+    for pages in cell.iterfind("pages"):
+        page_bytes = scaled_bytes(number(pages.get("size"), where), pages.get("unit"), where)
+        yield PagePool(size_kib=page_bytes // KIB, total=number(pages.text, where))
+
+
+def _each_sibling_set(cell: ET.Element, where: str) -> Iterator[tuple[int, ...]]:
+    """The CPUs that share a core with each CPU of the cell: the same set comes once for each of them."""
+    for cpu in cell.iterfind("./cpus/cpu"):
+        text = cpu.get("siblings")
+        if text is None:
+            continue
+        try:
+            yield parse_cpu_list(text)
+        except ValueError as error:
+            raise odd(f"{where}: siblings of cpu {cpu.get('id')}", str(error)) from error
+
+
+def _cpu_place(cpu: ET.Element, cell_id: int, where: str) -> CpuPlace:
+    cpu_id = number(cpu.get("id"), f"{where}: cpu id")
+    place = f"{where}: cpu {cpu_id}"
+    return CpuPlace(
+        id=cpu_id,
+        cell=cell_id,
+        core=_place_number(cpu.get("core_id"), place),
+        socket=_place_number(cpu.get("socket_id"), place),
+    )
+
+
+def _place_number(text: str | None, where: str) -> int | None:
+    # The kernel's -1: the firmware of some arm and riscv machines does not say.
+    return None if text == "-1" else optional_number(text, where)
+
+
+def _refuse_repeated(ids: list[int], where: str) -> None:
+    if len(set(ids)) != len(ids):
+        raise odd(where, f"an id that comes twice in {sorted(ids)}")

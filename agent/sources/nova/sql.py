@@ -1,0 +1,190 @@
+"""Read the cloud's state of one host from nova's cell database: one read-only transaction, a few statements.
+
+What a newcomer would get wrong: instances are asked for by host and not by node
+(the pure stages look at the node); an instance that is named by a migration, by
+an evacuation or by a consumer in Placement may live elsewhere or be deleted, and
+is read all the same; a connection that the server closed in the meantime is no
+failure, so a read is tried twice, inside its deadline. The driver cannot bound all that it
+waits for (the look-up of the server's name), so all of it runs on one thread of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Set
+from dataclasses import dataclass
+from typing import TypeVar
+
+from sqlalchemy import Connection, Executable
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from agent.errors import SourceInconsistent, SourceUnavailable
+from agent.model.nova import NovaState, Pulse
+from agent.model.snapshot import STATE
+from agent.ports import Deadline
+from agent.sources.libvirt.reader_thread import LAST_WORDS_S, ReaderThread, Unanswered
+from agent.sources.nova import tables
+from agent.sources.nova.columns import COLUMNS
+from agent.sources.nova.documents import Row, texts
+from agent.sources.nova.engine import CellDatabase, cell_database
+from agent.sources.nova.guest_rows_cache import LastGuests
+from agent.sources.nova.rows import CellRows, pulse_from, state_from_rows
+from agent.sources.nova.tables import Query
+
+T = TypeVar("T")
+
+IN_LIST = 500
+# Lock wait, deadlock, Galera node not ready, server gone, connection lost; and an
+# unknown table or column, for which the second try checks the schema and names it.
+WORTH_REPEATING = frozenset({1205, 1213, 1047, 2006, 2013, 1054, 1146})
+
+
+class NovaSql:
+    """A StateSource on a cell database. One caller at a time; no other thread but its own touches the database."""
+
+    name = STATE
+
+    def __init__(self, url: str) -> None:
+        """``url`` is SQLAlchemy's, MariaDB or SQLite. Raises ConfigError on another."""
+        self._database: CellDatabase = cell_database(url)
+        self._schema_checked = False
+        self._guests = LastGuests()
+        self._thread = ReaderThread(STATE)
+
+    def read(self, host: str, consumers: frozenset[str], deadline: Deadline, node_uuid: str | None = None) -> NovaState:
+        """See StateSource. Raises SourceUnavailable, and SourceInconsistent on a schema or a row that is not nova's."""
+        wanted = _Wanted(host=host, consumers=consumers, node_uuid=node_uuid)
+        return self._bounded(lambda: self._read(wanted, deadline), deadline)
+
+    def pulse(self, deadline: Deadline) -> Pulse:
+        """See StateSource. Raises SourceUnavailable and SourceInconsistent."""
+        return self._bounded(lambda: self._tried_twice(lambda: self._pulse(deadline), deadline), deadline)
+
+    def close(self) -> None:
+        """End the thread, and close the connection unless the thread hangs in it."""
+        if self._thread.stop():
+            self._database.close()
+
+    def _bounded(self, ask: Callable[[], T], deadline: Deadline) -> T:
+        """On the source's own thread, which may hang while a name is looked up or a server says half a word."""
+        try:
+            return self._thread.call(ask, deadline.plus(LAST_WORDS_S))
+        except Unanswered as error:
+            raise SourceUnavailable(STATE, f"{self._database.shown}: {error.message}") from error
+
+    def _read(self, wanted: _Wanted, deadline: Deadline) -> NovaState:
+        rows = self._tried_twice(lambda: self._rows(wanted, deadline), deadline)
+        return state_from_rows(wanted.host, rows, self._guests.said_by(rows))
+
+    def _tried_twice(self, ask: Callable[[], T], deadline: Deadline) -> T:
+        try:
+            return ask()
+        except SQLAlchemyError as error:
+            self._schema_checked = False
+            if not _worth_repeating(error) or deadline.left_s() <= 0:
+                raise self._unavailable(error) from error
+        try:
+            return ask()
+        except SQLAlchemyError as error:
+            self._schema_checked = False
+            raise self._unavailable(error) from error
+
+    def _pulse(self, deadline: Deadline) -> Pulse:
+        with self._database.snapshot(deadline) as connection:
+            clock, *heartbeats = connection.execute(self._database.pulse).one()
+        return pulse_from(clock, heartbeats)
+
+    def _rows(self, wanted: _Wanted, deadline: Deadline) -> CellRows:
+        with self._database.snapshot(deadline) as connection:
+            if not self._schema_checked:
+                self._check_schema(connection)
+                self._schema_checked = True
+            return _cell_rows(_Statements(connection, deadline), self._database, wanted)
+
+    def _check_schema(self, connection: Connection) -> None:
+        found: dict[str, set[str]] = {}
+        for table, column in connection.execute(self._database.known_columns):
+            found.setdefault(str(table).lower(), set()).add(str(column).lower())
+        missing = [
+            f"{table}.{column}" if table in found else table
+            for table, columns in COLUMNS.items()
+            for column in columns
+            if column not in found.get(table, ())
+        ]
+        if missing:
+            names = ", ".join(dict.fromkeys(missing))
+            raise SourceInconsistent(
+                STATE, f"{self._database.shown} is no cell database of this nova; it lacks {names}"
+            )
+
+    def _unavailable(self, error: Exception) -> SourceUnavailable:
+        cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+        return SourceUnavailable(STATE, f"{self._database.shown}: {type(cause).__name__} {cause}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """What one read asks for."""
+
+    host: str
+    consumers: frozenset[str]
+    node_uuid: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Statements:
+    """Runs statements of one transaction, none after the deadline."""
+
+    connection: Connection
+    deadline: Deadline
+
+    def rows(self, statement: Executable) -> tuple[Row, ...]:
+        if self.deadline.left_s() <= 0:
+            raise SourceUnavailable(STATE, "the cell database was not read in time")
+        result = self.connection.execute(statement)
+        columns = tuple(result.keys())
+        return tuple(dict(zip(columns, row, strict=True)) for row in result)
+
+    def named(self, statement: Callable[[Iterable[str]], Query], uuids: Set[str]) -> tuple[Row, ...]:
+        """Rows by uuid, a bounded list of them at a time."""
+        ordered = sorted(uuids)
+        chunks = (ordered[start : start + IN_LIST] for start in range(0, len(ordered), IN_LIST))
+        return tuple(row for chunk in chunks for row in self.rows(statement(chunk)))
+
+
+def _cell_rows(statements: _Statements, database: CellDatabase, wanted: _Wanted) -> CellRows:
+    """Everything that concerns a host. Consumers that are its own instances, nearly all, cost nothing more."""
+    host, consumers = wanted.host, wanted.consumers
+    clock, *heartbeats = statements.connection.execute(database.pulse).one()
+    here = statements.rows(tables.instances_of(host))
+    moving = statements.rows(tables.migrations_in_progress(host))
+    evacuated = statements.rows(tables.finished_evacuations(host))
+    seen = texts(here, "uuid")
+    recorded = statements.named(tables.migrations_named, consumers - seen - texts(moving, "uuid"))
+    others = (consumers | texts((*moving, *evacuated, *recorded), "instance_uuid")) - seen
+    return CellRows(
+        now=clock,
+        heartbeats=tuple(heartbeats),
+        services=statements.rows(tables.services_of(host)),
+        nodes=_nodes(statements, wanted),
+        instances=here + statements.named(tables.instances_named, others),
+        boot_disks=statements.rows(tables.boot_disks_of(host)) + statements.named(tables.boot_disks_named, others),
+        migrations=moving + recorded,
+        finished_evacuations=evacuated,
+        pci_devices=statements.rows(tables.pci_devices_of(host)),
+    )
+
+
+def _nodes(statements: _Statements, wanted: _Wanted) -> tuple[Row, ...]:
+    """The live ones of the host, and the one of our uuid where it is not among them."""
+    live = statements.rows(tables.nodes_of(wanted.host))
+    if wanted.node_uuid is None or wanted.node_uuid in texts(live, "uuid"):
+        return live
+    return live + statements.rows(tables.node_named(wanted.node_uuid))
+
+
+def _worth_repeating(error: Exception) -> bool:
+    if not isinstance(error, DBAPIError):
+        return False
+    arguments = error.orig.args if error.orig is not None else ()
+    code = arguments[0] if arguments else None
+    return error.connection_invalidated or code in WORTH_REPEATING or str(code).startswith("no such ")

@@ -1,0 +1,52 @@
+"""Read the size of a Ceph cluster and of the pool that holds guests' disks, by running ``ceph df``.
+
+The command, not librados: only it gives ``max_avail``, in which the copies are
+taken off (nova does the same, rbd_utils.get_pool_info). It waits for ever for
+monitors that do not answer, so it is killed at the deadline.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from agent.errors import SourceUnavailable
+from agent.model import snapshot
+from agent.model.storage import StorageFacts
+from agent.ports import Deadline
+from agent.sources.storage.ceph_json import parse_pool
+from agent.sources.storage.lvm import Completed, Runner, SubprocessRunner
+
+
+@dataclass(frozen=True, slots=True)
+class Ceph:
+    """StorageSource of one pool; ``user`` (without ``client.``) and ``conf`` None for ceph's own."""
+
+    pool: str
+    user: str | None = None
+    conf: str | None = None
+    runner: Runner = field(default_factory=SubprocessRunner)
+    name: str = snapshot.CEPH
+
+    def read(self, deadline: Deadline) -> StorageFacts:
+        """The pool. Raises SourceUnavailable with ceph's words, SourceInconsistent on a report without the pool."""
+        completed = self._run(deadline.left_s())
+        if completed.returncode != 0:
+            ended = f"status {completed.returncode}" if completed.returncode > 0 else f"signal {-completed.returncode}"
+            said = completed.last_line or "nothing on stderr"
+            raise SourceUnavailable(self.name, f"ceph df ended with {ended}: {said}")
+        return StorageFacts(ceph_pools=(parse_pool(completed.stdout, self.pool),))
+
+    def _run(self, timeout_s: float) -> Completed:
+        user = ("--id", self.user) if self.user else ()
+        conf = ("--conf", self.conf) if self.conf else ()
+        try:
+            return self.runner.run(("ceph", "df", "--format=json", *user, *conf), timeout_s)
+        except TimeoutError as error:
+            said = f"; its last words: {error}" if str(error) else ""
+            raise SourceUnavailable(
+                self.name, f"ceph df did not answer within {timeout_s:.1f} s and was killed{said}"
+            ) from error
+        except FileNotFoundError as error:
+            raise SourceUnavailable(self.name, "ceph is not installed (ceph-common) or not in PATH") from error
+        except OSError as error:
+            raise SourceUnavailable(self.name, f"ceph cannot be started: {error.strerror}") from error

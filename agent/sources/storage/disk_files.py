@@ -1,0 +1,127 @@
+"""Measure one file that a guest has as a disk: what the guest may write into it, and what it takes now.
+
+The format is the domain's word, never the file's: a guest with a raw disk writes
+a qcow2 header of any size into it if it likes. Whatever goes wrong is that
+file's ``problem``, by errno's name, and no other file's (scenario 89). Only
+regular files are opened: a FIFO or a device would answer something else, or wait.
+So would a file of the kernel's own, which is a regular one for stat: it says that it
+is empty (/proc, tracefs), or is on a file system that no disk can be on (/sys).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Mapping
+
+from agent.model.storage import DiskFile, GuestFile
+from agent.sources.storage.qcow2_header import HEAD_BYTES, HeaderError, parse_ploop, parse_qcow2
+from agent.sources.storage.shared_storage import MOUNTS, filesystem_type
+
+# st_blocks is always in these units, whatever the file system's block is.
+_BLOCK = 512
+_KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISBLK, "a block device"),
+    (stat.S_ISCHR, "a character device"),
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISSOCK, "a socket"),
+)
+# Of those in proc(5)'s /proc/filesystems that have no device, the ones whose files are the kernel's answers.
+_OF_THE_KERNEL = frozenset(
+    {"proc", "sysfs", "debugfs", "tracefs", "securityfs", "configfs", "bpf", "cgroup", "cgroup2", "pstore"}
+    | {"efivarfs", "binfmt_misc", "fusectl", "selinuxfs", "smackfs", "rpc_pipefs", "resctrl", "mqueue", "devpts"}
+)
+# O_NONBLOCK: what became a FIFO after it was looked at does not hold the reader up.
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+def measure_disk(wanted: GuestFile) -> DiskFile:
+    """Sizes in bytes by hypervisor-audit 3.2, or the problem that hides them. Never raises for a file's state."""
+    measure = _MEASURES.get(wanted.format, _measure_raw)
+    try:
+        virtual_bytes, allocated_bytes = measure(wanted.path)
+    except OSError as error:
+        name = errno.errorcode.get(error.errno or 0, "error")
+        return _unknown(wanted, f"{name}: {_said(error, wanted.path)}", name)
+    except ValueError as error:
+        return _unknown(wanted, str(error), None)
+    return DiskFile(
+        path=wanted.path, format=wanted.format, virtual_bytes=virtual_bytes, allocated_bytes=allocated_bytes
+    )
+
+
+def taken_bytes(status: os.stat_result) -> int:
+    """What a file takes of its file system."""
+    return status.st_blocks * _BLOCK
+
+
+def _unknown(wanted: GuestFile, problem: str, error_name: str | None) -> DiskFile:
+    return DiskFile(
+        path=wanted.path,
+        format=wanted.format,
+        virtual_bytes=None,
+        allocated_bytes=None,
+        problem=problem,
+        error_name=error_name,
+    )
+
+
+def _said(error: OSError, path: str) -> str:
+    # Another name than the domain's is out of the image's header: any bytes, so as repr() writes them.
+    where = f" ({repr(error.filename)[1:-1]})" if isinstance(error.filename, str) and error.filename != path else ""
+    return f"{error.strerror or error}{where}"
+
+
+def _measure_raw(path: str) -> tuple[int, int]:
+    status = _regular(os.stat(path))
+    return status.st_size, taken_bytes(status)
+
+
+def _measure_qcow2(path: str) -> tuple[int, int]:
+    head, status = _head(path)
+    header = parse_qcow2(head)
+    if header.data_file is None:
+        return header.virtual_bytes, taken_bytes(status)
+    # As qemu-img counts it: the image with the file that holds the guest's bytes.
+    beside = os.path.join(os.path.dirname(path), header.data_file)
+    return header.virtual_bytes, taken_bytes(status) + taken_bytes(_regular(os.stat(beside)))
+
+
+def _measure_ploop(path: str) -> tuple[int, int]:
+    """A ploop disk is a folder; what it takes is the sum of its files' sizes (3.2), not of their blocks."""
+    head, _ = _head(os.path.join(path, "root.hds"))
+    return parse_ploop(head), sum(
+        os.stat(os.path.join(folder, name)).st_size for folder, _, names in os.walk(path) for name in names
+    )
+
+
+_MEASURES: Mapping[str, Callable[[str], tuple[int, int]]] = {"qcow2": _measure_qcow2, "ploop": _measure_ploop}
+
+
+def _regular(status: os.stat_result) -> os.stat_result:
+    if stat.S_ISREG(status.st_mode):
+        return status
+    what = next((name for matches, name in _KINDS if matches(status.st_mode)), "no file")
+    raise HeaderError(f"not a regular file but {what}")
+
+
+def _of_disks(status: os.stat_result) -> os.stat_result:
+    """The same, or HeaderError for a file of the kernel's own."""
+    # Mounts are asked for a file system without a block device alone: the kernel's, and those over the network.
+    kind = "" if os.major(status.st_dev) else filesystem_type(MOUNTS, status.st_dev)
+    if kind in _OF_THE_KERNEL:
+        raise HeaderError(f"not a disk but a file of the kernel's own ({kind})")
+    return status
+
+
+def _head(path: str) -> tuple[bytes, os.stat_result]:
+    if not (status := _of_disks(_regular(os.stat(path)))).st_size:
+        return b"", status
+    opened = os.open(path, _FLAGS)
+    try:
+        status = _regular(os.fstat(opened))
+        return os.pread(opened, HEAD_BYTES, 0), status
+    finally:
+        os.close(opened)

@@ -1,0 +1,68 @@
+"""Size, free space and identity of the file systems that hold given paths, by statvfs and the list of mounts.
+
+statvfs on a dead network mount never returns, so it runs on a reader thread.
+``free`` includes what the file system keeps for root, ``available`` does not:
+size ≠ used + available.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterable
+
+from agent.errors import SourceUnavailable
+from agent.model.storage import FileSystem, StorageFacts
+from agent.ports import Deadline
+from agent.sources.libvirt.reader_thread import ReaderThread
+from agent.sources.storage.mounts import identity_of
+
+
+class FileSystems:
+    """The storage source of paths; all of them must answer, or none is given."""
+
+    name = "filesystem"
+
+    def __init__(self, paths: Iterable[str], reader: ReaderThread) -> None:
+        self._paths = tuple(sorted(set(paths)))
+        self._reader = reader
+
+    def read(self, deadline: Deadline) -> StorageFacts:
+        """File systems by path. Raises SourceUnavailable naming the path that is missing or does not answer."""
+        return StorageFacts(filesystems=tuple(self._one(path, deadline) for path in self._paths))
+
+    def _one(self, path: str, deadline: Deadline) -> FileSystem:
+        try:
+            return self._reader.call(lambda: measure_identified(path), deadline)
+        except SourceUnavailable as error:
+            raise SourceUnavailable(self.name, f"{path}: {error.message}") from error
+        except OSError as error:
+            raise SourceUnavailable(self.name, f"{path}: {error.strerror or error}") from error
+
+
+def measure(path: str) -> FileSystem:
+    """One file system in bytes: f_frsize × f_blocks, f_bfree, f_bavail (what nova takes too). Raises OSError."""
+    return _in_bytes(path, os.statvfs(path))
+
+
+def measure_identified(path: str) -> FileSystem:
+    """The same, and which file system it is. Raises OSError.
+
+    Size and identity are asked of one descriptor: a mount that goes away in between cannot mix the two.
+    """
+    # O_PATH alone leaves an automount as it is, which has no size; statvfs has it mounted.
+    os.statvfs(path)
+    descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        return dataclasses.replace(_in_bytes(path, os.statvfs(descriptor)), identity=identity_of(descriptor, path))
+    finally:
+        os.close(descriptor)
+
+
+def _in_bytes(path: str, answer: os.statvfs_result) -> FileSystem:
+    return FileSystem(
+        path=path,
+        size_bytes=answer.f_frsize * answer.f_blocks,
+        free_bytes=answer.f_frsize * answer.f_bfree,
+        available_bytes=answer.f_frsize * answer.f_bavail,
+    )

@@ -1,0 +1,125 @@
+"""List what lies below ``instances_path``, on its own file system only, with what each takes.
+
+Each entry of the folder has a row with all that is below it (an instance's folder
+holds its disks, logs and configuration); what counts by itself has one of its own:
+cached images, and guests' disks elsewhere than in an instance's folder. Links are
+not followed, and a file or folder that is reachable twice (hard link, bind mount)
+is counted once, where it is met first.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agent.model.naming import instance_folder
+from agent.model.storage import StoredFile
+from agent.sources.storage.disk_files import taken_bytes
+
+# Folders deeper than this are not entered: nova makes three levels.
+MAX_DEPTH = 16
+# Half a second of work. A tree of more is no image store; the rest counts as used by others on that file system.
+MAX_ENTRIES = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """A folder to enter: ``row`` counts what is in it, but for disks (``has_rows``) and, in the cache, everything."""
+
+    path: str
+    depth: int
+    row: str
+    has_rows: bool
+
+
+def walk(root: str, cache_path: str, disks: frozenset[str]) -> tuple[StoredFile, ...]:
+    """Rows sorted by path, ``root`` itself among them. Raises OSError where ``root`` cannot be listed.
+
+    ``disks`` are guests' disks. What vanishes or may not be listed on the way is left out.
+    """
+    status = os.stat(root)
+    taken = {root: taken_bytes(status)}
+    met = {status.st_ino}
+    folders = deque([_Folder(root, 0, root, has_rows=True)])
+    entries = 0
+    while folders and entries < MAX_ENTRIES:
+        folder = folders.popleft()
+        for entry, found in _listed(folder.path, root):
+            if found.st_dev != status.st_dev or _met_before(found, met):
+                continue
+            if (entries := entries + 1) > MAX_ENTRIES:
+                break
+            row = _row(entry.path, folder, cache_path, disks)
+            taken[row] = taken.get(row, 0) + taken_bytes(found)
+            if stat.S_ISDIR(found.st_mode) and folder.depth < MAX_DEPTH:
+                has_rows = folder.has_rows and not (folder.depth == 0 and instance_folder(entry.name))
+                folders.append(_Folder(entry.path, folder.depth + 1, row, has_rows=has_rows))
+    return tuple(StoredFile(path=path_text(path), allocated_bytes=size) for path, size in sorted(taken.items()))
+
+
+def cache_bytes(root: str, cache_path: str) -> int:
+    """What the plain files of the cache folder take; 0 on another device or where there is no such folder.
+
+    Source: hypervisor-audit 4 (nova's ImageCacheManager.get_disk_usage). A file that
+    vanishes meanwhile is left out; nova gives 0 for the whole cache then, and for a
+    cache that it cannot read. Raises OSError for that: a reserve rests on the figure.
+    """
+    try:
+        if os.stat(root).st_dev != os.stat(cache_path).st_dev:
+            return 0
+        names = os.listdir(cache_path)
+    except FileNotFoundError:
+        return 0
+    return sum(_plain_bytes(os.path.join(cache_path, name)) for name in names)
+
+
+def said(error: OSError) -> str:
+    """What went wrong, by errno's name."""
+    return f"{errno.errorcode.get(error.errno or 0, 'error')}: {error.strerror or error}"
+
+
+def path_text(path: str) -> str:
+    """A path as text: bytes that are no UTF-8 are written by their hexadecimal number."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def _row(path: str, folder: _Folder, cache_path: str, disks: frozenset[str]) -> str:
+    if folder.depth == 0 or cache_path in (folder.path, path):
+        return path
+    return path if folder.has_rows and path in disks else folder.row
+
+
+def _listed(folder: str, root: str) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:
+    try:
+        with os.scandir(folder) as listing:
+            entries = sorted(listing, key=lambda entry: entry.name)
+    except OSError:
+        if folder == root:
+            raise
+        return
+    for entry in entries:
+        try:
+            yield entry, entry.stat(follow_symlinks=False)
+        except OSError:
+            continue
+
+
+def _met_before(status: os.stat_result, met: set[int]) -> bool:
+    if not stat.S_ISDIR(status.st_mode) and status.st_nlink == 1:
+        return False
+    if status.st_ino in met:
+        return True
+    met.add(status.st_ino)
+    return False
+
+
+def _plain_bytes(path: str) -> int:
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return 0
+    return taken_bytes(status) if stat.S_ISREG(status.st_mode) else 0

@@ -1,0 +1,208 @@
+"""Read volume groups and volumes by running lvm2's ``vgs`` and ``lvs``, once each.
+
+lvm2 lies silently: without the right privileges, or in a unit that hides
+devices, it exits with 0 and reports no group at all. So an empty report is
+"unknown", never "no group"; only a report that has other groups says that a
+configured one is gone. Warnings go to stderr even when all is well.
+
+A command that SIGKILL does not end hangs in the kernel, on a dead device, where the
+next one would hang beside it: it is not run again before that one is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from agent.errors import SourceInconsistent, SourceUnavailable
+from agent.model import snapshot
+from agent.model.storage import StorageFacts, VolumeGroup
+from agent.ports import Deadline
+from agent.sources.storage import lvm_json
+
+# Both reports are read again when they do not add up: a volume was made or removed between the two.
+READS = 3
+# vgs was seen to die of SIGSEGV and to work when run again (nova bug 1931710).
+RUNS = 2
+# A killed child that does not end in this time hangs in the kernel, on a dead device; nobody can wait for that.
+_REAP_S = 1.0
+_UNKILLABLE = "none, and SIGKILL did not end it"
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A command that ended by itself; ``returncode`` is negative when a signal ended it."""
+
+    stdout: str
+    stderr: str
+    returncode: int
+
+    @property
+    def last_line(self) -> str:
+        """The last line that it said on stderr, or ""."""
+        return _last_line(self.stderr)
+
+
+class Runner(Protocol):
+    """Runs one command to its end."""
+
+    def run(self, argv: tuple[str, ...], timeout_s: float) -> Completed:
+        """Run it. Raises TimeoutError (with its last words) after killing it, OSError when it cannot be started."""
+        ...
+
+
+class SubprocessRunner:
+    """Runs commands as children in a session of their own, stdin closed, messages in English.
+
+    ``environment`` is added to this process's own, which is kept: LVM_SYSTEM_DIR
+    in it decides which lvm.conf counts. One thread at a time.
+    """
+
+    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+        self.environment = environment or {}
+        self._unkillable: dict[str, subprocess.Popen[str]] = {}
+
+    def run(self, argv: tuple[str, ...], timeout_s: float) -> Completed:
+        """Run it; a time-out kills its whole process group. TimeoutError at once while a killed one has not ended.
+
+        A report goes to memory, not through a pipe: lvs writes that of 2,000
+        volumes in 280 pieces, and each would wake this process up.
+        """
+        self._refuse_beside_unkillable(argv[0])
+        with open(os.memfd_create(argv[0]), "w+b") as report:
+            child = subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=report,
+                stderr=subprocess.PIPE,
+                env=self._environment(),
+                start_new_session=True,
+                encoding="utf-8",
+                errors="replace",
+            )
+            try:
+                _, stderr = child.communicate(timeout=timeout_s)
+            except subprocess.TimeoutExpired:
+                raise TimeoutError(self._end(argv[0], child)) from None
+            except BaseException:
+                self._end(argv[0], child)
+                raise
+            report.seek(0)
+            return Completed(report.read().decode("utf-8", "replace"), stderr, child.returncode)
+
+    def _refuse_beside_unkillable(self, command: str) -> None:
+        """The same words as when it was killed: it is the same trouble."""
+        left = self._unkillable.get(command)
+        if left is None:
+            return
+        if left.poll() is None:
+            raise TimeoutError(_UNKILLABLE)
+        del self._unkillable[command]
+
+    def _end(self, command: str, child: subprocess.Popen[str]) -> str:
+        """Kill the child's group and reap the child; its last line on stderr."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        try:
+            _, stderr = child.communicate(timeout=_REAP_S)
+        except subprocess.TimeoutExpired:
+            for pipe in (child.stdout, child.stderr):
+                if pipe is not None:
+                    pipe.close()
+            self._unkillable[command] = child
+            return _UNKILLABLE
+        return _last_line(stderr)
+
+    def _environment(self) -> dict[str, str]:
+        # An operator's own shell may have no sbin in its PATH, and that is where lvm2 is.
+        path = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
+        fixed = {"PATH": path, "LC_ALL": "C", "LVM_SUPPRESS_FD_WARNINGS": "1"}
+        return {**os.environ, **fixed, **self.environment}
+
+
+@dataclass(frozen=True, slots=True)
+class Lvm:
+    """StorageSource of the volume groups named ``groups`` (at least one: else there is nothing to wire)."""
+
+    groups: tuple[str, ...]
+    deadline_s: float
+    runner: Runner = field(default_factory=SubprocessRunner)
+    name: str = snapshot.LVM
+
+    def read(self, deadline: Deadline) -> StorageFacts:
+        """The configured groups that exist, and all their volumes, sorted by name; a group that is gone is left out.
+
+        Raises SourceUnavailable when lvm2 is missing, fails or does not answer
+        in time; SourceInconsistent on a report that cannot be true, which one
+        without any group is (runtime: exit 0 and nothing, for lack of privileges).
+        """
+        limit = Deadline.after(min(self.deadline_s, deadline.left_s()))
+        for _ in range(READS - 1):
+            with contextlib.suppress(lvm_json.ReportsDiffer):
+                return self._read_once(limit)
+        return self._read_once(limit)
+
+    def _read_once(self, limit: Deadline) -> StorageFacts:
+        ours = self._read_groups(limit)
+        if not ours:
+            return StorageFacts()
+        names = tuple(group.name for group in ours)
+        report = self._run(("lvs", "-a", *lvm_json.FORMAT, "-o", lvm_json.VOLUME_COLUMNS, *names), limit)
+        return lvm_json.parse_storage(report.stdout, ours)
+
+    def _read_groups(self, limit: Deadline) -> tuple[VolumeGroup, ...]:
+        report = self._run(("vgs", *lvm_json.FORMAT, "-o", lvm_json.GROUP_COLUMNS), limit)
+        groups = lvm_json.parse_groups(report.stdout)
+        if not groups:
+            said = f"; vgs said: {report.last_line}" if report.last_line else ""
+            raise SourceInconsistent(
+                self.name,
+                f"vgs ended with 0 and lists no volume group at all, but {', '.join(self.groups)} is configured: "
+                "most likely it lacks privileges (root with CAP_SYS_ADMIN and CAP_FOWNER) or cannot see the devices "
+                f"(PrivateDevices=, a filter in lvm.conf){said}",
+            )
+        return lvm_json.select(groups, self.groups)
+
+    def _run(self, argv: tuple[str, ...], limit: Deadline) -> Completed:
+        for _ in range(RUNS):
+            completed = self._run_once(argv, limit)
+            if completed.returncode >= 0:
+                break
+        if completed.returncode == 0:
+            return completed
+        said = completed.last_line or "nothing on stderr"
+        raise SourceUnavailable(self.name, f"{argv[0]} {_ended(completed.returncode)}: {said}")
+
+    def _run_once(self, argv: tuple[str, ...], limit: Deadline) -> Completed:
+        try:
+            return self.runner.run(argv, limit.left_s())
+        except TimeoutError as error:
+            said = f"; its last words: {error}" if str(error) else ""
+            # What both have together: what is left of it for the second one is never twice the same.
+            raise SourceUnavailable(
+                self.name, f"{argv[0]} did not answer within {limit.allowed_s:.1f} s and was killed{said}"
+            ) from error
+        except FileNotFoundError as error:
+            raise SourceUnavailable(self.name, f"{argv[0]} is not installed (lvm2) or not in PATH") from error
+        except OSError as error:
+            raise SourceUnavailable(self.name, f"{argv[0]} cannot be started: {error.strerror}") from error
+
+
+def _ended(returncode: int) -> str:
+    if returncode > 0:
+        return f"failed with exit status {returncode}"
+    try:
+        name = signal.Signals(-returncode).name
+    except ValueError:
+        name = f"signal {-returncode}"
+    return f"was ended by {name}, {RUNS} times"
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else ""

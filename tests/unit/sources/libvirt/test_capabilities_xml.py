@@ -1,0 +1,190 @@
+"""The host's CPU and guests, on hosts of several architectures and drivers, and the questions to baselineCPU."""
+
+import xml.etree.ElementTree as ET
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.errors import SourceInconsistent
+from agent.model.capabilities import GuestKind
+from agent.sources.libvirt.capabilities_xml import (
+    GuestDomain,
+    capabilities_document,
+    expanded_features,
+    guests,
+    host_cpu,
+    host_question,
+    model_question,
+)
+from tests.rigs.libvirt_documents import document, documents, expanded_cpu
+from tests.rigs.xml_mutation import damaged, refusal
+
+TWO_SOCKETS = document("capabilities", "x86_64_two_sockets")
+RECORDED = document("capabilities", "x86_64_qemu_7_2")
+
+
+def root(name):
+    return capabilities_document(document("capabilities", name))
+
+
+def test_the_cpu_of_a_recorded_host():
+    cpu = host_cpu(root("x86_64_qemu_7_2"))
+    assert (cpu.arch, cpu.model, cpu.vendor) == ("x86_64", "kvm64", "AMD")
+    assert (cpu.sockets, cpu.cores, cpu.threads) == (1, 2, 1)
+    assert cpu.maxphysaddr == ("emulate", 48)
+    assert len(cpu.features) == RECORDED.count("<feature name=")
+
+
+def test_a_disabled_feature_is_none_of_the_cpus():
+    assert host_cpu(root("x86_64_two_sockets")).features == {"ht", "svm"}
+
+
+def test_maxphysaddr_may_have_no_bits():
+    assert host_cpu(root("x86_64_two_sockets")).maxphysaddr == ("passthrough", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "arch", "model", "features"),
+    [
+        ("aarch64", "aarch64", "Neoverse-N1", {"fp", "asimd", "aes"}),
+        ("ppc64le", "ppc64le", "POWER9", set()),
+        ("s390x", "s390x", "gen16a-base", {"aen", "vxpdeh2"}),
+        ("riscv64", "riscv64", None, None),
+        ("xen", "x86_64", None, None),
+        ("lxc", "x86_64", None, None),
+        ("test_driver", "i686", None, None),
+    ],
+)
+def test_other_architectures_and_drivers(name, arch, model, features):
+    cpu = host_cpu(root(name))
+    assert (cpu.arch, cpu.model, cpu.features) == (arch, model, features)
+
+
+@pytest.mark.parametrize(("written", "read"), [("amd64", "x86_64"), ("i386", "i686"), ("AArch64", "aarch64")])
+def test_the_architecture_is_named_as_nova_names_it(written, read):
+    xml = f"<capabilities><host><cpu><arch>{written}</arch></cpu></host></capabilities>"
+    assert host_cpu(capabilities_document(xml)).arch == read
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [
+        ("x86_64_qemu_7_2", [("i686", "hvm", ("qemu", "kvm")), ("x86_64", "hvm", ("qemu", "kvm"))]),
+        ("x86_64_two_sockets", [("x86_64", "hvm", ("qemu", "kvm"))]),
+        ("aarch64", [("aarch64", "hvm", ("qemu", "kvm")), ("armv7l", "hvm", ("qemu",))]),
+        ("ppc64le", [("ppc64le", "hvm", ("kvm",))]),
+        ("s390x", [("s390x", "hvm", ("kvm",))]),
+        ("riscv64", [("riscv64", "hvm", ("qemu",))]),
+        ("xen", [("x86_64", "xen", ("xen",)), ("x86_64", "hvm", ("xen",))]),
+        ("lxc", [("x86_64", "exe", ("lxc",)), ("i686", "exe", ("lxc",))]),
+        ("test_driver", [("i686", "hvm", ("test",)), ("i686", "xen", ("test",))]),
+    ],
+)
+def test_guests_that_a_host_can_run(name, kinds):
+    assert [guest.kind for guest in guests(root(name))] == [
+        GuestKind(arch=arch, os_type=os_type, domain_types=types) for arch, os_type, types in kinds
+    ]
+
+
+def test_a_domain_with_children_stands_for_itself_and_one_without_for_what_is_beside_it():
+    (guest,) = guests(root("x86_64_two_sockets"))
+    assert guest.domain_for("kvm") == GuestDomain(
+        type="kvm",
+        emulator="/usr/libexec/qemu-kvm-real",
+        aliases=(("q35", "pc-q35-rhel9.2.0"), ("latest", "pc-q35-rhel9.2.0")),
+    )
+    beside = GuestDomain(
+        type="qemu",
+        emulator="/usr/libexec/qemu-kvm",
+        aliases=(("pc", "pc-i440fx-rhel7.6.0"), ("q35", "pc-q35-rhel9.2.0")),
+    )
+    assert guest.domain_for("qemu") == beside
+    assert guest.domain_for("hvf") == beside
+
+
+def test_the_hosts_own_question_is_its_cpu_as_it_stands():
+    assert ET.canonicalize(host_question(root("s390x"))) in ET.canonicalize(document("capabilities", "s390x"))
+
+
+def test_a_models_question_has_the_hosts_shape_and_none_of_its_features():
+    question = ET.fromstring(model_question(root("x86_64_two_sockets"), "EPYC"))
+    assert [child.tag for child in question] == ["arch", "model", "vendor", "topology", "maxphysaddr"]
+    assert (question.findtext("arch"), question.findtext("model"), question.findtext("vendor")) == (
+        "x86_64",
+        "EPYC",
+        "AMD",
+    )
+
+
+def test_a_question_changes_nothing_of_the_document():
+    whole = root("x86_64_two_sockets")
+    before = ET.tostring(whole)
+    model_question(whole, "EPYC")
+    assert ET.tostring(whole) == before
+
+
+def test_the_answer_is_every_feature_that_is_not_disabled():
+    answer = expanded_cpu()
+    features = expanded_features(answer)
+    assert len(features) == answer.count("<feature policy='require'")
+    assert {"sse2", "pni", "pclmuldq"} <= features
+    disabled = answer.replace("<feature policy='require' name='sse2'/>", "<feature policy='disable' name='sse2'/>")
+    assert features - expanded_features(disabled) == {"sse2"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        ("<arch>x86_64</arch>", "<arch/>", "host cpu: an empty <arch>"),
+        ("<arch>x86_64</arch>", "", "host cpu: no <arch>"),
+        ("sockets='1'", "sockets='one'", "'one'"),
+        ("<feature name='ht'/>", "<feature/>", "<feature> without name"),
+        ("mode='passthrough'", "", "<maxphysaddr> without mode"),
+    ],
+)
+def test_an_odd_cpu_is_refused_by_name(old, new, named):
+    assert old in TWO_SOCKETS
+    with pytest.raises(SourceInconsistent) as raised:
+        host_cpu(capabilities_document(TWO_SOCKETS.replace(old, new)))
+    assert named in raised.value.message
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        ("<os_type>hvm</os_type>", "", "no <os_type>"),
+        ("<arch name='x86_64'>", "<arch>", "<arch> without name"),
+        ("<domain type='qemu'/>", "<domain/>", "<domain> without type"),
+    ],
+)
+def test_an_odd_guest_is_refused_by_name(old, new, named):
+    assert old in TWO_SOCKETS
+    with pytest.raises(SourceInconsistent) as raised:
+        guests(capabilities_document(TWO_SOCKETS.replace(old, new)))
+    assert named in raised.value.message
+
+
+def everything(xml):
+    whole = capabilities_document(xml)
+    host_cpu(whole)
+    guests(whole)
+    host_question(whole)
+    model_question(whole, "qemu64")
+
+
+@given(damaged(documents("capabilities").values()))
+def test_nothing_else_escapes_from_mutilated_capabilities(xml):
+    for part in (everything, lambda xml: guests(capabilities_document(xml))):
+        assert (refusal(part, xml) or "capabilities").startswith("capabilities")
+
+
+@given(damaged([expanded_cpu()]) | st.text(st.characters(exclude_categories=())))
+def test_nothing_else_escapes_from_a_mutilated_answer(xml):
+    assert (refusal(expanded_features, xml) or "answer").startswith("answer")
+
+
+@given(st.text(st.characters(exclude_categories=())))
+def test_nothing_else_escapes_from_any_text(text):
+    with pytest.raises(SourceInconsistent):
+        capabilities_document(text)

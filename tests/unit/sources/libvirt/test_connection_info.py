@@ -1,0 +1,35 @@
+"""When libvirt is asked again for what hardly ever changes."""
+
+import pytest
+
+from agent.model.capabilities import Capabilities, HostCpu, MissingPart, Part
+from agent.sources.libvirt.connection_info import ASK_MISSING_AGAIN_S, Nature
+from agent.sources.libvirt.topology_xml import HostTopology
+
+REFUSED = (MissingPart(part=Part.DOMAIN, why="no right"),)
+YEARS_S = 1e8
+
+
+def nature(missing=()):
+    return Nature(
+        topology=HostTopology(),
+        online=(True, False),
+        hypervisor_version=7002000,
+        capabilities=Capabilities(host_cpu=HostCpu(arch="x86_64"), missing=missing),
+        asked_at=1000.0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("missing", "online", "later_s", "holds"),
+    [
+        ((), (True, False), YEARS_S, True),
+        ((), (True, True), 0.0, False),
+        ((), (True,), 0.0, False),
+        (REFUSED, (True, False), ASK_MISSING_AGAIN_S - 1, True),
+        (REFUSED, (True, False), ASK_MISSING_AGAIN_S, False),
+    ],
+    ids=["for ever", "a CPU came online", "a CPU went", "refused a while ago", "refused long ago"],
+)
+def test_it_holds_until_the_cpus_change_or_a_refused_part_may_be_had(missing, online, later_s, holds):
+    assert nature(missing).still_holds(online, 1000.0 + later_s) == holds

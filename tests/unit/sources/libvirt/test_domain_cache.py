@@ -1,0 +1,100 @@
+"""Which domains are read again: by event, by state, in turn, and all when events may have been lost."""
+
+import uuid
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.model.host import Domain, DomainState, OddDomain
+from agent.sources.libvirt.domain_cache import TURNS, DomainCache
+
+UUIDS = [str(uuid.UUID(int=n * 7919)) for n in range(1, 201)]
+RUNNING = dict.fromkeys(UUIDS, DomainState.RUNNING)
+
+
+def domain(domain_uuid, state=DomainState.RUNNING):
+    return Domain(uuid=domain_uuid, name="a", state=state, vcpus=1, memory_mib=1)
+
+
+def read(cache, states=RUNNING):
+    """One read, as the host source does it; the uuids that were asked for."""
+    wanted = cache.to_read(states)
+    cache.keep(states, [domain(one, states[one]) for one in wanted])
+    return wanted
+
+
+def warm_cache():
+    cache = DomainCache()
+    cache.trust()
+    read(cache)
+    return cache
+
+
+def in_turns(cache, count=TURNS):
+    return [read(cache) for _ in range(count)]
+
+
+def test_without_events_every_read_asks_for_everything():
+    cache = DomainCache()
+    assert [len(read(cache)) for _ in range(3)] == [200, 200, 200]
+
+
+def test_with_events_a_tenth_is_read_each_time_and_all_within_ten_reads():
+    turns = in_turns(warm_cache())
+    assert set().union(*turns) == set(UUIDS)
+    assert sum(map(len, turns)) == len(UUIDS)
+    assert max(map(len, turns)) < 60
+
+
+def test_a_domain_that_an_event_named_is_read_once_more():
+    cache = warm_cache()
+    [*turns] = in_turns(cache)
+    not_its_turn = next(iter(turns[5]))
+    cache.changed(not_its_turn)
+    assert not_its_turn in read(cache)
+    assert not_its_turn not in read(cache)
+
+
+def test_a_domain_whose_state_changed_is_read():
+    cache = warm_cache()
+    stopped = {one: DomainState.SHUTOFF for one in UUIDS[:3]}
+    assert set(UUIDS[:3]) <= read(cache, RUNNING | stopped)
+
+
+def test_a_new_domain_is_read_and_one_that_is_gone_is_dropped():
+    cache = DomainCache()
+    cache.trust()
+    read(cache, {UUIDS[0]: DomainState.RUNNING, UUIDS[1]: DomainState.RUNNING})
+    assert UUIDS[2] in read(cache, {UUIDS[0]: DomainState.RUNNING, UUIDS[2]: DomainState.RUNNING})
+    assert {one.uuid for one in cache.all()} == {UUIDS[0], UUIDS[2]}
+
+
+def test_everything_is_read_after_events_returned_and_after_forget():
+    for act in (DomainCache.trust, DomainCache.forget):
+        cache = warm_cache()
+        act(cache)
+        assert read(cache) == set(UUIDS)
+        assert len(read(cache)) < 60
+
+
+def test_everything_is_read_while_events_are_down():
+    cache = warm_cache()
+    cache.distrust()
+    assert [len(read(cache)) for _ in range(2)] == [200, 200]
+
+
+def test_an_odd_domain_stays_known_and_is_given_with_the_others_in_order():
+    cache = DomainCache()
+    odd = OddDomain(uuid=UUIDS[0], name="x", reason="no <vcpu>")
+    states = {UUIDS[1]: DomainState.RUNNING, UUIDS[0]: DomainState.RUNNING}
+    cache.keep(states, [domain(UUIDS[1]), odd])
+    assert cache.all() == (odd, domain(UUIDS[1]))
+
+
+@given(st.lists(st.sampled_from(UUIDS)), st.integers(0, TURNS - 1))
+def test_no_event_is_ever_lost(named, turns_before):
+    cache = warm_cache()
+    in_turns(cache, turns_before)
+    for one in named:
+        cache.changed(one)
+    assert set(named) <= read(cache)

@@ -1,0 +1,51 @@
+"""A text that was parsed is not parsed again, and what is given is always what parsing would give."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.errors import SourceInconsistent
+from agent.model.host import DomainState
+from agent.sources.libvirt.domain_xml_cache import DomainTexts
+from agent.sources.libvirt.xml import parse_domain
+from tests.rigs.domains import domain_xml
+from tests.rigs.facts import uuid
+
+RUNNING, SHUTOFF = DomainState.RUNNING, DomainState.SHUTOFF
+
+
+def text(name: str, vcpus: int = 1) -> str:
+    return domain_xml(name, domain_uuid=uuid(name), vcpus=vcpus)
+
+
+def test_an_unchanged_text_gives_the_same_value():
+    texts = DomainTexts()
+    first = texts.parse(uuid("a"), text("a"), RUNNING)
+    assert texts.parse(uuid("a"), text("a"), RUNNING) is first
+
+
+def test_a_domain_that_is_gone_is_forgotten():
+    texts = DomainTexts()
+    first, other = (texts.parse(uuid(name), text(name), RUNNING) for name in "ab")
+    texts.keep({uuid("b")})
+    again = texts.parse(uuid("a"), text("a"), RUNNING)
+    assert (again, again is first) == (first, False)
+    assert texts.parse(uuid("b"), text("b"), RUNNING) is other
+
+
+@pytest.mark.parametrize("odd", ["", "<domain>", "<domain/>", "\ud800", "<!DOCTYPE x><domain/>"])
+def test_an_odd_text_is_an_error_each_time_and_spoils_nothing(odd):
+    texts = DomainTexts()
+    before = texts.parse(uuid("a"), text("a"), RUNNING)
+    for _ in range(2):
+        with pytest.raises(SourceInconsistent):
+            texts.parse(uuid("a"), odd, RUNNING)
+    assert texts.parse(uuid("a"), text("a"), RUNNING) == before
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 3), st.sampled_from([RUNNING, SHUTOFF])), max_size=20))
+def test_what_is_given_is_what_the_text_and_the_state_say_now(reads):
+    texts = DomainTexts()
+    for name, vcpus, state in reads:
+        found = texts.parse(uuid(name), text(name, vcpus), state)
+        assert found == parse_domain(text(name, vcpus), state)

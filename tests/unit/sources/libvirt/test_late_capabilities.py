@@ -1,0 +1,15 @@
+"""Answers that came after the audit that asked: a reason to look, while somebody listens."""
+
+from __future__ import annotations
+
+from agent.sources.libvirt.late_capabilities import LateAnswers
+
+
+def test_a_late_answer_is_a_reason_while_somebody_listens():
+    late, reasons = LateAnswers(), []
+    late.tell("before")
+    late.start(reasons.append)
+    late.tell("libvirt-capabilities")
+    late.stop()
+    late.tell("after")
+    assert reasons == ["libvirt-capabilities"]

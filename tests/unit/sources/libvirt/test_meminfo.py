@@ -1,0 +1,34 @@
+"""Used memory by nova's formula."""
+
+import pytest
+
+from agent.sources.libvirt.meminfo import parse_used_mib, used_mib
+
+TEXT = """MemTotal:        8388608 kB
+MemFree:         1048576 kB
+MemAvailable:    6000000 kB
+Buffers:          524288 kB
+Cached:          2097152 kB
+SwapCached:       999999 kB
+SReclaimable:     888888 kB
+HugePages_Total:     512
+"""
+
+
+def test_used_is_memory_without_free_buffers_and_cached():
+    assert parse_used_mib(TEXT, 8192) == 8192 - 1024 - 512 - 2048
+
+
+@pytest.mark.parametrize("line", ["MemFree", "Buffers", "Cached"])
+def test_unknown_where_a_line_is_missing(line):
+    assert parse_used_mib(TEXT.replace(f"\n{line}:", "\nX:"), 8192) is None
+
+
+def test_unknown_where_more_is_free_than_there_is():
+    assert parse_used_mib(TEXT, 1024) is None
+
+
+def test_the_root_of_proc_is_an_argument(tmp_path):
+    assert used_mib(tmp_path, 8192) is None
+    (tmp_path / "meminfo").write_text(TEXT)
+    assert used_mib(tmp_path, 8192) == 4608

@@ -1,0 +1,141 @@
+"""One node device at a time: PCI functions, network, vDPA and mediated devices, and what is refused."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.errors import SourceInconsistent
+from agent.model.devices import Mdev, MdevType
+from agent.sources.libvirt.node_device_xml import NetworkDevice, NodeDevice, PciFunction, parse_node_device, pci_name
+from tests.rigs.libvirt_documents import document, documents
+from tests.rigs.xml_mutation import damaged, refusal
+
+PF = document("node_devices", "pci_0000_81_00_0")
+MDEV = document("node_devices", "mdev_4b20d080_1b54_4048_85b3_a6a62d165c01_0000_06_00_0")
+
+
+def read(name):
+    return parse_node_device(document("node_devices", name))
+
+
+def test_a_physical_function_with_its_virtual_ones_in_order():
+    assert parse_node_device(PF) == NodeDevice(
+        name="pci_0000_81_00_0",
+        parent="pci_0000_80_01_1",
+        pci=PciFunction(
+            address="0000:81:00.0",
+            vendor_id="15b3",
+            product_id="101d",
+            numa_node=1,
+            virtual_functions=("0000:81:00.2", "0000:81:00.3", "0000:81:00.4"),
+            card_serial="MT2108X12345",
+        ),
+    )
+
+
+def test_a_physical_function_without_any_virtual_one_is_one_still():
+    start, end = PF.index("<address domain"), PF.index("</capability>\n    <capability type='vpd'>")
+    assert parse_node_device(PF[:start] + PF[end:]).pci.virtual_functions == ()
+
+
+def test_a_virtual_function():
+    function = read("pci_0000_81_00_3").pci
+    assert (function.physical_function, function.virtual_functions) == ("0000:81:00.0", None)
+    assert function.card_serial == "VF3-OWN"
+
+
+def test_a_serial_number_counts_among_the_readonly_fields_alone():
+    assert parse_node_device(PF.replace("access='readonly'", "access='readwrite'")).pci.card_serial is None
+
+
+def test_a_recorded_function_and_its_network_device():
+    function = read("pci_0000_00_03_0").pci
+    assert (function.address, function.vendor_id, function.product_id) == ("0000:00:03.0", "1af4", "1041")
+    assert read("net_eth0_52_54_00_00_00_01") == NodeDevice(
+        name="net_eth0_52_54_00_00_00_01",
+        parent="pci_0000_00_03_0",
+        network=NetworkDevice(
+            interface="eth0", mac_address="52:54:00:00:00:01", features=("rx", "tx", "sg", "tso", "gso", "gro")
+        ),
+    )
+
+
+def test_a_domain_above_sixteen_bits_keeps_all_its_digits_and_ids_are_lower_case():
+    function = read("pci_10000_e1_00_0").pci
+    assert (function.address, function.vendor_id, function.product_id) == ("10000:e1:00.0", "144d", "00a0")
+
+
+def test_a_numa_node_that_the_firmware_does_not_say_is_unknown():
+    assert read("pci_0000_06_00_0").pci.numa_node is None
+
+
+@pytest.mark.parametrize(
+    ("name", "types"),
+    [
+        ("pci_0000_06_00_0", [("nvidia-11", 15), ("nvidia-12", 0)]),
+        ("mtty_mtty", [("mtty-2", 12)]),
+        ("css_0_0_0023", [("vfio_ccw-io", 1)]),
+    ],
+)
+def test_parents_of_mediated_devices_at_each_depth(name, types):
+    assert read(name).mdev_types == tuple(MdevType(type_id=kind, available_instances=n) for kind, n in types)
+
+
+def test_a_mediated_device_is_its_parents_whatever_libvirt_calls_that():
+    assert parse_node_device(MDEV).mdev == Mdev(
+        name="mdev_4b20d080_1b54_4048_85b3_a6a62d165c01_0000_06_00_0",
+        type_id="nvidia-11",
+        parent="pci_0000_06_00_0",
+        uuid="4b20d080-1b54-4048-85b3-a6a62d165c01",
+    )
+
+
+def test_a_mediated_device_without_a_pci_parent_has_the_parent_that_libvirt_names():
+    xml = MDEV.replace("<parent>computer<", "<parent>mtty_mtty<").replace("0000:06:00.0", "mtty")
+    assert parse_node_device(xml).mdev.parent == "mtty_mtty"
+
+
+def test_vdpa():
+    assert read("vdpa_vdpa0") == NodeDevice(name="vdpa_vdpa0", parent="pci_0000_81_00_4", vdpa=True)
+
+
+@pytest.mark.parametrize("name", [name for name in documents("node_devices") if name.startswith("pci_")])
+def test_the_name_follows_from_the_address(name):
+    assert pci_name(read(name).pci.address) == name
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        ("<name>pci_0000_81_00_0</name>", "", "device: no <name>"),
+        ("<bus>129</bus>", "<bus>0x81</bus>", "bus: '0x81'"),
+        ("<bus>129</bus>", "<bus>256</bus>", "the PCI address (0, 256, 0, 0)"),
+        ("<slot>0</slot>", "", "slot: None"),
+        ("id='0x101d'", "id='0x1101d'", "the product id 0x1101d"),
+        ("id='0x15b3'", "", "vendor id: None"),
+        ("node='1'", "node='one'", "numa node: 'one'"),
+        ("function='0x2'", "function='0x8'", "the PCI address (0, 129, 0, 8)"),
+    ],
+)
+def test_an_odd_device_is_refused_by_name(old, new, named):
+    assert old in PF
+    with pytest.raises(SourceInconsistent) as raised:
+        parse_node_device(PF.replace(old, new))
+    assert named in raised.value.message
+
+
+def test_a_type_that_does_not_say_how_many_more_is_refused():
+    xml = document("node_devices", "mtty_mtty").replace("<availableInstances>12</availableInstances>", "")
+    with pytest.raises(SourceInconsistent, match="mtty-2: availableInstances"):
+        parse_node_device(xml)
+
+
+@given(damaged(documents("node_devices").values()))
+def test_nothing_else_escapes_from_a_mutilated_device(xml):
+    assert (refusal(parse_node_device, xml) or "device").startswith("device")
+
+
+@given(st.text(st.characters(exclude_categories=())))
+def test_nothing_else_escapes_from_any_text(text):
+    with pytest.raises(SourceInconsistent):
+        parse_node_device(text)

@@ -1,0 +1,118 @@
+"""Devices put together: kinds, and who lends a fact to whom (hypervisor-audit 7.1)."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.model.devices import MdevParent, MdevType, OddDevice, PciKind
+from agent.sources.libvirt.node_device_xml import parse_node_device
+from agent.sources.libvirt.node_devices import devices_from
+from tests.rigs.libvirt_documents import documents
+
+NODES = [parse_node_device(text) for text in documents("node_devices").values()]
+BY_NAME = {node.name: node for node in NODES}
+
+
+def found(name, nodes=NODES):
+    (device,) = [device for device in devices_from(nodes, ()).pci if device.name == name]
+    return device
+
+
+def without(*names):
+    return [node for node in NODES if node.name not in names]
+
+
+def test_kinds():
+    assert {device.name: device.kind for device in devices_from(NODES, ()).pci} == {
+        "pci_0000_00_00_0": PciKind.PCI,
+        "pci_0000_00_03_0": PciKind.PCI,
+        "pci_0000_06_00_0": PciKind.PCI,
+        "pci_0000_81_00_0": PciKind.PF,
+        "pci_0000_81_00_2": PciKind.VF,
+        "pci_0000_81_00_3": PciKind.VF,
+        "pci_0000_81_00_4": PciKind.VDPA,
+        "pci_10000_e1_00_0": PciKind.PCI,
+    }
+
+
+def test_a_physical_function_has_the_port_that_is_not_a_representor():
+    device = found("pci_0000_81_00_0")
+    assert (device.interface, device.mac_address) == ("enp129s0f0np0", "0c:42:a1:00:00:10")
+    assert (device.parent_address, device.pf_mac_address, device.vf_number) == (None, None, None)
+
+
+def test_a_virtual_function_with_a_network_device():
+    device = found("pci_0000_81_00_2")
+    assert (device.interface, device.parent_interface) == ("enp129s0f0v0", "enp129s0f0np0")
+    assert (device.parent_address, device.vf_number) == ("0000:81:00.0", 0)
+    # Its own address is not the one that is told: it may be set by any guest.
+    assert (device.mac_address, device.pf_mac_address) == (None, "0c:42:a1:00:00:10")
+    assert device.network_features == ("rx", "tso", "switchdev")
+    assert device.card_serial == "MT2108X12345"
+
+
+def test_a_virtual_function_that_is_given_to_a_guest_has_no_network_device():
+    device = found("pci_0000_81_00_3")
+    assert (device.interface, device.parent_interface, device.network_features) == (None, None, ())
+    assert (device.pf_mac_address, device.vf_number) == ("0c:42:a1:00:00:10", 1)
+    assert device.card_serial == "VF3-OWN"
+
+
+def test_a_vdpa_function_is_none_of_them():
+    device = found("pci_0000_81_00_4")
+    assert device.parent_address == "0000:81:00.0"
+    assert (device.pf_mac_address, device.vf_number, device.card_serial) == (None, None, None)
+    assert found("pci_0000_81_00_4", without("vdpa_vdpa0")).kind is PciKind.VF
+
+
+def test_a_physical_function_without_a_network_device_lends_neither_address_nor_number():
+    nodes = [node for node in NODES if node.network is None or node.parent != "pci_0000_81_00_0"]
+    device = found("pci_0000_81_00_2", nodes)
+    assert (device.parent_interface, device.pf_mac_address, device.vf_number) == (None, None, None)
+    assert device.parent_address == "0000:81:00.0"
+
+
+def test_a_virtual_function_whose_physical_one_is_not_listed():
+    device = found("pci_0000_81_00_2", without("pci_0000_81_00_0"))
+    assert (device.kind, device.parent_address, device.card_serial) == (PciKind.VF, "0000:81:00.0", None)
+
+
+def test_mediated_devices_and_those_that_make_them():
+    devices = devices_from(NODES, ())
+    assert devices.mdev_parents == (
+        MdevParent(name="css_0_0_0023", address=None, types=(MdevType(type_id="vfio_ccw-io", available_instances=1),)),
+        MdevParent(name="mtty_mtty", address=None, types=(MdevType(type_id="mtty-2", available_instances=12),)),
+        MdevParent(
+            name="pci_0000_06_00_0",
+            address="0000:06:00.0",
+            types=(
+                MdevType(type_id="nvidia-11", available_instances=15),
+                MdevType(type_id="nvidia-12", available_instances=0),
+            ),
+        ),
+    )
+    (mdev,) = devices.mdevs
+    assert mdev.parent == "pci_0000_06_00_0"
+
+
+@given(st.permutations(NODES))
+def test_the_order_of_the_listing_plays_no_part(nodes):
+    odd = [OddDevice(name="b", reason="?"), OddDevice(name="a", reason="?")]
+    assert devices_from(nodes, odd) == devices_from(NODES, odd[::-1])
+
+
+@given(st.sets(st.sampled_from([node.name for node in NODES])))
+def test_any_part_of_the_devices_can_be_put_together(names):
+    listed = devices_from([BY_NAME[name] for name in names], ())
+    assert [device.name for device in listed.pci] == sorted(name for name in names if name.startswith("pci_"))
+    assert all(device.vf_number is None or device.pf_mac_address for device in listed.pci)
+
+
+@pytest.mark.parametrize("address", ["0000:81:00.2", "0000:81:00.0"])
+def test_a_function_that_names_a_virtual_one_or_itself_as_its_physical_one(address):
+    vf = BY_NAME["pci_0000_81_00_2"]
+    odd = replace(vf, pci=replace(vf.pci, physical_function=address))
+    device = found(vf.name, [*without(vf.name), odd])
+    assert (device.kind, device.parent_address) == (PciKind.VF, address)

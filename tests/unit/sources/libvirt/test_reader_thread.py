@@ -1,0 +1,119 @@
+"""A call that cannot be cancelled: waited for until the deadline, and never two of them at once."""
+
+import contextvars
+import threading
+
+import pytest
+
+from agent.errors import SourceUnavailable
+from agent.ports import Deadline
+from agent.sources.libvirt.reader_thread import ReaderThread
+from tests.rigs.wait import until
+
+
+@pytest.fixture
+def reader():
+    thread = ReaderThread("disk")
+    yield thread
+    thread.stop()
+
+
+@pytest.fixture
+def gate():
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def miss(reader, gate):
+    with pytest.raises(SourceUnavailable) as raised:
+        reader.call(gate.wait, Deadline.after(0.02))
+    return str(raised.value)
+
+
+def test_answers_come_back_and_each_call_runs_on_the_one_thread(reader):
+    names = {reader.call(lambda: threading.current_thread().name, Deadline.after(60)) for _ in range(3)}
+    assert names == {"reader-disk"}
+
+
+def test_an_error_reaches_the_caller_and_is_an_answer(reader, gate):
+    miss(reader, gate)
+    gate.set()
+    until(lambda: reader_is_free(reader), 60, "the hanging call returns")
+    with pytest.raises(ZeroDivisionError):
+        reader.call(lambda: 1 // 0, Deadline.after(60))
+    assert reader.misses == 0
+
+
+def reader_is_free(reader):
+    try:
+        return reader.call(lambda: True, Deadline.after(60))
+    except SourceUnavailable:
+        return False
+
+
+def test_a_miss_names_the_source_and_the_time(reader, gate):
+    assert miss(reader, gate) == "disk: no answer within 0.02 s"
+
+
+def test_no_second_call_starts_before_the_first_has_returned(reader, gate):
+    started = []
+    miss(reader, gate)
+    with pytest.raises(SourceUnavailable):
+        reader.call(lambda: started.append(1), Deadline.after(60))
+    assert (started, reader.misses) == ([], 2)
+
+
+def test_while_a_call_hangs_each_caller_gets_the_same_words(reader, gate):
+    """A finding is confirmed by equal words in two audits."""
+    said = {miss(reader, gate), miss(reader, gate)}
+    with pytest.raises(SourceUnavailable) as raised:
+        reader.call(gate.wait, Deadline.after(60))
+    assert said | {str(raised.value)} == {"disk: no answer within 0.02 s"}
+
+
+def test_a_miss_names_the_whole_time_whatever_is_left_of_it(reader, gate):
+    begun = Deadline(at=Deadline.after(0.02).at, allowed_s=5.0)
+    with pytest.raises(SourceUnavailable, match=r"no answer within 5 s"):
+        reader.call(gate.wait, begun)
+
+
+def test_it_works_again_once_the_hanging_call_has_returned(reader, gate):
+    miss(reader, gate)
+    gate.set()
+    until(lambda: reader_is_free(reader), 60, "the hanging call returns")
+    assert (reader.call(lambda: 42, Deadline.after(60)), reader.misses) == (42, 0)
+
+
+def test_a_late_answer_is_not_given_to_the_next_call(reader, gate):
+    with pytest.raises(SourceUnavailable):
+        reader.call(lambda: gate.wait() and "late", Deadline.after(0.02))
+    gate.set()
+    until(lambda: reader_is_free(reader), 60, "the hanging call returns")
+    assert reader.call(lambda: "own", Deadline.after(60)) == "own"
+
+
+def test_a_call_knows_what_its_caller_knew(reader):
+    """The audit's id is in the lines that it logs."""
+    audit = contextvars.ContextVar("audit")
+    audit.set("a1")
+    assert reader.call(audit.get, Deadline.after(60)) == "a1"
+    audit.set("a2")
+    assert reader.call(audit.get, Deadline.after(60)) == "a2"
+
+
+def test_stop_ends_the_thread_and_refuses_further_calls(reader):
+    thread = reader.call(threading.current_thread, Deadline.after(60))
+    assert reader.stop()
+    assert not thread.is_alive()
+    with pytest.raises(SourceUnavailable, match="stopped"):
+        reader.call(lambda: 1, Deadline.after(60))
+
+
+def test_stop_does_not_wait_for_a_call_that_hangs(reader, gate):
+    miss(reader, gate)
+    done = threading.Event()
+    ended = []
+    threading.Thread(target=lambda: (ended.append(reader.stop()), done.set()), daemon=True).start()
+    assert done.wait(30)
+    assert ended == [False], "what hangs is still using what it reads"

@@ -1,0 +1,22 @@
+"""What rows said of guests is kept while they say the same, whatever else changes."""
+
+import dataclasses
+
+from agent.sources.nova.guest_rows_cache import LastGuests
+from agent.sources.nova.rows import CellRows
+from tests.rigs.cell_worlds import T0
+
+ROWS = CellRows(now=T0, services=({"id": 1},), nodes=({"id": 1},), migrations=({"id": "broken"},))
+
+
+def test_a_heartbeat_makes_no_new_values():
+    last = LastGuests()
+    first = last.said_by(ROWS)
+    assert first.unreadable
+    assert last.said_by(dataclasses.replace(ROWS, now=None, services=(), nodes=())) is first
+
+
+def test_another_row_is_read():
+    last = LastGuests()
+    first = last.said_by(ROWS)
+    assert last.said_by(dataclasses.replace(ROWS, migrations=())) != first

@@ -1,0 +1,33 @@
+"""Which failures of a database are worth one more try at once."""
+
+import pymysql
+import pytest
+import sqlalchemy
+
+from agent.sources.nova.sql import _worth_repeating
+
+
+def failure(code, *, invalidated=False):
+    cause = pymysql.err.OperationalError(code, "text")
+    return sqlalchemy.exc.OperationalError("SELECT 1", {}, cause, connection_invalidated=invalidated)
+
+
+# Lock wait time-out, deadlock, Galera node not prepared, server gone, connection lost, unknown column, unknown table.
+@pytest.mark.parametrize("code", [1205, 1213, 1047, 2006, 2013, 1054, 1146])
+def test_these_are(code):
+    assert _worth_repeating(failure(code))
+
+
+# Wrong password, no such database, nobody listens, too many connections, statement limit reached.
+@pytest.mark.parametrize("code", [1045, 1049, 2003, 1040, 1969])
+def test_these_are_not(code):
+    assert not _worth_repeating(failure(code))
+
+
+def test_a_connection_that_sqlalchemy_gave_up_is():
+    # 4031: the server closed it for inactivity.
+    assert _worth_repeating(failure(4031, invalidated=True))
+
+
+def test_an_error_without_a_code_is_not():
+    assert not _worth_repeating(sqlalchemy.exc.InvalidRequestError("text"))

@@ -1,0 +1,90 @@
+"""What ceph df prints, by release, and what is not accepted of it."""
+
+import contextlib
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.errors import SourceInconsistent
+from agent.model.storage import CephPool
+from agent.sources.storage.ceph_json import parse_pool
+from tests.rigs.ceph import LUMINOUS, NAUTILUS, REEF
+
+GIB = 1 << 30
+
+
+@pytest.mark.parametrize(
+    ("report", "pool"),
+    [
+        (LUMINOUS, CephPool(name="vms", cluster_bytes=3221225472, available_bytes=1017118720, used_bytes=104857600)),
+        (
+            NAUTILUS,
+            CephPool(name="vms", cluster_bytes=322122547200, available_bytes=95563022336, used_bytes=3221422080),
+        ),
+        (REEF, CephPool(name="vms", cluster_bytes=64424509440, available_bytes=20212629504, used_bytes=805502976)),
+    ],
+    ids=["Luminous", "Nautilus", "Reef"],
+)
+def test_each_release_s_report(report, pool):
+    assert parse_pool(report, "vms") == pool
+
+
+def test_a_pool_that_is_missing_is_named_beside_those_that_are_there():
+    with pytest.raises(SourceInconsistent, match=r"pool gone is not among the cluster's pools \(\.mgr, vms\)"):
+        parse_pool(REEF, "gone")
+
+
+def report(**changes):
+    plain = {"stats": {"total_bytes": 9}, "pools": [{"name": "p", "stats": {"max_avail": 1, "bytes_used": 2}}]}
+    return json.dumps({**plain, **changes})
+
+
+BROKEN = {
+    "nothing": ("", "printed no JSON"),
+    "text": ("2024-01-01 monclient: hunting", "printed no JSON"),
+    "cut off": (REEF[:200], "printed no JSON"),
+    "nested without end": ("[" * 100000, "printed no JSON"),
+    "a list": ("[]", "is not an object"),
+    "no pools": ('{"stats": {"total_bytes": 9}}', "no list of pools"),
+    "pools of another shape": (report(pools={"p": {}}), "no list of pools"),
+    "no pool at all": (report(pools=[]), r"pool p is not among .* \(it has none\)"),
+    "odd pools": (report(pools=[None, 1, "p", {}]), "pool p is not among"),
+    "no cluster": (report(stats=None), "the cluster: total_bytes is null"),
+    "a size that is text": (report(stats={"total_bytes": "9"}), 'the cluster: total_bytes is "9"'),
+    "a negative size": (report(stats={"total_bytes": -1}), "the cluster: total_bytes is -1"),
+    "a manager that has not counted yet": (
+        report(stats={"total_bytes": 0}),
+        "the cluster: total_bytes is 0, so its manager has no statistics yet",
+    ),
+    "a truth": (report(stats={"total_bytes": True}), "the cluster: total_bytes is true"),
+    "a fraction": (report(stats={"total_bytes": 9.5}), "the cluster: total_bytes is 9.5"),
+    "a pool without numbers": (report(pools=[{"name": "p"}]), "pool p: max_avail is null"),
+    "a pool with half of them": (
+        report(pools=[{"name": "p", "stats": {"max_avail": 1}}]),
+        "pool p: bytes_used is null",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "said"), BROKEN.values(), ids=BROKEN.keys())
+def test_what_cannot_be_true_is_named(text, said):
+    with pytest.raises(SourceInconsistent, match=said):
+        parse_pool(text, "p")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["stats", "pools", "name", "total_bytes", "max_avail", "bytes_used"]), inner)
+    ),
+    max_leaves=20,
+)
+
+
+@given(JSON)
+def test_nothing_but_a_named_error_escapes(document):
+    with contextlib.suppress(SourceInconsistent):
+        parse_pool(json.dumps(document), "p")

@@ -1,0 +1,51 @@
+"""File systems: figures as df gives them, a missing path by name, a dead mount as a miss."""
+
+import os
+import subprocess
+import threading
+
+import pytest
+
+from agent.errors import SourceUnavailable
+from agent.ports import Deadline
+from agent.sources.libvirt.reader_thread import ReaderThread
+from agent.sources.storage.filesystem import FileSystems
+
+
+@pytest.fixture
+def reader():
+    thread = ReaderThread("filesystem")
+    yield thread
+    thread.stop()
+
+
+def test_size_is_what_df_says(tmp_path, reader):
+    facts = FileSystems([str(tmp_path)], reader).read(Deadline.after(5))
+    answer = subprocess.run(
+        ["df", "-B1", "--output=size", str(tmp_path)], capture_output=True, text=True, check=True, env=os.environ
+    )
+    [one] = facts.filesystems
+    assert (one.path, one.size_bytes) == (str(tmp_path), int(answer.stdout.split()[1]))
+    assert 0 <= one.available_bytes <= one.free_bytes <= one.size_bytes
+
+
+def test_paths_come_sorted_and_once(tmp_path, reader):
+    (tmp_path / "b").mkdir()
+    paths = [str(tmp_path / "b"), str(tmp_path), str(tmp_path / "b")]
+    facts = FileSystems(paths, reader).read(Deadline.after(5))
+    assert [one.path for one in facts.filesystems] == [str(tmp_path), str(tmp_path / "b")]
+
+
+def test_a_missing_path_is_named_and_nothing_is_given(tmp_path, reader):
+    source = FileSystems([str(tmp_path), str(tmp_path / "gone")], reader)
+    with pytest.raises(SourceUnavailable, match=r"gone: No such file or directory"):
+        source.read(Deadline.after(5))
+
+
+def test_a_path_that_does_not_answer_is_named(tmp_path, reader):
+    gate = threading.Event()
+    with pytest.raises(SourceUnavailable):
+        reader.call(gate.wait, Deadline.after(0.01))
+    with pytest.raises(SourceUnavailable, match=rf"filesystem: {tmp_path}: no answer within 0.01 s"):
+        FileSystems([str(tmp_path)], reader).read(Deadline.after(5))
+    gate.set()

@@ -1,0 +1,491 @@
+"""The source of guests' files: what it lists, what it leaves out, when it looks again, and what a hung file costs."""
+
+import errno
+import json
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from agent.errors import SourceUnavailable
+from agent.model.storage import GuestFile
+from agent.ports import Deadline
+from agent.sources.libvirt.reader_thread import ReaderThread
+from agent.sources.storage import disk_files, image_walk, images
+from agent.sources.storage.image_walk import cache_bytes, walk
+from agent.sources.storage.images import MAX_AGE_S, Images
+from agent.sources.storage.shared_storage import filesystem_type, registered_hosts, shared_because
+from tests.rigs.wait import until
+
+UUID = "0a8bd4b0-2f6c-4d6e-8f3a-3b7a1f1f2a01"
+
+
+@pytest.fixture
+def reader():
+    thread = ReaderThread("images")
+    yield thread
+    thread.stop()
+
+
+@pytest.fixture
+def place(tmp_path):
+    """instances_path with one instance and one base image."""
+    for folder in (UUID, "_base", "locks"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / UUID / "disk").write_bytes(b"x" * 10000)
+    (tmp_path / UUID / "console.log").write_bytes(b"")
+    (tmp_path / "_base" / "89abcdef").write_bytes(b"x" * 50000)
+    return tmp_path
+
+
+class Clock:
+    def __init__(self):
+        self.now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def source(place, reader, clock):
+    return Images(str(place), str(place / "_base"), reader, clock)
+
+
+def blocks(path):
+    return os.lstat(path).st_blocks * 512
+
+
+def raw(path):
+    return GuestFile(path=str(path), format="raw")
+
+
+def read(source, *disks):
+    return source.read(frozenset(disks), Deadline.after(5))
+
+
+def test_disks_store_and_file_system_come_together(source, place):
+    facts = read(source, raw(place / UUID / "disk"), GuestFile(path=str(place / "gone"), format="qcow2"))
+    gone, disk = sorted(facts.disk_files, key=lambda file: file.path != str(place / "gone"))
+    assert (gone.virtual_bytes, gone.problem) == (None, "ENOENT: No such file or directory")
+    assert (disk.virtual_bytes, disk.allocated_bytes) == (10000, blocks(place / UUID / "disk"))
+    (store,) = facts.image_stores
+    assert store.path == str(place)
+    assert store.cache_bytes == blocks(place / "_base" / "89abcdef")
+    assert store.filesystem.size_bytes > 0
+    assert {file.path: file.allocated_bytes for file in store.files} == {
+        str(place): blocks(place),
+        str(place / UUID): sum(map(blocks, (place / UUID, *(place / UUID).iterdir()))),
+        str(place / "_base"): blocks(place / "_base"),
+        str(place / "_base" / "89abcdef"): blocks(place / "_base" / "89abcdef"),
+        str(place / "locks"): blocks(place / "locks"),
+    }
+
+
+def test_without_the_folder_there_is_no_store_and_the_disks_are_there(tmp_path, reader):
+    (tmp_path / "disk").write_bytes(b"x")
+    facts = read(Images(str(tmp_path / "none"), str(tmp_path / "none/_base"), reader), raw(tmp_path / "disk"))
+    assert (facts.image_stores, facts.unread) == ((), ())
+    assert facts.disk_files[0].virtual_bytes == 1
+
+
+def test_a_quiet_audit_gets_the_very_same_value(source, place, clock):
+    first = read(source, raw(place / UUID / "disk"))
+    (place / UUID / "disk").write_bytes(b"x" * 90000)
+    clock.now += MAX_AGE_S - 1
+    assert read(source, raw(place / UUID / "disk")) is first
+    clock.now += 1
+    assert read(source, raw(place / UUID / "disk")).disk_files[0].virtual_bytes == 90000
+
+
+def other_disks(source, place):
+    return read(source)
+
+
+def forgotten(source, place):
+    source.forget()
+    return read(source, raw(place / UUID / "disk"))
+
+
+def folder_made(source, place):
+    (place / "new").mkdir()
+    return read(source, raw(place / UUID / "disk"))
+
+
+def folder_renamed(source, place):
+    (place / UUID).rename(place / f"{UUID}_del")
+    return read(source, raw(place / UUID / "disk"))
+
+
+def base_image_removed(source, place):
+    (place / "_base" / "89abcdef").unlink()
+    return read(source, raw(place / UUID / "disk"))
+
+
+@pytest.mark.parametrize("reason", [other_disks, forgotten, folder_made, folder_renamed, base_image_removed])
+def test_a_reason_to_look_again(source, place, reason):
+    for folder in (place, place / "_base"):
+        os.utime(folder, (1, 1))  # the clock of file systems ticks in milliseconds: this test is faster
+    first = read(source, raw(place / UUID / "disk"))
+    assert reason(source, place) is not first
+
+
+def test_a_disk_that_could_not_be_read_is_tried_at_every_audit(source, place):
+    late = raw(place / UUID / "late")
+    first = read(source, late)
+    assert first.disk_files[0].problem == "ENOENT: No such file or directory"
+    assert read(source, late) is first
+    (place / UUID / "late").write_bytes(b"xyz")
+    assert read(source, late).disk_files[0].virtual_bytes == 3
+
+
+def test_a_hung_file_costs_this_reading_and_is_named(source, place, reader, monkeypatch):
+    # A rig: no network file system hangs on demand here. stat of one path waits, as it would on a dead NFS server.
+    gate, entered = threading.Event(), threading.Event()
+    hung, real = str(place / "hung"), os.stat
+
+    def stat(path, **kwargs):
+        if path == hung:
+            entered.set()
+            gate.wait(30)
+        return real(path, **kwargs)
+
+    monkeypatch.setattr(disk_files.os, "stat", stat)
+    began = time.monotonic()
+    with pytest.raises(SourceUnavailable, match=rf"images: {hung}: no answer within 2 s"):
+        source.read(frozenset({raw(hung)}), Deadline.after(2))
+    assert entered.is_set()
+    assert time.monotonic() - began < 20
+    with pytest.raises(SourceUnavailable, match=rf"images: {hung}: no answer within 2 s"):
+        source.read(frozenset(), Deadline.after(5))
+    gate.set()
+    # Its thread must not outlast this test: the next one counts what is walked.
+    until(lambda: is_read(source), 60, "the hung measure has ended")
+
+
+def slow_walk(monkeypatch):
+    """A walk that ends when it is told to, and how often it was begun."""
+    gate, begun, real = threading.Event(), [], images.walk
+
+    def walk(*args):
+        begun.append(args)
+        gate.wait(30)
+        return real(*args)
+
+    monkeypatch.setattr(images, "walk", walk)
+    return gate, begun
+
+
+def is_read(source):
+    try:
+        return source.read(frozenset(), Deadline.after(5))
+    except SourceUnavailable:
+        return None
+
+
+def test_a_measure_that_outlasts_the_deadline_is_the_next_reads_answer(source, place, monkeypatch):
+    gate, begun = slow_walk(monkeypatch)
+    with pytest.raises(SourceUnavailable):
+        source.read(frozenset(), Deadline.after(0.05))
+    gate.set()
+    facts = until(lambda: is_read(source), 60, "the slow measure has ended")
+    assert facts.image_stores[0].path == str(place)
+    assert len(begun) == 1
+
+
+def test_a_measure_that_takes_longer_than_it_may_be_old_is_one_too(source, clock, monkeypatch):
+    gate, begun = slow_walk(monkeypatch)
+    gate.set()
+    real = images.measure
+    monkeypatch.setattr(
+        images, "measure", lambda path: (setattr(clock, "now", clock.now + 2 * MAX_AGE_S), real(path))[1]
+    )
+    assert read(source) is read(source)
+    assert len(begun) == 1
+
+
+def test_a_measure_that_was_forgotten_while_it_ran_is_not_kept(source, monkeypatch):
+    gate, begun = slow_walk(monkeypatch)
+    with pytest.raises(SourceUnavailable):
+        source.read(frozenset(), Deadline.after(0.05))
+    until(lambda: begun, 60, "the measure has begun")
+    source.forget()
+    gate.set()
+    until(lambda: is_read(source), 60, "the slow measure has ended")
+    assert len(begun) == 2
+
+
+# What is no regular file is neither opened nor waited for.
+def fifo(path):
+    os.mkfifo(path)
+
+
+def folder(path):
+    path.mkdir()
+
+
+def device(path):
+    path.symlink_to("/dev/zero")
+
+
+def broken_link(path):
+    path.symlink_to("nowhere")
+
+
+def ring(path):
+    path.symlink_to(path)
+
+
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (fifo, "not a regular file but a FIFO"),
+        (folder, "not a regular file but a folder"),
+        (device, "not a regular file but a character device"),
+        (broken_link, "ENOENT: No such file or directory"),
+        (ring, "ELOOP: Too many levels of symbolic links"),
+    ],
+)
+@pytest.mark.parametrize("form", ["raw", "qcow2"])
+def test_what_is_no_regular_file_is_a_problem(source, tmp_path, make, problem, form):
+    make(tmp_path / "odd")
+    (file,) = read(source, GuestFile(path=str(tmp_path / "odd"), format=form)).disk_files
+    assert (file.virtual_bytes, file.allocated_bytes, file.problem) == (None, None, problem)
+
+
+# /proc/kcore is as large as the address space, /proc/kmsg takes messages away from whoever reads them next.
+KERNEL_FILES = {
+    "/proc/kmsg": "proc",
+    "/proc/self/mem": "proc",
+    "/proc/kcore": "proc",
+    "/sys/kernel/uevent_seqnum": "sysfs",
+}
+
+
+@pytest.mark.parametrize(("path", "kind"), [pair for pair in KERNEL_FILES.items() if os.path.exists(pair[0])])
+def test_a_file_of_the_kernels_own_is_not_opened(source, monkeypatch, path, kind):
+    opened, real = [], os.open
+    monkeypatch.setattr(disk_files.os, "open", lambda name, *args: (opened.append(name), real(name, *args))[1])
+    (file,) = read(source, GuestFile(path=path, format="qcow2")).disk_files
+    assert file.problem == f"not a disk but a file of the kernel's own ({kind})"
+    assert opened == []
+
+
+def test_a_file_that_says_it_is_empty_is_not_opened(source, tmp_path, monkeypatch):
+    """As those of /proc do, on whatever file system a new kernel has them."""
+    (tmp_path / "empty").touch()
+    monkeypatch.setattr(disk_files.os, "open", None)
+    (file,) = read(source, GuestFile(path=str(tmp_path / "empty"), format="qcow2")).disk_files
+    assert file.problem == "not a qcow2 image: its first bytes are another format's"
+
+
+def test_a_name_out_of_an_images_header_is_told_without_its_control_characters(source, tmp_path):
+    """docs/interop/qcow2.txt: incompatible feature 2 is an external data file, extension 0x44415441 has its name."""
+    name, head = b"\xff\x1b[31mgone", bytearray(512)
+    for offset, size, number in ((0, 4, 0x514649FB), (4, 4, 3), (24, 8, 1 << 30), (72, 8, 4), (100, 4, 104)):
+        head[offset : offset + size] = number.to_bytes(size, "big")
+    head[104 : 112 + len(name)] = (0x44415441).to_bytes(4, "big") + len(name).to_bytes(4, "big") + name
+    (tmp_path / "image").write_bytes(head)
+    (file,) = read(source, GuestFile(path=str(tmp_path / "image"), format="qcow2")).disk_files
+    assert file.problem == rf"ENOENT: No such file or directory ({tmp_path}/\udcff\x1b[31mgone)"
+
+
+def test_a_link_to_a_disk_is_the_disk(source, place):
+    (place / "link").symlink_to(place / UUID / "disk")
+    assert read(source, raw(place / "link")).disk_files[0].virtual_bytes == 10000
+
+
+@pytest.mark.parametrize("number", [errno.ENOENT, errno.ESTALE, errno.EACCES, errno.EIO, errno.ENAMETOOLONG])
+def test_s89_any_errno_is_that_file_s_problem_alone(source, place, monkeypatch, number):
+    real, bad = os.stat, str(place / "bad")
+
+    def stat(path, **kwargs):
+        if path == bad:
+            raise OSError(number, os.strerror(number), path)
+        return real(path, **kwargs)
+
+    monkeypatch.setattr(disk_files.os, "stat", stat)
+    one, other = read(source, raw(bad), raw(place / UUID / "disk")).disk_files
+    problems = {file.path: file.problem for file in (one, other)}
+    assert problems == {bad: f"{errno.errorcode[number]}: {os.strerror(number)}", str(place / UUID / "disk"): None}
+
+
+def test_a_path_that_no_file_can_have_is_a_problem(source):
+    (file,) = read(source, raw("/a\0b")).disk_files
+    assert file.problem == "embedded null byte"
+
+
+def walked(place, *disks):
+    """Bytes by path, as the walk gives them."""
+    found = walk(str(place), str(place / "_base"), frozenset(map(str, disks)))
+    return {file.path: file.allocated_bytes for file in found}
+
+
+def all_bytes(place):
+    return sum(map(blocks, (place, *place.rglob("*"))))
+
+
+def test_every_byte_is_in_one_row(place):
+    (place / "snapshots" / "a" / "b").mkdir(parents=True)
+    (place / "snapshots" / "a" / "b" / "file").write_bytes(b"x" * 30000)
+    (place / f"{UUID}_resize").mkdir()
+    (place / f"{UUID}_resize" / "disk").write_bytes(b"x" * 40000)
+    found = walked(place)
+    assert sum(found.values()) == all_bytes(place)
+    assert set(found) == {
+        str(place / name) for name in ("", UUID, f"{UUID}_resize", "_base", "_base/89abcdef", "locks", "snapshots")
+    }
+
+
+def test_a_disk_in_a_folder_that_only_looks_like_an_instance_s_has_a_row(place):
+    folder = place / f"{UUID}_foo"
+    folder.mkdir()
+    (folder / "disk").write_bytes(b"x" * 40000)
+    inside = place / UUID / "disk"
+    found = walked(place, folder / "disk", inside)
+    assert found[str(folder / "disk")] == blocks(folder / "disk")
+    assert found[str(folder)] == blocks(folder)
+    assert str(inside) not in found
+
+
+def test_hard_links_are_counted_once_by_their_first_path(place):
+    before = walked(place)
+    os.link(place / "_base" / "89abcdef", place / "locks" / "again")
+    assert walked(place) == before
+
+
+def test_links_are_not_followed(place):
+    (place / "all").symlink_to(place)
+    assert walked(place)[str(place / "all")] == blocks(place / "all")
+
+
+def test_a_disk_outside_instances_folders_has_a_row_of_its_own(place):
+    deep = place / "by-hand" / "a" / "b"
+    deep.mkdir(parents=True)
+    (deep / "disk").write_bytes(b"x" * 60000)
+    (deep / "file").write_bytes(b"x" * 30000)
+    found = walked(place, deep / "disk", place / UUID / "disk")
+    assert found[str(deep / "disk")] == blocks(deep / "disk")
+    assert str(place / UUID / "disk") not in found
+    assert sum(found.values()) == all_bytes(place)
+
+
+def test_a_tree_without_end_ends(place, monkeypatch):
+    monkeypatch.setattr(image_walk, "MAX_ENTRIES", 10)
+    for number in range(100):
+        (place / f"many-{number}").touch()
+    assert len(walked(place)) == 11  # the folder itself
+
+
+def test_a_folder_deeper_than_any_of_nova_s_is_not_entered(place):
+    deep = place.joinpath(*("d" for _ in range(40)))
+    deep.mkdir(parents=True)
+    (deep / "far").write_bytes(b"x" * 30000)
+    assert sum(walked(place).values()) <= all_bytes(place) - blocks(deep / "far")
+
+
+def test_a_name_that_is_no_utf_8_can_be_printed(place):
+    os.mkdir(os.fsencode(place) + b"/\xff\xfe")
+    assert f"{place}/\\xff\\xfe" in walked(place)
+
+
+def test_what_vanishes_or_may_not_be_listed_on_the_way_is_left_out(place, monkeypatch):
+    real = os.scandir
+
+    def scandir(path):
+        if path == str(place / UUID):
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return real(path)
+
+    monkeypatch.setattr(image_walk.os, "scandir", scandir)
+    assert walked(place)[str(place / UUID)] == blocks(place / UUID)
+
+
+def test_the_cache_is_its_plain_files(place):
+    (place / "_base" / "folder").mkdir()
+    (place / "_base" / "folder" / "file").write_bytes(b"x" * 9000)
+    assert cache_bytes(str(place), str(place / "_base")) == blocks(place / "_base" / "89abcdef")
+
+
+def test_a_cached_image_that_vanishes_while_it_is_measured_is_left_out_alone(place, monkeypatch):
+    listed = [*os.listdir(place / "_base"), "gone"]
+    monkeypatch.setattr(image_walk.os, "listdir", lambda _path: listed)
+    assert cache_bytes(str(place), str(place / "_base")) == blocks(place / "_base" / "89abcdef") > 0
+
+
+REFUSALS = [errno.ESTALE, errno.EIO, errno.EACCES, errno.ENOTDIR]
+
+
+def refusing(monkeypatch, call, refused, number):
+    """The call of os fails for that path, as it would on a dead disk or a network file system."""
+    real = getattr(os, call)
+
+    def wrapped(path=".", **kwargs):
+        if str(path) == str(refused):
+            raise OSError(number, os.strerror(number), str(path))
+        return real(path, **kwargs)
+
+    monkeypatch.setattr(image_walk.os, call, wrapped)
+
+
+@pytest.mark.parametrize("number", REFUSALS)
+@pytest.mark.parametrize(("call", "of"), [("listdir", "_base"), ("stat", "_base"), ("stat", "_base/89abcdef")])
+def test_a_cache_that_cannot_be_measured_is_unknown_and_not_empty(source, place, monkeypatch, number, call, of):
+    with monkeypatch.context() as patched:
+        refusing(patched, call, place / of, number)
+        facts = read(source, raw(place / UUID / "disk"))
+    why = f"{errno.errorcode[number]}: {os.strerror(number)}"
+    assert facts.unread == ((str(place / "_base"), why),)
+    assert (facts.image_stores[0].cache_bytes, facts.disk_files[0].virtual_bytes) == (None, 10000)
+    again = read(source, raw(place / UUID / "disk"))
+    assert (again.image_stores[0].cache_bytes, again.unread) == (blocks(place / "_base" / "89abcdef"), ())
+
+
+@pytest.mark.parametrize("number", REFUSALS)
+def test_a_store_that_cannot_be_listed_is_told_and_hides_no_disk(source, place, monkeypatch, number):
+    refusing(monkeypatch, "scandir", place, number)
+    facts = read(source, raw(place / UUID / "disk"))
+    assert facts.unread == ((str(place), f"{errno.errorcode[number]}: {os.strerror(number)}"),)
+    assert (facts.image_stores, facts.disk_files[0].virtual_bytes) == ((), 10000)
+
+
+def test_a_cache_that_is_not_there_or_on_another_device_takes_nothing(place):
+    assert cache_bytes(str(place), str(place / "none")) == 0
+    assert cache_bytes(str(place), "/proc") == 0
+
+
+def test_one_host_in_nova_s_register_shares_with_nobody(place):
+    (place / "compute_nodes").write_text(json.dumps({"cmp1": time.time()}))
+    assert shared_because(str(place)) == ""
+    (place / "compute_nodes").write_text(json.dumps({"cmp2": time.time(), "cmp1": time.time() - 3600}))
+    assert shared_because(str(place)) == "compute_nodes there names the hosts cmp1, cmp2"
+
+
+@pytest.mark.parametrize(
+    "written", ["", "[]", "null", '{"a": "yesterday", "b": null}', "\xff", "[" * 100000, '{"a": 1.0, "b": 2.0}']
+)
+def test_a_register_that_says_nothing_of_today_names_nobody(place, written):
+    (place / "compute_nodes").write_text(written, encoding="latin-1")
+    assert registered_hosts(str(place), 1e9) == ()
+
+
+def test_the_type_of_a_mount_is_found_by_its_device(tmp_path):
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(
+        "22 27 0:21 / /proc rw - proc proc rw\n"
+        "98 27 0:52 / /var/lib/nova/instances rw,relatime shared:1 - nfs4 server:/export rw\n"
+        "broken\n"
+    )
+    assert filesystem_type(mounts, os.makedev(0, 52)) == "nfs4"
+    assert filesystem_type(mounts, os.makedev(8, 1)) == ""
+    assert filesystem_type(tmp_path / "none", os.makedev(0, 52)) == ""
+
+
+def test_the_type_of_a_real_mount():
+    assert filesystem_type(Path("/proc/self/mountinfo"), os.stat("/proc").st_dev) == "proc"

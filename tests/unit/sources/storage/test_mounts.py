@@ -1,0 +1,98 @@
+"""Which file system a path is on: real mounts, and udev's folder as it would be."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent.sources.storage import mounts as under_test
+from agent.sources.storage.filesystem import measure, measure_identified
+from tests.rigs.mounts import Mounts, ext4_image, needs_mounts, run
+
+UUID = "11111111-2222-4333-8444-555555555555"
+
+
+@pytest.fixture
+def mounts() -> Iterator[Mounts]:
+    made = Mounts()
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@needs_mounts
+def test_a_file_system_of_its_own_and_the_folder_below_it(tmp_path: Path, mounts: Mounts):
+    place = tmp_path / "a folder\twith \\ in its name"
+    mounts.tmpfs(place, 3)
+    seen = measure_identified(str(place))
+    assert seen.size_bytes == measure(str(place)).size_bytes == 3 << 30
+    assert seen.identity is not None
+    assert (seen.identity.mount_point, seen.identity.kind, seen.identity.inner) == (str(place), "tmpfs", "/")
+    assert seen.identity.uuid is None
+    mounts.unmount(place)
+    parent = measure_identified(str(place)).identity
+    assert parent is not None
+    assert parent.mount_point != str(place)
+    assert parent.inner.endswith(place.name)
+
+
+@needs_mounts
+def test_of_two_mounts_at_one_place_it_is_the_upper_one(tmp_path: Path, mounts: Mounts):
+    mounts.tmpfs(tmp_path / "m", 3)
+    mounts.tmpfs(tmp_path / "m", 5)
+    assert measure_identified(str(tmp_path / "m")).size_bytes == 5 << 30
+    (tmp_path / "m" / "folder").mkdir()
+    identity = measure_identified(str(tmp_path / "m" / "folder")).identity
+    assert identity is not None
+    assert identity.inner == "/folder"
+
+
+@needs_mounts
+def test_a_bind_mount_keeps_the_path_within_the_file_system(tmp_path: Path, mounts: Mounts):
+    mounts.tmpfs(tmp_path / "srv", 3)
+    (tmp_path / "srv" / "nova").mkdir()
+    mounts.bind(tmp_path / "srv" / "nova", tmp_path / "instances")
+    (tmp_path / "link").symlink_to(tmp_path / "instances")
+    found = [measure_identified(str(tmp_path / name)).identity for name in ("srv/nova", "instances", "link")]
+    assert [identity.inner if identity else None for identity in found] == ["/nova"] * 3
+
+
+@needs_mounts
+def test_an_ext4_has_the_uuid_of_its_superblock(tmp_path: Path, mounts: Mounts):
+    mounts.ext4(tmp_path / "m", ext4_image(tmp_path / "image", 16, UUID))
+    identity = measure_identified(str(tmp_path / "m")).identity
+    assert identity is not None
+    assert (identity.kind, identity.uuid) == ("ext4", UUID)
+
+
+@needs_mounts
+def test_an_older_kernel_leaves_it_to_udev(tmp_path: Path, mounts: Mounts, monkeypatch: pytest.MonkeyPatch):
+    mounts.ext4(tmp_path / "m", ext4_image(tmp_path / "image", 16, UUID))
+    device = run("findmnt", "-n", "-o", "SOURCE", str(tmp_path / "m")).strip()
+    links = tmp_path / "by-uuid"
+    links.mkdir()
+    (links / "0000-other").symlink_to("/dev/null")
+    (links / UUID).symlink_to(device)
+    (links / "9999-dangling").symlink_to("/dev/that-there-is-not")
+    monkeypatch.setattr(under_test, "BY_UUID", links)
+    monkeypatch.setattr(under_test, "_FS_IOC_GETFSUUID", 0x80111599)
+    identity = measure_identified(str(tmp_path / "m")).identity
+    assert identity is not None
+    assert identity.uuid == UUID
+    (links / UUID).unlink()
+    unknown = measure_identified(str(tmp_path / "m")).identity
+    assert unknown == dataclasses.replace(identity, uuid=None)
+
+
+def test_without_a_list_of_mounts_the_size_is_known_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    empty = tmp_path / "mountinfo"
+    empty.write_text("")
+    monkeypatch.setattr(under_test, "MOUNTS", empty)
+    found = measure_identified(str(tmp_path))
+    assert found.identity is None
+    assert found.size_bytes == os.statvfs(tmp_path).f_blocks * os.statvfs(tmp_path).f_frsize

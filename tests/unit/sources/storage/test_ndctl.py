@@ -1,0 +1,83 @@
+"""Running ndctl: the real one where it is installed, and scripts in its place for each way of failing."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import shutil
+
+import pytest
+
+from agent.errors import SourceInconsistent, SourceUnavailable
+from agent.model.snapshot import PMEM
+from agent.model.storage import StorageFacts
+from agent.ports import Deadline
+from agent.sources.storage.lvm import SubprocessRunner
+from agent.sources.storage.ndctl import Ndctl
+from tests.rigs.lvm import script
+from tests.rigs.ndctl import DEVDAX, EXPECTED
+
+
+def read(folder: pathlib.Path, body: str, deadline_s: float = 10.0) -> StorageFacts:
+    """What the source makes of an ndctl that is this shell script."""
+    script(folder / "bin", "ndctl", body)
+    return _read_in(folder / "bin", deadline_s)
+
+
+def _read_in(path: pathlib.Path, deadline_s: float) -> StorageFacts:
+    source = Ndctl(deadline_s, SubprocessRunner(environment={"PATH": f"{path}:/usr/bin:/bin"}))
+    assert source.name == PMEM
+    return source.read(Deadline.after(30.0))
+
+
+def test_its_options_are_those_that_say_what_a_guest_needs(tmp_path):
+    (tmp_path / "report").write_text(json.dumps([DEVDAX]))
+    facts = read(tmp_path, f'[ "$*" = "list -X" ] && cat {tmp_path}/report')
+    assert facts == StorageFacts(pmem_namespaces=(EXPECTED,))
+
+
+def test_a_host_without_any_is_an_answer(tmp_path):
+    assert read(tmp_path, "exit 0") == StorageFacts()
+
+
+FAILURES = {
+    "it fails": ("echo 'access denied' >&2; exit 1", SourceUnavailable, "ndctl list ended with 1: access denied"),
+    "it fails without a word": ("exit 3", SourceUnavailable, "ndctl list ended with 3: nothing on stderr"),
+    "a signal ends it": ("kill -SEGV $$", SourceUnavailable, "ndctl list ended with -11: nothing on stderr"),
+    "it prints something else": ("echo oops", SourceInconsistent, "ndctl list: the report is no JSON"),
+}
+
+
+@pytest.mark.parametrize(("body", "kind", "what"), FAILURES.values(), ids=FAILURES.keys())
+def test_each_failure_has_its_name(tmp_path, body, kind, what):
+    with pytest.raises(kind) as raised:
+        read(tmp_path, body)
+    assert str(raised.value).endswith(what)
+
+
+def test_one_that_hangs_is_killed(tmp_path):
+    with pytest.raises(SourceUnavailable, match=r"ndctl list did not answer within 0\.2 s and was killed"):
+        read(tmp_path, "exec sleep 60", deadline_s=0.2)
+
+
+def test_one_that_is_not_there(tmp_path):
+    (tmp_path / "bin").mkdir()
+    source = Ndctl(5.0, SubprocessRunner(environment={"PATH": str(tmp_path / "bin")}))
+    with pytest.raises(SourceUnavailable, match="ndctl is not installed or not in PATH"):
+        source.read(Deadline.after(30.0))
+
+
+def test_one_that_cannot_be_started(tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "ndctl").write_bytes(b"\x7fELF")
+    (tmp_path / "bin" / "ndctl").chmod(0o755)
+    source = Ndctl(5.0, SubprocessRunner(environment={"PATH": str(tmp_path / "bin")}))
+    with pytest.raises(SourceUnavailable, match="ndctl cannot be started: Exec format error"):
+        source.read(Deadline.after(30.0))
+
+
+@pytest.mark.skipif(shutil.which("ndctl") is None, reason="ndctl is not installed")
+def test_the_real_ndctl_answers_with_what_it_has():
+    """A machine without persistent memory: exit status 0 and no output at all (measured, ndctl 76.1)."""
+    facts = Ndctl(10.0).read(Deadline.after(30.0))
+    assert all(one.device_path.startswith("/dev/dax") for one in facts.pmem_namespaces)

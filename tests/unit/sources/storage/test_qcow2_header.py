@@ -1,0 +1,108 @@
+"""The first bytes of disk images. The real ones are in tests/contract/test_images.py: here is what breaks them."""
+
+import contextlib
+import struct
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from agent.sources.storage.qcow2_header import HEAD_BYTES, HeaderError, Qcow2Header, parse_ploop, parse_qcow2
+
+GIB = 1 << 30
+DATA_FILE = 0x44415441
+
+
+def qcow2(version=3, size=GIB, incompatible=0, extensions=b"", header_length=104):
+    """A header as QEMU's docs/interop/qcow2.txt lays it out."""
+    common = struct.pack(">4sIQIIQIIQQIIQ", b"QFI\xfb", version, 0, 0, 16, size, 0, 4, 0, 0, 1, 0, 0)
+    if version == 2:
+        return (common + extensions).ljust(HEAD_BYTES, b"\0")
+    return (common + struct.pack(">QQQII", incompatible, 0, 0, 4, header_length) + extensions).ljust(HEAD_BYTES, b"\0")
+
+
+def extension(kind, body):
+    return struct.pack(">II", kind, len(body)) + body.ljust((len(body) + 7) // 8 * 8, b"\0")
+
+
+def ploop(magic=b"WithoutFreeSpace", sectors=2048):
+    return struct.pack("<16sIIIIIQ", magic, 2, 16, 0, 2048, 1, sectors).ljust(64, b"\0")
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("size", [0, 1, GIB, (1 << 63) - 1])
+def test_the_size_that_the_guest_sees(version, size):
+    assert parse_qcow2(qcow2(version, size)) == Qcow2Header(virtual_bytes=size)
+
+
+def test_a_data_file_is_found_behind_other_extensions():
+    extensions = extension(0xE2792ACA, b"raw") + extension(0x6803F857, b"x" * 48) + extension(DATA_FILE, b"d.raw")
+    assert parse_qcow2(qcow2(incompatible=4, extensions=extensions)).data_file == "d.raw"
+
+
+def test_a_data_file_s_name_without_the_bit_that_says_so_is_not_used():
+    assert parse_qcow2(qcow2(extensions=extension(DATA_FILE, b"d.raw"))).data_file is None
+
+
+def test_version_2_has_no_feature_bits():
+    assert parse_qcow2(qcow2(2, extensions=struct.pack(">Q", 4))).data_file is None
+
+
+BROKEN = {
+    "empty": (b"", "not a qcow2 image"),
+    "raw": (b"\0" * 512, "not a qcow2 image"),
+    "another byte order": (b"\xfbIFQ" + b"\0" * 508, "not a qcow2 image"),
+    "magic alone": (b"QFI\xfb", "ends after 4 bytes"),
+    "cut off before the size": (qcow2()[:28], "ends after 28 bytes"),
+    "version 2 cut off": (qcow2(2)[:71], "ends after 71 bytes"),
+    "version 3 cut off": (qcow2()[:103], "ends after 103 bytes"),
+    "version 1": (qcow2(1), "version 1 is not known"),
+    "version 4": (qcow2(4), "version 4 is not known"),
+    "a size that no file can have": (qcow2(size=1 << 63), f"impossible size {1 << 63}"),
+    "a data file without a name": (qcow2(incompatible=4), "does not name it"),
+    "an empty name": (qcow2(incompatible=4, extensions=extension(DATA_FILE, b"")), "does not name it"),
+    "a name that is longer than the file": (
+        qcow2(incompatible=4, extensions=struct.pack(">II", DATA_FILE, 1 << 31)),
+        "does not name it",
+    ),
+    "extensions beyond what was read": (qcow2(incompatible=4, header_length=(1 << 32) - 8), "ends after 4096 bytes"),
+}
+
+
+@pytest.mark.parametrize(("head", "said"), BROKEN.values(), ids=BROKEN.keys())
+def test_a_broken_header_is_named(head, said):
+    with pytest.raises(HeaderError, match=said):
+        parse_qcow2(head)
+
+
+@given(st.binary(max_size=300), st.integers(0, 255))
+@example(b"", 4)
+def test_nothing_but_a_named_error_escapes(noise, position):
+    head = bytearray(qcow2(incompatible=4, extensions=extension(DATA_FILE, b"d.raw")))
+    head[position : position + len(noise)] = noise
+    for parse in (parse_qcow2, parse_ploop):
+        with contextlib.suppress(HeaderError):
+            parse(bytes(head))
+
+
+def test_a_ploop_image_counts_sectors_of_512_bytes():
+    assert parse_ploop(ploop()) == 1 << 20
+    assert parse_ploop(ploop(b"WithouFreSpacExt", 1 << 33)) == 1 << 42
+
+
+def test_the_first_ploop_format_has_32_bits_of_sectors():
+    assert parse_ploop(ploop(sectors=(7 << 32) | 2048)) == 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [
+        (b"", "not a ploop image"),
+        (b"\0" * 64, "not a ploop image"),
+        (ploop()[:40], "ends after 40 bytes"),
+        (ploop(b"WithouFreSpacExt", 1 << 62), "impossible size"),
+    ],
+)
+def test_a_broken_ploop_header_is_named(head, said):
+    with pytest.raises(HeaderError, match=said):
+        parse_ploop(head)
