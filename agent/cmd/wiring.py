@@ -30,6 +30,7 @@ from agent.daemon.audit_queue import Pacing
 from agent.daemon.interruptible_sleep import Pauses
 from agent.daemon.read_guard import ReadMark
 from agent.daemon.worker import Configured
+from agent.deadlines.reader_thread import ReaderThread
 from agent.host_files.atomic import close_to_others, sweep
 from agent.host_files.history import FILE as FINDINGS
 from agent.host_files.history import FindingsFile
@@ -56,7 +57,6 @@ from agent.sources.libvirt.capability_questions import GuestChoice
 from agent.sources.libvirt.events import Backoff, LibvirtEvents
 from agent.sources.libvirt.host import HostPlace, LibvirtHost
 from agent.sources.libvirt.late_capabilities import LateAnswers
-from agent.sources.libvirt.reader_thread import ReaderThread
 from agent.sources.nova.none import NoState
 from agent.sources.storage.ceph import Ceph
 from agent.sources.storage.filesystem import FileSystems

@@ -20,10 +20,10 @@ import oslo_messaging
 from agent.bus.transport import TRIES, Bus, PlainSerializer
 from agent.conductor.complaints import Complaints
 from agent.conductor.manifest import MANIFEST, other_major
+from agent.deadlines.reader_thread import ReaderThread
 from agent.errors import SourceInconsistent, SourceUnavailable
 from agent.model.snapshot import STATE
 from agent.ports import Deadline
-from agent.sources.libvirt.reader_thread import ReaderThread
 
 EXCHANGE = "nova"
 TOPIC = "conductor"

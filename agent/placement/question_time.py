@@ -16,10 +16,10 @@ from typing import TypeVar
 
 import requests
 
+from agent.deadlines.reader_thread import LAST_WORDS_S, ReaderThread, Unanswered
 from agent.model.snapshot import PLACEMENT
 from agent.placement import transport
 from agent.ports import Deadline
-from agent.sources.libvirt.reader_thread import LAST_WORDS_S, ReaderThread, Unanswered
 
 T = TypeVar("T")
 

@@ -31,7 +31,7 @@ from keystoneauth1.session import TCPKeepAliveAdapter
 from urllib3.exceptions import ConnectTimeoutError, NameResolutionError
 from urllib3.util.connection import allowed_gai_family
 
-from agent.bounded_reads import BoundedReads
+from agent.deadlines.bounded_reads import BoundedReads
 from agent.placement.bounds import OWN, Bound, Tally
 from agent.ports import Deadline
 

@@ -11,13 +11,13 @@ import libvirt
 import pytest
 
 from agent.cmd.wiring import wire
+from agent.deadlines.reader_thread import ReaderThread
 from agent.model.capabilities import Capabilities, HostCpu, MissingPart, Part
 from agent.ports import Deadline
 from agent.sources.libvirt.capabilities import Asker, read_capabilities
 from agent.sources.libvirt.capabilities_xml import capabilities_document
 from agent.sources.libvirt.capability_questions import GuestChoice
 from agent.sources.libvirt.host import HostPlace, LibvirtHost
-from agent.sources.libvirt.reader_thread import ReaderThread
 from tests.rigs.configs import ALONE, load_ours
 from tests.rigs.domains import node_xml
 from tests.rigs.libvirt_documents import document

@@ -9,6 +9,7 @@ from pathlib import Path
 import libvirt
 import pytest
 
+from agent.deadlines.reader_thread import ReaderThread
 from agent.errors import SourceUnavailable
 from agent.model.devices import PciKind
 from agent.ports import Deadline
@@ -16,7 +17,6 @@ from agent.sources.libvirt.devices import TURNS, DeviceListing
 from agent.sources.libvirt.host import HostPlace, LibvirtHost
 from agent.sources.libvirt.node_device_xml import parse_node_device
 from agent.sources.libvirt.node_devices import devices_from
-from agent.sources.libvirt.reader_thread import ReaderThread
 from tests.rigs.domains import node_xml
 from tests.rigs.libvirt_documents import documents
 from tests.rigs.libvirtd import libvirtd_program, private_libvirtd, system_libvirtd

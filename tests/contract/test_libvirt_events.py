@@ -11,11 +11,11 @@ from subprocess import PIPE
 import libvirt
 import pytest
 
+from agent.deadlines.reader_thread import ReaderThread
 from agent.ports import Deadline
 from agent.sources.libvirt import events
 from agent.sources.libvirt.events import CONNECTED, DEVICE, DISCONNECTED, Backoff, LibvirtEvents, LinkState
 from agent.sources.libvirt.host import HostPlace, LibvirtHost
-from agent.sources.libvirt.reader_thread import ReaderThread
 from tests.rigs.domains import domain_xml, node_xml
 from tests.rigs.libvirtd import libvirtd_program, private_libvirtd, system_libvirtd
 from tests.rigs.wait import until
@@ -276,7 +276,7 @@ sys.modules["eventlet"] = None
 from agent.ports import Deadline
 from agent.sources.libvirt.events import Backoff, LibvirtEvents
 from agent.sources.libvirt.host import HostPlace, LibvirtHost
-from agent.sources.libvirt.reader_thread import ReaderThread
+from agent.deadlines.reader_thread import ReaderThread
 
 reader, slow_reader = ReaderThread("libvirt"), ReaderThread("libvirt-capabilities")
 host = LibvirtHost(HostPlace(uri=sys.argv[1], host="a"), reader, slow_reader)

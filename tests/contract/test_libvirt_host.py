@@ -10,13 +10,13 @@ from urllib.parse import quote
 import libvirt
 import pytest
 
+from agent.deadlines.reader_thread import ReaderThread
 from agent.errors import SourceUnavailable
 from agent.model.host import Disk, DomainState, NovaMetadataFlavor
 from agent.ports import Deadline
 from agent.sources.libvirt.domain_cache import TURNS
 from agent.sources.libvirt.host import HostPlace, LibvirtHost
 from agent.sources.libvirt.late_capabilities import LateAnswers
-from agent.sources.libvirt.reader_thread import ReaderThread
 from tests.rigs.domains import block_disk, domain_xml, node_xml, nova_metadata
 from tests.rigs.libvirtd import libvirtd_program, private_libvirtd, system_libvirtd
 from tests.rigs.wait import until

@@ -20,6 +20,7 @@ import libvirt
 from agent.cmd.wiring import host_place
 from agent.config import build
 from agent.config.load import load
+from agent.deadlines.reader_thread import ReaderThread
 from agent.model.host import HostFacts
 from agent.model.placement import PlacementView
 from agent.model.settings import Settings
@@ -28,7 +29,6 @@ from agent.model.storage import FileSystem, ImageStore, StorageFacts
 from agent.ports import Deadline
 from agent.sources.libvirt import connection as libvirt_connection
 from agent.sources.libvirt.host import LibvirtHost
-from agent.sources.libvirt.reader_thread import ReaderThread
 from agent.sources.storage.lvm import Completed, Lvm
 from tests.rigs.facts import good, service, state
 

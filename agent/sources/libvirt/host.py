@@ -21,6 +21,7 @@ from pathlib import Path
 import libvirt
 from oslo_log import log as logging
 
+from agent.deadlines.reader_thread import ReaderThread
 from agent.errors import SourceError, SourceInconsistent, SourceUnavailable, SourceUnsupported
 from agent.host_files import kernel_files
 from agent.model.devices import Devices
@@ -35,7 +36,6 @@ from agent.sources.libvirt.domain_cache import DomainCache
 from agent.sources.libvirt.domain_xml_cache import DomainTexts
 from agent.sources.libvirt.late_capabilities import LateAnswers
 from agent.sources.libvirt.meminfo import used_mib
-from agent.sources.libvirt.reader_thread import ReaderThread
 from agent.sources.libvirt.topology_xml import HostTopology, cpus_of
 
 LOG = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from typing import Any
 
 from pymysql.connections import Connection
 
-from agent.bounded_reads import BoundedReads
+from agent.deadlines.bounded_reads import BoundedReads
 
 
 class BoundedConnection(Connection):

@@ -17,11 +17,11 @@ from typing import TypeVar
 from sqlalchemy import Connection, Executable
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
+from agent.deadlines.reader_thread import LAST_WORDS_S, ReaderThread, Unanswered
 from agent.errors import SourceInconsistent, SourceUnavailable
 from agent.model.nova import NovaState, Pulse
 from agent.model.snapshot import STATE
 from agent.ports import Deadline
-from agent.sources.libvirt.reader_thread import LAST_WORDS_S, ReaderThread, Unanswered
 from agent.sources.nova import tables
 from agent.sources.nova.columns import COLUMNS
 from agent.sources.nova.documents import Row, texts

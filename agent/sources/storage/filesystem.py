@@ -11,10 +11,10 @@ import dataclasses
 import os
 from collections.abc import Iterable
 
+from agent.deadlines.reader_thread import ReaderThread
 from agent.errors import SourceUnavailable
 from agent.model.storage import FileSystem, StorageFacts
 from agent.ports import Deadline
-from agent.sources.libvirt.reader_thread import ReaderThread
 from agent.sources.storage.mounts import identity_of
 
 

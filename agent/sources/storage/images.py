@@ -18,11 +18,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from agent.deadlines.reader_thread import ReaderThread
 from agent.errors import SourceUnavailable
 from agent.model import snapshot
 from agent.model.storage import GuestFile, ImageStore, StorageFacts
 from agent.ports import Deadline
-from agent.sources.libvirt.reader_thread import ReaderThread
 from agent.sources.storage.disk_files import measure_disk
 from agent.sources.storage.filesystem import measure
 from agent.sources.storage.image_walk import cache_bytes, said, walk

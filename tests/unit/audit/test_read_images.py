@@ -7,11 +7,11 @@ import pytest
 
 from agent.audit.parts import Errand, Parts
 from agent.audit.read import read
+from agent.deadlines.reader_thread import ReaderThread
 from agent.errors import SourceUnavailable
 from agent.model.audit import AuditMemory, AuditRequest, Depth
 from agent.model.host import Disk
 from agent.model.snapshot import IMAGES
-from agent.sources.libvirt.reader_thread import ReaderThread
 from agent.sources.storage.images import Images
 from tests.rigs.facts import domain, host, settings, state
 

@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
+from agent.deadlines.reader_thread import ReaderThread
 from agent.errors import SourceUnavailable
 from agent.ports import Deadline
-from agent.sources.libvirt.reader_thread import ReaderThread
 from agent.sources.storage.filesystem import FileSystems
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from agent.deadlines.reader_thread import ReaderThread
 from agent.errors import SourceUnavailable
 from agent.model.storage import GuestFile
 from agent.ports import Deadline
-from agent.sources.libvirt.reader_thread import ReaderThread
 from agent.sources.storage import disk_files, image_walk, images
 from agent.sources.storage.image_walk import cache_bytes, walk
 from agent.sources.storage.images import MAX_AGE_S, Images
