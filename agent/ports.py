@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from agent.model.host import HostFacts
+from agent.model.host.facts import HostFacts
+from agent.model.host.storage import GuestFile, StorageFacts
 from agent.model.nova import NovaState, Pulse
 from agent.model.placement import ConsumerRecord, PlacementView, Provider
 from agent.model.plan import Applied, CreateProvider, Plan, PutAllocations, RecordWrite, RenameProvider, Reshape
-from agent.model.storage import GuestFile, StorageFacts
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,14 +36,14 @@ from agent.daemon.worker import FollowUp, follow_up, worth_retrying
 from agent.errors import AgentError
 from agent.model.audit import AuditMemory, AuditRequest, Identity
 from agent.model.finding import History
-from agent.model.host import Domain, DomainState, HostFacts
+from agent.model.host.facts import Domain, DomainState, HostFacts
+from agent.model.host.storage import StorageFacts
 from agent.model.nova import Flavor, Instance, NovaState, Pulse
 from agent.model.report import AuditReport, Outcome
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, STATE
-from agent.model.storage import StorageFacts
-from agent.placement.access import client_from_conf
+from agent.placement.http.access import client_from_conf
+from agent.placement.http.transport import BoundedAdapter
 from agent.placement.reader import TreeReader
-from agent.placement.transport import BoundedAdapter
 from agent.placement.writer import TreeWriter
 from agent.timing.splay import phase
 from tests.rigs import facts

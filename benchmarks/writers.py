@@ -33,7 +33,7 @@ from agent.daemon.worker import retry_delay
 from agent.errors import GenerationConflict, PlacementUnavailable
 from agent.model.placement import Inventory
 from agent.model.plan import CreateProvider, Plan, PutInventories
-from agent.placement.client import MINIMUM, PlacementClient
+from agent.placement.http.client import MINIMUM, PlacementClient
 from agent.placement.wire import Inventories, parse_inventories
 from agent.placement.writer import TreeWriter
 from agent.timing.backoff import hold_s, wait_s

@@ -14,9 +14,9 @@ from agent.errors import AuditCancelled
 from agent.host_files.journal import Journal
 from agent.model.audit import AuditRequest, Identity, Publish
 from agent.model.finding import History
+from agent.model.host.store import StoreRecord
 from agent.model.settings import Role, Settings
 from agent.model.snapshot import Reading
-from agent.model.store import StoreRecord
 from agent.ports import (
     AllocationWriter,
     HostSource,

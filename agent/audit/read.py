@@ -17,12 +17,12 @@ from agent.audit.parts import Errand
 from agent.errors import AgentError, ConfigError, PlacementUnavailable, SourceStale, SourceUnavailable
 from agent.host_files.identity import identity_from_state
 from agent.model.audit import AuditMemory, Depth, Identity, Standing
-from agent.model.host import HostFacts
+from agent.model.host.facts import HostFacts
+from agent.model.host.storage import StorageFacts
 from agent.model.nova import NovaState, StateKind
 from agent.model.placement import PlacementView
 from agent.model.settings import Settings
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, Reading, Snapshot
-from agent.model.storage import StorageFacts
 from agent.node_record.orphans import obstacle, trees_to_read
 from agent.node_record.overcommit import guest_files
 from agent.ports import StorageSource, ViewRequest

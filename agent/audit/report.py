@@ -13,9 +13,9 @@ from agent.books.report_rows import evacuation_notes, inventory_rows, trait_rows
 from agent.books.storage_ledger import storage_ledger
 from agent.errors import PlacementDenied, SourceStale
 from agent.model.audit import AuditMemory
+from agent.model.host.resource_view import ResourceView
 from agent.model.nova import NovaState
 from agent.model.report import AuditReport, Outcome, SourceStatus
-from agent.model.resource_view import ResourceView
 from agent.model.settings import Role
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, AnyReading
 from agent.model.usage import CellUsage

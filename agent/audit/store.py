@@ -12,8 +12,8 @@ import dataclasses
 from agent.audit.parts import Errand, StoreMemory
 from agent.errors import LockHeld
 from agent.model.audit import AuditMemory, Publish
+from agent.model.host.store import StoreMark, StoreRecord
 from agent.model.snapshot import Snapshot
-from agent.model.store import StoreMark, StoreRecord
 from agent.resources.store_doubt import to_remember
 
 

@@ -17,12 +17,12 @@ from agent.books.ledger import books, digest, promise_of
 from agent.books.recency import clock_that_matters
 from agent.books.report_rows import ledger_rows
 from agent.model.compared import Basis, Compared, Subject
-from agent.model.host import HostFacts
+from agent.model.host.facts import HostFacts
+from agent.model.host.storage import StorageFacts
 from agent.model.nova import NovaState
 from agent.model.placement import PlacementView, Provider
 from agent.model.settings import Settings
 from agent.model.snapshot import Reading, Snapshot
-from agent.model.storage import StorageFacts
 
 T = TypeVar("T")
 

@@ -13,13 +13,13 @@ import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from agent.model.host import Domain
+from agent.model.host.facts import Domain
+from agent.model.host.storage import CephPool, FileSystem, ImageStore, StoredFile
 from agent.model.memo import for_equal_arguments, for_the_same_arguments
 from agent.model.naming import KEPT_FOR_RESIZE, instance_folder
 from agent.model.nova import NovaState, StateKind
 from agent.model.report import StorageRow
 from agent.model.snapshot import Snapshot
-from agent.model.storage import CephPool, FileSystem, ImageStore, StoredFile
 from agent.resources.guests import expected_here
 
 

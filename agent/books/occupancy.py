@@ -13,7 +13,7 @@ import datetime
 from collections.abc import Iterable
 
 from agent.model.claim import Cause
-from agent.model.host import Domain
+from agent.model.host.facts import Domain
 from agent.model.nova import Flavor, Instance, InstanceCell, Migration, MigrationContext, NovaState
 from agent.model.occupancy import Occupancy, Occupied, StuckMigration
 

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.books.image_ledger import image_store_rows
+from agent.model.host.storage import ThinPool, Volume, VolumeGroup
 from agent.model.memo import for_equal_arguments
 from agent.model.report import StorageRow
 from agent.model.snapshot import Snapshot
-from agent.model.storage import ThinPool, Volume, VolumeGroup
 from agent.resources.guests import guests_of
 from agent.resources.thin import in_proportion
 from agent.resources.volumes import OwnedVolume, OwnerKind, owners

@@ -13,8 +13,8 @@ from typing import Any
 
 from agent.bus.host_state import SCHEMA_VERSION
 from agent.errors import SourceInconsistent
-from agent.model.numbers import finite, whole
 from agent.text.amounts import beside_its_class
+from agent.text.numbers import finite, whole
 from agent.text.wording import printable
 
 #: So many intervals without a message, and a host is said to be silent.

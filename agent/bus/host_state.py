@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agent.model.host.resource_view import CellPages, ResourceView, ViewCell
 from agent.model.memo import for_equal_arguments
 from agent.model.report import AuditReport, InventoryRow, LedgerRow, TraitRow
-from agent.model.resource_view import CellPages, ResourceView, ViewCell
 from agent.model.snapshot import LIBVIRT, PLACEMENT
 from agent.model.usage import CellUsage
 from agent.telemetry.finding_changes import SAYS_NOTHING_OF_FINDINGS

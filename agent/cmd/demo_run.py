@@ -29,7 +29,7 @@ from agent.model.placement import PlacementView
 from agent.model.report import AuditReport, InventoryRow
 from agent.model.resource_request import RequestGroup, ResourceRequest
 from agent.model.settings import Settings
-from agent.placement.client import PlacementClient
+from agent.placement.http.client import PlacementClient
 from agent.placement.offers import own_world
 from agent.ports import StorageSource, ViewRequest
 from agent.sources.storage.lvm import Lvm

@@ -28,7 +28,7 @@ from agent.model.placement import PlacementView
 from agent.model.report import AuditReport
 from agent.model.resource_request import ResourceRequest
 from agent.model.snapshot import PLACEMENT, STATE
-from agent.placement.client import PlacementClient
+from agent.placement.http.client import PlacementClient
 from agent.placement.offers import Offers, own_world, whole_world
 from agent.render.explain import unread
 from agent.usage_error import UsageError

@@ -18,7 +18,7 @@ from agent.errors import PlacementError
 from agent.model.placement import Provider
 from agent.model.resource_request import ResourceRequest
 from agent.placement import offers
-from agent.placement.client import PlacementClient
+from agent.placement.http.client import PlacementClient
 from agent.usage_error import UsageError
 
 CUSTOM = "CUSTOM_"

@@ -45,9 +45,9 @@ from agent.host_files.store_file import StoreFile
 from agent.model.audit import Publish
 from agent.model.nova import StateKind
 from agent.model.settings import Role, Settings
-from agent.placement.access import client_from_conf
 from agent.placement.allocations import AllocationClient
-from agent.placement.client import PlacementClient
+from agent.placement.http.access import client_from_conf
+from agent.placement.http.client import PlacementClient
 from agent.placement.names import ProviderNames
 from agent.placement.reader import TreeReader
 from agent.placement.reshape import ReshapeClient

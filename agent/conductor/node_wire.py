@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping
 from agent.conductor.manifest import MANIFEST
 from agent.errors import SourceInconsistent
 from agent.model.node_record import NodeRecord
-from agent.model.numbers import finite
 from agent.sources.nova.documents import SOURCE, Cells, short
+from agent.text.numbers import finite
 
 # Field of the record -> field of the object, where nothing but the name differs.
 _PLAIN = {

@@ -29,7 +29,7 @@ from agent.config.reading.networks import networks
 from agent.config.reading.pci import pci, pci_notices
 from agent.config.reading.pmem_labels import pmem_labels
 from agent.config.reading.problems import problems_of, refuse
-from agent.config.reading.provider_files import provider_entries, provider_notices
+from agent.config.reading.provider_yaml import provider_entries, provider_notices
 from agent.config.reading.ratios import ratio
 from agent.config.reading.state_choice import state_options_from
 from agent.config.reading.tpm import tpm, tpm_notices
@@ -43,7 +43,7 @@ from agent.config.values import (
 )
 from agent.errors import ConfigError
 from agent.model.settings import Role, Settings, UnmanagedPolicy
-from agent.placement.access import client_from_conf
+from agent.placement.http.access import client_from_conf
 
 # Some fields of Settings by name.
 Fields = dict[str, Any]

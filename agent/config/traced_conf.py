@@ -43,7 +43,7 @@ class TracedConf(cfg.ConfigOpts):
 
     By itself it names the last file that has the group, whichever set the option, and a
     line of code for a value that was taken from nova.conf. For who is handed the
-    ConfigOpts alone (agent/placement/access.py).
+    ConfigOpts alone (agent/placement/http/access.py).
     """
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from agent.books.recency import instance_just_changed
 from agent.findings.base import World
 from agent.model.claim import Cause
-from agent.model.host import Domain
+from agent.model.host.facts import Domain
 from agent.model.nova import NovaState, StateKind
 from agent.model.occupancy import Occupancy
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.findings.base import Rule, World
-from agent.model.capabilities import MissingPart, Part
 from agent.model.finding import Finding, Severity
+from agent.model.host.capabilities import MissingPart, Part
 
 _OF_EMULATORS = (
     "COMPUTE_ARCH_*, COMPUTE_STORAGE_BUS_*, COMPUTE_GRAPHICS_MODEL_*, COMPUTE_VIOMMU_MODEL_INTEL and _SMMUV3,"

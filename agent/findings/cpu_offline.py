@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.findings.base import Rule, World
-from agent.model.cpuset import render_cpu_list
 from agent.model.finding import Finding, Severity
-from agent.model.host import HostFacts
+from agent.model.host.cpuset import render_cpu_list
+from agent.model.host.facts import HostFacts
 from agent.resources.cpus import MissingCpus, missing_cpus, what_is_missing
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from agent.findings.base import Rule, World
 from agent.findings.base_guests import resting
 from agent.model.finding import Finding, Severity
-from agent.model.host import Domain, DomainState
+from agent.model.host.facts import Domain, DomainState
 from agent.model.nova import Instance
 
 # nova's word for each of libvirt's states (nova/virt/libvirt/guest.py: blocked is Xen's idle, shutdown is on its way).

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from agent.findings.base import Rule, World, amount_text
 from agent.findings.base_guests import resting
 from agent.model.finding import Finding, Severity
-from agent.model.host import Domain
+from agent.model.host.facts import Domain
 from agent.model.nova import Flavor
 from agent.model.occupancy import Occupancy
 

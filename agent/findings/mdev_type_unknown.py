@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.findings.base import Rule, World
-from agent.model.devices import Devices
 from agent.model.finding import Finding, Severity
+from agent.model.host.devices import Devices
 from agent.model.settings import MdevTypeChoice
 from agent.nested.mdev import bound_to, place_of
 

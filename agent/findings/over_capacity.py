@@ -20,8 +20,8 @@ from agent.findings.reshape_needed import to_move
 from agent.model.books import DesiredProvider
 from agent.model.claim import UNMANAGED_CAUSES
 from agent.model.compared import Row
-from agent.model.cpuset import render_cpu_list
 from agent.model.finding import Finding, Severity
+from agent.model.host.cpuset import render_cpu_list
 from agent.model.placement import ROOT, Inventory, PlacementView, Provider, ProviderKey
 from agent.model.report import Verdict
 from agent.nested.pci_view import KIND as PCI

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 
 from agent.findings.base import Rule, World
 from agent.findings.base_pci import view_of
-from agent.model.device_match import IdleSpec, idle
 from agent.model.finding import Finding, Severity
+from agent.model.host.device_match import IdleSpec, idle
 
 _SHOWN = 8
 

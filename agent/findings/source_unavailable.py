@@ -8,7 +8,7 @@ from agent.errors import SourceStale
 from agent.findings.base import Rule, World
 from agent.findings.base_sources import consequence, reserves
 from agent.model.finding import Finding, Severity
-from agent.model.host import OddDomain
+from agent.model.host.facts import OddDomain
 from agent.model.snapshot import IMAGE_CACHE, IMAGES, PLACEMENT
 
 _PART = "what lies there is not told"

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from agent.findings.base import Rule, World
 from agent.model.finding import Finding, Severity
-from agent.model.storage import ThinPool
+from agent.model.host.storage import ThinPool
 
 WARNING_PERCENT = 80
 ERROR_PERCENT = 95

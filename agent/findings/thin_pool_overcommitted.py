@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from agent.findings.base import Rule, World
 from agent.model.finding import Finding, Severity
-from agent.model.storage import ThinPool
+from agent.model.host.storage import ThinPool
 from agent.text.amounts import number_text
 
 

@@ -28,9 +28,9 @@ from agent.model.adoption import (
     StoreStep,
 )
 from agent.model.audit import Identity
+from agent.model.host.store import StoreRecord
 from agent.model.nova import NovaState, StateKind
 from agent.model.placement import OrphanTree, PlacementView
-from agent.model.store import StoreRecord
 from agent.ports import ProviderNames
 from agent.telemetry import events
 

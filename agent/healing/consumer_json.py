@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from agent.model.nova import Instance, NovaState
-from agent.model.numbers import whole
 from agent.model.placement import Allocation, ConsumerRecord
 from agent.model.plan import PutAllocations
+from agent.text.numbers import whole
 
 GONE = "gone"
 

@@ -8,12 +8,12 @@ from typing import Any
 from agent.host_files.journal import Change, Entry
 from agent.host_files.store_file import mark_of, store_document
 from agent.model.adoption import AdoptStep, FileStep, NameStep, RecordStep, StoreStep
+from agent.model.host.store import StoreMark
 from agent.model.node_record import NodeRecord
-from agent.model.own_rows import BadRow
 from agent.model.plan import RenameProvider
-from agent.model.store import StoreMark
 from agent.model.units import bytes_to_gib_floor
 from agent.resources.store_doubt import name_of, where
+from agent.text.own_rows import BadRow
 
 FILE_KIND = "compute-id-file"
 NAME_KIND = "provider-name"

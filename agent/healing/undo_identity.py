@@ -15,9 +15,9 @@ from agent.healing.identity_journal import change_of, fields_of, file_back, name
 from agent.healing.write import Outcome
 from agent.host_files.journal import Entry, Journal, Result
 from agent.model.adoption import AdoptStep, RecordStep
+from agent.model.host.store import StoreRecord
 from agent.model.node_record import NodeRecord
 from agent.model.plan import SaveComputeNode
-from agent.model.store import StoreRecord
 
 UNTOLD = "the entry does not say what stood before"
 NO_ACCESS = "this run has no access to what is to be put back"

@@ -20,7 +20,10 @@ from agent.host_files.atomic import replace_file
 from agent.host_files.regular_file import open_regular
 from agent.host_files.set_aside import set_aside
 from agent.model.finding import History, Sighting, Silence
-from agent.model.own_rows import (
+from agent.model.placement import LeftProvider
+from agent.model.provider_config import Added, Addition
+from agent.telemetry import events
+from agent.text.own_rows import (
     BadRow,
     Json,
     count_of,
@@ -32,9 +35,6 @@ from agent.model.own_rows import (
     uuid_of,
     without_repeats,
 )
-from agent.model.placement import LeftProvider
-from agent.model.provider_config import Added, Addition
-from agent.telemetry import events
 
 LOG = logging.getLogger(__name__)
 

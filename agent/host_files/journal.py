@@ -19,8 +19,8 @@ from typing import Any, Protocol
 
 from agent.errors import SourceUnavailable
 from agent.host_files.atomic import share
-from agent.model.numbers import unbounded
-from agent.model.own_rows import TOO_DEEP, is_too_deep
+from agent.text.numbers import unbounded
+from agent.text.own_rows import TOO_DEEP, is_too_deep
 
 FILE = "journal.jsonl"
 SCHEMA_VERSION = 1

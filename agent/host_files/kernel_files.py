@@ -12,7 +12,7 @@ import errno
 import re
 from pathlib import Path
 
-from agent.model.host import Unread
+from agent.model.host.facts import Unread
 
 # What says whether KVM on AMD encrypts guests' memory (hypervisor-audit 6).
 PARAMETERS = ("kvm_amd/sev", "kvm_amd/sev_es", "kvm_amd/sev_snp")

@@ -17,10 +17,10 @@ from agent.errors import ConfigError
 from agent.host_files.atomic import replace_file
 from agent.host_files.regular_file import open_regular
 from agent.host_files.set_aside import set_aside
-from agent.model.own_rows import BadRow, Json, count_of, parse, text_of
-from agent.model.storage import FileSystemIdentity
-from agent.model.store import StoreMark, StoreRecord
+from agent.model.host.storage import FileSystemIdentity
+from agent.model.host.store import StoreMark, StoreRecord
 from agent.telemetry import events
+from agent.text.own_rows import BadRow, Json, count_of, parse, text_of
 
 LOG = logging.getLogger(__name__)
 

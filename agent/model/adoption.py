@@ -7,11 +7,11 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from agent.model.host.store import StoreMark
 from agent.model.node_record import NodeRecord
 from agent.model.nova import NovaState
 from agent.model.placement import OrphanTree, Provider
 from agent.model.plan import RenameProvider, SaveComputeNode
-from agent.model.store import StoreMark
 from agent.model.units import GIB
 
 

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from agent.model.compared import Compared
 from agent.model.finding import History
+from agent.model.host.store import StoreMark
 from agent.model.placement import Inventory
 from agent.model.report import AuditReport
 from agent.model.snapshot import Snapshot
-from agent.model.store import StoreMark
 
 #: The reason that the interval gives: an audit for that alone comes at the same time again and again.
 PERIODIC = "interval"

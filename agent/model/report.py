@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from agent.model.finding import SeenFinding
 from agent.model.heal import HealNote
+from agent.model.host.resource_view import ResourceView
 from agent.model.placement import Inventory
 from agent.model.plan import EMPTY_PLAN, Plan
-from agent.model.resource_view import ResourceView
 from agent.model.usage import CellUsage
 
 

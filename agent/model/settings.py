@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
-from agent.model.device_spec import PciSettings
 from agent.model.heal import HealSettings
+from agent.model.host.device_spec import PciSettings
 from agent.model.provider_config import ProviderEntry
 
 

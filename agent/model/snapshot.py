@@ -7,11 +7,8 @@ from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
 from agent.errors import AgentError
-from agent.model.host import HostFacts
-from agent.model.memo import for_the_same_arguments
-from agent.model.nova import NovaState
-from agent.model.placement import Inventory, PlacementView, Provider
-from agent.model.storage import (
+from agent.model.host.facts import HostFacts
+from agent.model.host.storage import (
     CephPool,
     DiskFile,
     FileSystem,
@@ -22,7 +19,10 @@ from agent.model.storage import (
     Volume,
     VolumeGroup,
 )
-from agent.model.store import StoreMark
+from agent.model.host.store import StoreMark
+from agent.model.memo import for_the_same_arguments
+from agent.model.nova import NovaState
+from agent.model.placement import Inventory, PlacementView, Provider
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agent.model.devices import Devices, Mdev, MdevParent
+from agent.model.host.devices import Devices, Mdev, MdevParent
 from agent.model.placement import Inventory, Provider, ProviderKey
 from agent.model.settings import MdevTypeChoice, Settings
 from agent.model.snapshot import LIBVIRT, Snapshot

@@ -10,8 +10,8 @@ from __future__ import annotations
 import os_resource_classes
 import os_traits
 
-from agent.model.device_spec import DeviceSpec
-from agent.model.names import NAME_LIMIT, is_custom_name
+from agent.model.host.device_spec import DeviceSpec
+from agent.text.custom_names import NAME_LIMIT, is_custom_name
 
 MANAGED: str = os_traits.COMPUTE_MANAGED_PCI_DEVICE
 CLASS_LIMIT = NAME_LIMIT

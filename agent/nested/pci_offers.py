@@ -12,10 +12,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from agent.model.device_match import ANY, Match, matched
-from agent.model.device_spec import DeviceSpec
-from agent.model.devices import PciDevice, PciKind
-from agent.model.host import HostFacts
+from agent.model.host.device_match import ANY, Match, matched
+from agent.model.host.device_spec import DeviceSpec
+from agent.model.host.devices import PciDevice, PciKind
+from agent.model.host.facts import HostFacts
 from agent.model.memo import for_equal_arguments
 from agent.nested.pci_names import class_of, traits_of
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import os_traits
 
-from agent.model.host import Domain, HostFacts
+from agent.model.host.facts import Domain, HostFacts
 from agent.model.memo import for_the_same_arguments
 from agent.model.placement import Allocation, Inventory, PlacementView, Provider, ProviderKey
 from agent.model.provider_config import ProviderEntry

@@ -11,8 +11,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agent.model.devices import PciPool
-from agent.model.resource_view import CellPages, ResourceView, ViewCell
+from agent.model.host.devices import PciPool
+from agent.model.host.resource_view import CellPages, ResourceView, ViewCell
 from agent.model.usage import CellUsage
 
 Document = dict[str, Any]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.model.host import Cell, HostFacts
-from agent.model.resource_view import CellPages, ViewCell
+from agent.model.host.facts import Cell, HostFacts
+from agent.model.host.resource_view import CellPages, ViewCell
 from agent.model.settings import Settings
 from agent.resources import cpus
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+from agent.model.host.resource_view import ViewCell
 from agent.model.nova import InstanceCell
 from agent.model.occupancy import Occupancy
-from agent.model.resource_view import ViewCell
 from agent.model.usage import CellUsage, PinConflict
 
 _PINNING = frozenset({"dedicated", "mixed"})

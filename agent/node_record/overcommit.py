@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from agent.model.host import Disk, Domain, HostFacts, OddDomain
+from agent.model.host.facts import Disk, Domain, HostFacts, OddDomain
+from agent.model.host.storage import DiskFile, GuestFile
 from agent.model.memo import for_equal_arguments
 from agent.model.naming import is_block_storage_file
 from agent.model.settings import Settings
 from agent.model.snapshot import IMAGES, Snapshot
-from agent.model.storage import DiskFile, GuestFile
 from agent.model.units import GIB
 from agent.resources.counted_store import counted_store
 

@@ -11,9 +11,9 @@ import dataclasses
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from agent.model.device_match import Match, matched
-from agent.model.device_spec import DeviceSpec
-from agent.model.devices import PciDevice, PciKind, PciPool
+from agent.model.host.device_match import Match, matched
+from agent.model.host.device_spec import DeviceSpec
+from agent.model.host.devices import PciDevice, PciKind, PciPool
 from agent.model.memo import for_equal_arguments
 from agent.nested.pci_offers import PARENTS
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from agent.books.occupancy import may_be_here, touches
 from agent.model.books import DesiredTree
-from agent.model.devices import PciPool
-from agent.model.host import HostFacts
+from agent.model.host.devices import PciPool
+from agent.model.host.facts import HostFacts
 from agent.model.nova import NovaState
 from agent.model.settings import Settings
 from agent.nested.pci_view import KIND as PCI

@@ -15,12 +15,12 @@ from typing import Any
 from agent.books.occupancy import occupied
 from agent.model.books import DesiredTree
 from agent.model.compared import Subject
+from agent.model.host.resource_view import ResourceView
 from agent.model.memo import for_equal_arguments
 from agent.model.node_record import NodeRecord
 from agent.model.nova import NovaState, StateKind
 from agent.model.occupancy import Occupied
 from agent.model.plan import CreateComputeNode, HeldBack, RecordWrite, SaveComputeNode
-from agent.model.resource_view import ResourceView
 from agent.model.settings import RatioPolicy, Role, Settings
 from agent.model.snapshot import Snapshot
 from agent.model.units import bytes_to_gib_floor

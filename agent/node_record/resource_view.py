@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.model.books import DesiredTree
-from agent.model.capabilities import GuestKind
-from agent.model.host import DomainState, HostFacts
-from agent.model.resource_view import ResourceView
+from agent.model.host.capabilities import GuestKind
+from agent.model.host.facts import DomainState, HostFacts
+from agent.model.host.resource_view import ResourceView
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
 from agent.node_record.numa import numa_cells

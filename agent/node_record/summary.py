@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from agent.model.host.resource_view import ResourceView
 from agent.model.report import HostSummary
-from agent.model.resource_view import ResourceView
 from agent.model.units import bytes_to_gib_floor
 from agent.model.usage import Usage
 

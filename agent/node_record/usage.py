@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Iterable
 
 from agent.model.claim import Cause
+from agent.model.host.resource_view import ResourceView
 from agent.model.node_record import UPTIME
 from agent.model.nova import Instance
 from agent.model.occupancy import Occupancy, Occupied
-from agent.model.resource_view import ResourceView
 from agent.model.settings import Settings
 from agent.model.units import bytes_to_gib_ceil, bytes_to_gib_floor
 from agent.model.usage import Usage

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from agent.model.placement import ConsumerRecord
 from agent.model.plan import PutAllocations
 from agent.placement import wire
-from agent.placement.client import MINIMUM, TYPED, PlacementClient
+from agent.placement.http.client import MINIMUM, TYPED, PlacementClient
 
 
 class AllocationClient:

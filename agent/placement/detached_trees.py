@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from agent.model.placement import PlacementView, TreeBeside
-from agent.placement.client import PlacementClient
+from agent.placement.http.client import PlacementClient
 from agent.placement.reader import TreeReader
 from agent.ports import ViewRequest
 

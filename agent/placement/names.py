@@ -7,7 +7,7 @@ from urllib.parse import quote
 from agent.model.placement import Provider
 from agent.model.plan import RenameProvider
 from agent.placement import wire
-from agent.placement.client import MINIMUM, PlacementClient
+from agent.placement.http.client import MINIMUM, PlacementClient
 from agent.placement.paths import provider_path
 
 

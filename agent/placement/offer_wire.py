@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from agent.errors import PlacementUnavailable
-from agent.model.numbers import whole
+from agent.text.numbers import whole
 
 #: (class, amount), sorted.
 Amounts = tuple[tuple[str, int], ...]

@@ -24,8 +24,8 @@ from agent.errors import PlacementRejected
 from agent.model.placement import PlacementView, Provider
 from agent.model.resource_request import OfferedProvider, OfferedWorld, ResourceRequest
 from agent.placement import offer_wire, wire
-from agent.placement.bounds import WHOLE_CLOUD
-from agent.placement.client import MINIMUM, PlacementClient
+from agent.placement.http.bounds import WHOLE_CLOUD
+from agent.placement.http.client import MINIMUM, PlacementClient
 from agent.placement.offer_wire import Amounts
 from agent.placement.paths import part_path
 from agent.placement.sharing import AGGREGATES_AT_ONCE, SHARES

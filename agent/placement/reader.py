@@ -24,8 +24,8 @@ from agent.errors import GenerationConflict, PlacementRejected, PlacementUnavail
 from agent.model.placement import Allocation, OrphanTree, PlacementView, Provider, SharingProvider, UnlistedUsage
 from agent.placement import wire
 from agent.placement.allocations import AllocationClient
-from agent.placement.client import MINIMUM, REPARENTING, TYPED, PlacementClient
 from agent.placement.consumers import NOBODY, Consumers, read_consumers
+from agent.placement.http.client import MINIMUM, REPARENTING, TYPED, PlacementClient
 from agent.placement.paths import part_path
 from agent.placement.sharing import SharingReader
 from agent.placement.unlisted import read_unlisted

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from agent.errors import DuplicateName, GenerationConflict, PlacementRejected
 from agent.model.plan import CreateProvider, Reshape
 from agent.placement import wire
-from agent.placement.client import MINIMUM, PlacementClient
+from agent.placement.http.client import MINIMUM, PlacementClient
 from agent.placement.paths import provider_path
 
 

@@ -18,7 +18,7 @@ from urllib.parse import quote
 from agent.errors import AnswerTooLarge, PlacementRejected
 from agent.model.placement import Allocation, Provider, SharingProvider
 from agent.placement import wire
-from agent.placement.client import MINIMUM, PlacementClient
+from agent.placement.http.client import MINIMUM, PlacementClient
 from agent.placement.paths import part_path
 from agent.ports import ViewRequest
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from agent.errors import PlacementRejected
 from agent.model.placement import Allocation, Provider, UnlistedUsage
 from agent.placement import offer_wire
-from agent.placement.client import MINIMUM, PlacementClient
+from agent.placement.http.client import MINIMUM, PlacementClient
 from agent.placement.offer_wire import Amounts
 from agent.placement.paths import part_path
 

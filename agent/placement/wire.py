@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 from agent.errors import AnswerTooLarge, PlacementUnavailable
 from agent.model.ancestry import ancestors
-from agent.model.numbers import MOST_RATIO, finite, whole
 from agent.model.placement import MAX_UNIT_DEFAULT, Allocation, ConsumerRecord, Inventory, Provider
 from agent.model.plan import CreateProvider, MoveProvider, PutAllocations, Reshape
+from agent.text.numbers import MOST_RATIO, finite, whole
 
 UNKNOWN_TYPE = "unknown"
 

@@ -41,7 +41,7 @@ from agent.model.plan import (
     Write,
 )
 from agent.placement import wire
-from agent.placement.client import MINIMUM, REPARENTING, PlacementClient
+from agent.placement.http.client import MINIMUM, REPARENTING, PlacementClient
 from agent.placement.paths import part_path, provider_path
 
 CUSTOM = "CUSTOM_"

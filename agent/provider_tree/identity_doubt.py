@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agent.model.compared import Subject
-from agent.model.host import HostFacts
+from agent.model.host.facts import HostFacts
 from agent.model.nova import ComputeNode, NovaState, StateKind
 from agent.model.placement import Provider
 

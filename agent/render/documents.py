@@ -15,7 +15,6 @@ from agent.errors import SourceInconsistent
 from agent.model.claim import Claim
 from agent.model.finding import SeenFinding
 from agent.model.memo import for_equal_arguments
-from agent.model.microversions import spoken
 from agent.model.placement import ROOT, Inventory, ProviderKey
 from agent.model.plan import (
     CreateProvider,
@@ -30,6 +29,7 @@ from agent.model.plan import (
 )
 from agent.model.report import AuditReport, HostSummary, InventoryRow, LedgerRow, StorageRow, TraitRow
 from agent.model.usage import CellUsage
+from agent.placement.microversions import spoken
 from agent.render.record_words import record_document
 from agent.render.view_document import view_document
 

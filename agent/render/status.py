@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from agent.errors import SourceInconsistent
-from agent.model.numbers import unbounded
-from agent.model.own_rows import TOO_DEEP, BadRow, Rows, is_too_deep, read_rows
 from agent.model.report import Outcome
 from agent.render.audit_text import head_lines
 from agent.render.documents import SCHEMA_VERSION, Document
 from agent.render.reading_order import in_reading_order, names_in_documents, names_in_evidence
 from agent.text.amounts import number_text
+from agent.text.numbers import unbounded
+from agent.text.own_rows import TOO_DEEP, BadRow, Rows, is_too_deep, read_rows
 from agent.text.wording import alike, cell, some_of
 
 # So many intervals without a report, and the daemon is said to be silent.

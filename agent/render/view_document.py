@@ -6,7 +6,7 @@ and ``unknown`` says why.
 
 from __future__ import annotations
 
-from agent.model.resource_view import ResourceView
+from agent.model.host.resource_view import ResourceView
 from agent.model.units import bytes_to_gib_floor
 from agent.node_record.nova_forms import Document, cpu_info, pci_stats, topology
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from agent.findings.pci_allocation_missing import RULE, resting
 from agent.model.finding import SeenFinding
 from agent.model.heal import HealAction
-from agent.model.host import Domain
+from agent.model.host.facts import Domain
 from agent.model.placement import Allocation, ConsumerRecord, Inventory, Provider
 from agent.nested.pci_view import pci_view, taken_by, unknown_because
 from agent.repairs.base import THREE_BOOKS, Declined, Repair, Scene, here_and_elsewhere, rewritten

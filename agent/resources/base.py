@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from agent.model.claim import Cause, Claim, Consumer, Origin
-from agent.model.host import Domain
+from agent.model.host.facts import Domain
 from agent.model.occupancy import Occupancy
 from agent.model.placement import ROOT, Inventory, ProviderKey
 from agent.model.settings import RatioPolicy, Settings

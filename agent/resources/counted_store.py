@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from agent.model.host.storage import CephPool, FileSystem, VolumeGroup
 from agent.model.settings import Settings
 from agent.model.snapshot import CEPH, FILESYSTEM, LVM, Snapshot
-from agent.model.storage import CephPool, FileSystem, VolumeGroup
 from agent.resources.store_doubt import store_doubt
 
 

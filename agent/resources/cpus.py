@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agent.model.cpuset import render_cpu_list
-from agent.model.host import Domain, HostFacts
+from agent.model.host.cpuset import render_cpu_list
+from agent.model.host.facts import Domain, HostFacts
 from agent.model.settings import Settings
 
 

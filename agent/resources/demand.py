@@ -84,7 +84,7 @@ def _pmem(specs: Mapping[str, str]) -> dict[str, int]:
 
 
 def _mask_size(mask: str, vcpus: int) -> int:
-    from agent.model.cpuset import parse_cpu_list
+    from agent.model.host.cpuset import parse_cpu_list
 
     try:
         if mask.startswith("^"):

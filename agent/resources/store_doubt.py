@@ -29,13 +29,13 @@ import enum
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from agent.model.host import Domain
+from agent.model.host.facts import Domain
+from agent.model.host.storage import FileSystemIdentity, VolumeGroup
+from agent.model.host.store import StoreMark
 from agent.model.naming import is_block_storage_file
 from agent.model.owners import OURS
 from agent.model.settings import Settings
 from agent.model.snapshot import FILESYSTEM, IMAGES, LVM, Snapshot
-from agent.model.storage import FileSystemIdentity, VolumeGroup
-from agent.model.store import StoreMark
 from agent.model.units import bytes_to_gib_floor
 from agent.resources.volumes import device_paths
 

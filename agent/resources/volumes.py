@@ -18,11 +18,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from agent.model.host import Domain
+from agent.model.host.facts import Domain
+from agent.model.host.storage import Volume
 from agent.model.memo import for_equal_arguments
 from agent.model.naming import instance_of_volume, is_block_storage_volume
 from agent.model.snapshot import Snapshot
-from agent.model.storage import Volume
 from agent.resources.thin import owed
 
 

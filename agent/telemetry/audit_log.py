@@ -21,7 +21,7 @@ from agent.telemetry import events
 from agent.telemetry.finding_changes import Change, FindingChange, Told, begins, changes, worth_telling
 from agent.telemetry.lines import Line, audit_line, counted, finding_fields, speaks, views, written
 
-# What is another in each message of one and the same trouble (agent/errors.py, agent/placement/client.py).
+# What is another in each message of one and the same trouble (agent/errors.py, agent/placement/http/client.py).
 _OF_ONE_REQUEST = re.compile(r" \[req-[^\]\s]*\]|nothing is sent before \S+")
 
 _EVENTS = {

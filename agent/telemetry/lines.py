@@ -10,7 +10,6 @@ from typing import Any
 from oslo_log import log as logging
 
 from agent.model.finding import SeenFinding
-from agent.model.microversions import optional_features, spoken
 from agent.model.placement import Inventory
 from agent.model.plan import (
     CreateProvider,
@@ -23,6 +22,7 @@ from agent.model.plan import (
     Write,
 )
 from agent.model.report import AuditReport, HostSummary
+from agent.placement.microversions import optional_features, spoken
 from agent.render.record_words import record_text
 from agent.telemetry import events
 from agent.text.amounts import with_class

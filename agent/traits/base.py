@@ -8,7 +8,7 @@ from typing import Protocol
 
 import os_traits
 
-from agent.model.capabilities import OF_EMULATORS, Capabilities, DomainCapabilities
+from agent.model.host.capabilities import OF_EMULATORS, Capabilities, DomainCapabilities
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
 

@@ -7,7 +7,7 @@ Where a fact is missing its trait is left alone, the others go out.
 
 from __future__ import annotations
 
-from agent.model.host import HostFacts
+from agent.model.host.facts import HostFacts
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
 from agent.traits.base import Wish, host_emulators, merged, told, told_by_emulators

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.model.capabilities import Capabilities
-from agent.model.guest_cpu import models_of, takes_a_model
+from agent.model.host.capabilities import Capabilities
+from agent.model.host.guest_cpu import models_of, takes_a_model
 from agent.model.settings import GuestCpu, Settings
 from agent.model.snapshot import Snapshot
 from agent.traits.base import Wish, capabilities, told

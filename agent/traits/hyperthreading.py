@@ -7,7 +7,7 @@ it sleeps, so it proves nothing.
 
 from __future__ import annotations
 
-from agent.model.host import HostFacts
+from agent.model.host.facts import HostFacts
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
 from agent.traits.base import Wish, told

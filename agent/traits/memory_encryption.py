@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import os_traits
 
-from agent.model.capabilities import OF_EMULATORS, DomainCapabilities, Part, SevLimits
-from agent.model.host import HostFacts
+from agent.model.host.capabilities import OF_EMULATORS, DomainCapabilities, Part, SevLimits
+from agent.model.host.facts import HostFacts
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
 from agent.traits.base import Wish

@@ -6,8 +6,8 @@ under it (hypervisor-audit 8.3). That a guest has the device now takes nothing a
 
 from __future__ import annotations
 
-from agent.model.device_match import matched
-from agent.model.device_spec import DeviceSpec
+from agent.model.host.device_match import matched
+from agent.model.host.device_spec import DeviceSpec
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
 from agent.traits.base import Wish, told

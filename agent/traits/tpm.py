@@ -8,7 +8,7 @@ cloud is given. How a TPM's secret may be kept is the operator's word, and never
 
 from __future__ import annotations
 
-from agent.model.capabilities import DomainCapabilities
+from agent.model.host.capabilities import DomainCapabilities
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
 from agent.traits.base import Wish, host_emulators, known, merged, told_by_emulators

@@ -7,7 +7,7 @@ them. A hypervisor's version of 0 is one that libvirt has not told (yet): ask
 
 from __future__ import annotations
 
-from agent.model.host import HostFacts
+from agent.model.host.facts import HostFacts
 
 Version = tuple[int, int, int]
 

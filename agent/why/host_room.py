@@ -15,10 +15,10 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from agent.model.host.resource_view import ViewCell
 from agent.model.placement import Provider
 from agent.model.report import AuditReport
 from agent.model.resource_request import ResourceRequest
-from agent.model.resource_view import ViewCell
 from agent.model.usage import CellUsage
 from agent.text.amounts import is_or_are
 from agent.why.model import Constraint, Obstacle

@@ -59,9 +59,9 @@ PURE_LIBRARIES = {"os_traits", "os_resource_classes"}
 PURE_AGENT = {
     "agent.errors": (),
     "agent.model": ("agent.model", "agent.errors"),
-    "agent.sources": ("agent.model", "agent.errors", "agent.sources"),
-    "agent.placement": ("agent.model", "agent.errors", "agent.placement"),
-    "agent.conductor": ("agent.model", "agent.errors", "agent.sources", "agent.conductor"),
+    "agent.sources": ("agent.model", "agent.errors", "agent.text", "agent.sources"),
+    "agent.placement": ("agent.model", "agent.errors", "agent.text", "agent.placement"),
+    "agent.conductor": ("agent.model", "agent.errors", "agent.text", "agent.sources", "agent.conductor"),
 }
 DECIDING_AGENT = (*PURE_PACKAGES, "agent.errors", "agent.render.documents", "agent.usage_error")
 
@@ -77,7 +77,7 @@ DRIVERS = {
     "pymysql": ("agent.sources.nova",),
     "keystoneauth1": ("agent.placement", "agent.config"),
     "requests": ("agent.placement", "agent.demo"),
-    "oslo_config": ("agent.config", "agent.cmd", "agent.placement.access", "agent.demo", "agent.bus.transport"),
+    "oslo_config": ("agent.config", "agent.cmd", "agent.placement.http.access", "agent.demo", "agent.bus.transport"),
     "oslo_messaging": ("agent.bus", "agent.conductor"),
     "oslo_service": ("agent.cmd", "agent.daemon.service", "agent.daemon.triggers", "agent.config", "agent.backend"),
     "cliff": ("agent.cmd",),

@@ -18,7 +18,9 @@ def _reachable(start: str) -> set[str]:
 
 
 def test_the_bound_of_the_whole_cloud_is_used_where_the_daemon_does_not_come():
-    users = {name for name, path in MODULES.items() if "WHOLE_CLOUD" in path.read_text()} - {"agent.placement.bounds"}
+    users = {name for name, path in MODULES.items() if "WHOLE_CLOUD" in path.read_text()} - {
+        "agent.placement.http.bounds"
+    }
     assert users == {"agent.placement.offers"}
     daemon = _reachable("agent.cmd.daemon")
     assert "agent.placement.reader" in daemon

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from agent.errors import SourceStale
 from agent.model.audit import AuditResult
 from agent.model.nova import Instance
-from agent.placement.client import PlacementClient
+from agent.placement.http.client import PlacementClient
 from tests.cloud import computes, moves, operations
 from tests.cloud.checks import check, check_healed
 from tests.cloud.cloud import FLAVORS, HOSTS, Cloud, Interrupted

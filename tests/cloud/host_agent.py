@@ -20,14 +20,14 @@ from agent.host_files.journal import Change, Result, Told
 from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Identity
 from agent.model.finding import History, SeenFinding
 from agent.model.heal import HealSettings
-from agent.model.host import Cpu, Domain, DomainState, HostFacts
+from agent.model.host.facts import Cpu, Domain, DomainState, HostFacts
 from agent.model.nova import FINISHED_MIGRATION_STATUSES, ComputeNode, NovaState, Pulse, Service, StateKind
 from agent.model.placement import ConsumerRecord
 from agent.model.plan import PutAllocations
 from agent.model.settings import Settings
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, STATE
 from agent.placement.allocations import AllocationClient
-from agent.placement.client import PlacementClient
+from agent.placement.http.client import PlacementClient
 from agent.placement.reader import TreeReader
 from agent.placement.writer import TreeWriter
 from agent.sources.nova.rows import pulse_from

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
 
-from agent.placement.answers import Reply, refusal
+from agent.placement.http.answers import Reply, refusal
 from agent.placement.wire import Microversion
 from tests.cloud.placement_model import NOT_FOUND, Answer, PlacementModel, Stock, Wanted
 from tests.rigs import facts
 
 
 class ModelClient:
-    """What agent.placement.client offers, as far as it is used here."""
+    """What agent.placement.http.client offers, as far as it is used here."""
 
     def __init__(self, model: PlacementModel) -> None:
         self.requests = 0

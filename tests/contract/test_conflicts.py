@@ -18,7 +18,7 @@ from agent.config.load import Loaded, load
 from agent.model.audit import PERIODIC, AuditMemory, AuditRequest
 from agent.model.report import AuditReport, Outcome
 from agent.model.settings import Role
-from agent.placement.access import client_from_conf
+from agent.placement.http.access import client_from_conf
 from agent.placement.reader import TreeReader
 from agent.placement.writer import TreeWriter
 from tests.rigs import placement as placements

@@ -8,7 +8,7 @@ import subprocess
 import libvirt
 import pytest
 
-from agent.model.guest_cpu import models_of
+from agent.model.host.guest_cpu import models_of
 from agent.model.settings import GuestCpu
 from tests.rigs.nova_env import nova_python
 

@@ -9,8 +9,8 @@ import subprocess
 import pytest
 
 from agent.deadlines.reader_thread import ReaderThread
-from agent.model.host import Disk
-from agent.model.storage import DiskFile, GuestFile
+from agent.model.host.facts import Disk
+from agent.model.host.storage import DiskFile, GuestFile
 from agent.node_record.overcommit import guest_files, over_commit
 from agent.ports import Deadline
 from agent.sources.storage.disk_files import measure_disk

@@ -12,7 +12,7 @@ import pytest
 
 from agent.cmd.wiring import wire
 from agent.deadlines.reader_thread import ReaderThread
-from agent.model.capabilities import Capabilities, HostCpu, MissingPart, Part
+from agent.model.host.capabilities import Capabilities, HostCpu, MissingPart, Part
 from agent.ports import Deadline
 from agent.sources.libvirt.capabilities import Asker, read_capabilities
 from agent.sources.libvirt.capabilities_xml import capabilities_document

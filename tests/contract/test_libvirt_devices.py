@@ -11,7 +11,7 @@ import pytest
 
 from agent.deadlines.reader_thread import ReaderThread
 from agent.errors import SourceUnavailable
-from agent.model.devices import PciKind
+from agent.model.host.devices import PciKind
 from agent.ports import Deadline
 from agent.sources.libvirt.devices import TURNS, DeviceListing
 from agent.sources.libvirt.host import HostPlace, LibvirtHost

@@ -12,7 +12,7 @@ import pytest
 
 from agent.deadlines.reader_thread import ReaderThread
 from agent.errors import SourceUnavailable
-from agent.model.host import Disk, DomainState, NovaMetadataFlavor
+from agent.model.host.facts import Disk, DomainState, NovaMetadataFlavor
 from agent.ports import Deadline
 from agent.sources.libvirt.domain_cache import TURNS
 from agent.sources.libvirt.host import HostPlace, LibvirtHost

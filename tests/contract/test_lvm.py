@@ -15,7 +15,7 @@ import pytest
 from agent.demo.recorded_group import DescribedGroup, RecordedGroup, recorded_report
 from agent.demo.volume_group import NoVolumeGroup, VolumeGroupRig, open_group
 from agent.errors import SourceInconsistent, SourceUnavailable
-from agent.model.storage import StorageFacts
+from agent.model.host.storage import StorageFacts
 from agent.ports import Deadline
 from agent.sources.storage import lvm as lvm_source
 from agent.sources.storage import lvm_json

@@ -15,7 +15,7 @@ import pytest
 
 from agent.audit.decide import Decision, decide
 from agent.model.compared import Subject
-from agent.model.host import HostFacts
+from agent.model.host.facts import HostFacts
 from agent.model.settings import Settings
 from agent.placement.reader import TreeReader
 from agent.placement.writer import TreeWriter

@@ -15,9 +15,9 @@ import pytest
 
 from agent.config.reading.device_spec import parse_device_specs
 from agent.config.reading.pci_reporting import placement_problems
-from agent.model.device_match import matched
-from agent.model.device_spec import PciSettings
-from agent.model.devices import PciDevice, PciKind
+from agent.model.host.device_match import matched
+from agent.model.host.device_spec import PciSettings
+from agent.model.host.devices import PciDevice, PciKind
 from agent.nested.pci_offers import conflicts, offers
 from agent.node_record.nova_forms import pci_stats
 from agent.node_record.pci_pools import pools

@@ -21,7 +21,7 @@ from agent.config.build import settings_from
 from agent.config.load import load
 from agent.model.audit import AuditMemory, AuditRequest
 from agent.model.finding import SeenFinding, Severity
-from agent.model.host import HostFacts
+from agent.model.host.facts import HostFacts
 from agent.model.report import AuditReport, Outcome
 from agent.model.settings import Settings
 from agent.ports import Deadline

@@ -15,8 +15,8 @@ from agent.config.build import settings_from
 from agent.config.load import load
 from agent.errors import AuditCancelled
 from agent.model.audit import PERIODIC, AuditMemory, AuditRequest
-from agent.placement.access import client_from_conf
-from agent.placement.rate_control import Pace
+from agent.placement.http.access import client_from_conf
+from agent.placement.http.rate_control import Pace
 from agent.placement.reader import TreeReader
 from agent.placement.writer import TreeWriter
 from tests.rigs import placement as placements

@@ -12,8 +12,8 @@ import pytest
 
 from agent.books.occupancy import occupied
 from agent.demo.cell import numa_primitive
+from agent.model.host.resource_view import CellPages, ViewCell
 from agent.model.nova import Flavor, Instance, InstanceCell
-from agent.model.resource_view import CellPages, ViewCell
 from agent.node_record.nova_forms import topology
 from agent.node_record.numa_usage import cell_usages, pin_conflicts
 from agent.node_record.resource_view import resource_view

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from agent.model.host.resource_view import CellPages, ViewCell
 from agent.model.resource_request import RequestGroup, ResourceRequest
-from agent.model.resource_view import CellPages, ViewCell
 from agent.model.usage import CellUsage
 from agent.node_record.nova_forms import topology
 from agent.why.host_room import LARGE, cell_rooms, guest_shape, host_obstacles

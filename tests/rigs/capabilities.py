@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from agent.model.capabilities import Capabilities, DomainCapabilities, HostCpu, MissingPart, Part
-from agent.model.host import Cell
+from agent.model.host.capabilities import Capabilities, DomainCapabilities, HostCpu, MissingPart, Part
+from agent.model.host.facts import Cell
 from agent.model.snapshot import Snapshot
 from tests.rigs.facts import host, snapshot
 

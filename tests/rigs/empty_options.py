@@ -22,7 +22,7 @@ from agent.config.options import devices, neutron, nova, opts
 from agent.config.reading.notifications import telling_options_from
 from agent.config.reload import needs_restart, reload
 from agent.errors import ConfigError
-from agent.placement.access import client_from_conf
+from agent.placement.http.access import client_from_conf
 from tests.rigs.configs import write
 
 #: What a host needs to start; each is left out where it is the option under test.

@@ -16,12 +16,12 @@ from agent.model.audit import WrittenProvider
 from agent.model.books import DesiredProvider
 from agent.model.compared import Subject
 from agent.model.finding import Finding, History
-from agent.model.host import Cpu, Domain, DomainState, HostFacts
+from agent.model.host.facts import Cpu, Domain, DomainState, HostFacts
+from agent.model.host.storage import FileSystem, StorageFacts, Volume, VolumeGroup
 from agent.model.nova import ComputeNode, Flavor, Instance, Migration, NovaState, Service, StateKind
 from agent.model.placement import Allocation, ConsumerRecord, Inventory, PlacementView, Provider
 from agent.model.settings import RatioPolicy, Role, Settings, UnmanagedPolicy
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, LVM, PLACEMENT, STATE, Reading, Snapshot
-from agent.model.storage import FileSystem, StorageFacts, Volume, VolumeGroup
 from agent.model.units import GIB, MIB
 from agent.provider_tree.rival import silence
 from agent.traits import BUILTIN as TRAIT_FAMILIES

@@ -18,7 +18,7 @@ from typing import Any
 import requests
 from requests.adapters import HTTPAdapter
 
-from agent.placement.client import PlacementClient
+from agent.placement.http.client import PlacementClient
 
 WRITES = frozenset({"PUT", "POST", "DELETE"})
 

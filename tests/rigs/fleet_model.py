@@ -15,8 +15,8 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 
 from agent.daemon.worker import retry_delay
-from agent.placement import rate_control
-from agent.placement.rate_control import Answer, Manners, Pace
+from agent.placement.http import rate_control
+from agent.placement.http.rate_control import Answer, Manners, Pace
 
 READ_TRIES = 3
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import requests
 
-from agent.placement.client import PlacementClient
+from agent.placement.http.client import PlacementClient
 from tests.rigs import mariadb
 from tests.rigs.keystone_env import keystone_python
 from tests.rigs.mariadb import MariaDb, free_port

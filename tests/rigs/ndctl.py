@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agent.model.storage import PmemNamespace
+from agent.model.host.storage import PmemNamespace
 
 DEVDAX: dict[str, Any] = {
     "dev": "namespace0.0",

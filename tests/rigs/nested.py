@@ -6,9 +6,9 @@ import dataclasses
 from typing import Any
 
 from agent.model.books import DesiredProvider, DesiredTree
-from agent.model.capabilities import Capabilities, DomainCapabilities, HostCpu, SevLimits
-from agent.model.devices import Devices, Mdev, MdevParent, MdevType
-from agent.model.host import HostFacts
+from agent.model.host.capabilities import Capabilities, DomainCapabilities, HostCpu, SevLimits
+from agent.model.host.devices import Devices, Mdev, MdevParent, MdevType
+from agent.model.host.facts import HostFacts
 from agent.model.placement import Allocation, PlacementView, Provider
 from agent.model.settings import GuestCpu, MdevTypeChoice, Settings
 from agent.model.snapshot import Snapshot

@@ -19,7 +19,7 @@ from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Identity
 from agent.model.finding import History
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, STATE
 from agent.placement.allocations import AllocationClient
-from agent.placement.client import PlacementClient
+from agent.placement.http.client import PlacementClient
 from agent.placement.reader import TreeReader
 from agent.placement.writer import TreeWriter
 from tests.rigs.facts import beating, filesystem, host, node, settings, state

@@ -7,8 +7,8 @@ import json
 from typing import Any
 
 from agent.config.reading.device_spec import parse_device_specs
-from agent.model.device_spec import PciSettings
-from agent.model.devices import Devices, OddDevice, PciDevice, PciKind
+from agent.model.host.device_spec import PciSettings
+from agent.model.host.devices import Devices, OddDevice, PciDevice, PciKind
 from agent.model.placement import Allocation, Inventory, PlacementView, Provider
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot

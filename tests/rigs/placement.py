@@ -19,8 +19,8 @@ from requests.adapters import HTTPAdapter
 
 from agent.config.options import placement as placement_options
 from agent.demo.placement import TOKEN, PlacementServer, start_placement
-from agent.placement.access import client_from_conf
-from agent.placement.client import CountingSession, PlacementClient
+from agent.placement.http.access import client_from_conf
+from agent.placement.http.client import CountingSession, PlacementClient
 from agent.ports import ViewRequest
 from agent.timing.full_read_schedule import Turn, turn
 from tests.rigs.wait import until

@@ -7,10 +7,10 @@ from typing import Any
 
 from agent.audit.decide import Decision, decide
 from agent.books.confirm import Look, confirm
-from agent.model.capabilities import Capabilities, HostCpu
 from agent.model.compared import Subject
-from agent.model.devices import Devices
 from agent.model.finding import History
+from agent.model.host.capabilities import Capabilities, HostCpu
+from agent.model.host.devices import Devices
 from agent.model.node_record import NodeRecord
 from agent.model.nova import Instance, NovaState, Service, StateKind
 from agent.model.placement import Allocation, OrphanTree, Provider

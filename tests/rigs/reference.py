@@ -21,11 +21,11 @@ from agent.cmd.wiring import host_place
 from agent.config import build
 from agent.config.load import load
 from agent.deadlines.reader_thread import ReaderThread
-from agent.model.host import HostFacts
+from agent.model.host.facts import HostFacts
+from agent.model.host.storage import FileSystem, ImageStore, StorageFacts
 from agent.model.placement import PlacementView
 from agent.model.settings import Settings
 from agent.model.snapshot import FILESYSTEM, IMAGES, LIBVIRT, LVM, PLACEMENT, STATE, Snapshot
-from agent.model.storage import FileSystem, ImageStore, StorageFacts
 from agent.ports import Deadline
 from agent.sources.libvirt import connection as libvirt_connection
 from agent.sources.libvirt.host import LibvirtHost

@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 
-from agent.model.capabilities import HostCpu
 from agent.model.claim import Cause, Claim, Consumer, Origin
-from agent.model.devices import PciPool
 from agent.model.finding import Finding, SeenFinding, Severity
+from agent.model.host.capabilities import HostCpu
+from agent.model.host.devices import PciPool
+from agent.model.host.resource_view import CellPages, ResourceView, ViewCell
 from agent.model.placement import ROOT, Inventory, ProviderKey
 from agent.model.plan import CreateProvider, HeldBack, Plan, PutAggregates, PutInventories, PutTraits
 from agent.model.report import (
@@ -20,7 +21,6 @@ from agent.model.report import (
     TraitRow,
     Verdict,
 )
-from agent.model.resource_view import CellPages, ResourceView, ViewCell
 
 PROVIDER = "11111111-0000-4000-8000-000000000001"
 GUEST = "22222222-0000-4000-8000-000000000001"

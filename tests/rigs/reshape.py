@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from agent.model.devices import Devices, Mdev
-from agent.model.host import HostFacts
+from agent.model.host.devices import Devices, Mdev
+from agent.model.host.facts import HostFacts
 from agent.model.placement import Allocation, ConsumerRecord, PlacementView
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from agent.model.host import Disk, Domain
+from agent.model.host.facts import Disk, Domain
+from agent.model.host.storage import DiskFile, FileSystem, FileSystemIdentity, StorageFacts
+from agent.model.host.store import StoreMark
 from agent.model.snapshot import FILESYSTEM, IMAGES, LVM, Snapshot
-from agent.model.storage import DiskFile, FileSystem, FileSystemIdentity, StorageFacts
-from agent.model.store import StoreMark
 from agent.model.units import GIB
 from tests.rigs.facts import INSTANCES, domain, good
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from agent.model.host.storage import ThinPool, Volume
 from agent.model.snapshot import Snapshot
-from agent.model.storage import ThinPool, Volume
 from agent.model.units import GIB
 from tests.rigs.facts import group, snapshot, uuid, volume
 

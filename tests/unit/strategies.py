@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 
 from agent.model.audit import WrittenProvider
 from agent.model.books import DesiredProvider, DesiredTree, FrozenClass
-from agent.model.devices import Devices, OddDevice
-from agent.model.host import Disk, Domain, DomainState, HostFacts, OddDomain
+from agent.model.host.devices import Devices, OddDevice
+from agent.model.host.facts import Disk, Domain, DomainState, HostFacts, OddDomain
+from agent.model.host.storage import PmemNamespace, StorageFacts, Volume, VolumeGroup
 from agent.model.nova import Flavor, Instance, Migration, NovaState, StateKind
 from agent.model.placement import ROOT, Allocation, ConsumerRecord, Inventory, PlacementView, Provider, ProviderKey
 from agent.model.settings import GuestCpu, PmemLabel, RatioPolicy, Settings, UnmanagedPolicy
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, LVM, PLACEMENT, PMEM, STATE, Snapshot
-from agent.model.storage import PmemNamespace, StorageFacts, Volume, VolumeGroup
 from agent.model.units import GIB, MIB
 from tests.rigs.facts import (
     FLAVOR_A,

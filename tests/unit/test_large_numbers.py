@@ -11,7 +11,6 @@ from agent.bus.host_state import Sending, host_state
 from agent.conductor.node_wire import record_from_fields
 from agent.errors import AgentError, PlacementUnavailable, SourceInconsistent
 from agent.host_files.journal import told
-from agent.model.numbers import MOST, finite, unbounded, whole, whole_text
 from agent.placement import offer_wire, wire
 from agent.render.documents import report_document, report_from_json
 from agent.render.status import LastReport, last_report
@@ -20,6 +19,7 @@ from agent.sources.nova.rows import migration_from_row, node_from_row
 from agent.sources.storage.ceph_json import parse_pool
 from agent.sources.storage.ndctl_json import parse_namespaces
 from agent.sources.storage.shared_storage import registered_hosts
+from agent.text.numbers import MOST, finite, unbounded, whole, whole_text
 from tests.rigs.reports import REPORT
 
 LARGE = {

@@ -15,9 +15,9 @@ from agent.books import ledger as ledger_module
 from agent.books.occupancy import occupied
 from agent.model.audit import WrittenProvider
 from agent.model.books import DesiredProvider
-from agent.model.capabilities import Capabilities
 from agent.model.claim import Cause, Ledger
-from agent.model.devices import Devices
+from agent.model.host.capabilities import Capabilities
+from agent.model.host.devices import Devices
 from agent.model.nova import FINISHED_MIGRATION_STATUSES
 from agent.model.placement import PlacementView, Provider
 from agent.model.plan import CreateProvider, DeleteProvider, Plan, PutInventories, PutTraits, Write

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from agent.config.load import Loaded
 from agent.config.reading.problems import refuse
 from agent.config.reading.tolerance import is_novas, novas_notices
-from agent.model.cpuset import parse_cpu_list, render_cpu_list
+from agent.model.host.cpuset import parse_cpu_list, render_cpu_list
 
 CpuSet = tuple[int, ...] | None
 

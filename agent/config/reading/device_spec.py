@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from agent.model.device_spec import DeviceSpec
+from agent.model.host.device_spec import DeviceSpec
 
 ANY = "*"
 _PARTS = ("domain", "bus", "slot", "function")

@@ -10,7 +10,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 
 from agent.config.reading.device_spec import ANY, MATCHED
-from agent.model.device_spec import DeviceSpec
+from agent.model.host.device_spec import DeviceSpec
 
 #: Tags that nova-compute gives a meaning.
 TAGS = frozenset(

@@ -9,7 +9,7 @@ from agent.config.reading.device_spec import parse_device_specs
 from agent.config.reading.device_spec_notices import earlier_twin, oddities
 from agent.config.reading.pci_reporting import placement_problems
 from agent.config.reading.problems import refuse
-from agent.model.device_spec import DeviceSpec, PciSettings
+from agent.model.host.device_spec import DeviceSpec, PciSettings
 
 
 def pci(loaded: Loaded) -> PciSettings:

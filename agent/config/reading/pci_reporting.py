@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.model.device_spec import DeviceSpec, PciSettings
+from agent.model.host.device_spec import DeviceSpec, PciSettings
 from agent.nested.pci_names import CLASS_LIMIT, class_of, is_valid_name, traits_of
 
 

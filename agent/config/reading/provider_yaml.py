@@ -15,12 +15,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agent.config.load import Loaded
 from agent.config.yaml_budget import check_parts, read_bounded
 from agent.errors import ConfigError
 from agent.host_files.regular_file import open_regular
-from agent.model.names import NAME_LIMIT, is_custom_name
 from agent.model.placement import Inventory
 from agent.model.provider_config import COMPUTE_NODE, ProviderEntry
+from agent.text.custom_names import NAME_LIMIT, is_custom_name
 
 SUPPORTED_MAJOR = 1
 KNOWN_MINOR = 0
@@ -309,3 +310,20 @@ def _named_twice(entries: Sequence[ProviderEntry]) -> Iterator[str]:
 
 def _who(entry: ProviderEntry) -> str:
     return entry.uuid or entry.name or ""
+
+
+def provider_entries(loaded: Loaded) -> tuple[ProviderEntry, ...]:
+    """All entries of all files. Raises ConfigError with file and line of each problem."""
+    return _read_all(loaded).entries
+
+
+def provider_notices(loaded: Loaded) -> tuple[str, ...]:
+    """What of the files is ignored; nothing of files that are refused: that is told as a problem."""
+    try:
+        return _read_all(loaded).notices
+    except ConfigError:
+        return ()
+
+
+def _read_all(loaded: Loaded) -> ProviderFiles:
+    return read_provider_files(loaded.value("compute", "provider_config_location"))

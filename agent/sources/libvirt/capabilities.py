@@ -21,7 +21,7 @@ from xml.etree import ElementTree as ET
 import libvirt
 
 from agent.errors import SourceError
-from agent.model.capabilities import Capabilities, DomainCapabilities, HostCpu, MissingPart, Part
+from agent.model.host.capabilities import Capabilities, DomainCapabilities, HostCpu, MissingPart, Part
 from agent.sources.libvirt import connection as libvirt_connection
 from agent.sources.libvirt.capabilities_xml import (
     Guest,

@@ -12,7 +12,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from agent.model.capabilities import GuestKind, HostCpu
+from agent.model.host.capabilities import GuestKind, HostCpu
 from agent.sources.libvirt.xml_values import attribute, child, document, number, optional_number, optional_text, text_of
 
 # What nova's Architecture.canonicalize takes for the same architecture.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from agent.model.guest_cpu import models_of
+from agent.model.host.guest_cpu import models_of
 from agent.model.settings import GuestCpu
 from agent.sources.libvirt.capabilities_xml import Guest
 

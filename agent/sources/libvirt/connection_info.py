@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from oslo_log import log as logging
 
-from agent.model.capabilities import Capabilities
+from agent.model.host.capabilities import Capabilities
 from agent.sources.libvirt.capabilities import Asker, read_capabilities, read_version
 from agent.sources.libvirt.capabilities_xml import capabilities_document
 from agent.sources.libvirt.topology_xml import HostTopology, topology_of

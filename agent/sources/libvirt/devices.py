@@ -19,7 +19,7 @@ from collections.abc import Mapping
 import libvirt
 
 from agent.errors import SourceInconsistent
-from agent.model.devices import Devices, OddDevice
+from agent.model.host.devices import Devices, OddDevice
 from agent.sources.libvirt import connection as libvirt_connection
 from agent.sources.libvirt.node_device_xml import NodeDevice, parse_node_device
 from agent.sources.libvirt.node_devices import devices_from

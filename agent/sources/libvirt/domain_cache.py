@@ -14,7 +14,7 @@ import threading
 import zlib
 from collections.abc import Iterable, Mapping
 
-from agent.model.host import Domain, DomainState, OddDomain
+from agent.model.host.facts import Domain, DomainState, OddDomain
 
 TURNS = 10
 

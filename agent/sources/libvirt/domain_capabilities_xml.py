@@ -10,7 +10,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable
 
-from agent.model.capabilities import DomainCapabilities, SevLimits
+from agent.model.host.capabilities import DomainCapabilities, SevLimits
 from agent.sources.libvirt.xml_values import document, number, text_of
 
 

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Collection
 from dataclasses import replace
 
-from agent.model.host import Domain, DomainState
+from agent.model.host.facts import Domain, DomainState
 from agent.sources.libvirt.xml import parse_domain
 
 

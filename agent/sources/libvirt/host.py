@@ -24,8 +24,8 @@ from oslo_log import log as logging
 from agent.deadlines.reader_thread import ReaderThread
 from agent.errors import SourceError, SourceInconsistent, SourceUnavailable, SourceUnsupported
 from agent.host_files import kernel_files
-from agent.model.devices import Devices
-from agent.model.host import Domain, DomainState, HostFacts, OddDomain
+from agent.model.host.devices import Devices
+from agent.model.host.facts import Domain, DomainState, HostFacts, OddDomain
 from agent.ports import Deadline
 from agent.sources.libvirt import connection as libvirt_connection
 from agent.sources.libvirt.capabilities import Asker

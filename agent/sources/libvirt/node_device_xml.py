@@ -14,7 +14,7 @@ import re
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 
-from agent.model.devices import Mdev, MdevType
+from agent.model.host.devices import Mdev, MdevType
 from agent.sources.libvirt.xml_values import (
     attribute,
     capabilities_of_type,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from agent.model.devices import Devices, MdevParent, OddDevice, PciDevice, PciKind
+from agent.model.host.devices import Devices, MdevParent, OddDevice, PciDevice, PciKind
 from agent.sources.libvirt.node_device_xml import NetworkDevice, NodeDevice, PciFunction
 
 

@@ -12,8 +12,8 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from agent.model.cpuset import parse_cpu_list
-from agent.model.host import Cell, Cpu, PagePool
+from agent.model.host.cpuset import parse_cpu_list
+from agent.model.host.facts import Cell, Cpu, PagePool
 from agent.model.units import KIB, MIB
 from agent.sources.libvirt.xml_values import document, number, odd, optional_number, scaled_bytes, size_bytes
 

@@ -10,8 +10,8 @@ import re
 import uuid
 import xml.etree.ElementTree as ET
 
-from agent.model.cpuset import parse_cpu_list
-from agent.model.host import Disk, Domain, DomainState, NovaMetadataFlavor
+from agent.model.host.cpuset import parse_cpu_list
+from agent.model.host.facts import Disk, Domain, DomainState, NovaMetadataFlavor
 from agent.model.units import MIB
 from agent.sources.libvirt.node_device_xml import address_of
 from agent.sources.libvirt.xml_values import attribute, child, document, number, odd, size_bytes, text_of

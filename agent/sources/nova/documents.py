@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from agent.errors import SourceInconsistent
 from agent.model.nova import Flavor, InstanceCell, MigrationContext
-from agent.model.numbers import whole, whole_text
+from agent.text.numbers import whole, whole_text
 
 Row = Mapping[str, object]
 

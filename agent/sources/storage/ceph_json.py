@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 from agent.errors import SourceInconsistent
-from agent.model.numbers import whole
+from agent.model.host.storage import CephPool
 from agent.model.snapshot import CEPH
-from agent.model.storage import CephPool
+from agent.text.numbers import whole
 
 
 def parse_pool(text: str, pool: str) -> CephPool:

@@ -15,7 +15,7 @@ import os
 import stat
 from collections.abc import Callable, Mapping
 
-from agent.model.storage import DiskFile, GuestFile
+from agent.model.host.storage import DiskFile, GuestFile
 from agent.sources.storage.qcow2_header import HEAD_BYTES, HeaderError, parse_ploop, parse_qcow2
 from agent.sources.storage.shared_storage import MOUNTS, filesystem_type
 

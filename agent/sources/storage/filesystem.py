@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from agent.deadlines.reader_thread import ReaderThread
 from agent.errors import SourceUnavailable
-from agent.model.storage import FileSystem, StorageFacts
+from agent.model.host.storage import FileSystem, StorageFacts
 from agent.ports import Deadline
 from agent.sources.storage.mounts import identity_of
 

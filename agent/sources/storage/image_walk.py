@@ -16,8 +16,8 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from agent.model.host.storage import StoredFile
 from agent.model.naming import instance_folder
-from agent.model.storage import StoredFile
 from agent.sources.storage.disk_files import taken_bytes
 
 # Folders deeper than this are not entered: nova makes three levels.

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from agent.deadlines.reader_thread import ReaderThread
 from agent.errors import SourceUnavailable
 from agent.model import snapshot
-from agent.model.storage import GuestFile, ImageStore, StorageFacts
+from agent.model.host.storage import GuestFile, ImageStore, StorageFacts
 from agent.ports import Deadline
 from agent.sources.storage.disk_files import measure_disk
 from agent.sources.storage.filesystem import measure

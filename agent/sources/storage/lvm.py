@@ -21,7 +21,7 @@ from typing import Protocol
 
 from agent.errors import SourceInconsistent, SourceUnavailable
 from agent.model import snapshot
-from agent.model.storage import StorageFacts, VolumeGroup
+from agent.model.host.storage import StorageFacts, VolumeGroup
 from agent.ports import Deadline
 from agent.sources.storage import lvm_json
 

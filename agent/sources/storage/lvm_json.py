@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from agent.errors import SourceInconsistent
-from agent.model.numbers import whole_text
+from agent.model.host.storage import StorageFacts, ThinPool, Volume, VolumeGroup
 from agent.model.snapshot import LVM
-from agent.model.storage import StorageFacts, ThinPool, Volume, VolumeGroup
+from agent.text.numbers import whole_text
 
 GROUP_COLUMNS = "vg_name,vg_uuid,vg_size,vg_free,vg_extent_size,vg_missing_pv_count"
 VOLUME_COLUMNS = (

@@ -16,7 +16,7 @@ import struct
 import uuid
 from pathlib import Path
 
-from agent.model.storage import FileSystemIdentity
+from agent.model.host.storage import FileSystemIdentity
 from agent.sources.storage.shared_storage import MOUNTS
 
 BY_UUID = Path("/dev/disk/by-uuid")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from agent.errors import SourceUnavailable
 from agent.model import snapshot
-from agent.model.storage import StorageFacts
+from agent.model.host.storage import StorageFacts
 from agent.ports import Deadline
 from agent.sources.storage import ndctl_json
 from agent.sources.storage.lvm import Completed, Runner, SubprocessRunner

@@ -11,9 +11,9 @@ import json
 from typing import Any, NoReturn
 
 from agent.errors import SourceInconsistent
-from agent.model.numbers import whole
+from agent.model.host.storage import PmemNamespace
 from agent.model.snapshot import PMEM
-from agent.model.storage import PmemNamespace
+from agent.text.numbers import whole
 
 
 def parse_namespaces(text: str) -> tuple[PmemNamespace, ...]:

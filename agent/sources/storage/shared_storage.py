@@ -14,7 +14,7 @@ import stat
 import time
 from pathlib import Path
 
-from agent.model.numbers import finite
+from agent.text.numbers import finite
 
 # nova.virt.storage_users: a host that has not passed by for a day is gone.
 _DAY_S = 86400.0

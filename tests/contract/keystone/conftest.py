@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from agent.placement.access import client_from_conf
-from agent.placement.client import PlacementClient
+from agent.placement.http.access import client_from_conf
+from agent.placement.http.client import PlacementClient
 from tests.rigs import keystone, mariadb
 from tests.rigs.keystone import Account, Cloud
 from tests.rigs.placement import conf_of

@@ -5,8 +5,9 @@ import contextlib
 import pytest
 
 from agent.errors import PlacementUnavailable
-from agent.placement import catalog, wire
-from agent.placement.client import MINIMUM
+from agent.placement import wire
+from agent.placement.http import catalog
+from agent.placement.http.client import MINIMUM
 from tests.rigs.gateway import gateway
 from tests.rigs.keystone import INTERFACES
 from tests.rigs.mariadb import free_port

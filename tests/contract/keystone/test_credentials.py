@@ -6,7 +6,7 @@ import pytest
 
 from agent.errors import ConfigError, PlacementDenied, PlacementUnavailable
 from agent.placement import wire
-from agent.placement.client import MINIMUM
+from agent.placement.http.client import MINIMUM
 from tests.rigs.keystone import REGION, token_in_hand
 from tests.rigs.placement import new_uuid
 from tests.rigs.wait import until
@@ -69,7 +69,7 @@ def test_ids_in_the_place_of_names(cloud, account, client_with):
 
 
 def test_the_group_that_auth_section_names(cloud, account, tmp_path, client_with):
-    from agent.placement.access import client_from_conf
+    from agent.placement.http.access import client_from_conf
     from tests.rigs.placement import conf_of
 
     options = account.options(cloud.auth_url)

@@ -4,7 +4,7 @@ import pytest
 
 from agent.errors import ConfigError, PlacementUnavailable
 from agent.placement import wire
-from agent.placement.client import MINIMUM
+from agent.placement.http.client import MINIMUM
 from tests.rigs.tls import Authority, tls_before
 
 pytestmark = pytest.mark.xdist_group("keystone")

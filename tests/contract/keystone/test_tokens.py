@@ -6,7 +6,7 @@ import pytest
 
 from agent.errors import PlacementUnavailable
 from agent.placement import wire
-from agent.placement.client import MINIMUM
+from agent.placement.http.client import MINIMUM
 from agent.placement.reader import TreeReader
 from tests.rigs.keystone import token_in_hand
 from tests.rigs.placement import looking_at, new_uuid

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent.placement.client import PlacementClient
+from agent.placement.http.client import PlacementClient
 from tests.rigs.placement import Rest, client_of, running
 
 

@@ -26,8 +26,8 @@ from agent.errors import DuplicateName, GenerationConflict, ProviderInUse
 from agent.model.books import DesiredProvider, DesiredTree
 from agent.model.placement import Inventory, ProviderKey
 from agent.model.plan import Applied, CreateProvider, DeleteProvider, Plan
-from agent.placement.client import PlacementClient
 from agent.placement.detached_trees import BesideReader
+from agent.placement.http.client import PlacementClient
 from agent.placement.reader import TreeReader
 from agent.placement.writer import TreeWriter
 from agent.provider_tree.diff import diff

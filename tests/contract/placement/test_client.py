@@ -19,11 +19,11 @@ from agent.errors import (
     ProviderInUse,
 )
 from agent.placement import wire
-from agent.placement.access import client_from_conf
-from agent.placement.answers import failure
-from agent.placement.catalog import CatalogAdapter
-from agent.placement.client import MINIMUM
-from agent.placement.session import TokenSession
+from agent.placement.http.access import client_from_conf
+from agent.placement.http.answers import failure
+from agent.placement.http.catalog import CatalogAdapter
+from agent.placement.http.client import MINIMUM
+from agent.placement.http.session import TokenSession
 from tests.rigs.faults import (
     Answer,
     LoseAnswer,

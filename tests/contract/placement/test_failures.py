@@ -34,9 +34,10 @@ from agent.exit_codes import exit_code
 from agent.model.audit import AuditResult, Publish
 from agent.model.report import AuditReport, Outcome
 from agent.model.snapshot import PLACEMENT
-from agent.placement import reader, retry_after
-from agent.placement.bounds import MIB, OWN
-from agent.placement.client import PlacementClient
+from agent.placement import reader
+from agent.placement.http import retry_after
+from agent.placement.http.bounds import MIB, OWN
+from agent.placement.http.client import PlacementClient
 from tests.rigs.facts import settings
 from tests.rigs.faults import Weather, impatient, proxied
 from tests.rigs.gateway import Answer, Asked, Dropped, Framing, Gateway, Reset, gateway

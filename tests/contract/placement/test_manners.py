@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 import pytest
 import requests
 
-from agent.placement.client import MINIMUM, PlacementClient
-from agent.placement.rate_control import NOBODY_SPREAD_S, PATIENCE, Manners
-from agent.placement.throttled_session import PacedSession
+from agent.placement.http.client import MINIMUM, PlacementClient
+from agent.placement.http.rate_control import NOBODY_SPREAD_S, PATIENCE, Manners
+from agent.placement.http.throttled_session import PacedSession
 from agent.placement.wire import parse_aggregates, parse_providers
 from tests.rigs.gateway import Answer, Asked, Dropped, Gateway, gateway
 from tests.rigs.mariadb import free_port

@@ -8,7 +8,7 @@ import pytest
 
 from agent.errors import PlacementError, PlacementUnavailable
 from agent.placement import wire
-from agent.placement.client import MINIMUM, PlacementClient
+from agent.placement.http.client import MINIMUM, PlacementClient
 from tests.rigs.faults import Answer, ScriptedAdapter
 from tests.rigs.placement import TOKEN, client_of
 

@@ -10,7 +10,7 @@ from agent.audit.read import read
 from agent.deadlines.reader_thread import ReaderThread
 from agent.errors import SourceUnavailable
 from agent.model.audit import AuditMemory, AuditRequest, Depth
-from agent.model.host import Disk
+from agent.model.host.facts import Disk
 from agent.model.snapshot import IMAGES
 from agent.sources.storage.images import Images
 from tests.rigs.facts import domain, host, settings, state

@@ -11,7 +11,7 @@ from agent.audit.store import remember_store, with_store
 from agent.host_files.lock import FileLock
 from agent.host_files.store_file import StoreFile
 from agent.model.audit import AuditMemory, AuditRequest
-from agent.model.store import StoreRecord
+from agent.model.host.store import StoreRecord
 from tests.rigs.facts import host, settings, snapshot
 from tests.rigs.stores import DISK, guest, mark, on_disk, store
 

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.books.image_ledger import StoreOwner, image_store_rows, leftovers
-from agent.model.host import Disk, OddDomain
+from agent.model.host.facts import Disk, OddDomain
+from agent.model.host.storage import CephPool, FileSystem, ImageStore, StorageFacts, StoredFile
 from agent.model.nova import StateKind
 from agent.model.snapshot import CEPH, IMAGES, LIBVIRT, STATE
-from agent.model.storage import CephPool, FileSystem, ImageStore, StorageFacts, StoredFile
 from agent.model.units import GIB, MIB
 from tests.rigs.facts import domain, good, host, instance, migration, snapshot, state, uuid, without
 

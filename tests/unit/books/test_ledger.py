@@ -8,7 +8,7 @@ import pytest
 
 from agent.books.ledger import books, digest, provider_key
 from agent.model.claim import Cause
-from agent.model.host import Disk, NovaMetadataFlavor
+from agent.model.host.facts import Disk, NovaMetadataFlavor
 from agent.model.nova import StateKind
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 from tests.rigs.facts import (

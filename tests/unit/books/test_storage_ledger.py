@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.books.storage_ledger import storage_ledger, volume_group_rows
-from agent.model.host import Disk
+from agent.model.host.facts import Disk
+from agent.model.host.storage import StorageFacts, ThinPool, Volume
 from agent.model.report import StorageRow
 from agent.model.snapshot import LIBVIRT, LVM, STATE, Snapshot
-from agent.model.storage import StorageFacts, ThinPool, Volume
 from agent.model.units import GIB, MIB
 from agent.sources.storage.lvm_json import parse_groups, parse_storage
 from tests.rigs.facts import (

@@ -196,7 +196,7 @@ def test_no_global_configuration_is_touched(tmp_path):
 
 
 def test_a_loaded_configuration_makes_a_client_with_bounded_calls(tmp_path):
-    from agent.placement.access import client_from_conf
+    from agent.placement.http.access import client_from_conf
 
     loaded = load_ours(tmp_path, ALONE)
     client_from_conf(loaded.conf)

@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
-from agent.model.capabilities import MissingPart, Part
 from agent.model.finding import Severity
+from agent.model.host.capabilities import MissingPart, Part
 from agent.model.snapshot import LIBVIRT
 from tests.rigs.capabilities import capable, emulator
 from tests.rigs.facts import ROOT_UUID, findings, host, settled_world, snapshot

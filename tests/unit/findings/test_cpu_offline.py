@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from agent.model.finding import Severity
-from agent.model.host import Cpu
+from agent.model.host.facts import Cpu
 from tests.rigs.facts import decided, findings, host, inventory, root, settings, snapshot, view, wanted_root
 
 CODE = "cpu-offline"

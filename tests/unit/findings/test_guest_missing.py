@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from agent.model.finding import Severity
-from agent.model.host import DomainState, OddDomain
+from agent.model.host.facts import DomainState, OddDomain
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 from tests.rigs.facts import (
     FLAVOR_A,

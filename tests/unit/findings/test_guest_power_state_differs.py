@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.model.finding import Severity
-from agent.model.host import DomainState
+from agent.model.host.facts import DomainState
 from agent.model.nova import StateKind
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 from tests.rigs.facts import (

@@ -7,7 +7,7 @@ import datetime
 import pytest
 
 from agent.model.finding import Severity
-from agent.model.host import DomainState
+from agent.model.host.facts import DomainState
 from agent.model.settings import UnmanagedPolicy
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 from tests.rigs.facts import (

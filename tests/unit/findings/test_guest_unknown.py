@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from agent.model.finding import Severity
-from agent.model.host import DomainState
+from agent.model.host.facts import DomainState
 from agent.model.nova import StateKind
 from agent.model.settings import UnmanagedPolicy
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE

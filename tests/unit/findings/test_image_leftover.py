@@ -7,9 +7,9 @@ import dataclasses
 import pytest
 
 from agent.model.finding import Severity
+from agent.model.host.storage import FileSystem, ImageStore, StorageFacts, StoredFile
 from agent.model.nova import StateKind
 from agent.model.snapshot import IMAGES, LIBVIRT, STATE
-from agent.model.storage import FileSystem, ImageStore, StorageFacts, StoredFile
 from agent.model.units import GIB
 from tests.rigs.facts import (
     INCOMING,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent.model.devices import OddDevice
 from agent.model.finding import Severity
+from agent.model.host.devices import OddDevice
 from agent.model.snapshot import LIBVIRT
 from tests.rigs.facts import findings, host, settings, snapshot
 from tests.rigs.nested import AT_06, AT_07, CARDS, GPU_06, card, mdev_type, mdevs, with_devices

@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
-from agent.model.capabilities import Capabilities, HostCpu
 from agent.model.finding import Severity
-from agent.model.host import Cell
+from agent.model.host.capabilities import Capabilities, HostCpu
+from agent.model.host.facts import Cell
 from agent.model.nova import InstanceCell, MigrationContext
 from agent.model.placement import Allocation, PlacementView
 from agent.model.settings import RatioPolicy

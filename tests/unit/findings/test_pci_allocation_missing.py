@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from agent.model.devices import Devices, OddDevice
 from agent.model.finding import Severity
+from agent.model.host.devices import Devices, OddDevice
 from agent.model.nova import NovaState, StateKind
 from agent.model.placement import Allocation
 from agent.model.report import Verdict

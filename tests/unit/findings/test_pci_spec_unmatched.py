@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent.model.devices import OddDevice
 from agent.model.finding import Severity
+from agent.model.host.devices import OddDevice
 from agent.model.snapshot import LIBVIRT
 from tests.rigs.facts import findings, host, snapshot, without
 from tests.rigs.pci import device, functions, pci_settings, world

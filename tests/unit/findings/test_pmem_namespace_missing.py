@@ -7,9 +7,9 @@ import dataclasses
 import pytest
 
 from agent.model.finding import Severity
+from agent.model.host.storage import PmemNamespace, StorageFacts
 from agent.model.settings import PmemLabel
 from agent.model.snapshot import PMEM
-from agent.model.storage import PmemNamespace, StorageFacts
 from tests.rigs.facts import ROOT_UUID, failed, findings, good, settings, snapshot
 
 CODE = "pmem-namespace-missing"

@@ -6,12 +6,12 @@ import dataclasses
 
 import pytest
 
-from agent.model.device_spec import PciSettings
 from agent.model.finding import Severity
-from agent.model.host import OddDomain
+from agent.model.host.device_spec import PciSettings
+from agent.model.host.facts import OddDomain
+from agent.model.host.storage import StorageFacts
 from agent.model.settings import PmemLabel
 from agent.model.snapshot import CEPH, FILESYSTEM, IMAGE_CACHE, IMAGES, LIBVIRT, LVM, PLACEMENT, PMEM, STATE
-from agent.model.storage import StorageFacts
 from agent.nested import BUILTIN as FAMILIES
 from agent.resources import BUILTIN as RESOURCES
 from tests.rigs.facts import (

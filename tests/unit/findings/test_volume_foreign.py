@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from agent.model.finding import Severity
-from agent.model.host import Disk
+from agent.model.host.facts import Disk
+from agent.model.host.storage import StorageFacts, Volume
 from agent.model.settings import UnmanagedPolicy
 from agent.model.snapshot import LIBVIRT, LVM, PLACEMENT, STATE
-from agent.model.storage import StorageFacts, Volume
 from agent.model.units import GIB
 from tests.rigs.facts import (
     ROOT_UUID,

@@ -7,8 +7,8 @@ import dataclasses
 import pytest
 
 from agent.model.finding import Severity
+from agent.model.host.storage import StorageFacts
 from agent.model.snapshot import LVM
-from agent.model.storage import StorageFacts
 from tests.rigs.facts import (
     ROOT_UUID,
     decided,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.model.finding import Severity
-from agent.model.host import Disk
+from agent.model.host.facts import Disk
 from agent.model.snapshot import LIBVIRT, LVM, STATE
 from tests.rigs.facts import (
     ROOT_UUID,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.host_files.kernel_files import load, module_parameters, tdx_capacity, uptime_s
-from agent.model.host import Unread
+from agent.model.host.facts import Unread
 
 UNKNOWN = (("kvm_amd/sev", None), ("kvm_amd/sev_es", None), ("kvm_amd/sev_snp", None))
 

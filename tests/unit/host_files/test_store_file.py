@@ -11,7 +11,7 @@ import pytest
 
 from agent.errors import ConfigError
 from agent.host_files.store_file import StoreFile, document_of
-from agent.model.store import StoreRecord
+from agent.model.host.store import StoreRecord
 from tests.rigs.stores import mark, vg_mark
 
 RECORD = StoreRecord(mark=mark(300))

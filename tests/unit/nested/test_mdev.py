@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from agent.model.devices import OddDevice
+from agent.model.host.devices import OddDevice
 from agent.model.placement import Inventory
 from agent.model.plan import DeleteProvider
 from agent.model.snapshot import LIBVIRT

@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
-from agent.model.capabilities import HostCpu, MissingPart, Part
-from agent.model.host import Unread
+from agent.model.host.capabilities import HostCpu, MissingPart, Part
+from agent.model.host.facts import Unread
 from agent.model.placement import Inventory
 from agent.model.plan import PutTraits
 from agent.model.snapshot import LIBVIRT

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agent.audit.decide import decide
 from agent.model.compared import Subject
-from agent.model.devices import OddDevice, PciKind
+from agent.model.host.devices import OddDevice, PciKind
 from agent.model.placement import Inventory
 from agent.model.plan import CreateProvider, DeleteProvider, PutInventories, PutTraits
 from agent.model.provider_config import ProviderEntry

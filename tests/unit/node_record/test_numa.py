@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
-from agent.model.capabilities import Capabilities, HostCpu
-from agent.model.host import Cell, Cpu, PagePool
+from agent.model.host.capabilities import Capabilities, HostCpu
+from agent.model.host.facts import Cell, Cpu, PagePool
 from agent.model.settings import NetworkAffinity, ReservedPages
 from agent.node_record.numa import numa_cells
 from tests.rigs.facts import host, settings

@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from agent.model.host import Disk, OddDomain
+from agent.model.host.facts import Disk, OddDomain
+from agent.model.host.storage import CephPool, DiskFile, FileSystem, GuestFile, StorageFacts
 from agent.model.snapshot import CEPH, FILESYSTEM, IMAGES, LIBVIRT, LVM
-from agent.model.storage import CephPool, DiskFile, FileSystem, GuestFile, StorageFacts
 from agent.model.units import GIB, MIB
 from agent.node_record.overcommit import LeastDisk, disk_available_least, guest_files, over_commit
 from tests.rigs.facts import INSTANCES, domain, failed, good, group, host, lvm_settings, settings, snapshot, uuid

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent.model.devices import PciKind
+from agent.model.host.devices import PciKind
 from agent.node_record.nova_forms import pci_stats
 from agent.node_record.pci_pools import PciPool, pools
 from tests.rigs.pci import device, functions, pci_settings

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from agent.model.devices import Devices
+from agent.model.host.devices import Devices
 from agent.model.nova import PciRow
 from agent.node_record.pci_usage import free_pools, owned_addresses
 from tests.rigs.facts import INCOMING, NODE, domain, host, instance, migration, node, state, uuid

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.model.devices import Devices
+from agent.model.host.devices import Devices
 from agent.model.nova import PciRow, StateKind
 from agent.model.plan import CreateComputeNode, SaveComputeNode
 from agent.model.settings import RatioPolicy, Role

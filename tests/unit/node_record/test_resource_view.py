@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
-from agent.model.capabilities import Capabilities, GuestKind, HostCpu
-from agent.model.host import Disk, DomainState
-from agent.model.storage import CephPool, DiskFile, FileSystem, StorageFacts
+from agent.model.host.capabilities import Capabilities, GuestKind, HostCpu
+from agent.model.host.facts import Disk, DomainState
+from agent.model.host.storage import CephPool, DiskFile, FileSystem, StorageFacts
 from agent.model.units import GIB
 from agent.node_record.resource_view import resource_view, supported_instances
 from agent.resources.counted_store import counted_store

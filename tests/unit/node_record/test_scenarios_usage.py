@@ -13,11 +13,11 @@ import pytest
 
 from agent.books.occupancy import occupied
 from agent.demo.cell import flavor_primitive
-from agent.model.capabilities import Capabilities, HostCpu
-from agent.model.host import Cell, Disk, PagePool
+from agent.model.host.capabilities import Capabilities, HostCpu
+from agent.model.host.facts import Cell, Disk, PagePool
+from agent.model.host.storage import DiskFile, StorageFacts
 from agent.model.nova import Flavor, InstanceCell, MigrationContext, NovaState
 from agent.model.settings import NetworkAffinity
-from agent.model.storage import DiskFile, StorageFacts
 from agent.model.units import GIB, bytes_to_gib_floor
 from agent.model.usage import Usage
 from agent.node_record.nova_forms import topology_text

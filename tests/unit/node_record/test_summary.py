@@ -6,10 +6,10 @@ import dataclasses
 
 import pytest
 
-from agent.model.host import DomainState
+from agent.model.host.facts import DomainState
+from agent.model.host.storage import StorageFacts, VolumeGroup
 from agent.model.report import HostSummary
 from agent.model.snapshot import FILESYSTEM
-from agent.model.storage import StorageFacts, VolumeGroup
 from agent.node_record.resource_view import resource_view
 from agent.node_record.summary import summary
 from agent.node_record.usage import usage

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 import requests
 
-from agent.placement.transport import BoundedAdapter
+from agent.placement.http.transport import BoundedAdapter
 
 
 @pytest.fixture

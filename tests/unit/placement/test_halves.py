@@ -5,7 +5,7 @@ import json
 import pytest
 
 from agent.errors import PlacementUnavailable
-from agent.placement.answers import Reply, quoted
+from agent.placement.http.answers import Reply, quoted
 
 TOKEN = "a-token-of-no-known-form"
 

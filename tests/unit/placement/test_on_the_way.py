@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from agent.errors import PlacementDenied, PlacementRejected, PlacementUnavailable
-from agent.placement.answers import Reply, TokenMoved, failure, onward, onward_with_password, refusal
+from agent.placement.http.answers import Reply, TokenMoved, failure, onward, onward_with_password, refusal
 
 HERE = "http://placement.example:8778/placement/resource_providers?in_tree=u"
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import requests
 
-from agent.placement.transport import is_over, within
+from agent.placement.http.transport import is_over, within
 from tests.rigs.gateway import Answer, gateway
 
 NAME = "placement.example"

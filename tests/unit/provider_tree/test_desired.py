@@ -8,16 +8,16 @@ import pytest
 
 from agent.audit.decide import decide
 from agent.model.books import ReserveTerms
-from agent.model.capabilities import SevLimits
 from agent.model.compared import Subject
-from agent.model.devices import Devices
-from agent.model.host import OddDomain
+from agent.model.host.capabilities import SevLimits
+from agent.model.host.devices import Devices
+from agent.model.host.facts import OddDomain
+from agent.model.host.storage import StorageFacts
 from agent.model.nova import StateKind
 from agent.model.placement import ROOT
 from agent.model.plan import PutTraits
 from agent.model.settings import UnmanagedPolicy
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, LVM, STATE
-from agent.model.storage import StorageFacts
 from tests.rigs.facts import (
     HOST,
     NODE,

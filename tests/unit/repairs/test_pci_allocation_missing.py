@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from agent.healing.plan import asked_for, heal_plan
-from agent.model.devices import Devices
 from agent.model.heal import HealAction
+from agent.model.host.devices import Devices
 from agent.model.placement import Allocation, ConsumerRecord, Provider
 from agent.model.snapshot import Snapshot
 from agent.nested.pci import PciDevices

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.healing.plan import asked_for, candidates, heal_plan
-from agent.model.devices import OddDevice
 from agent.model.heal import HealPlan, ReshapeAction
+from agent.model.host.devices import OddDevice
 from agent.model.placement import Allocation, ProviderKey
 from agent.model.snapshot import Snapshot
 from agent.nested.mdev import KIND

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from agent.model.host import Cpu
+from agent.model.host.facts import Cpu
 from agent.resources import cpus
 from tests.rigs.facts import domain, host, settings
 

@@ -8,11 +8,11 @@ import pytest
 
 from agent.books.occupancy import occupied
 from agent.model.claim import Cause, Claim, Consumer, Origin
-from agent.model.host import Disk as GuestDisk
+from agent.model.host.facts import Disk as GuestDisk
+from agent.model.host.storage import CephPool, ImageStore, StorageFacts, Volume, VolumeGroup
 from agent.model.placement import ROOT, Inventory, Provider
 from agent.model.settings import RatioPolicy
 from agent.model.snapshot import CEPH, FILESYSTEM, IMAGES, LVM
-from agent.model.storage import CephPool, ImageStore, StorageFacts, Volume, VolumeGroup
 from agent.model.units import GIB, MIB
 from agent.resources.disk import Disk
 from tests.rigs.facts import (

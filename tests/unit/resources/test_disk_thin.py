@@ -9,9 +9,9 @@ import pytest
 from agent.books.compared import still as facts_of_books
 from agent.books.storage_ledger import volume_group_rows
 from agent.model.claim import Cause
+from agent.model.host.storage import StorageFacts, Volume
 from agent.model.settings import UnmanagedPolicy
 from agent.model.snapshot import Snapshot
-from agent.model.storage import StorageFacts, Volume
 from agent.model.units import GIB
 from agent.resources.disk import Disk
 from tests.rigs.facts import decided, good, instance, lvm_settings, reserves, state, uuid

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from agent.books.occupancy import occupied
-from agent.model.host import DomainState
+from agent.model.host.facts import DomainState
 from agent.model.placement import ROOT, Inventory
 from agent.model.settings import RatioPolicy
 from agent.model.snapshot import LIBVIRT

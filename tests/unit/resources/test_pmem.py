@@ -6,12 +6,12 @@ import dataclasses
 
 import pytest
 
+from agent.model.host.storage import PmemNamespace, StorageFacts
 from agent.model.nova import Flavor
 from agent.model.placement import ROOT, Inventory
 from agent.model.report import Verdict
 from agent.model.settings import PmemLabel
 from agent.model.snapshot import PMEM
-from agent.model.storage import PmemNamespace, StorageFacts
 from agent.resources.pmem import Pmem
 from tests.rigs.facts import (
     FLAVOR_A,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.model.host.storage import DiskFile, FileSystemIdentity, GuestFile, StorageFacts
 from agent.model.snapshot import IMAGES, LIBVIRT, Snapshot
-from agent.model.storage import DiskFile, FileSystemIdentity, GuestFile, StorageFacts
 from agent.model.units import GIB
 from agent.resources.store_doubt import Likeness, guest_disks, likeness, store_doubt, to_remember
 from agent.sources.storage.disk_files import measure_disk

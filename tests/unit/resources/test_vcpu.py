@@ -8,7 +8,7 @@ import pytest
 
 from agent.books.occupancy import occupied
 from agent.model.claim import Cause, Claim, Consumer, Origin
-from agent.model.host import Cpu
+from agent.model.host.facts import Cpu
 from agent.model.placement import ROOT, Inventory
 from agent.model.settings import RatioPolicy
 from agent.model.snapshot import LIBVIRT

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import SourceUnavailable
-from agent.model.host import Disk, Domain, DomainState, HostFacts
+from agent.model.host.facts import Disk, Domain, DomainState, HostFacts
+from agent.model.host.storage import StorageFacts, Volume
 from agent.model.snapshot import Reading, Snapshot
-from agent.model.storage import StorageFacts, Volume
 from agent.resources.volumes import Guests, OwnedVolume, OwnerKind, owners
 
 HERE = "11111111-1111-4111-8111-111111111111"

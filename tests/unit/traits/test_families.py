@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.model.capabilities import MissingPart, Part
-from agent.model.devices import Devices
+from agent.model.host.capabilities import MissingPart, Part
+from agent.model.host.devices import Devices
 from agent.model.plan import PutTraits
 from agent.model.settings import GuestCpu, Tpm
 from agent.model.snapshot import LIBVIRT, STATE

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from agent.model.host import Cell, Cpu
+from agent.model.host.facts import Cell, Cpu
 from agent.model.snapshot import LIBVIRT
 from agent.traits.base import Wish
 from agent.traits.hyperthreading import HyperthreadingTrait

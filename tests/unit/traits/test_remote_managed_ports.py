@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.model.devices import OddDevice, PciKind
+from agent.model.host.devices import OddDevice, PciKind
 from agent.model.snapshot import LIBVIRT
 from agent.traits.base import Wish
 from agent.traits.remote_managed_ports import RemoteManagedPortsTrait

@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
+from agent.model.host.resource_view import CellPages, ViewCell
 from agent.model.resource_request import RequestGroup, ResourceRequest
-from agent.model.resource_view import CellPages, ViewCell
 from agent.model.usage import CellUsage
 from agent.why.host_room import LARGE, cell_rooms, guest_shape, host_notes, host_obstacles, rooms_of, service_notes
 from agent.why.model import Constraint

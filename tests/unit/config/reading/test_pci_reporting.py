@@ -7,7 +7,7 @@ import json
 
 from agent.config.reading.device_spec import parse_device_specs
 from agent.config.reading.pci_reporting import placement_problems
-from agent.model.device_spec import PciSettings
+from agent.model.host.device_spec import PciSettings
 
 
 def one(**fields):

@@ -3,7 +3,7 @@
 import pytest
 
 from agent.config.build import check, notices, settings_from
-from agent.config.reading.provider_files import provider_entries
+from agent.config.reading.provider_yaml import provider_entries
 from agent.errors import ConfigError
 from tests.rigs.configs import ALONE, load_ours, write
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import SourceInconsistent
-from agent.model.capabilities import GuestKind
+from agent.model.host.capabilities import GuestKind
 from agent.sources.libvirt.capabilities_xml import (
     GuestDomain,
     capabilities_document,

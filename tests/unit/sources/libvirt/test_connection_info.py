@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.model.capabilities import Capabilities, HostCpu, MissingPart, Part
+from agent.model.host.capabilities import Capabilities, HostCpu, MissingPart, Part
 from agent.sources.libvirt.connection_info import ASK_MISSING_AGAIN_S, Nature
 from agent.sources.libvirt.topology_xml import HostTopology
 

@@ -5,7 +5,7 @@ import uuid
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.model.host import Domain, DomainState, OddDomain
+from agent.model.host.facts import Domain, DomainState, OddDomain
 from agent.sources.libvirt.domain_cache import TURNS, DomainCache
 
 UUIDS = [str(uuid.UUID(int=n * 7919)) for n in range(1, 201)]

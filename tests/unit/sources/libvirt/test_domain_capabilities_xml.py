@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import SourceInconsistent
-from agent.model.capabilities import DomainCapabilities, SevLimits
+from agent.model.host.capabilities import DomainCapabilities, SevLimits
 from agent.sources.libvirt.domain_capabilities_xml import parse_domain_capabilities
 from tests.rigs.libvirt_documents import document, documents
 from tests.rigs.xml_mutation import damaged, refusal

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import SourceInconsistent
-from agent.model.host import DomainState
+from agent.model.host.facts import DomainState
 from agent.sources.libvirt.domain_xml_cache import DomainTexts
 from agent.sources.libvirt.xml import parse_domain
 from tests.rigs.domains import domain_xml

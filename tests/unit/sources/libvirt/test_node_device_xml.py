@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import SourceInconsistent
-from agent.model.devices import Mdev, MdevType
+from agent.model.host.devices import Mdev, MdevType
 from agent.sources.libvirt.node_device_xml import NetworkDevice, NodeDevice, PciFunction, parse_node_device, pci_name
 from tests.rigs.libvirt_documents import document, documents
 from tests.rigs.xml_mutation import damaged, refusal

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.model.devices import MdevParent, MdevType, OddDevice, PciKind
+from agent.model.host.devices import MdevParent, MdevType, OddDevice, PciKind
 from agent.sources.libvirt.node_device_xml import parse_node_device
 from agent.sources.libvirt.node_devices import devices_from
 from tests.rigs.libvirt_documents import documents

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import SourceInconsistent
-from agent.model.host import Cell, Cpu, PagePool
+from agent.model.host.facts import Cell, Cpu, PagePool
 from agent.sources.libvirt.topology_xml import CpuPlace, HostTopology, cpus_of, parse_topology
 from tests.rigs.libvirt_documents import document, documents
 from tests.rigs.xml_mutation import damaged

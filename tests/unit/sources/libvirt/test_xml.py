@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import SourceInconsistent
-from agent.model.host import Disk, DomainState, NovaMetadataFlavor
+from agent.model.host.facts import Disk, DomainState, NovaMetadataFlavor
 from agent.sources.libvirt.xml import parse_domain
 from tests.rigs.domains import block_disk, domain_xml, file_disk, nova_metadata
 from tests.rigs.xml_mutation import damaged

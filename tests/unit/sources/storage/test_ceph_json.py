@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import SourceInconsistent
-from agent.model.storage import CephPool
+from agent.model.host.storage import CephPool
 from agent.sources.storage.ceph_json import parse_pool
 from tests.rigs.ceph import LUMINOUS, NAUTILUS, REEF
 

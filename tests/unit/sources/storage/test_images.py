@@ -11,7 +11,7 @@ import pytest
 
 from agent.deadlines.reader_thread import ReaderThread
 from agent.errors import SourceUnavailable
-from agent.model.storage import GuestFile
+from agent.model.host.storage import GuestFile
 from agent.ports import Deadline
 from agent.sources.storage import disk_files, image_walk, images
 from agent.sources.storage.image_walk import cache_bytes, walk

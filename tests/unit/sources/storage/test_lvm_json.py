@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import SourceInconsistent
-from agent.model.storage import ThinPool, Volume, VolumeGroup
+from agent.model.host.storage import ThinPool, Volume, VolumeGroup
 from agent.sources.storage.lvm_json import (
     GROUP_COLUMNS,
     VOLUME_COLUMNS,

@@ -9,8 +9,8 @@ import shutil
 import pytest
 
 from agent.errors import SourceInconsistent, SourceUnavailable
+from agent.model.host.storage import StorageFacts
 from agent.model.snapshot import PMEM
-from agent.model.storage import StorageFacts
 from agent.ports import Deadline
 from agent.sources.storage.lvm import SubprocessRunner
 from agent.sources.storage.ndctl import Ndctl

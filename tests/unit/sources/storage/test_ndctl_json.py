@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import SourceInconsistent
-from agent.model.storage import PmemNamespace
+from agent.model.host.storage import PmemNamespace
 from agent.sources.storage.ndctl_json import parse_namespaces
 from tests.rigs.ndctl import DEVDAX, EXPECTED
 

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from agent.model.device_spec import DeviceSpec
-from agent.model.devices import PciDevice, PciKind
+from agent.model.host.device_spec import DeviceSpec
+from agent.model.host.devices import PciDevice, PciKind
 from agent.model.memo import for_equal_arguments
 
 ANY = "*"

@@ -10,8 +10,8 @@ import zlib
 import pytest
 import requests
 
-from agent.placement.bounds import MIB, Bound
-from agent.placement.transport import bounded, is_over, within
+from agent.placement.http.bounds import MIB, Bound
+from agent.placement.http.transport import bounded, is_over, within
 from tests.rigs.gateway import Answer, Framing, gateway
 
 BODY = b'{"a": 1}'

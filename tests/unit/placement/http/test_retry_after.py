@@ -7,7 +7,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from agent.placement.retry_after import HOLD_CAP_S, HOLD_SPREAD, asked_s, hold_s, wait_s
+from agent.placement.http.retry_after import HOLD_CAP_S, HOLD_SPREAD, asked_s, hold_s, wait_s
 
 NOW = datetime.datetime(2026, 11, 22, 1, 0, 0, tzinfo=datetime.UTC)
 

@@ -29,11 +29,12 @@ import requests
 from keystoneauth1 import exceptions as kx
 
 from agent.errors import PlacementError, PlacementRejected, PlacementUnavailable
-from agent.placement import answers, error_hints, retry_after, transport, wire
-from agent.placement.answers import Reply
-from agent.placement.bounds import OWN, TOKEN, Bound
-from agent.placement.question_time import QuestionTime
-from agent.placement.session import REDIRECTS
+from agent.placement import wire
+from agent.placement.http import answers, error_hints, retry_after, transport
+from agent.placement.http.answers import Reply
+from agent.placement.http.bounds import OWN, TOKEN, Bound
+from agent.placement.http.question_time import QuestionTime
+from agent.placement.http.session import REDIRECTS
 from agent.placement.wire import Microversion
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class _Hold:
 class PlacementClient:
     """The verbs. For one thread.
 
-    ``adapter`` must have raise_exc off and use ``session`` underneath; agent.placement.access builds both.
+    ``adapter`` must have raise_exc off and use ``session`` underneath; agent.placement.http.access builds both.
     """
 
     def __init__(self, adapter: Adapter, session: CountingSession) -> None:

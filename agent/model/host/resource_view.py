@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agent.model.capabilities import HostCpu
-from agent.model.devices import PciPool
+from agent.model.host.capabilities import HostCpu
+from agent.model.host.devices import PciPool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

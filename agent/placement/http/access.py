@@ -27,14 +27,14 @@ from oslo_config import cfg
 from requests.adapters import HTTPAdapter
 
 from agent.errors import ConfigError
-from agent.placement.answers import quoted
-from agent.placement.catalog import CatalogAdapterLoader
-from agent.placement.client import PlacementClient
-from agent.placement.rate_control import Manners
-from agent.placement.session import TokenSessionLoader
-from agent.placement.throttled_session import PacedSession
-from agent.placement.tls_files import tls_problems
-from agent.placement.transport import BoundedAdapter
+from agent.placement.http.answers import quoted
+from agent.placement.http.catalog import CatalogAdapterLoader
+from agent.placement.http.client import PlacementClient
+from agent.placement.http.rate_control import Manners
+from agent.placement.http.session import TokenSessionLoader
+from agent.placement.http.throttled_session import PacedSession
+from agent.placement.http.tls_files import tls_problems
+from agent.placement.http.transport import BoundedAdapter
 from agent.text.urls import url_problem, without_login
 
 # The audit's thread is the only one that asks; the second is for a connection that the server just closed.

@@ -5,7 +5,7 @@ byte that arrives, so a server that sends one now and then holds an audit up for
 in the headers as well as in the body. Here each read of the socket waits no longer
 than what is left of the whole. So does each address of a host that is tried in vain:
 urllib3 gives every one of them the whole time-out. Looking up a name is the resolver's
-own time, which agent/placement/question_time.py does not wait for. What comes of it after
+own time, which agent/placement/http/question_time.py does not wait for. What comes of it after
 the end is not used: nothing is sent that nobody waits for any more.
 
 Nor is that time a bound on what arrives in it: gigabytes come in 30 s, and more where
@@ -32,7 +32,7 @@ from urllib3.exceptions import ConnectTimeoutError, NameResolutionError
 from urllib3.util.connection import allowed_gai_family
 
 from agent.deadlines.bounded_reads import BoundedReads
-from agent.placement.bounds import OWN, Bound, Tally
+from agent.placement.http.bounds import OWN, Bound, Tally
 from agent.ports import Deadline
 
 _ends_at: contextvars.ContextVar[float | None] = contextvars.ContextVar("request_ends_at", default=None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agent.model.storage import FileSystemIdentity
+from agent.model.host.storage import FileSystemIdentity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from agent.errors import (
     ProviderInUse,
     Retry,
 )
-from agent.placement.answers import Reply, failure, quoted, refusal
+from agent.placement.http.answers import Reply, failure, quoted, refusal
 
 
 def reply(status: int, code: str = "", request: str = "PUT /x", detail: str = "why") -> Reply:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.model.cpuset import HIGHEST_CPU, parse_cpu_list, render_cpu_list
+from agent.model.host.cpuset import HIGHEST_CPU, parse_cpu_list, render_cpu_list
 
 CPUS = st.sets(st.integers(0, HIGHEST_CPU), min_size=1, max_size=60) | st.sets(st.integers(0, 40), min_size=1)
 

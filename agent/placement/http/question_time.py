@@ -18,7 +18,7 @@ import requests
 
 from agent.deadlines.reader_thread import LAST_WORDS_S, ReaderThread, Unanswered
 from agent.model.snapshot import PLACEMENT
-from agent.placement import transport
+from agent.placement.http import transport
 from agent.ports import Deadline
 
 T = TypeVar("T")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.model.guest_cpu import models_of, takes_a_model
+from agent.model.host.guest_cpu import models_of, takes_a_model
 from agent.model.settings import GuestCpu
 
 CHOSEN = ("Westmere", "EPYC")

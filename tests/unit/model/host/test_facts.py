@@ -1,6 +1,6 @@
 """What all users of the host's facts ask of them."""
 
-from agent.model.host import OddDomain
+from agent.model.host.facts import OddDomain
 from tests.rigs.facts import domain, host, uuid
 
 

@@ -7,7 +7,7 @@ import zlib
 
 import pytest
 
-from agent.placement.bounds import MIB, OWN, WHOLE_CLOUD, Bound, Tally
+from agent.placement.http.bounds import MIB, OWN, WHOLE_CLOUD, Bound, Tally
 
 SIZE = MIB // 4
 UUID = "%08x-58d1-4a5c-9a0e-0d1e2f3a4b5c"

@@ -10,7 +10,7 @@ import pytest
 from agent.host_files.history import FindingsFile
 from agent.host_files.store_file import StoreFile
 from agent.model.finding import History
-from agent.model.own_rows import BadRow, read_rows, text_of, utc_time_of
+from agent.text.own_rows import BadRow, read_rows, text_of, utc_time_of
 
 
 def deep(levels: int) -> object:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from agent.model.capabilities import Capabilities
-from agent.model.devices import Devices
+from agent.model.host.capabilities import Capabilities
+from agent.model.host.devices import Devices
 
 # What oslo.utils' strutils.bool_from_string takes for true, by which nova reads them.
 _ON = frozenset({"1", "t", "true", "on", "y", "yes"})

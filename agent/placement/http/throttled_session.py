@@ -1,4 +1,4 @@
-"""The session that keeps the pace of agent/placement/rate_control.py: it waits before a read, and watches every answer.
+"""The session that keeps the pace of rate_control.py: it waits before a read, and watches every answer.
 
 It is below keystoneauth, which sends a read again by itself: those wait as well. A
 pause is no part of the time that a request may take. Requests for a token are
@@ -14,9 +14,9 @@ from typing import Any
 
 import requests
 
-from agent.placement import rate_control
-from agent.placement.client import MICROVERSION_HEADER, CountingSession
-from agent.placement.rate_control import Answer, Manners, Pace
+from agent.placement.http import rate_control
+from agent.placement.http.client import MICROVERSION_HEADER, CountingSession
+from agent.placement.http.rate_control import Answer, Manners, Pace
 
 
 class PacedSession(CountingSession):

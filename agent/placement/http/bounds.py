@@ -3,7 +3,7 @@
 What a newcomer would get wrong: the bytes of an answer say little about the memory that
 its JSON takes. 16 MiB of ``[],[],[]`` become 400 MiB of Python objects. So the
 characters that begin a JSON value are counted before anything is parsed, and each has
-the price of the largest object that it can begin (CPython 3.11; ``tests/unit/placement/test_bounds.py``
+the price of the largest object that it can begin (CPython 3.11; ``tests/unit/placement/http/test_bounds.py``
 measures them). A character inside a string counts too: the estimate is never too low, and for
 a list of allocations about twice what is needed.
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent.model.device_match import idle, matched
-from agent.model.devices import PciKind
+from agent.model.host.device_match import idle, matched
+from agent.model.host.devices import PciKind
 from tests.rigs.pci import device, functions, pci_settings
 
 GPU, PF = "0000:81:00.0", "0000:82:00.0"

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from agent.model.numbers import whole
+from agent.text.numbers import whole
 
 T = TypeVar("T")
 

@@ -27,7 +27,7 @@ from keystoneauth1 import exceptions as kx
 from keystoneauth1 import loading as ks
 from keystoneauth1.session import Session
 
-from agent.placement import answers
+from agent.placement.http import answers
 
 if TYPE_CHECKING:
     import requests

@@ -33,9 +33,10 @@ from agent.errors import (
     PlacementUnavailable,
     ProviderInUse,
 )
-from agent.placement import error_hints, wire
-from agent.placement.bounds import TOKEN
-from agent.placement.transport import TooLarge
+from agent.placement import wire
+from agent.placement.http import error_hints
+from agent.placement.http.bounds import TOKEN
+from agent.placement.http.transport import TooLarge
 from agent.text.redact import blotted
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.placement.error_hints import keystone_hint, placement_hint, tls_hint, with_hint
+from agent.placement.http.error_hints import keystone_hint, placement_hint, tls_hint, with_hint
 
 LIST = "GET http://p:8778/x/resource_providers"
 RESHAPE = "POST http://p:8778/x/reshaper"

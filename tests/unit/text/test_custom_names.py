@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from placement.schemas import common
 
-from agent.model.names import NAME_LIMIT, is_custom_name
+from agent.text.custom_names import NAME_LIMIT, is_custom_name
 
 
 @pytest.mark.parametrize("name", ["CUSTOM_A", "CUSTOM__", "CUSTOM_0", "CUSTOM_" + "A" * (NAME_LIMIT - 7)])

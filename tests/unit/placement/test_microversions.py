@@ -1,7 +1,7 @@
 """What we do above the microversion that is needed."""
 
-from agent.model.microversions import optional_features, spoken
-from agent.placement.client import MINIMUM, TYPED
+from agent.placement.http.client import MINIMUM, TYPED
+from agent.placement.microversions import optional_features, spoken
 
 
 def test_the_needed_version_has_none_of_them_and_the_newest_all():

@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from agent.placement.rate_control import (
+from agent.placement.http.rate_control import (
     AWAY,
     PATIENCE,
     PAUSES_OF_AN_AUDIT_S,

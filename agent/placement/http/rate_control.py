@@ -10,7 +10,7 @@ adding and halving until something breaks would break something.
 Only reads wait. A write rests on what was read a moment ago, so a chain of writes is
 carried out, and its pauses are added up for the next read to wait. What a server asks
 for by Retry-After is not decided here: the client sends nothing at all until then.
-Pure: time and chance are arguments. agent/placement/throttled_session.py does the waiting.
+Pure: time and chance are arguments. agent/placement/http/throttled_session.py does the waiting.
 """
 
 from __future__ import annotations

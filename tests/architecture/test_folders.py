@@ -1,0 +1,35 @@
+"""A folder is one subject that fits in the head: few files, and an introduction that says where to begin."""
+
+import ast
+
+import pytest
+
+from tests.rigs.source_tree import AGENT
+
+MOST_FILES = 25
+MOST_LOOSE = 8
+#: Of one entry a file: there may be any number of them.
+REGISTRIES = {"cmd/commands", "findings", "guards", "nested", "repairs", "resources", "traits"}
+FOLDERS = sorted(str(path.parent.relative_to(AGENT)) for path in AGENT.rglob("__init__.py") if path.parent != AGENT)
+FEWEST_LINES = 4
+
+
+@pytest.mark.parametrize("folder", sorted(set(FOLDERS) - REGISTRIES))
+def test_folder_that_is_no_registry_has_few_files(folder: str):
+    assert len(list((AGENT / folder).glob("*.py"))) <= MOST_FILES
+
+
+def test_few_modules_are_in_no_folder():
+    loose = sorted(path.name for path in AGENT.glob("*.py") if path.name != "__init__.py")
+    assert len(loose) <= MOST_LOOSE, loose
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_package_introduces_itself(folder: str):
+    """What it is for, where to begin reading, what does not belong there."""
+    header = ast.get_docstring(ast.parse((AGENT / folder / "__init__.py").read_text())) or ""
+    assert len(header.splitlines()) >= FEWEST_LINES
+
+
+def test_every_folder_with_code_is_a_package():
+    assert {path.parent for path in AGENT.rglob("*.py")} == {AGENT / folder for folder in FOLDERS} | {AGENT}
