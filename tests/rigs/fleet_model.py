@@ -77,7 +77,7 @@ class Seen:
 @dataclass(kw_only=True)
 class _Agent:
     number: int
-    rate_control: Pace = field(default_factory=Pace)
+    pace: Pace = field(default_factory=Pace)
     step: int = 0
     tries: int = 0
     failures: int = 0

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from agent.audit import decide as decide_module
 from agent.audit.decide import Decision
-from agent.audit.run import decide as decide_module
 from agent.books import ledger as ledger_module
 from agent.books.occupancy import occupied
 from agent.model.audit import WrittenProvider

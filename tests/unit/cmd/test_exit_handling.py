@@ -51,7 +51,7 @@ def test_each_problem_of_a_configuration_has_its_line(capsys):
 def test_a_bug_is_one_line_and_a_traceback_with_debug(capsys):
     assert ended(run(KeyError("x")), debug=False) == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("stocktake: this is a bug: KeyError: 'x' (at test_ending.py:")
+    assert line.startswith("stocktake: this is a bug: KeyError: 'x' (at test_exit_handling.py:")
     assert ended(run(KeyError("x")), debug=True) == 1
     assert "Traceback" in capsys.readouterr().err
 

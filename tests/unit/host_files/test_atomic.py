@@ -12,7 +12,7 @@ from agent.host_files.atomic import close_to_others, replace_file, sweep, write_
 
 KILLED_AT = """
 import os, signal, sys
-from agent import atomic
+from agent.host_files import atomic
 os.{call} = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 atomic.{write}(sys.argv[1], "new" * 99999, 0o640)
 """

@@ -18,7 +18,7 @@ from agent.sources.storage.lvm_json import (
     select,
 )
 
-RECORDED = pathlib.Path(__file__).parents[2] / "rigs" / "lvm_recorded"
+RECORDED = pathlib.Path(__file__).parents[3] / "rigs" / "lvm_recorded"
 EXTENT = 4 * 1024 * 1024
 GROUP = VolumeGroup(name="vg0", uuid="u", size_bytes=10 * EXTENT, free_bytes=7 * EXTENT, extent_bytes=EXTENT)
 
