@@ -116,7 +116,7 @@ def test_any_error_body_gives_a_code_and_a_detail(body):
     assert isinstance(said.detail, str)
 
 
-def test_what_placement_leaves_out_gets_its_documented_default():
+def test_s145_what_placement_leaves_out_gets_its_documented_default():
     body = {"resource_provider_generation": 4, "inventories": {"VCPU": {"total": 8}}}
     full = Inventory(
         resource_class="VCPU",

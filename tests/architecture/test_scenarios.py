@@ -1,0 +1,42 @@
+"""Each scenario of docs/contributor/scenarios.md has its tests, and each number in a test's name its scenario."""
+
+import pathlib
+
+import pytest
+
+from tests.rigs.scenario_table import DOCUMENT, cited_numbers, numbered_tests, rows
+from tests.rigs.source_tree import ROOT
+
+ROWS = rows(DOCUMENT.read_text())
+NUMBERS = [row.number for row in ROWS]
+TESTS = numbered_tests()
+TEXTS = [
+    *sorted(path for folder in ("agent", "tests", "tools") for path in (ROOT / folder).rglob("*.py")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+
+
+def test_numbers_are_in_order_and_without_gaps():
+    assert [number for number in NUMBERS if number.isdigit()] == [str(n) for n in range(1, 164)]
+    assert len(set(NUMBERS)) == len(NUMBERS) == 165
+
+
+@pytest.mark.parametrize("row", ROWS, ids=NUMBERS)
+def test_scenario_names_the_tests_that_bear_its_number(row):
+    assert row.tests == TESTS.get(row.number, ())
+    assert row.tests, "no test bears this number; tools/scenario_tests.py writes the column"
+
+
+def test_every_number_in_a_test_name_is_a_scenario():
+    assert sorted(set(TESTS) - set(NUMBERS)) == []
+
+
+def test_every_cited_scenario_exists():
+    cited = {path: cited_numbers(path) - set(NUMBERS) for path in TEXTS}
+    assert {str(path.relative_to(ROOT)): unknown for path, unknown in cited.items() if unknown} == {}
+
+
+def test_citations_are_found(tmp_path: pathlib.Path):
+    file = tmp_path / "cites.py"
+    file.write_text("# scenarios 1, 68 and 158; scenario 128b; scenarios 59 to 67\n")
+    assert cited_numbers(file) == {"1", "68", "158", "128b", "59", "67"}
