@@ -1,7 +1,7 @@
-"""Let each read of a socket wait no longer than what is left of a whole.
+"""Limit the total time of all reads from one socket.
 
-What a newcomer would get wrong: the time-out of a socket starts anew with every byte that
-arrives, so a peer that sends one now and then holds up for ever whoever waits for more.
+A socket's own time-out starts anew with every byte that arrives. A peer that sends one byte now and then
+could therefore block a reader for ever.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 
 class BoundedReads(io.RawIOBase):
-    """The raw stream of ``sock``, each read of which ends when the whole must: ``left_s`` says how long that is."""
+    """The raw stream of ``sock``. No read blocks longer than ``left_s()``, the seconds left for the whole exchange."""
 
     def __init__(self, raw: io.RawIOBase, sock: socket.socket, left_s: Callable[[], float]) -> None:
         super().__init__()
@@ -23,21 +23,21 @@ class BoundedReads(io.RawIOBase):
         self._left_s = left_s
 
     def readable(self) -> bool:
-        """It is for nothing else."""
+        """Return True: this stream only supports reading."""
         return True
 
     def readinto(self, buffer: Any) -> int | None:  # noqa: ANN401 - typeshed's WriteableBuffer
-        """As the stream's. Raises TimeoutError."""
+        """Read into ``buffer``, as the wrapped stream does. Raises TimeoutError when no time is left."""
         left_s = self._left_s()
         if left_s <= 0:
             raise TimeoutError("timed out")
         patience_s = self._sock.gettimeout()
         if left_s < (math.inf if patience_s is None else patience_s):
-            self._sock.settimeout(left_s)  # its owner sets its own again before it waits for something else
+            self._sock.settimeout(left_s)  # the socket's owner sets its own time-out again before its next operation
         return self._raw.readinto(buffer)
 
     def close(self) -> None:
-        """Close the stream too."""
+        """Close this stream and the wrapped one."""
         if not self.closed:
             self._raw.close()
         super().close()

@@ -1,11 +1,10 @@
-"""Run a call that cannot be cancelled on a thread of its own, and stop waiting for it when the deadline passes.
+"""Run a call that cannot be cancelled on its own thread, and stop waiting for it when the deadline passes.
 
-A call that missed its deadline goes on in the background: until it returns, no
-second one is started, so a hung libvirt or a dead mount costs one thread and
-never more. Its late answer is thrown away.
+A call that misses its deadline continues in the background, and its late answer is discarded. No second
+call starts until the first one returns, so a hung libvirt or a dead mount costs one thread and never more.
 
-While it hangs each caller gets the very same words: a finding is confirmed by
-equal words in two audits, and tells itself since when it is so.
+While a call hangs, every caller gets the same error text. Findings rely on that: a finding is confirmed when
+two audits report equal text, and the finding itself records since when it has existed.
 """
 
 from __future__ import annotations
@@ -21,21 +20,22 @@ from agent.ports import Deadline
 
 T = TypeVar("T")
 
-#: A call that bounds itself, by its time-outs, knows more about why: it is waited for so much longer than its deadline.
+#: Callers add this to the deadline of a call that has time-outs of its own: the call's own error says why it failed,
+#: and Unanswered cannot.
 LAST_WORDS_S = 0.25
 _STOP_WAIT_S = 1.0
 
 
 class Unanswered(SourceUnavailable):
-    """The call has not returned in time, or an earlier one still has not, or the thread was stopped."""
+    """The call did not return in time, an earlier call has not returned yet, or the thread was stopped."""
 
 
 class _Job(Generic[T]):
-    """One call: what to run, and then its answer or its error."""
+    """One call: the function to run, then its answer or its error."""
 
     def __init__(self, call: Callable[[], T], allowed_s: float) -> None:
         self._call = call
-        # The lines that it logs bear the audit's id.
+        # Copy the caller's context, so that the call's log lines carry the audit's id.
         self._context = contextvars.copy_context()
         self.allowed_s = allowed_s
         self._answer: T | None = None
@@ -57,7 +57,10 @@ class _Job(Generic[T]):
 
 
 class ReaderThread:
-    """The one thread of one source. ``name`` is the source's name; the thread starts with the first call."""
+    """The single thread of one source.
+
+    ``name`` is the source's name. The thread starts with the first call.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -70,14 +73,17 @@ class ReaderThread:
 
     @property
     def misses(self) -> int:
-        """Calls in a row that gave no answer in time, refused ones included; 0 after any answer, an error too."""
+        """The number of consecutive calls without an answer in time, including calls rejected while another one hangs.
+
+        Any answer resets the number to 0, and so does an error raised by the call.
+        """
         return self._misses
 
     def call(self, call: Callable[[], T], deadline: Deadline) -> T:
-        """The answer of ``call``, run on this object's thread; what it raises is raised here.
+        """Run ``call`` on this object's thread and return its answer, or raise its error.
 
-        Raises Unanswered when there is no answer by the deadline, and at
-        once while an earlier call has not returned, or after stop().
+        Raises Unanswered when there is no answer by the deadline. Raises Unanswered at once while an earlier call
+        has not returned, and after stop().
         """
         job = self._submit(call, deadline.allowed_s)
         if not job.done.wait(deadline.left_s()):
@@ -86,9 +92,9 @@ class ReaderThread:
         return job.result()
 
     def stop(self) -> bool:
-        """End the thread; whether it has ended, and so nothing that it uses is in use.
+        """Stop the thread and return whether it has ended. If True, nothing uses the thread's resources any more.
 
-        One that hangs in a call is left behind: it is a daemon and cannot keep the process alive.
+        A thread that hangs in a call is left running: it is a daemon thread and cannot keep the process alive.
         """
         with self._lock:
             self._stopped = True
@@ -124,7 +130,7 @@ class ReaderThread:
             del job
 
     def _forget(self, job: _Job[Any]) -> None:
-        # The answer may be large, and the next call may be an hour away.
+        # Drop the reference: the answer may be large, and the next call may come an hour later.
         with self._lock:
             if self._current is job:
                 self._current = None

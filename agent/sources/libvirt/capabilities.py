@@ -1,13 +1,12 @@
-"""Ask libvirt what the host's CPU and its emulators can do, once per connection.
+"""Query libvirt for what the host's CPU and its emulators can do, once per connection.
 
-Domain capabilities are refused on a read-only connection, so they are asked
-over one of their own that lives as long as the questions do. All calls may take
-seconds after a daemon's start: run this on a thread that nobody waits for.
+libvirt refuses domain capabilities on a read-only connection. The agent queries them over a separate read-write
+connection, which it closes after the last query. Each call may take seconds after the daemon's start, so run this
+module on a thread of its own.
 
-A part that cannot be had is a MissingPart with libvirt's reason, and the others
-stand. Only a lost connection fails the whole. An emulator that libvirt refuses is
-one that the host cannot run, but where all of the host's own architecture are
-refused, KVM is not there yet: that part is missing, and asked for again.
+A part that cannot be read becomes a MissingPart with libvirt's reason, and the other parts stay valid. Only a lost
+connection fails the whole query. If libvirt rejects an emulator, the host cannot run it. But if libvirt rejects every
+emulator of the host's own architecture, KVM is not available yet: that part is missing, and the agent queries again.
 """
 
 from __future__ import annotations
@@ -34,10 +33,12 @@ from agent.sources.libvirt.capabilities_xml import (
 from agent.sources.libvirt.capability_questions import GuestChoice, MachineQuestion, machine_questions, models_to_ask
 from agent.sources.libvirt.domain_capabilities_xml import parse_domain_capabilities
 
-# It would read the file of a test:///path again, 1 s for 1000 guests, to say that it has no such call.
+# The test driver has no such call. To learn that, libvirt would read the file of a test:///path again: 1 s for 1000
+# guests.
 _WITHOUT_DOMAIN_CAPABILITIES = frozenset({"TEST"})
-# The answers to an architecture, machine or domain type that the emulator does not have (KVM of a foreign CPU).
-# Any other error may be gone tomorrow, such as a QEMU that cannot be started, so it is no "does not have".
+# libvirt's errors for an architecture, machine or domain type that the emulator lacks (KVM of a foreign CPU).
+# Any other error may be temporary, such as a QEMU that cannot be started, so it does not mean that the emulator lacks
+# anything.
 _CANNOT_RUN = frozenset({libvirt.VIR_ERR_INVALID_ARG, libvirt.VIR_ERR_CONFIG_UNSUPPORTED})
 _DENIED = frozenset({libvirt.VIR_ERR_OPERATION_DENIED, libvirt.VIR_ERR_ACCESS_DENIED, libvirt.VIR_ERR_AUTH_FAILED})
 
@@ -46,7 +47,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asker:
-    """Whom to ask: the connection, its URI to open a read-write one, and what the operator chose for guests."""
+    """What a query needs: the connection, its URI to open a read-write one, and the operator's guest configuration."""
 
     connection: libvirt.virConnect
     driver: str
@@ -55,14 +56,20 @@ class Asker:
 
 
 class _Missing:
-    """The parts that could not be had so far; ``refused`` says by architecture why libvirt cannot run its emulator."""
+    """The parts that could not be read so far.
+
+    ``refused`` is, by architecture, the reason why libvirt cannot run its emulator.
+    """
 
     def __init__(self) -> None:
         self.parts: list[MissingPart] = []
         self.refused: dict[str, str] = {}
 
     def ask(self, part: Part, question: Callable[[], T], detail: str = "") -> T | None:
-        """The answer, or None and the part noted. A lost connection is raised: nothing else can be asked either."""
+        """Return the answer, or note the part as missing and return None.
+
+        Raises libvirt.libvirtError on a lost connection: every further query would fail as well.
+        """
         try:
             return question()
         except libvirt.libvirtError as error:
@@ -78,14 +85,17 @@ class _Missing:
 
 
 def read_version(connection: libvirt.virConnect) -> tuple[int, tuple[MissingPart, ...]]:
-    """The hypervisor's version, or 0 and why it is not known. Raises libvirt.libvirtError on a lost connection."""
+    """Return the hypervisor's version, or 0 and the reason why it is unknown.
+
+    Raises libvirt.libvirtError on a lost connection.
+    """
     missing = _Missing()
     version = missing.ask(Part.VERSION, lambda: int(connection.getVersion()))
     return version or 0, tuple(missing.parts)
 
 
 def read_capabilities(document: ET.Element, asker: Asker) -> Capabilities:
-    """All that follows from the capabilities document and further questions.
+    """Return all capabilities from the capabilities document and from further queries.
 
     Raises libvirt.libvirtError on a lost connection.
     """
@@ -104,18 +114,18 @@ def read_capabilities(document: ET.Element, asker: Asker) -> Capabilities:
 
 
 def _host_cpu(document: ET.Element, asker: Asker, missing: _Missing) -> HostCpu:
-    """The host's CPU, its model's features written out; of an unknown one the architecture is empty."""
+    """Return the host's CPU with its model's features expanded; the architecture is empty if the CPU is unknown."""
     cpu = missing.ask(Part.HOST_CPU, lambda: host_cpu(document))
     if cpu is None:
         return HostCpu(arch="")
-    # For aarch64 baselineCPU answers without any feature (hypervisor-audit 2).
+    # For aarch64, baselineCPU returns no features at all.
     if cpu.model is None or cpu.arch == "aarch64":
         return cpu
     return replace(cpu, features=missing.ask(Part.HOST_FEATURES, lambda: _host_features(document, cpu, asker)))
 
 
 def _host_features(document: ET.Element, cpu: HostCpu, asker: Asker) -> frozenset[str]:
-    """All features of the host's CPU; those that the document lists where the driver cannot write out a model's."""
+    """Return all features of the host's CPU, or those of the document if the driver cannot expand a model."""
     try:
         return _expanded(asker, host_question(document))
     except libvirt.libvirtError as error:
@@ -132,12 +142,15 @@ def _expanded(asker: Asker, question: str) -> frozenset[str]:
 def _model_features(
     document: ET.Element, arch: str, asker: Asker, missing: _Missing
 ) -> tuple[tuple[str, frozenset[str]], ...]:
-    """(model as configured, its features) for each one that cpu_mode asks for; an unknown model is a missing part."""
+    """Return (model as configured, its features) for each model that cpu_mode requires.
+
+    An unknown model is a missing part.
+    """
     models = models_to_ask(arch, asker.choice)
     if not models:
         return ()
     names = _model_names(asker.connection, arch)
-    # nova takes the configured names in any case, libvirt does not; it refuses one that it does not know.
+    # nova accepts the configured names in any case. libvirt does not, and rejects a name that it does not know.
     questions = {model: model_question(document, names.get(model.lower(), model)) for model in models}
     answers = (
         (model, missing.ask(Part.MODEL_FEATURES, functools.partial(_expanded, asker, question), model))
@@ -147,7 +160,10 @@ def _model_features(
 
 
 def _model_names(connection: libvirt.virConnect, arch: str) -> dict[str, str]:
-    """Libvirt's spelling of each model by its lower case; empty where it does not list them, as for aarch64."""
+    """Return libvirt's spelling of each model by its lower-case name.
+
+    The result is empty if libvirt lists no models, as for aarch64.
+    """
     try:
         listed = connection.getCPUModelNames(arch, 0)
     except libvirt.libvirtError as error:
@@ -170,7 +186,7 @@ def _domain(kinds: tuple[Guest, ...], asker: Asker, missing: _Missing) -> tuple[
     try:
         connection = libvirt_connection.open_read_write(asker.uri)
     except (libvirt.libvirtError, SourceError) as error:
-        # Whatever the error's code: that it cannot be had says nothing about the connection that we hold.
+        # Do not check here for a lost connection: the error concerns the new connection, not the one already open.
         missing.add(Part.DOMAIN, f"no read-write connection, which this call needs: {_reason(error)}")
         return None
     try:
@@ -182,7 +198,7 @@ def _domain(kinds: tuple[Guest, ...], asker: Asker, missing: _Missing) -> tuple[
 def _asked(
     connection: libvirt.virConnect, questions: tuple[MachineQuestion, ...], virt_type: str, missing: _Missing
 ) -> tuple[DomainCapabilities, ...] | None:
-    """The answers, sorted; None where the driver has no such call, or we no right to it."""
+    """Return the answers, sorted; None if the driver lacks the call or denies it to the agent."""
     answers = []
     for question in questions:
         try:

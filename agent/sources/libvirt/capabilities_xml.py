@@ -1,9 +1,8 @@
-"""The host's CPU and the guests that it can run, from ``virConnectGetCapabilities``, and what baselineCPU is asked.
+"""Parse the host's CPU and guest types from ``virConnectGetCapabilities``, and build the questions for baselineCPU.
 
-``<host><cpu>`` names a model and only the features beyond it: the whole set is
-what baselineCPU writes out, and it spells some names otherwise than the kernel.
-The data of a guest's default domain type stand beside its ``<domain>`` element
-and not in it; a ``<domain>`` with children stands for itself. Pure.
+``<host><cpu>`` names a model and lists only the features beyond that model. baselineCPU expands the full set, and it
+spells some names differently from the kernel. The data of a guest's default domain type stand beside its ``<domain>``
+element, not inside it; a ``<domain>`` with children has its own data. Pure.
 """
 
 from __future__ import annotations
@@ -15,16 +14,16 @@ from dataclasses import dataclass
 from agent.model.host.capabilities import GuestKind, HostCpu
 from agent.sources.libvirt.xml_values import attribute, child, document, number, optional_number, optional_text, text_of
 
-# What nova's Architecture.canonicalize takes for the same architecture.
+# The aliases that nova's Architecture.canonicalize maps to one architecture.
 _SAME_ARCH = {"i386": "i686", "i486": "i686", "i586": "i686", "x86_32": "i686", "x86_32p": "i686", "amd64": "x86_64"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestDomain:
-    """What runs guests of one domain type: the emulator, and the names that stand for machine types.
+    """What runs guests of one domain type: the emulator, and the aliases of machine types.
 
-    ``aliases`` are (name, the machine type that it stands for), as listed.
-    ``type`` is None where the guest has no domain type of its own at that place.
+    ``aliases`` are pairs of an alias and its machine type, in the order of the document. ``type`` is None in the
+    default of a guest without a childless ``<domain>``.
     """
 
     type: str | None
@@ -34,7 +33,10 @@ class GuestDomain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guest:
-    """One ``<guest>``: ``domains`` in the order of the document, ``default`` for a type that is not among them."""
+    """One ``<guest>``.
+
+    ``domains`` have the order of the document; ``default`` stands for every type that is not among them.
+    """
 
     arch: str
     os_type: str
@@ -42,26 +44,26 @@ class Guest:
     domains: tuple[GuestDomain, ...] = ()
 
     def domain_for(self, virt_type: str) -> GuestDomain:
-        """The domain of that type, else the default one (hypervisor-audit 2)."""
+        """Return the domain of type ``virt_type``, or the default one, as nova does."""
         return next((domain for domain in self.domains if domain.type == virt_type), self.default)
 
     @property
     def kind(self) -> GuestKind:
-        """The same for the model."""
+        """This guest as the model's GuestKind."""
         types = tuple(domain.type for domain in self.domains if domain.type)
         return GuestKind(arch=self.arch, os_type=self.os_type, domain_types=types)
 
 
 def capabilities_document(xml: str) -> ET.Element:
-    """The root of the document. Raises SourceInconsistent."""
+    """Return the root of the document. Raises SourceInconsistent."""
     return document(xml, "capabilities", "capabilities")
 
 
 def host_cpu(capabilities: ET.Element) -> HostCpu:
-    """The host's CPU, with the features that the document lists.
+    """Return the host's CPU, with the features that the document lists.
 
-    ``features`` is None where there is neither a model nor a feature: then
-    nothing is said, which is not "none". Raises SourceInconsistent.
+    ``features`` is None if the document has neither a model nor a feature: the features are then unknown, not absent.
+    Raises SourceInconsistent.
     """
     where = "capabilities: host cpu"
     cpu = _host_cpu_element(capabilities)
@@ -81,24 +83,24 @@ def host_cpu(capabilities: ET.Element) -> HostCpu:
 
 
 def guests(capabilities: ET.Element) -> tuple[Guest, ...]:
-    """Every ``<guest>``, in the order of the document. Raises SourceInconsistent."""
+    """Return every ``<guest>``, in the order of the document. Raises SourceInconsistent."""
     return tuple(_guest(element) for element in capabilities.iterfind("guest"))
 
 
 def canonical_arch(text: str) -> str:
-    """An architecture by the name that nova uses for it."""
+    """Return nova's name of an architecture."""
     return _SAME_ARCH.get(text.lower(), text.lower())
 
 
 def host_question(capabilities: ET.Element) -> str:
-    """What baselineCPU is asked for the host's own features: its ``<cpu>`` as it stands. Raises SourceInconsistent."""
+    """Return baselineCPU's argument for the host's own features: the unchanged ``<cpu>``. Raises SourceInconsistent."""
     return ET.tostring(_host_cpu_element(capabilities), encoding="unicode")
 
 
 def model_question(capabilities: ET.Element, model: str) -> str:
-    """What baselineCPU is asked for a model's features: the host's CPU with that model, and no feature of its own.
+    """Return baselineCPU's argument for a model's features: the host's CPU with that model and without features.
 
-    Arch, vendor, topology and maxphysaddr stay, as nova leaves them. Raises SourceInconsistent.
+    Arch, vendor, topology and maxphysaddr stay, as in nova's query. Raises SourceInconsistent.
     """
     host = _host_cpu_element(capabilities)
     question = ET.Element("cpu")
@@ -111,7 +113,7 @@ def model_question(capabilities: ET.Element, model: str) -> str:
 
 
 def expanded_features(xml: str) -> frozenset[str]:
-    """The features in an answer of baselineCPU but for the disabled ones. Raises SourceInconsistent."""
+    """Return the features in an answer of baselineCPU, without the disabled ones. Raises SourceInconsistent."""
     where = "answer of baselineCPU"
     return frozenset(_each_feature(document(xml, "cpu", where), where))
 

@@ -1,6 +1,6 @@
-"""Which questions libvirt is asked about guests: machine types by architecture, and CPU models by cpu_mode.
+"""Decide what to query libvirt for about guests: machine types by architecture, and CPU models by cpu_mode.
 
-Two names of one machine type are one question: the answer is the same document. Pure.
+Two names of one machine type need one query: libvirt returns the same document for both. Pure.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from agent.model.host.guest_cpu import models_of
 from agent.model.settings import GuestCpu
 from agent.sources.libvirt.capabilities_xml import Guest
 
-# nova's defaults (hypervisor-audit 2); any other architecture has none.
+# nova's defaults; nova has no default for any other architecture.
 _DEFAULT_MACHINES = {
     "armv7l": "virt",
     "aarch64": "virt",
@@ -26,9 +26,10 @@ _DEFAULT_MACHINES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestChoice:
-    """What the operator decided of guests: ``[libvirt] virt_type``, ``hw_machine_type``, ``cpu_mode``, ``cpu_models``.
+    """The operator's configuration of guests.
 
-    Of ``machine_types`` the first of an architecture holds. ``cpu_mode`` None: not set, which asks for no model.
+    It has ``[libvirt] virt_type``, ``hw_machine_type``, ``cpu_mode`` and ``cpu_models``. The first entry of
+    ``machine_types`` for an architecture applies. If ``cpu_mode`` is None (not set), no CPU model is queried.
     """
 
     virt_type: str = "kvm"
@@ -37,14 +38,17 @@ class GuestChoice:
     cpu_models: tuple[str, ...] = ()
 
     def machine_type(self, arch: str) -> str | None:
-        """The machine type that guests of an architecture get; None where the emulator chooses."""
+        """Return the machine type of guests of an architecture; None if the emulator chooses."""
         configured = (machine for name, machine in self.machine_types if name == arch)
         return next(configured, _DEFAULT_MACHINES.get(arch))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineQuestion:
-    """The arguments of one getDomainCapabilities; ``names`` are all names of that machine type, ``machine`` one."""
+    """The arguments of one getDomainCapabilities call.
+
+    ``names`` are all names of one machine type, and ``machine`` is one of these names.
+    """
 
     emulator: str | None
     arch: str
@@ -53,7 +57,7 @@ class MachineQuestion:
 
 
 def machine_questions(guests: Iterable[Guest], choice: GuestChoice) -> tuple[MachineQuestion, ...]:
-    """One question for each architecture and machine type, by architecture: its aliases, and the default one."""
+    """Return one query for each architecture and machine type, sorted: the aliased machine types and the default one."""
     questions: dict[tuple[str, str | None], MachineQuestion] = {}
     for guest in guests:
         for question in _of_guest(guest, choice):
@@ -62,7 +66,7 @@ def machine_questions(guests: Iterable[Guest], choice: GuestChoice) -> tuple[Mac
 
 
 def models_to_ask(arch: str, choice: GuestChoice) -> tuple[str, ...]:
-    """CPU models whose features make up the guests' CPU: those configured, or the default one for cpu_mode none."""
+    """Return the CPU models that make up the guests' CPU: the configured ones, or the default one for cpu_mode none."""
     return models_of(GuestCpu(mode=choice.cpu_mode, models=choice.cpu_models), arch, choice.virt_type)
 
 

@@ -1,10 +1,9 @@
-"""Open libvirt, and tell a lost connection from an answer that is an error.
+"""Open connections to libvirt, and distinguish a lost connection from an error answer.
 
-The binding prints every error to stderr unless a handler is registered, and
-the event loop must be registered before the first open: a connection opened
-earlier has neither events nor keep-alive. Once registered, the loop must also
-run (LibvirtEvents does), or libvirtd ends idle connections that answer none of
-its keep-alive messages.
+The Python binding prints every error to stderr unless an error handler is registered. The event loop must be
+registered before the first connection is opened: a connection opened earlier has neither events nor keep-alive.
+Once registered, the loop must also run (LibvirtEvents runs it). Otherwise libvirtd closes idle connections,
+because they answer none of its keep-alive messages.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import libvirt
 
 from agent.errors import SourceUnavailable
 
-# Three unanswered messages, five seconds apart: a frozen daemon is found out after 20 s.
+# After three unanswered messages, five seconds apart, libvirt declares a frozen daemon dead: that takes 20 s.
 _KEEPALIVE_INTERVAL_S = 5
 _KEEPALIVE_COUNT = 3
 
@@ -28,28 +27,27 @@ _LOST_DOMAINS = frozenset({libvirt.VIR_FROM_REMOTE, libvirt.VIR_FROM_RPC})
 
 @functools.cache
 def register_event_loop() -> None:
-    """Once per process, before anything is opened."""
+    """Register libvirt's default event loop, once per process, before any connection is opened."""
     libvirt.virEventRegisterDefaultImpl()
 
 
 @functools.cache
 def silence() -> None:
-    """Keep libvirt from printing errors to stderr: each one is raised as well."""
+    """Stop libvirt from printing errors to stderr: the binding raises each of them as well."""
     libvirt.registerErrorHandler(lambda _context, _error: None, None)
 
 
 def open_read_only(uri: str) -> libvirt.virConnect:
-    """A new connection, with keep-alive where the driver has it.
+    """Open a new read-only connection, with keep-alive if the driver supports it.
 
-    A daemon that hangs blocks this for ever: call it on a thread that nobody
-    waits for. Raises libvirt.libvirtError, and SourceUnavailable where the test
-    driver's file cannot be opened.
+    If the daemon hangs, this call blocks for ever: run it on a thread that no caller waits for without a deadline.
+    Raises libvirt.libvirtError, and SourceUnavailable if the test driver's file cannot be opened.
     """
     return _opened(uri, libvirt.openReadOnly)
 
 
 def open_read_write(uri: str) -> libvirt.virConnect:
-    """The same with the right to change, which some questions need; a user may lack it."""
+    """Open a new read-write connection, which some queries need; the agent's user may lack the permission."""
     return _opened(uri, libvirt.open)
 
 
@@ -57,7 +55,8 @@ def _opened(uri: str, opener: Callable[[str], libvirt.virConnect]) -> libvirt.vi
     silence()
     _check_test_file(uri)
     connection = opener(uri)
-    # The test driver has none, nor has a process without the event loop: the reader's deadline remains.
+    # The test driver has no keep-alive, and neither has a process without the event loop. There, only the reader's
+    # deadline limits a call.
     with contextlib.suppress(libvirt.libvirtError):
         connection.setKeepAlive(_KEEPALIVE_INTERVAL_S, _KEEPALIVE_COUNT)
     return connection
@@ -66,7 +65,7 @@ def _opened(uri: str, opener: Callable[[str], libvirt.virConnect]) -> libvirt.vi
 def _check_test_file(uri: str) -> None:
     """Open the XML file of a ``test:///path`` once before libvirt does.
 
-    Of a file that it cannot open libxml2 writes a line of its own to stderr, which no error handler of libvirt's stops.
+    If libxml2 cannot open a file, it prints a line to stderr that libvirt's error handler cannot suppress.
     """
     place = urlsplit(uri)
     if place.scheme != "test" or place.netloc or place.path in {"", "/", "/default"}:
@@ -80,13 +79,13 @@ def _check_test_file(uri: str) -> None:
 
 
 def close_quietly(connection: libvirt.virConnect) -> None:
-    """Close a connection that is no longer wanted; a dead one cannot be closed, and need not be."""
+    """Close a connection that is no longer needed; ignore the error if the connection is already dead."""
     with contextlib.suppress(libvirt.libvirtError):
         connection.close()
 
 
 def is_alive(connection: libvirt.virConnect) -> bool:
-    """Whether the socket still stands, as far as this side knows; no message is sent."""
+    """Return whether the socket is still open as far as this side knows; no message is sent."""
     try:
         return bool(connection.isAlive())
     except libvirt.libvirtError:
@@ -94,15 +93,15 @@ def is_alive(connection: libvirt.virConnect) -> bool:
 
 
 def says_lost(error: libvirt.libvirtError) -> bool:
-    """Whether the connection is gone (nova's rule: hypervisor-audit 2), and not merely the call refused."""
+    """Return whether the error means a lost connection and not only a failed call, by nova's rule."""
     return error.get_error_code() in _LOST_CODES and error.get_error_domain() in _LOST_DOMAINS
 
 
 def is_unsupported(error: libvirt.libvirtError) -> bool:
-    """Whether the driver lacks the call."""
+    """Return whether the error means that the driver lacks the call."""
     return bool(error.get_error_code() == libvirt.VIR_ERR_NO_SUPPORT)
 
 
 def is_gone(error: libvirt.libvirtError) -> bool:
-    """Whether the domain vanished meanwhile."""
+    """Return whether the error means that the domain has vanished."""
     return bool(error.get_error_code() == libvirt.VIR_ERR_NO_DOMAIN)

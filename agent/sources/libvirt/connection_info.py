@@ -1,10 +1,10 @@
-"""What does not change while a connection to libvirt lasts: the topology, the version and all capabilities.
+"""Query what stays constant while a connection to libvirt lasts: topology, hypervisor version and all capabilities.
 
-After a daemon's start libvirt probes each QEMU binary before it answers (4 s,
-measured), so this is asked once, on a thread of its own. Two things bring the
-question up again: another set of CPUs is online, because an offline one has
-neither core nor socket in the document, and a part that was refused, because
-the right to it may be given meanwhile.
+After its start the libvirt daemon probes each QEMU binary before it answers (4 s, measured). The agent therefore
+queries once per connection, on a separate thread. Two events cause a new query:
+
+- Other CPUs are online: the document lists neither core nor socket for an offline CPU.
+- A part is missing, and ASK_MISSING_AGAIN_S have passed: the agent may have received the permission meanwhile.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SLOW_S = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nature:
-    """All of it, as it was with these CPUs ``online``; ``asked_at`` is on the monotonic clock."""
+    """All answers, valid for the CPUs in ``online``; ``asked_at`` is on the monotonic clock."""
 
     topology: HostTopology
     online: tuple[bool, ...]
@@ -37,14 +37,14 @@ class Nature:
     asked_at: float
 
     def still_holds(self, online: tuple[bool, ...], now: float) -> bool:
-        """Whether none of it need be asked for again."""
+        """Return whether the answers are still valid, so that no new query is needed."""
         if online != self.online:
             return False
         return not self.capabilities.missing or now - self.asked_at < ASK_MISSING_AGAIN_S
 
 
 def learn(asker: Asker, online: tuple[bool, ...]) -> Nature:
-    """Ask for all of it. Raises libvirt.libvirtError, and SourceInconsistent for a topology that makes no sense."""
+    """Query all of it. Raises libvirt.libvirtError, and SourceInconsistent if the topology makes no sense."""
     started = time.monotonic()
     document = capabilities_document(asker.connection.getCapabilities())
     topology = topology_of(document)

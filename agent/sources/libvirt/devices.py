@@ -1,13 +1,14 @@
-"""List the host's PCI functions and mediated devices, and read the XML of those only that may have changed.
+"""List the host's PCI functions and mediated devices, and read the XML of only those that may have changed.
 
-One list per read. A device's XML is asked for when its name is new, when an
-event named it, in its turn (every device at least once in TURNS reads, because
-not every change raises an event), and each time where it can make mediated
-devices: how many more moves without a sound. Physical functions are read again
-when any name came or went, since they list their virtual ones.
+Each read makes one list call. It reads a device's XML in these cases:
 
-A device that cannot be read is an OddDevice and is asked again at each read; it
-never fails the listing. Changes may be told from any thread, reads come from one.
+- The device is new, or an event named it.
+- It is the device's scheduled turn, at least once in TURNS reads: some changes raise no event.
+- The device can create mediated devices: the number of available instances changes without an event.
+- The device is a physical function and any device came or went: a physical function lists its virtual ones.
+
+A device that cannot be read becomes an OddDevice, is read again each time, and never fails the listing. Any thread may
+report a change; only one thread reads.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ _KINDS = (
     | libvirt.VIR_CONNECT_LIST_NODE_DEVICES_CAP_MDEV
     | libvirt.VIR_CONNECT_LIST_NODE_DEVICES_CAP_MDEV_TYPES
 )
-# Without it libvirt also lists mediated devices that are only defined and hold nothing.
+# Without this flag libvirt also lists mediated devices that are only defined and use no resources.
 _ACTIVE = libvirt.VIR_CONNECT_LIST_NODE_DEVICES_ACTIVE
 
 
 class DeviceListing:
-    """What is known of the devices of one connection at a time; ``forget`` it with the connection."""
+    """The devices of one connection at a time; call ``forget`` when the connection changes."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -50,22 +51,25 @@ class DeviceListing:
         self._turn = 0
 
     def changed(self, name: str) -> None:
-        """An event named this device. From any thread."""
+        """Mark a device that an event named. Any thread may call this."""
         with self._lock:
             self._changed.add(name)
 
     def forget(self) -> None:
-        """Read everything again at the next read. From any thread."""
+        """Let the next read cover every device. Any thread may call this."""
         with self._lock:
             self._forgotten = True
 
     def read(self, connection: libvirt.virConnect) -> Devices:
-        """All devices. Raises libvirt.libvirtError where they cannot be listed, or the connection is lost meanwhile."""
+        """Return all devices.
+
+        Raises libvirt.libvirtError if the devices cannot be listed, or if the connection is lost meanwhile.
+        """
         named = self._take_changes()
         try:
             return self._read(connection, named)
         except BaseException:
-            # An event names a device once: what is not read now is read when it can be.
+            # An event names a device only once, so keep the names for the next read that succeeds.
             with self._lock:
                 self._changed |= named
             raise
@@ -98,7 +102,7 @@ class DeviceListing:
         try:
             return list(connection.listAllDevices(self._flags))
         except libvirt.libvirtError as error:
-            # The test driver does not know the flag, nor has it devices that are only defined.
+            # The test driver rejects the flag, and has no devices that are only defined.
             if self._flags == _KINDS or error.get_error_code() != libvirt.VIR_ERR_INVALID_ARG:
                 raise
         self._flags = _KINDS
@@ -119,7 +123,7 @@ class DeviceListing:
 
 
 def _read(name: str, handle: libvirt.virNodeDevice) -> NodeDevice | OddDevice | None:
-    """One device, or None when it vanished after the list was made."""
+    """Return one device, or None if the device vanished after libvirt listed it."""
     try:
         return parse_node_device(handle.XMLDesc(0))
     except SourceInconsistent as error:

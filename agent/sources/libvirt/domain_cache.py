@@ -1,11 +1,10 @@
-"""Decide which domains' XML must be read again, and keep what the others said.
+"""Decide which domains' XML must be read again, and cache the other domains.
 
-The cache is trusted only while events arrive: then a domain is read again when
-an event named it, when its state changed, and in its turn, so that every domain
-is read at least once in ten reads. Some changes raise no event at all: a live
-``setvcpus`` does not (libvirt 9.0, measured); without the turns it would never be seen.
+The cache is trusted only while events arrive. Then a domain is read again when an event named it, when its state
+changed, and in its scheduled turn: every domain is read at least once in ten reads. Some changes raise no event at
+all, such as a live ``setvcpus`` (libvirt 9.0, measured); only the scheduled turns detect them.
 
-Events may come from any thread, reads come from one.
+Any thread may report an event; only one thread reads.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ TURNS = 10
 
 
 class DomainCache:
-    """What is known of each domain, by uuid."""
+    """The last known state and content of each domain, by uuid."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -31,28 +30,28 @@ class DomainCache:
         self._turn = 0
 
     def trust(self) -> None:
-        """Events arrive from now on; what was read before may have changed unnoticed."""
+        """Trust events from now on. Read every domain once more: a domain may have changed unnoticed before."""
         with self._lock:
             self._trusted = True
             self._all_changed = True
 
     def distrust(self) -> None:
-        """Events no longer arrive: each read asks for everything."""
+        """Stop trusting events: until trust() is called again, each read covers every domain."""
         with self._lock:
             self._trusted = False
 
     def changed(self, domain_uuid: str) -> None:
-        """An event named this domain."""
+        """Mark a domain that an event named."""
         with self._lock:
             self._changed.add(domain_uuid)
 
     def forget(self) -> None:
-        """Read everything again, once."""
+        """Let the next read cover every domain."""
         with self._lock:
             self._all_changed = True
 
     def to_read(self, states: Mapping[str, DomainState]) -> frozenset[str]:
-        """The domains among ``states`` to be read now. Changes told from here on count for the next read."""
+        """Return the domains among ``states`` to read now. Changes reported after this call count for the next read."""
         with self._lock:
             everything = self._all_changed or not self._trusted
             named, self._changed = self._changed, set()
@@ -67,12 +66,12 @@ class DomainCache:
         )
 
     def keep(self, states: Mapping[str, DomainState], read: Iterable[Domain | OddDomain]) -> None:
-        """Take over what was read, and drop the domains that are gone."""
+        """Store the domains just read, and drop the domains that no longer exist."""
         self._known |= {one.uuid: (states[one.uuid], one) for one in read}
         self._known = {domain_uuid: known for domain_uuid, known in self._known.items() if domain_uuid in states}
 
     def all(self) -> tuple[Domain | OddDomain, ...]:
-        """Everything that is known, by uuid."""
+        """Return every cached domain, sorted by uuid."""
         return tuple(self._known[domain_uuid][1] for domain_uuid in sorted(self._known))
 
     def _state(self, domain_uuid: str) -> DomainState | None:
@@ -81,5 +80,5 @@ class DomainCache:
 
     @staticmethod
     def _turn_of(domain_uuid: str) -> int:
-        # Of the uuid and not of its place in the list, which moves as domains come and go.
+        # Use the uuid, not the position in the list: positions shift as domains come and go.
         return zlib.crc32(domain_uuid.encode()) % TURNS

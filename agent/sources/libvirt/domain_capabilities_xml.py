@@ -1,8 +1,7 @@
-"""What one emulator offers on one machine type, from ``virConnectGetDomainCapabilities``.
+"""Parse what one emulator offers on one machine type, from ``virConnectGetDomainCapabilities``.
 
-nova takes the values of every enum ``bus`` and every enum ``modelType`` in the
-document, wherever they stand (``redirdev`` adds usb to the buses), and so does
-this. A feature that is not supported may still carry figures; they mean nothing. Pure.
+This module takes the values of every enum ``bus`` and every enum ``modelType`` anywhere in the document, as nova does
+(``redirdev`` adds usb to the buses). An unsupported feature may still carry figures; ignore them. Pure.
 """
 
 from __future__ import annotations
@@ -15,7 +14,10 @@ from agent.sources.libvirt.xml_values import document, number, text_of
 
 
 def parse_domain_capabilities(xml: str, asked: Iterable[str]) -> DomainCapabilities:
-    """One document; ``asked`` are the names of the machine type that it was asked by. Raises SourceInconsistent."""
+    """Parse one document.
+
+    ``asked`` are the names of the machine type that the agent queried with. Raises SourceInconsistent.
+    """
     where = "domain capabilities"
     root = document(xml, "domainCapabilities", where)
     arch = text_of(root, "arch", where)
@@ -45,7 +47,7 @@ def _supported(root: ET.Element, path: str) -> ET.Element | None:
 
 
 def _values(element: ET.Element | None, enum: str) -> frozenset[str]:
-    """The values of every enum of that name below, at any depth."""
+    """Return the values of every enum of that name below ``element``, at any depth."""
     if element is None:
         return frozenset()
     lists = (found for found in element.iter("enum") if found.get("name") == enum)

@@ -1,8 +1,7 @@
-"""Parse a domain's XML only where it is another text than at the last read: that is most of what a read costs.
+"""Parse a domain's XML only if the text has changed since the last read: parsing is most of a read's cost.
 
-Each domain is read again in its turn, and all of them at each read while events
-do not arrive; nearly all texts are then the ones of before. A digest is kept and
-not the text, which is 5 to 8 KB.
+Each domain is read again in its scheduled turn, and every domain at each read while no events arrive. Nearly all
+texts are then unchanged. The cache stores a digest, not the text of 5 to 8 KB.
 """
 
 from __future__ import annotations
@@ -16,13 +15,16 @@ from agent.sources.libvirt.xml import parse_domain
 
 
 class DomainTexts:
-    """What each domain's text said when it was last parsed, by uuid. For one thread."""
+    """The last digest and the parsed value of each domain, by uuid. For one thread."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[bytes, Domain]] = {}
 
     def parse(self, domain_uuid: str, xml: str, state: DomainState) -> Domain:
-        """As parse_domain; the same object again where neither text nor state changed. Raises SourceInconsistent."""
+        """Parse as parse_domain does, but return the same object if neither text nor state changed.
+
+        Raises SourceInconsistent.
+        """
         digest = hashlib.sha256(xml.encode(errors="surrogatepass")).digest()
         known = self._known.get(domain_uuid)
         if known is None or known[0] != digest:
@@ -33,5 +35,5 @@ class DomainTexts:
         return domain
 
     def keep(self, domain_uuids: Collection[str]) -> None:
-        """Forget all other domains."""
+        """Drop every domain that is not in ``domain_uuids``."""
         self._known = {one: known for one, known in self._known.items() if one in domain_uuids}

@@ -1,14 +1,12 @@
-"""Turn libvirt's events into reasons to look, over a connection of its own that reopens itself.
+"""Turn libvirt's events into triggers of audits, over a separate connection that reopens itself.
 
-Two threads: one runs libvirt's event loop, one opens the connection, registers
-the callbacks and waits for it to die. open() on a hung daemon never returns;
-then only the second thread is stuck, and stop() leaves it behind (a daemon
-thread). Callbacks may run in any thread that pumps the socket, so they only
-pass a reason on.
+Two threads do the work. One runs libvirt's event loop. The other opens the connection, registers the callbacks and
+waits until the connection dies. open() on a hung daemon never returns: then only the second thread is stuck, and
+stop() abandons it (a daemon thread). libvirt may run callbacks in any thread that reads from the socket, so a callback
+only passes a reason on.
 
-An event carries no facts. Events are lost while the connection is down, so
-every return of it is a reason to look, and the listener is told not to believe
-what it knew.
+An event carries no facts. Events are lost while the connection is down. So every new connection triggers an audit,
+and the listener must no longer trust its cache.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ LOG = logging.getLogger(__name__)
 CONNECTED = "libvirt-connected"
 DISCONNECTED = "libvirt-disconnected"
 
-# Reason and the event's name in libvirt; a driver or a library that lacks one is used without it.
+# Reason, and the event's name in libvirt. If the driver or the library lacks an event, the agent runs without it.
 EVENTS = (
     ("lifecycle", "VIR_DOMAIN_EVENT_ID_LIFECYCLE"),
     ("device-added", "VIR_DOMAIN_EVENT_ID_DEVICE_ADDED"),
@@ -44,20 +42,21 @@ EVENTS = (
     ("metadata-change", "VIR_DOMAIN_EVENT_ID_METADATA_CHANGE"),
     ("block-job", "VIR_DOMAIN_EVENT_ID_BLOCK_JOB_2"),
 )
-# A device of the host came or went, or changed.
+# The reason for every change of a host device: added, removed or updated.
 DEVICE = "libvirt-event:host-device"
 DEVICE_EVENTS = ("VIR_NODE_DEVICE_EVENT_ID_LIFECYCLE", "VIR_NODE_DEVICE_EVENT_ID_UPDATE")
-# Those that are counted, by libvirt's names. A network or block device comes with every guest that starts.
+# Name prefixes of the devices that trigger an audit. Network and block devices do not: each guest that starts adds
+# some.
 COUNTED_DEVICES = ("pci_", "mdev_", "vdpa_")
 
 _TICK_MS = 1000
-# A driver without a close callback is asked now and then whether it still stands.
+# How often to check whether the connection is alive, for drivers without a close callback.
 _ALIVE_CHECK_S = 5.0
 _STOP_WAIT_S = 0.4
 
 
 class LinkState(enum.Enum):
-    """Where the events' connection stands."""
+    """The state of the events' connection."""
 
     DOWN = "down"
     CONNECTING = "connecting"
@@ -65,39 +64,42 @@ class LinkState(enum.Enum):
 
 
 class DomainListener(Protocol):
-    """Who wants to know which domains to read again (LibvirtHost)."""
+    """The receiver of all events, which decides what to read again (LibvirtHost)."""
 
     def domain_changed(self, domain_uuid: str) -> None:
-        """An event named this domain."""
+        """Mark the domain that an event named."""
         ...
 
     def device_changed(self, name: str) -> None:
-        """An event named this device of the host."""
+        """Mark the host device that an event named."""
         ...
 
     def events_up(self) -> None:
-        """Events arrive from now on."""
+        """Trust the cache: events arrive from now on."""
         ...
 
     def events_down(self) -> None:
-        """Events no longer arrive."""
+        """Stop trusting the cache: events no longer arrive."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backoff:
-    """Waits between two attempts to connect: doubling up to ``cap_s``, each cut by up to a half at random."""
+    """The back-off between attempts to connect.
+
+    The wait doubles up to ``cap_s``; then each wait is shortened at random by up to a half.
+    """
 
     first_s: float = 0.25
     cap_s: float = 30.0
 
     def wait_s(self, failures: int) -> float:
-        """The wait after that many failures in a row."""
+        """Return the seconds to wait after ``failures`` consecutive failures."""
         return min(self.cap_s, self.first_s * 2.0 ** min(failures, 30)) * random.uniform(0.5, 1.0)
 
 
 class _Link:
-    """One connection with the callbacks registered on it."""
+    """One connection and the callbacks registered on it."""
 
     def __init__(self, connection: libvirt.virConnect) -> None:
         self.connection = connection
@@ -107,12 +109,15 @@ class _Link:
 
     @property
     def registered(self) -> int:
-        """How many callbacks this driver took."""
+        """The number of callbacks that the driver accepted."""
         return len(self.callback_ids) + len(self.device_callback_ids)
 
 
 class LibvirtEvents:
-    """The event source of one URI. At most one may run in a process at a time: libvirt has one event loop."""
+    """The event source of one URI.
+
+    At most one may run in a process at a time: libvirt has only one event loop.
+    """
 
     def __init__(self, uri: str, listener: DomainListener, backoff: Backoff) -> None:
         self._uri = uri
@@ -128,15 +133,18 @@ class LibvirtEvents:
 
     @property
     def state(self) -> LinkState:
-        """Where the connection stands now."""
+        """The current state of the connection."""
         return self._state
 
     def start(self, notify: Callable[[str], None]) -> None:
-        """Begin, once; returns at once, whatever state libvirt is in. Call it before any connection is opened."""
+        """Start the threads, once, and return at once, whatever state libvirt is in.
+
+        Call this method before any connection is opened.
+        """
         libvirt_connection.register_event_loop()
         libvirt_connection.silence()
         self._notify = notify
-        # The loop sleeps until something happens; a timer that is set to 0 makes it look at once.
+        # The loop sleeps until an event arrives. Setting this timer to 0 wakes it at once.
         self._timer = libvirt.virEventAddTimeout(_TICK_MS, _nothing, None)
         self._threads = (
             threading.Thread(target=self._run_loop, name="libvirt-events", daemon=True),
@@ -146,13 +154,13 @@ class LibvirtEvents:
             thread.start()
 
     def stop(self) -> None:
-        """End within a second; a thread that hangs in libvirt is left behind. No ``notify`` comes after this."""
+        """Stop within a second; abandon a thread that hangs in libvirt. No call of ``notify`` follows."""
         with self._gate:
             self._notify = None
         self._stopping.set()
         self._wake.set()
         loop, link = self._threads or (None, None)
-        # The link's thread closes its connection first, which is politest while the loop still runs.
+        # Wait for the link's thread first: it closes its connection most cleanly while the loop still runs.
         if link is not None:
             link.join(_STOP_WAIT_S)
         if loop is not None:
@@ -192,7 +200,10 @@ class LibvirtEvents:
         return link
 
     def _register(self, link: _Link) -> None:
-        """All callbacks that this driver has. Raises libvirt.libvirtError when the connection is lost meanwhile."""
+        """Register every callback that the driver supports.
+
+        Raises libvirt.libvirtError if the connection is lost meanwhile.
+        """
         with _unless_unsupported():
             link.connection.registerCloseCallback(self._on_close, link)
         for reason, constant in EVENTS:
@@ -212,7 +223,7 @@ class LibvirtEvents:
             try:
                 number = link.connection.nodeDeviceEventRegisterAny(None, event_id, self._on_device, None)
             except libvirt.libvirtError as error:
-                # Another daemon may serve the devices: without it they are still listed at every audit.
+                # A separate daemon may serve the devices. Without its events, every audit still lists the devices.
                 if not libvirt_connection.is_alive(link.connection):
                     raise
                 LOG.debug("no events of the host's devices", extra={"uri": self._uri, "error": str(error)})
@@ -220,12 +231,13 @@ class LibvirtEvents:
                 link.device_callback_ids.append(number)
 
     def _stay_up(self, link: _Link) -> None:
-        """From "up" to the connection's end."""
+        """Announce the connection and return when it has ended."""
         self._state = LinkState.UP
         self._listener.events_up()
         LOG.info("libvirt events connected", extra={"uri": self._uri, "events": link.registered})
         self._tell(CONNECTED)
-        # Whoever wakes this says why first, so a wake that is cleared here is seen in the condition.
+        # The other threads set `_stopping` or `link.closed` before they set `_wake`. So the loop's condition still sees
+        # the cause after `_wake` is cleared.
         while not (self._stopping.is_set() or link.closed.is_set()):
             self._wake.wait(_ALIVE_CHECK_S)
             self._wake.clear()
@@ -239,7 +251,7 @@ class LibvirtEvents:
 
     def _callback(self, reason: str) -> Callable[..., None]:
         def on_event(_connection: libvirt.virConnect, domain: libvirt.virDomain, *_details: object) -> None:
-            # What a callback raises is printed by the binding and lost, and the event with it.
+            # The binding would print an exception of a callback and drop it, and the event would be lost.
             try:
                 self._listener.domain_changed(domain.UUIDString())
                 self._tell(reason)
@@ -264,14 +276,14 @@ class LibvirtEvents:
         self._wake.set()
 
     def _tell(self, reason: str) -> None:
-        # Under the gate, so that stop() returns only when no call is under way; notify returns at once.
+        # `notify` returns at once, so it can run under the lock; stop() then returns only when no call is under way.
         with self._gate:
             if self._notify is not None:
                 self._notify(reason)
 
 
 def _take_down(link: _Link) -> None:
-    """Deregister and close: a connection that still has callbacks is kept open by the binding."""
+    """Deregister all callbacks, then close: the binding keeps a connection open while it has callbacks."""
     for callback_id in link.callback_ids:
         with contextlib.suppress(libvirt.libvirtError):
             link.connection.domainEventDeregisterAny(callback_id)
@@ -288,10 +300,10 @@ def _unless_unsupported() -> Iterator[None]:
     try:
         yield
     except libvirt.libvirtError as error:
-        # The daemon answers an event id that it does not know with INVALID_ARG.
+        # The daemon rejects an unknown event id with INVALID_ARG.
         if not libvirt_connection.is_unsupported(error) and error.get_error_code() != libvirt.VIR_ERR_INVALID_ARG:
             raise
 
 
 def _nothing(_timer: int, _opaque: None) -> None:
-    """The timer's body: waking the loop is all that it is for."""
+    """Do nothing: the timer's only purpose is to wake the loop."""

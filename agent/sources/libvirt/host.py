@@ -1,14 +1,11 @@
-"""Read the host from libvirt, /proc and /sys: CPUs, memory, NUMA cells, devices, all defined guests, what it can do.
+"""Read the host from libvirt, /proc and /sys: CPUs, memory, NUMA cells, devices, all defined guests, capabilities.
 
-Few bulk calls: one list, one STATE statistics call, and the XML of those
-domains only that the cache does not vouch for. No statistics group but STATE:
-the others ask each QEMU's monitor, and a frozen QEMU then blocks the call for
-ever. Everything runs on the reader's thread; the connection is kept there and
-reopened when it is dead.
+A read makes few bulk calls: one list, one statistics call for the group STATE, and the XML of those domains that the
+cache cannot answer for. All other statistics groups query each QEMU's monitor, and a frozen QEMU would block that call
+for ever. Everything runs on the reader's thread. The connection belongs to that thread, which reopens a dead one.
 
-The connection is not the one that LibvirtEvents has: libvirt.open() and any
-call may hang for ever on a hung daemon, and neither side must wait for the
-other's.
+LibvirtEvents has a separate connection: libvirt.open() and any call may hang for ever on a hung daemon, and neither
+the host source nor the event source must wait for the other.
 """
 
 from __future__ import annotations
@@ -54,12 +51,11 @@ SIMULATED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostPlace:
-    """Which libvirt, and where /proc and /sys are.
+    """The libvirt to read, and where /proc and /sys are.
 
-    ``host`` is ``[DEFAULT] host``: the node name where the driver is the test
-    driver, and nowhere else. ``capabilities_wait_s`` is how long a read waits
-    for slow capabilities before it goes on without them. ``guests`` is what the
-    operator chose for guests, which decides what is asked about them.
+    ``host`` is ``[DEFAULT] host``: the node name with the test driver, and unused with every other driver.
+    ``capabilities_wait_s`` is how long a read waits for slow capabilities before it continues without them.
+    ``guests`` is the operator's configuration of guests, which decides what to query about them.
     """
 
     uri: str
@@ -72,7 +68,7 @@ class HostPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Node:
-    """Name and CPUs, as the driver says or as the test driver is taken to mean."""
+    """The node's name and CPUs, from the driver or, for the test driver, from test_driver_node."""
 
     hostname: str
     online: tuple[bool, ...]
@@ -80,7 +76,7 @@ class _Node:
 
 
 class _Session:
-    """One connection and what was learned over it."""
+    """One connection, and the answers obtained over it."""
 
     def __init__(self, connection: libvirt.virConnect) -> None:
         self.connection = connection
@@ -92,8 +88,8 @@ class _Session:
 class LibvirtHost:
     """The host source.
 
-    ``capability_reader`` is a second thread, for the one call that takes seconds; that it has answered after all
-    ``late`` is told.
+    ``capability_reader`` is a second thread, for the one call that takes seconds. If its answer arrives after the
+    read has stopped waiting, ``late`` triggers an audit.
     """
 
     name = "libvirt"
@@ -117,12 +113,11 @@ class LibvirtHost:
         self._ignored_hostname: str | None = None
 
     def read(self, deadline: Deadline) -> HostFacts:
-        """All host facts.
+        """Return all host facts.
 
-        Raises SourceUnavailable with the URI and libvirt's message,
-        SourceUnsupported where the driver lacks a call that is needed,
-        SourceInconsistent when the capabilities make no sense. A domain that
-        cannot be understood is an OddDomain and never fails the read.
+        Raises SourceUnavailable with the URI and libvirt's message, SourceUnsupported if the driver lacks a required
+        call, and SourceInconsistent if the capabilities make no sense. A domain that cannot be parsed becomes an
+        OddDomain and never fails the read.
         """
         try:
             return self._reader.call(self._read, deadline)
@@ -132,7 +127,7 @@ class LibvirtHost:
             raise self._named(error) from error
 
     def forget(self) -> None:
-        """Read every domain and device again, and the capabilities."""
+        """Let the next read cover every domain, every device and the capabilities."""
         self._cache.forget()
         self._devices.forget()
         session = self._session
@@ -140,10 +135,9 @@ class LibvirtHost:
             session.nature = None
 
     def close(self) -> None:
-        """Close the connection, and wait a second at most; call it before the process ends.
+        """Close the connection, within a second; call this method before the process ends.
 
-        Otherwise the interpreter closes it while it shuts down, and a daemon
-        that hangs would keep this process alive.
+        Otherwise the interpreter closes the connection at its shutdown, and a hung daemon would keep the process alive.
         """
         try:
             self._reader.call(self._drop, Deadline.after(_CLOSE_WAIT_S))
@@ -151,19 +145,19 @@ class LibvirtHost:
             LOG.debug("libvirt did not let go of the connection", extra={"uri": self._place.uri})
 
     def domain_changed(self, domain_uuid: str) -> None:
-        """An event named this domain: its XML is read again. From any thread."""
+        """Mark a domain that an event named: the next read covers its XML. Any thread may call this."""
         self._cache.changed(domain_uuid)
 
     def device_changed(self, name: str) -> None:
-        """An event named this device of the host: its XML is read again. From any thread."""
+        """Mark a host device that an event named: the next read covers its XML. Any thread may call this."""
         self._devices.changed(name)
 
     def events_up(self) -> None:
-        """Events arrive from now on, so that cached domains may be believed. From any thread."""
+        """Trust cached domains: events arrive from now on. Any thread may call this."""
         self._cache.trust()
 
     def events_down(self) -> None:
-        """No events arrive: every read asks for every domain. From any thread."""
+        """Stop trusting cached domains: without events, each read covers every domain. Any thread may call this."""
         self._cache.distrust()
 
     def _named(self, error: libvirt.libvirtError) -> SourceError:
@@ -179,7 +173,7 @@ class LibvirtHost:
             if not libvirt_connection.says_lost(error):
                 raise
             self._drop()
-            # A daemon that was restarted between two reads shows it at the first call only: ask the new one.
+            # If the daemon restarted between two reads, only the first call over the old connection fails: reconnect.
             if not was_open:
                 raise
         return self._facts(self._alive_session())
@@ -239,7 +233,7 @@ class LibvirtHost:
         if self._hostname is None:
             self._hostname = hostname
         if hostname not in (self._hostname, self._ignored_hostname):
-            # Another node name would be another resource provider: nova keeps the first one too.
+            # A new node name would mean a new resource provider. nova keeps the first name too.
             self._ignored_hostname = hostname
             LOG.warning("libvirt's host name changed; ignored", extra={"kept": self._hostname, "ignored": hostname})
         return self._hostname
@@ -259,7 +253,7 @@ class LibvirtHost:
         return self._cache.all()
 
     def _read_domain(self, handle: libvirt.virDomain, state: DomainState) -> Domain | OddDomain | None:
-        """One domain, or None when it vanished after the list was made."""
+        """Return one domain, or None if the domain vanished after libvirt listed it."""
         try:
             return self._texts.parse(handle.UUIDString(), handle.XMLDesc(0), state)
         except SourceInconsistent as error:
@@ -273,17 +267,18 @@ class LibvirtHost:
             return OddDomain(uuid=handle.UUIDString(), name=handle.name(), reason=reason)
 
     def _read_devices(self, connection: libvirt.virConnect) -> tuple[Devices | None, str]:
-        """The devices, or why they are not known. Raises libvirt.libvirtError on a lost connection."""
+        """Return the devices, or the reason why they are unknown. Raises libvirt.libvirtError on a lost connection."""
         try:
             return self._devices.read(connection), ""
         except libvirt.libvirtError as error:
-            # Another daemon may serve the devices: that it is down loses them alone, whatever the error's code says.
+            # A separate daemon may serve the devices. If that daemon is down, only the devices are unknown, whatever the
+            # error's code is.
             if not libvirt_connection.is_alive(connection):
                 raise
             return None, error.get_error_message() or str(error)
 
     def _nature(self, session: _Session, online: tuple[bool, ...]) -> Nature | None:
-        """Capabilities and version, or None while they are being asked for the first time."""
+        """Return capabilities and version, or None while the first query still runs."""
         if session.nature is None or not session.nature.still_holds(online, time.monotonic()):
             asker = Asker(
                 connection=session.connection, driver=session.driver, uri=self._place.uri, choice=self._place.guests
@@ -302,16 +297,16 @@ class LibvirtHost:
 
 
 def test_driver_node(connection: libvirt.virConnect, host: str) -> _Node:
-    """What the test driver is taken to mean: the only place that treats it differently.
+    """Return name and CPUs for the test driver. Only this function and SIMULATED treat the test driver differently.
 
-    Its getCPUMap is a constant (8 CPUs, 3 online) whatever its XML says, its
-    getHostname is the real machine's; getInfo is right. Raises libvirt.libvirtError.
+    The driver's getCPUMap is a constant (8 CPUs, 3 online) whatever its XML says, and its getHostname returns the real
+    machine's name. getInfo is right. Raises libvirt.libvirtError.
     """
     return _Node(hostname=host, online=(True,) * int(connection.getInfo()[2]), simulated=SIMULATED)
 
 
 def _states(connection: libvirt.virConnect, handles: Mapping[str, libvirt.virDomain]) -> dict[str, DomainState]:
-    """State by uuid; a domain that vanished meanwhile is left out."""
+    """Return the state of each domain by uuid, without the domains that have vanished meanwhile."""
     bulk = _bulk_states(connection)
     states = {}
     for domain_uuid, handle in handles.items():

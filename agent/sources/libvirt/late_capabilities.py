@@ -1,7 +1,7 @@
-"""An answer that came after the audit that asked for it is a reason to look: the only word of it before the interval.
+"""Trigger an audit when libvirt answers a capabilities query after the audit that sent it has stopped waiting.
 
-After a cold start libvirt probes QEMU for seconds; what rests on it goes out with
-the audit that this asks for, and not a minute later.
+After a cold start libvirt probes QEMU for seconds. Without this trigger, the agent would publish what depends on the
+answer only at the next interval, about a minute later.
 """
 
 from __future__ import annotations
@@ -11,24 +11,27 @@ from collections.abc import Callable
 
 
 class LateAnswers:
-    """EventSource of answers that nobody waits for any more. ``tell`` may be called from any thread."""
+    """The EventSource of late answers. Any thread may call ``tell``."""
 
     def __init__(self) -> None:
         self._gate = threading.Lock()
         self._notify: Callable[[str], None] | None = None
 
     def start(self, notify: Callable[[str], None]) -> None:
-        """Reasons go to ``notify`` from now on."""
+        """Pass every later reason to ``notify``."""
         with self._gate:
             self._notify = notify
 
     def stop(self) -> None:
-        """No reason comes after this."""
+        """Pass on no further reasons."""
         with self._gate:
             self._notify = None
 
     def tell(self, reason: str) -> None:
-        """An answer is there. Where nothing listens (a command, a stop) it is simply there."""
+        """Trigger an audit for an answer that has arrived.
+
+        Without a listener (in a command, or after stop()) do nothing.
+        """
         with self._gate:
             if self._notify is not None:
                 self._notify(reason)

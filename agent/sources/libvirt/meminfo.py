@@ -1,4 +1,4 @@
-"""Used memory of the host from /proc/meminfo, by nova's formula: MemAvailable and huge pages play no part."""
+"""Compute the host's used memory from /proc/meminfo by nova's formula, which ignores MemAvailable and huge pages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LINE = re.compile(r"^(MemFree|Buffers|Cached):\s+([0-9]{1,18}) kB$", re.MULTILI
 
 
 def used_mib(proc_root: Path, memory_mib: int) -> int | None:
-    """The host's memory − (MemFree + Buffers + Cached), in MiB; None where that cannot be read or makes no sense."""
+    """Return the host's memory − (MemFree + Buffers + Cached), in MiB; None if that is unreadable or makes no sense."""
     try:
         text = (proc_root / "meminfo").read_text(encoding="ascii", errors="replace")
     except OSError:
@@ -20,7 +20,7 @@ def used_mib(proc_root: Path, memory_mib: int) -> int | None:
 
 
 def parse_used_mib(text: str, memory_mib: int) -> int | None:
-    """The same from the file's text."""
+    """Compute the same figure as used_mib from the text of /proc/meminfo."""
     found = dict(_LINE.findall(text))
     if len(found) != 3:
         return None

@@ -1,11 +1,11 @@
-"""One device from ``virNodeDeviceGetXMLDesc``: a PCI function, a network device, a vDPA or a mediated device.
+"""Parse one device from ``virNodeDeviceGetXMLDesc``: a PCI function, a network device, a vDPA or a mediated device.
 
-A device says little of its relations: a virtual function names the address of
-its physical one, but not its number; a network device names its parent, but a
-PCI function does not name its network device. node_devices.py puts them together.
+A device's XML says little about its relations. A virtual function names the address of its physical function, but not
+its own number. A network device names its parent, but a PCI function does not name its network device.
+node_devices.py combines the devices.
 
-``<domain>``, ``<bus>``, ``<slot>`` and ``<function>`` are decimal, the
-attributes of ``<address>`` and the ids of ``<vendor>`` and ``<product>`` hexadecimal. Pure.
+``<domain>``, ``<bus>``, ``<slot>`` and ``<function>`` are decimal; the attributes of ``<address>`` and the ids of
+``<vendor>`` and ``<product>`` are hexadecimal. Pure.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from agent.sources.libvirt.xml_values import (
 )
 
 _HIGHEST_ID = 0xFFFF
-# Domain, bus, slot and function as PCI numbers them; Hyper-V and VMD have domains above 0xffff.
+# The highest PCI domain, bus, slot and function. Hyper-V and VMD have domains above 0xffff.
 _HIGHEST_PARTS = (0xFFFFFFFF, 0xFF, 0x1F, 0x7)
 _PCI_ADDRESS = re.compile(r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PciFunction:
-    """What a PCI function says of itself.
+    """The facts in a PCI function's own XML.
 
-    ``virtual_functions`` are the addresses of its VFs in the order of their
-    numbers, None where it is no physical function; ``physical_function`` is that
-    of a VF. ``card_serial`` is from its own VPD.
+    ``virtual_functions`` are the addresses of its VFs in the order of their numbers, or None if it is no physical
+    function. ``physical_function`` is the address of a VF's physical function. ``card_serial`` is from the function's
+    own VPD.
     """
 
     address: str
@@ -52,7 +52,7 @@ class PciFunction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkDevice:
-    """A network device: its name, its MAC address if it has one, and what its driver can do."""
+    """A network device: its name, its MAC address if it has one, and the features that its driver reports."""
 
     interface: str
     mac_address: str | None
@@ -61,9 +61,9 @@ class NetworkDevice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeDevice:
-    """One device as libvirt lists it; each part is None where it has no such capability.
+    """One device as libvirt lists it; each part is None if the device lacks that capability.
 
-    ``parent`` is a libvirt name. ``mdev_types`` is None for a device that makes no mediated ones.
+    ``parent`` is a libvirt name. ``mdev_types`` is None for a device that cannot create mediated devices.
     """
 
     name: str
@@ -76,7 +76,7 @@ class NodeDevice:
 
 
 def parse_node_device(xml: str) -> NodeDevice:
-    """One device. Raises SourceInconsistent."""
+    """Parse one device. Raises SourceInconsistent."""
     root = document(xml, "device", "device")
     name = text_of(root, "name", "device")
     where = f"device {name}"
@@ -93,12 +93,12 @@ def parse_node_device(xml: str) -> NodeDevice:
 
 
 def pci_name(address: str) -> str:
-    """Libvirt's name of the PCI function at an address."""
+    """Return libvirt's name of the PCI function at an address."""
     return "pci_" + address.lower().replace(":", "_").replace(".", "_")
 
 
 def address_of(element: ET.Element, where: str) -> str:
-    """The PCI address in the attributes of an ``<address>``. Raises SourceInconsistent."""
+    """Return the PCI address in the attributes of an ``<address>``. Raises SourceInconsistent."""
     place = f"{where}: <address>"
     parts = (element.get(part) for part in ("domain", "bus", "slot", "function"))
     return _address(tuple(hexadecimal(part, place) for part in parts), place)
@@ -146,7 +146,7 @@ def _pci_id(capability: ET.Element, tag: str, where: str) -> str:
 
 def _numa_node(capability: ET.Element, where: str) -> int | None:
     numa = capability.find("numa")
-    # The kernel's -1: the firmware does not say.
+    # The kernel reports -1 if the firmware does not name the NUMA node.
     if numa is None or numa.get("node") == "-1":
         return None
     return number(numa.get("node"), f"{where}: numa node")
@@ -170,7 +170,10 @@ def _network(capability: ET.Element | None, where: str) -> NetworkDevice | None:
 
 
 def _mdev_types(root: ET.Element, where: str) -> tuple[MdevType, ...] | None:
-    """Of a PCI function, a CSS device or one of neither kind: the list stands at another depth in each."""
+    """Return the types that a device can create.
+
+    The list stands at a different depth in a PCI function, in a CSS device and in any other device.
+    """
     found = next(capabilities_of_type(root, "mdev_types"), None)
     if found is None:
         return None
@@ -199,7 +202,10 @@ def _mdev(capability: ET.Element | None, name: str, parent: str | None, where: s
 
 
 def _mdev_parent(capability: ET.Element, parent: str | None, where: str) -> str:
-    """Where libvirt has not met the parent yet it writes ``computer``, but the parent's address is right."""
+    """Return the libvirt name of the parent.
+
+    Until libvirt knows the parent, ``<parent>`` is ``computer``; ``<parent_addr>`` is right even then.
+    """
     address = optional_text(capability, "parent_addr")
     if address is not None and _PCI_ADDRESS.fullmatch(address):
         return pci_name(address)

@@ -1,9 +1,13 @@
-"""Put the devices that libvirt lists together: physical and virtual functions, their network devices, vDPA, mdevs.
+"""Combine the devices that libvirt lists: physical and virtual functions, their network devices, vDPA, mdevs.
 
-The kinds and which fact is taken from whom are nova's (hypervisor-audit 7.1): a
-VF carries its PF's interface only while it has a network device itself, its PF's
-MAC and its number only where the PF has one, and the PF's card serial where its
-own VPD has none. A vDPA function is none of these VFs. Pure.
+The kinds, and the device that each fact is taken from, follow nova:
+
+- A VF carries its PF's interface only while the VF has a network device of its own.
+- A VF carries its PF's MAC address and its own number only if the PF has a MAC address.
+- A VF carries its PF's card serial if its own VPD has none.
+- A function that vDPA uses does not count as a VF here.
+
+Pure.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from agent.sources.libvirt.node_device_xml import NetworkDevice, NodeDevice, Pci
 
 
 def devices_from(nodes: Iterable[NodeDevice], odd: Iterable[OddDevice]) -> Devices:
-    """All devices, each kind sorted by name."""
+    """Return all devices, each kind sorted by name."""
     listed = sorted(nodes, key=lambda node: node.name)
     functions = {node.pci.address: node for node in listed if node.pci}
     networks = _networks(listed)
@@ -33,7 +37,10 @@ def devices_from(nodes: Iterable[NodeDevice], odd: Iterable[OddDevice]) -> Devic
 
 
 def _networks(nodes: Iterable[NodeDevice]) -> dict[str, NetworkDevice]:
-    """The network device of each parent; of several (a switch's ports) the shortest name's, then the first."""
+    """Return the network device of each parent.
+
+    If a parent has several (a switch's ports), take the one with the shortest name, then the first by name.
+    """
     found: dict[str, NetworkDevice] = {}
     for node in nodes:
         if node.network is None or node.parent is None:
@@ -88,7 +95,7 @@ def _kind(node: NodeDevice, function: PciFunction, vdpa: frozenset[str | None]) 
 
 
 def _number_of(function: PciFunction, parent: NodeDevice | None) -> int | None:
-    """A VF's number: libvirt lists those of a PF by it."""
+    """Return a VF's number: its position in the PF's list, which libvirt sorts by number."""
     siblings = parent.pci.virtual_functions if parent and parent.pci else None
     return siblings.index(function.address) if siblings and function.address in siblings else None
 

@@ -1,9 +1,8 @@
-"""NUMA cells and the place of each CPU from ``virConnectGetCapabilities``.
+"""Parse NUMA cells and the place of each CPU from ``virConnectGetCapabilities``.
 
-A CPU that is offline has no socket, core or siblings there. A cell without
-memory has no ``<memory>`` element, and a driver without NUMA (the test driver
-from a file, a container) no cells: both are read as they are, not as zero of
-something that was left out. Pure.
+An offline CPU has no socket, core or siblings in the document. A cell without memory has no ``<memory>`` element. A
+driver without NUMA (the test driver from a file, a container) reports no cells. The parser accepts both as facts, not
+as omissions. Pure.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from agent.sources.libvirt.xml_values import document, number, odd, optional_num
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuPlace:
-    """Where one logical CPU sits; ``core`` and ``socket`` are None for a CPU that is offline."""
+    """The place of one logical CPU; ``core`` and ``socket`` are None for an offline CPU."""
 
     id: int
     cell: int
@@ -30,19 +29,19 @@ class CpuPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostTopology:
-    """NUMA cells and the place of each CPU, both by ascending id; empty where the driver gives none."""
+    """NUMA cells and the place of each CPU, both by ascending id; empty if the driver reports none."""
 
     cells: tuple[Cell, ...] = ()
     places: tuple[CpuPlace, ...] = ()
 
 
 def parse_topology(xml: str) -> HostTopology:
-    """Cells and CPUs from the text of ``virConnectGetCapabilities``. Raises SourceInconsistent."""
+    """Parse cells and CPUs from the text of ``virConnectGetCapabilities``. Raises SourceInconsistent."""
     return topology_of(document(xml, "capabilities", "capabilities"))
 
 
 def topology_of(capabilities: ET.Element) -> HostTopology:
-    """The same from the document's root. Raises SourceInconsistent."""
+    """Parse cells and CPUs from the document's root. Raises SourceInconsistent."""
     cells: list[Cell] = []
     places: list[CpuPlace] = []
     for element in capabilities.iterfind("./host/topology/cells/cell"):
@@ -60,7 +59,7 @@ def topology_of(capabilities: ET.Element) -> HostTopology:
 
 
 def cpus_of(online: Iterable[bool], topology: HostTopology) -> tuple[Cpu, ...]:
-    """All CPUs by id, with their places; ``online`` says of each id whether it is."""
+    """Return all CPUs by id, with their places; ``online`` has one truth value for each id."""
     places = {place.id: place for place in topology.places}
     return tuple(_cpu(cpu_id, is_online, places.get(cpu_id)) for cpu_id, is_online in enumerate(online))
 
@@ -68,7 +67,7 @@ def cpus_of(online: Iterable[bool], topology: HostTopology) -> tuple[Cpu, ...]:
 def _cpu(cpu_id: int, is_online: bool, place: CpuPlace | None) -> Cpu:  # noqa: FBT001
     if place is None:
         return Cpu(id=cpu_id, online=is_online)
-    # Of a CPU that is offline some versions of libvirt say socket 0 (hypervisor-audit 4.1).
+    # For an offline CPU, some versions of libvirt report socket 0.
     known = place if is_online else None
     return Cpu(
         id=cpu_id,
@@ -97,7 +96,7 @@ def _each_pool(cell: ET.Element, where: str) -> Iterator[PagePool]:
 
 
 def _each_sibling_set(cell: ET.Element, where: str) -> Iterator[tuple[int, ...]]:
-    """The CPUs that share a core with each CPU of the cell: the same set comes once for each of them."""
+    """Yield, for each CPU of the cell, the CPUs that share its core: CPUs of one core yield the same set."""
     for cpu in cell.iterfind("./cpus/cpu"):
         text = cpu.get("siblings")
         if text is None:
@@ -120,7 +119,7 @@ def _cpu_place(cpu: ET.Element, cell_id: int, where: str) -> CpuPlace:
 
 
 def _place_number(text: str | None, where: str) -> int | None:
-    # The kernel's -1: the firmware of some arm and riscv machines does not say.
+    # The kernel reports -1 if the firmware does not name the place, as on some arm and riscv machines.
     return None if text == "-1" else optional_number(text, where)
 
 

@@ -1,7 +1,7 @@
-"""What libvirt's XML says about a domain.
+"""Parse the XML of a domain.
 
-A domain that cannot be understood raises SourceInconsistent naming it and the
-item, and nothing else is raised, whatever the text. Pure.
+If a domain cannot be parsed, the parser raises SourceInconsistent with the domain and the item. It raises nothing else,
+whatever the text. Pure.
 """
 
 from __future__ import annotations
@@ -16,17 +16,16 @@ from agent.model.units import MIB
 from agent.sources.libvirt.node_device_xml import address_of
 from agent.sources.libvirt.xml_values import attribute, child, document, number, odd, size_bytes, text_of
 
-# nova has written 1.0 and 1.1; the elements that are read here are the same in both.
+# nova has written versions 1.0 and 1.1; the elements that this module reads are the same in both.
 _NOVA_NAMESPACE = re.compile(r"\{http://openstack\.org/xmlns/libvirt/nova/[0-9.]+\}instance")
 _SOURCE_ATTRIBUTES = ("file", "dev", "dir", "name", "path", "usage")
 
 
 def parse_domain(xml: str, state: DomainState) -> Domain:
-    """A domain from ``virDomainGetXMLDesc``.
+    """Return a domain from the text of ``virDomainGetXMLDesc``.
 
-    ``vcpus`` are the current ones, ``memory_mib`` the maximum memory rounded up
-    (it is taken away from the host). Disks are sorted by target. Raises
-    SourceInconsistent.
+    ``vcpus`` are the current ones. ``memory_mib`` is the maximum memory, rounded up because it reduces the host's free
+    memory. Disks are sorted by target. Raises SourceInconsistent.
     """
     root = document(xml, "domain", "domain")
     name = text_of(root, "name", "domain")
@@ -78,7 +77,7 @@ def _pinned_cpus(root: ET.Element, where: str) -> tuple[int, ...]:
 
 def _disks(root: ET.Element, where: str) -> tuple[Disk, ...]:
     disks = [_disk(element, where) for element in root.iterfind("./devices/disk")]
-    # Containers have file systems where machines have disks; in a machine a <filesystem> only shares a folder.
+    # A container has file systems as its disks; in a virtual machine a <filesystem> only shares a folder.
     if root.findtext("./os/type") == "exe":
         disks += [_container_disk(element, where) for element in root.iterfind("./devices/filesystem")]
     return tuple(sorted(disks, key=lambda disk: (disk.target, disk.kind, disk.source or "")))
@@ -109,7 +108,7 @@ def _driver_type(element: ET.Element) -> str | None:
 
 
 def _pci_addresses(root: ET.Element, where: str) -> tuple[str, ...]:
-    """Of devices handed through, and of network interfaces that are one."""
+    """Return the addresses of passed-through devices and of network interfaces that are passed-through devices."""
     sources = [
         *root.iterfind("./devices/hostdev[@type='pci']/source"),
         *root.iterfind("./devices/interface[@type='hostdev']/source"),
@@ -119,13 +118,13 @@ def _pci_addresses(root: ET.Element, where: str) -> tuple[str, ...]:
 
 
 def _mdev_uuids(root: ET.Element, where: str) -> tuple[str, ...]:
-    """Of mediated devices that are handed through: libvirt names them by nothing else."""
+    """Return the uuids of passed-through mediated devices; libvirt identifies these devices by nothing else."""
     found = root.iterfind("./devices/hostdev[@type='mdev']/source/address")
     return tuple(sorted(_uuid(attribute(element, "uuid", f"{where}: <hostdev>"), where) for element in found))
 
 
 def _disk_source(source: ET.Element | None) -> str | None:
-    """The path or name; ``POOL/VOLUME`` for a volume of a storage pool; None for an empty drive."""
+    """Return the path or name; ``POOL/VOLUME`` for a volume of a storage pool; None for an empty drive."""
     if source is None:
         return None
     if source.get("pool") and source.get("volume"):

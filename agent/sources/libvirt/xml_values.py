@@ -1,9 +1,8 @@
-"""The steps that every parser of libvirt's XML is made of: open a document, take a child, a text, a number.
+"""Provide the steps of every parser of libvirt's XML: open a document, take a child, a text, a number.
 
-Every attribute is a string and any part may be missing: what cannot be
-understood raises SourceInconsistent naming the place, and nothing else is
-raised, whatever the text. A document with a DOCTYPE is refused before it is
-parsed, because entities can only be declared there. Pure.
+Every attribute is a string, and any part may be missing. If a part cannot be understood, these functions raise
+SourceInconsistent with its place; they raise nothing else, whatever the text. A document with a DOCTYPE is refused
+before it is parsed, because only a DOCTYPE can declare entities. Pure.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ _SOURCE = "libvirt"
 _LONGEST_REASON = 400
 _WHOLE = re.compile(r"[0-9]{1,18}")
 _HEX = re.compile(r"(?:0[xX])?[0-9a-fA-F]{1,8}")
-# virScaleInteger: case does not matter; nothing after the number means the element's default, KiB for memory.
+# As in libvirt's virScaleInteger: case does not matter. Without a unit, the element's default applies, KiB for memory.
 _UNITS: dict[str, int] = {"b": 1, "bytes": 1}
 for _power, _letter in enumerate("kmgtpe", start=1):
     _UNITS |= {_letter: 1 << 10 * _power, f"{_letter}ib": 1 << 10 * _power, f"{_letter}b": int(1000**_power)}
 
 
 def document(xml: str, root_tag: str, where: str) -> ET.Element:
-    """The root element of a document that must be a ``root_tag``. Raises SourceInconsistent."""
+    """Return the root element of a document that must be a ``root_tag``. Raises SourceInconsistent."""
     if "<!DOCTYPE" in xml:
         raise odd(where, "a document type declaration, which libvirt never writes")
     try:
@@ -38,12 +37,12 @@ def document(xml: str, root_tag: str, where: str) -> ET.Element:
 
 
 def odd(where: str, what: str) -> SourceInconsistent:
-    """The error to raise: what is wrong, and in which part of which document."""
+    """Return the error to raise: ``what`` is wrong in the part ``where`` of a document."""
     return SourceInconsistent(_SOURCE, f"{where}: {what}"[:_LONGEST_REASON])
 
 
 def child(parent: ET.Element, tag: str, where: str) -> ET.Element:
-    """The first child of that name. Raises SourceInconsistent."""
+    """Return the first child of that name. Raises SourceInconsistent."""
     element = parent.find(tag)
     if element is None:
         raise odd(where, f"no <{tag}>")
@@ -51,7 +50,7 @@ def child(parent: ET.Element, tag: str, where: str) -> ET.Element:
 
 
 def text_of(parent: ET.Element, tag: str, where: str) -> str:
-    """The text of a child that must be there. Raises SourceInconsistent."""
+    """Return the text of a required child. Raises SourceInconsistent."""
     text = optional_text(parent, tag)
     if text is None:
         raise odd(where, f"no <{tag}>" if parent.find(tag) is None else f"an empty <{tag}>")
@@ -59,12 +58,12 @@ def text_of(parent: ET.Element, tag: str, where: str) -> str:
 
 
 def optional_text(parent: ET.Element, path: str) -> str | None:
-    """The text at a path, or None where there is none or an empty one."""
+    """Return the text at a path, or None if the element is missing or empty."""
     return (parent.findtext(path) or "").strip() or None
 
 
 def attribute(element: ET.Element, name: str, where: str) -> str:
-    """An attribute that must be there. Raises SourceInconsistent."""
+    """Return a required attribute. Raises SourceInconsistent."""
     value = element.get(name)
     if not value:
         raise odd(where, f"<{element.tag}> without {name}")
@@ -72,7 +71,7 @@ def attribute(element: ET.Element, name: str, where: str) -> str:
 
 
 def number(text: str | None, where: str) -> int:
-    """A whole number, not negative. Raises SourceInconsistent."""
+    """Return a whole number that is not negative. Raises SourceInconsistent."""
     stripped = (text or "").strip()
     if _WHOLE.fullmatch(stripped) is None:
         raise odd(where, f"{text!r} is not a whole number")
@@ -80,12 +79,12 @@ def number(text: str | None, where: str) -> int:
 
 
 def optional_number(text: str | None, where: str) -> int | None:
-    """The same, None for an attribute that is not there. Raises SourceInconsistent."""
+    """Return a whole number that is not negative, or None for a missing attribute. Raises SourceInconsistent."""
     return None if text is None else number(text, where)
 
 
 def hexadecimal(text: str | None, where: str) -> int:
-    """A number as libvirt writes PCI ids and addresses: ``0x1af4``. Raises SourceInconsistent."""
+    """Return a number that libvirt writes in hexadecimal (PCI ids, addresses): ``0x1af4``. Raises SourceInconsistent."""
     stripped = (text or "").strip()
     if _HEX.fullmatch(stripped) is None:
         raise odd(where, f"{text!r} is not a hexadecimal number")
@@ -93,7 +92,7 @@ def hexadecimal(text: str | None, where: str) -> int:
 
 
 def scaled_bytes(value: int, unit: str | None, where: str) -> int:
-    """A number in libvirt's unit, as bytes. Raises SourceInconsistent."""
+    """Return a number with libvirt's unit as bytes. Raises SourceInconsistent."""
     factor = _UNITS.get((unit or "KiB").lower())
     if factor is None:
         raise odd(where, f"unit {unit!r}")
@@ -101,11 +100,11 @@ def scaled_bytes(value: int, unit: str | None, where: str) -> int:
 
 
 def size_bytes(element: ET.Element, where: str) -> int:
-    """The size that an element such as ``<memory unit='KiB'>`` holds. Raises SourceInconsistent."""
+    """Return the size in an element such as ``<memory unit='KiB'>``, in bytes. Raises SourceInconsistent."""
     place = f"{where}: <{element.tag}>"
     return scaled_bytes(number(element.text, place), element.get("unit"), place)
 
 
 def capabilities_of_type(element: ET.Element, kind: str) -> Iterator[ET.Element]:
-    """Each ``<capability type=kind>`` below, at any depth."""
+    """Return each ``<capability type=kind>`` below ``element``, at any depth."""
     return (found for found in element.iter("capability") if found.get("type") == kind)
