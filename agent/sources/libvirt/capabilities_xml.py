@@ -49,7 +49,7 @@ class Guest:
 
     @property
     def kind(self) -> GuestKind:
-        """This guest as the model's GuestKind."""
+        """The model's GuestKind of this ``<guest>``."""
         types = tuple(domain.type for domain in self.domains if domain.type)
         return GuestKind(arch=self.arch, os_type=self.os_type, domain_types=types)
 

@@ -57,7 +57,10 @@ class MachineQuestion:
 
 
 def machine_questions(guests: Iterable[Guest], choice: GuestChoice) -> tuple[MachineQuestion, ...]:
-    """Return one query for each architecture and machine type, sorted: the aliased machine types and the default one."""
+    """Return one query for each architecture and machine type, sorted.
+
+    The queries cover the machine types that have aliases, and the default machine type.
+    """
     questions: dict[tuple[str, str | None], MachineQuestion] = {}
     for guest in guests:
         for question in _of_guest(guest, choice):

@@ -271,8 +271,8 @@ class LibvirtHost:
         try:
             return self._devices.read(connection), ""
         except libvirt.libvirtError as error:
-            # A separate daemon may serve the devices. If that daemon is down, only the devices are unknown, whatever the
-            # error's code is.
+            # A separate daemon may serve the devices. If only that daemon is down, only the devices are unknown and the
+            # read continues, whatever the error code.
             if not libvirt_connection.is_alive(connection):
                 raise
             return None, error.get_error_message() or str(error)
@@ -297,7 +297,7 @@ class LibvirtHost:
 
 
 def test_driver_node(connection: libvirt.virConnect, host: str) -> _Node:
-    """Return name and CPUs for the test driver. Only this function and SIMULATED treat the test driver differently.
+    """Return name and CPUs for the test driver. In this module, no other function treats that driver differently.
 
     The driver's getCPUMap is a constant (8 CPUs, 3 online) whatever its XML says, and its getHostname returns the real
     machine's name. getInfo is right. Raises libvirt.libvirtError.

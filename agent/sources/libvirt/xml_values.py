@@ -84,7 +84,10 @@ def optional_number(text: str | None, where: str) -> int | None:
 
 
 def hexadecimal(text: str | None, where: str) -> int:
-    """Return a number that libvirt writes in hexadecimal (PCI ids, addresses): ``0x1af4``. Raises SourceInconsistent."""
+    """Return a number that libvirt writes in hexadecimal, such as ``0x1af4`` (PCI ids and addresses).
+
+    Raises SourceInconsistent.
+    """
     stripped = (text or "").strip()
     if _HEX.fullmatch(stripped) is None:
         raise odd(where, f"{text!r} is not a hexadecimal number")

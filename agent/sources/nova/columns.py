@@ -1,4 +1,7 @@
-"""Which tables and columns of nova's cell database are read. Pure: conductor gives rows of the same names."""
+"""List the tables and columns of nova's cell database that the agent reads.
+
+Rows from the conductor use the same names. Pure.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A connection of PyMySQL's on which nothing waits past a deadline: greeting, TLS, log-in and rows included.
+"""Provide a PyMySQL connection whose reads all end at a deadline: greeting, TLS, log-in and rows included.
 
-What a newcomer would get wrong: PyMySQL's time-outs are for connecting to one address and for
-each piece that arrives. The name of the server takes what the host's resolver takes, and each
-address of it the whole time-out; NovaSql's thread is there for both.
+PyMySQL's own time-outs apply to the connect to one address and to each piece of data that arrives. They limit neither
+the look-up of the server's name, which takes as long as the host's resolver takes, nor the sum over several addresses,
+each of which may use the whole time-out. NovaSql's thread limits these two.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from agent.deadlines.bounded_reads import BoundedReads
 
 
 class BoundedConnection(Connection):
-    """As PyMySQL's. ``left_s`` says how long whatever goes on may still take; 0 ends it."""
+    """A PyMySQL connection with a deadline.
+
+    ``left_s`` returns the seconds left for the current operation; 0 ends the operation.
+    """
 
     _sock: socket.socket
 
@@ -29,12 +32,12 @@ class BoundedConnection(Connection):
 
     @property
     def _rfile(self) -> io.BufferedReader | None:
-        """What PyMySQL reads from."""
+        """The stream that PyMySQL reads from."""
         return self._stream
 
     @_rfile.setter
     def _rfile(self, stream: io.BufferedReader | None) -> None:
-        # Set once for the plain socket, and again for the one that speaks TLS.
+        # PyMySQL sets this once for the plain socket, and again for the TLS socket.
         if stream is not None:
             stream = io.BufferedReader(BoundedReads(stream.detach(), self._sock, self._left_s))
         self._stream = stream

@@ -1,9 +1,8 @@
-"""Read nova's JSON documents and single cells, strictly: the text of a column becomes a value, or a named complaint.
+"""Parse nova's JSON documents and single cells strictly: each becomes a value or a SourceInconsistent that names it.
 
-What a newcomer would get wrong: absent is not null in nova's versioned objects,
-and newer minor versions and unknown fields are normal; only another major
-version is refused. Used for rows of the database; conductor answers with the
-same objects. Pure.
+In nova's versioned objects, absent is not the same as null. Newer minor versions and unknown fields are normal; only
+another major version is refused. Rows of the database use these parsers, and so do answers of the conductor, which
+contain the same objects. Pure.
 """
 
 from __future__ import annotations
@@ -25,27 +24,27 @@ SOURCE = "state"
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """The cells of one row or document, each read as what it must be; ``where`` names it in every complaint."""
+    """The cells of one row or document, each parsed as a required type; every error names ``where``."""
 
     where: str
     row: Row
 
     def text(self, name: str) -> str | None:
-        """Text, or None for NULL and for what is absent."""
+        """Return text, or None for NULL and for an absent cell."""
         value = self.row.get(name)
         if value is None or isinstance(value, str):
             return value
         raise self._wrong(name, "text", value)
 
     def needed_text(self, name: str) -> str:
-        """Text that may be neither NULL nor empty."""
+        """Return text that may be neither NULL nor empty."""
         value = self.text(name)
         if not value:
             raise SourceInconsistent(SOURCE, f"{self.where}: {name} is {'NULL' if value is None else 'empty'}")
         return value
 
     def integer(self, name: str) -> int | None:
-        """An integer of 64 bits (a truth value is none), or None for NULL and for what is absent."""
+        """Return a 64-bit integer, or None for NULL and for an absent cell. A truth value is no integer."""
         value = self.row.get(name)
         number = whole(value)
         if value is None or number is not None:
@@ -53,28 +52,31 @@ class Cells:
         raise self._wrong(name, "an integer", value)
 
     def needed_integer(self, name: str) -> int:
-        """An integer that may not be NULL."""
+        """Return an integer that may not be NULL."""
         value = self.integer(name)
         if value is None:
             raise SourceInconsistent(SOURCE, f"{self.where}: {name} is NULL")
         return value
 
     def size(self, name: str) -> int:
-        """An amount: an integer that is neither NULL nor negative."""
+        """Return an amount: an integer that is neither NULL nor negative."""
         value = self.needed_integer(name)
         if value < 0:
             raise self._wrong(name, "an amount", value)
         return value
 
     def flag(self, name: str) -> bool:
-        """A truth value; NULL is false, and so is a soft delete of 0."""
+        """Return a truth value; NULL is false, and so is 0 in ``deleted``."""
         value = self.row.get(name)
         if value is None or isinstance(value, int):
             return bool(value)
         raise self._wrong(name, "a truth value", value)
 
     def moment(self, name: str) -> datetime.datetime | None:
-        """A time, UTC without a zone as nova's columns are; SQLite and RPC give text, with or without a zone."""
+        """Return a time in UTC without a zone, as in nova's columns.
+
+        SQLite and RPC return times as text, with or without a zone.
+        """
         value = self.row.get(name)
         if value is None:
             return None
@@ -87,14 +89,14 @@ class Cells:
         raise self._wrong(name, "a time", value)
 
     def items(self, name: str) -> list[object]:
-        """A list; NULL and what is absent is no list."""
+        """Return a list; NULL and an absent cell raise an error."""
         value = self.row.get(name)
         if isinstance(value, list):
             return value
         raise self._wrong(name, "a list", value)
 
     def integers(self, name: str) -> tuple[int, ...]:
-        """A set of CPUs, sorted; none for NULL and for what is absent."""
+        """Return a set of CPUs, sorted; empty for NULL and for an absent cell."""
         if self.row.get(name) is None:
             return ()
         numbers = [whole(number) for number in self.items(name)]
@@ -108,20 +110,20 @@ class Cells:
 
 
 def flavors_from_document(text: str, where: str) -> tuple[Flavor, Flavor | None, Flavor | None]:
-    """Current, old and new flavor of ``instance_extra.flavor``. Raises SourceInconsistent, naming ``where``."""
+    """Return current, old and new flavor of ``instance_extra.flavor``. Raises SourceInconsistent with ``where``."""
     try:
         return _flavors(text)
     except SourceInconsistent as error:
         raise SourceInconsistent(SOURCE, f"{where}{error.message}") from error
 
 
-# Many instances share a few documents, and they stay the same between audits:
-# 8 of 34 ms at 1,000 instances. Equal flavors become one value in memory, too.
+# Many instances share a few documents, and these stay the same between audits: the cache saves 8 of 34 ms at 1,000
+# instances. Equal flavors also become one value in memory.
 @functools.lru_cache(maxsize=1024)
 def _flavors(text: str) -> tuple[Flavor, Flavor | None, Flavor | None]:
     document = _json_object(text, "")
     current = flavor_from_primitive(document.get("cur"), " 'cur'")
-    # nova writes null for none, and takes anything empty for none.
+    # nova writes null for "no flavor", and reads anything empty as "no flavor".
     old, new = (
         flavor_from_primitive(document[name], f" {name!r}") if document.get(name) else None for name in ("old", "new")
     )
@@ -129,7 +131,7 @@ def _flavors(text: str) -> tuple[Flavor, Flavor | None, Flavor | None]:
 
 
 def flavor_from_primitive(primitive: object, where: str) -> Flavor:
-    """A flavor from its versioned object, any minor version of 1. Raises SourceInconsistent, naming ``where``."""
+    """Return a flavor from its versioned object, any minor version of 1. Raises SourceInconsistent with ``where``."""
     cells = Cells(where, _object_fields(primitive, "Flavor", where))
     return Flavor(
         id=cells.needed_integer("id"),
@@ -144,7 +146,7 @@ def flavor_from_primitive(primitive: object, where: str) -> Flavor:
 
 
 def numa_from_document(text: str, where: str) -> tuple[InstanceCell, ...]:
-    """The cells of ``instance_extra.numa_topology``, by id. Raises SourceInconsistent, naming ``where``."""
+    """Return the cells of ``instance_extra.numa_topology``, by id. Raises SourceInconsistent with ``where``."""
     try:
         return _numa(text)
     except SourceInconsistent as error:
@@ -152,14 +154,14 @@ def numa_from_document(text: str, where: str) -> tuple[InstanceCell, ...]:
 
 
 def context_from_document(text: str, where: str) -> MigrationContext:
-    """``instance_extra.migration_context``. Raises SourceInconsistent, naming ``where``."""
+    """Return the context in ``instance_extra.migration_context``. Raises SourceInconsistent with ``where``."""
     try:
         return _context(text)
     except SourceInconsistent as error:
         raise SourceInconsistent(SOURCE, f"{where}{error.message}") from error
 
 
-# Pinned guests differ in their CPUs, so there are more of these than of flavors.
+# Pinned guests differ in their CPUs, so there are more topologies than flavors.
 @functools.lru_cache(maxsize=4096)
 def _numa(text: str) -> tuple[InstanceCell, ...]:
     return _numa_cells(_json_object(text, ""), "")
@@ -178,7 +180,7 @@ def _context(text: str) -> MigrationContext:
 
 
 def _numa_of_move(cells: Cells, name: str) -> tuple[InstanceCell, ...] | None:
-    # Rows older than the field lack it, and that says no more than null.
+    # Rows older than the field lack it; that means the same as null.
     primitive = cells.row.get(name)
     return None if primitive is None else _numa_cells(primitive, f"{cells.where} {name!r}")
 
@@ -193,7 +195,7 @@ def _instance_cell(primitive: object, where: str) -> InstanceCell:
     cells = Cells(where, _object_fields(primitive, "InstanceNUMACell", where))
     policy = cells.text("cpu_policy")
     cpuset, pcpuset = cells.integers("cpuset"), cells.integers("pcpuset")
-    # Before Victoria there was one set, whatever the policy (nova/objects/instance_numa.py migrates it when it saves).
+    # Before Victoria, one set served every policy; nova migrates it at the next save (nova/objects/instance_numa.py).
     if policy == "dedicated" and not pcpuset:
         cpuset, pcpuset = (), cpuset
     return InstanceCell(
@@ -210,7 +212,7 @@ def _instance_cell(primitive: object, where: str) -> InstanceCell:
 
 
 def _pinning(cells: Cells) -> tuple[tuple[int, int], ...]:
-    """(guest CPU, host CPU); JSON has the guest's as text."""
+    """Return pairs (guest CPU, host CPU); JSON has the guest CPU as text."""
     found = cells.row.get("cpu_pinning_raw")
     if found is None:
         return ()
@@ -241,12 +243,12 @@ def _addresses(cells: Cells, name: str) -> tuple[str, ...]:
 
 
 def texts(rows: Iterable[Row], column: str) -> set[str]:
-    """What is text in that column, such as the uuids of these rows."""
+    """Return the texts in a column, such as the uuids of ``rows``; other values are ignored."""
     return {value for row in rows if isinstance(value := row[column], str)}
 
 
 def short(value: object) -> str:
-    """A value as a complaint shows it: at most 60 characters."""
+    """Return a value as an error message shows it: at most 60 characters."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # an integer too long to be printed, a list too deep
@@ -267,7 +269,10 @@ def _extra_specs(cells: Cells) -> tuple[tuple[str, str], ...]:
 
 
 def _object_fields(primitive: object, name: str, where: str) -> Row:
-    """The fields of one versioned object (oslo.versionedobjects: name, version, data); any minor version of 1."""
+    """Return the fields of one versioned object, of any minor version of 1.
+
+    The format is oslo.versionedobjects': name, version, data.
+    """
     if not isinstance(primitive, dict):
         raise SourceInconsistent(SOURCE, f"{where} is not an object but {short(primitive)}")
     kind, version = primitive.get("nova_object.name"), primitive.get("nova_object.version")

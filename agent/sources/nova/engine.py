@@ -1,10 +1,12 @@
-"""Open the cell database so that it can only be read, and so that nothing waits past a deadline.
+"""Open the cell database read-only, so that no operation outlasts a deadline.
 
-What a newcomer would get wrong: SQLite creates a file that is missing unless told
-not to (``mode=ro``); a frozen MariaDB still accepts connections, so every read
-from the socket needs a limit, not only connecting; and a statement whose client
-has gone away runs on in the server unless the server has a limit too.
-One thread, and always the same (NovaSql's): the deadline of the read under way is kept in the object.
+Three facts shape this module:
+
+- SQLite creates a missing file unless the URI has ``mode=ro``.
+- A frozen MariaDB still accepts connections, so every read from the socket needs a limit, not only the connect.
+- A statement whose client has gone keeps running in the server, unless the server has a limit too.
+
+Only one thread may use this module, NovaSql's: each object stores the deadline of the current read.
 """
 
 from __future__ import annotations
@@ -29,22 +31,21 @@ from agent.ports import Deadline
 if TYPE_CHECKING:
     from agent.sources.nova.connection import BoundedConnection
 
-# A pooled connection that went stale is found out by a ping, which no deadline reaches.
+# The limit of the ping that detects a stale pooled connection; a read's deadline does not apply to that ping.
 PING_S = 1.0
-# What MariaDB and MySQL have by default for sql_select_limit.
+# The default of sql_select_limit in MariaDB and MySQL.
 EVERY_ROW = 2**64 - 1
-# MariaDB takes 0 for no limit.
+# MariaDB reads 0 as "no limit".
 SHORTEST_S = 0.01
 RECYCLE_S = 280
-# What PyMySQL lets through when the other side is no MySQL server, wants an
-# authentication that is not installed (RuntimeError), or the URL has an option
-# that PyMySQL does not know (TypeError).
+# The errors that PyMySQL passes on unchanged. They occur if the server is no MySQL server, if it requires an
+# authentication that is not installed (RuntimeError), or if the URL has an option unknown to PyMySQL (TypeError).
 NO_CONVERSATION = (OSError, struct.error, ValueError, TypeError, LookupError, AssertionError, RuntimeError)
 
 
-# The two newest heartbeats of the live services of the cell that can be true: conductors, schedulers and nova-computes
-# each write one every ``report_interval``, so their age is how far the rows are behind. A row that is a minute ahead of
-# the clock was written by a clock that was wrong, perhaps long ago.
+# The pulse is the two newest plausible heartbeats of the cell's live services. Conductors, schedulers and nova-computes
+# each write one every ``report_interval``, so the heartbeats' age is the age of the rows. A heartbeat a minute ahead of
+# the database's clock is not plausible: a wrong clock wrote it, perhaps long ago.
 _TRUE = "FROM services WHERE deleted = 0 AND last_seen_up < {ahead}"
 _PULSE = (
     "SELECT {now}, (SELECT MAX(last_seen_up) "
@@ -56,9 +57,9 @@ _PULSE = (
 
 
 class CellDatabase(Protocol):
-    """What nova_sql needs to know about one kind of database.
+    """What sql.py needs of one kind of database.
 
-    ``pulse`` gives one row: the database's clock, and the two newest heartbeats of the cell.
+    ``pulse`` selects one row: the database's clock, and the two newest heartbeats of the cell.
     """
 
     shown: str
@@ -66,7 +67,7 @@ class CellDatabase(Protocol):
     known_columns: TextClause
 
     def snapshot(self, deadline: Deadline) -> contextlib.AbstractContextManager[Connection]:
-        """A connection inside one read-only transaction that sees one moment; no statement outlives the deadline."""
+        """Open a connection inside one read-only transaction that sees one moment; no statement passes the deadline."""
         ...
 
     def close(self) -> None:
@@ -75,7 +76,10 @@ class CellDatabase(Protocol):
 
 
 def cell_database(url: str) -> CellDatabase:
-    """The database of a SQLAlchemy URL. Raises ConfigError on any but MariaDB/MySQL by PyMySQL and SQLite."""
+    """Return the database of a SQLAlchemy URL.
+
+    Raises ConfigError for every database except MariaDB or MySQL through PyMySQL, and SQLite.
+    """
     try:
         parsed = make_url(url)
     except ArgumentError as error:
@@ -95,7 +99,7 @@ def cell_database(url: str) -> CellDatabase:
 
 
 class SqliteCell:
-    """A SQLite file, opened anew for each read: it may be replaced between two."""
+    """A SQLite file, opened anew for each read because it may be replaced between two reads."""
 
     pulse = text(_PULSE.format(now="datetime('now')", ahead="datetime('now', '+60 seconds')"))
     known_columns = text(
@@ -119,7 +123,7 @@ class SqliteCell:
             yield connection
 
     def close(self) -> None:
-        """Nothing stays open between two reads."""
+        """Do nothing: no connection stays open between two reads."""
 
     def _open(self) -> sqlite3.Connection:
         deadline = self._deadline
@@ -134,7 +138,7 @@ class SqliteCell:
 
 
 class MariaDbCell:
-    """MariaDB or MySQL, one pooled connection."""
+    """MariaDB or MySQL, with one pooled connection."""
 
     pulse = text(_PULSE.format(now="UTC_TIMESTAMP()", ahead="UTC_TIMESTAMP() + INTERVAL 60 SECOND"))
     known_columns = text(
@@ -143,7 +147,7 @@ class MariaDbCell:
 
     def __init__(self, url: URL) -> None:
         self.shown = _shown(url)
-        # devstack's "plugin" names a package of its own, which is not for us to load.
+        # devstack's option "plugin" names a package of devstack's own, which the agent must not load.
         self._url = url.difference_update_query(["plugin"])
         self._engine: Engine | None = None
         self._deadline = Deadline(0.0)
@@ -173,13 +177,13 @@ class MariaDbCell:
     def _create_engine(self) -> Engine:
         engine = sqlalchemy.create_engine(
             self._url,
-            # Autocommit, because the one transaction is begun by hand: read-only and at one moment.
+            # Autocommit, because snapshot() begins the one transaction itself: read-only and at one moment.
             isolation_level="AUTOCOMMIT",
             pool_pre_ping=True,
             pool_recycle=RECYCLE_S,
             pool_size=1,
             max_overflow=0,
-            # At this level, and no lower one, the first SELECT fixes the moment that all the others see.
+            # Only from this level on, the first SELECT fixes the moment that all other SELECTs see.
             connect_args={"init_command": "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"},
         )
         event.listen(engine, "do_connect", self._opened)
@@ -196,7 +200,7 @@ class MariaDbCell:
     def _opened(
         self, _dialect: object, _record: object, positional: Sequence[Any], named: Mapping[str, Any]
     ) -> BoundedConnection:
-        # PyMySQL is as little for a host whose database is SQLite as the rest of this class.
+        # Import here: a host whose database is SQLite does not need PyMySQL.
         from agent.sources.nova.connection import BoundedConnection
 
         patience_s = self._patience_s()
@@ -208,17 +212,17 @@ class MariaDbCell:
 
 
 def statement_limit(seconds: float, *, is_mariadb: bool) -> str:
-    """The statement that makes the server itself end what takes longer, and leave out no row.
+    """Return the SQL that makes the server end long statements itself and return every row.
 
-    MySQL counts in ms, and only for SELECT. A server whose ``sql_select_limit`` somebody has set answers each SELECT
-    with so many rows, without an error: an instance that is left out looks deleted.
+    MySQL counts in ms, and only for SELECT. If an operator has set ``sql_select_limit`` on the server, the server
+    cuts off each SELECT at that number of rows without an error, and a missing instance looks deleted.
     """
     limit = f"max_statement_time = {seconds:.3f}" if is_mariadb else f"max_execution_time = {int(seconds * 1000)}"
     return f"SET SESSION {limit}, sql_select_limit = {EVERY_ROW}"
 
 
 def _shown(url: URL) -> str:
-    # Options may be secrets too (ssl_key, password): only where, who and what remain.
+    # Options may be secrets too (ssl_key, password), so show only driver, user, server and database.
     return url.difference_update_query(list(url.query)).render_as_string(hide_password=True)
 
 
@@ -232,6 +236,6 @@ def _limit_ping(dbapi_connection: object, _record: object) -> None:
 
 
 def _limit_socket(dbapi_connection: object, seconds: float) -> None:
-    # PyMySQL sets these on its socket before each read and write, and has no
-    # public way to change them; test_nova_sql_faults freezes a server to prove it.
+    # PyMySQL sets these on its socket before each read and write, and has no public way to change them.
+    # tests/contract/state/test_nova_sql_faults.py freezes a server to prove that this works.
     vars(dbapi_connection).update(_read_timeout=seconds, _write_timeout=seconds)

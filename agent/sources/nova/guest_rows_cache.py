@@ -1,6 +1,6 @@
-"""Keep what the last read's rows said of the guests: on a quiet host the same rows come again each minute.
+"""Cache the values parsed from the last read's guest rows: on a quiet host the same rows return every minute.
 
-Only the rows about guests count; those of the service and the node change with every heartbeat.
+Only the rows about guests are compared; the rows of service and node change with every heartbeat.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from agent.sources.nova.rows import CellRows, Guests, about_guests, guests_from_
 
 
 class LastGuests:
-    """For one reader of the cloud's state. One thread at a time."""
+    """The cache of one StateSource. One thread at a time."""
 
     def __init__(self) -> None:
         self._last: tuple[CellRows, Guests] | None = None
 
     def said_by(self, rows: CellRows) -> Guests:
-        """What these rows say; equal rows said it at the last read, and get the same values again."""
+        """Return the values of these rows; if the rows equal the last read's, return the same objects again."""
         about = about_guests(rows)
         if self._last is None or self._last[0] != about:
             self._last = about, guests_from_rows(about)

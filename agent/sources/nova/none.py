@@ -1,8 +1,7 @@
-"""No cloud: what libvirt holds is what was promised (fleets without Nova). Nothing is read here.
+"""Serve hosts without nova, where the domains in libvirt define what is promised; this source reads nothing.
 
-What a newcomer would get wrong: this is not an empty cloud. ``StateKind.NONE``
-tells the stages to take the promise from the domains themselves, and that no
-consumer can be called leaked, because nobody can be asked.
+This state differs from an empty cloud. ``StateKind.NONE`` makes the later stages take the promise from the domains
+themselves. It also means that no consumer can be called leaked, because no cloud can confirm that.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from agent.ports import Deadline
 
 
 class NoState:
-    """A StateSource without a cloud."""
+    """The StateSource of a host without a cloud."""
 
     name = STATE
 
@@ -28,5 +27,5 @@ class NoState:
         return NovaState(kind=StateKind.NONE, host=host)
 
     def pulse(self, deadline: Deadline) -> Pulse:  # noqa: ARG002 - nobody is asked
-        """See StateSource: nobody reports, and nothing can be old."""
+        """See StateSource: no service reports, so nothing can be out of date."""
         return Pulse(now=None, heartbeat=None)

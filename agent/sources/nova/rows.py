@@ -1,8 +1,7 @@
-"""Turn rows of nova's cell database into values, each row by itself, so that a broken one spoils nothing but itself.
+"""Turn rows of nova's cell database into values, each row by itself, so that a broken row affects no other row.
 
-What a newcomer would get wrong: an instance's size is the flavor document in
-``instance_extra``, never the columns of ``instances``; and an instance whose
-size cannot be read is *unknown*, which is neither zero nor gone. Pure.
+An instance's size is the flavor document in ``instance_extra``, never the columns of ``instances``. An instance whose
+size cannot be read is *unknown*, which means neither zero nor deleted. Pure.
 """
 
 from __future__ import annotations
@@ -32,15 +31,15 @@ _Numbered = TypeVar("_Numbered", Migration, PciRow)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellRows:
-    """What one transaction read: plain mappings of column → value, each group in any order, repetitions allowed.
+    """The rows that one transaction read: mappings of column → value, each group in any order, repetitions allowed.
 
-    ``instances`` carry the columns of ``instances`` and, from ``instance_extra``,
-    ``extra_id`` (None where there is no such row), ``extra_deleted``, ``flavor``,
-    ``numa_topology`` and ``migration_context``. ``boot_disks`` are the rows of
-    ``block_device_mapping`` with boot index 0, ``pci_devices`` those of the host's live
-    nodes. ``now`` is the database's clock, ``heartbeats`` are the newest ``last_seen_up`` of the
-    cell's services, two at least where there are two, and ``heard_at`` is the clock when these were read (None: that
-    of ``now``).
+    - ``instances`` have the columns of ``instances`` and, from ``instance_extra``, ``extra_id`` (None if there is no
+      such row), ``extra_deleted``, ``flavor``, ``numa_topology`` and ``migration_context``.
+    - ``boot_disks`` are the rows of ``block_device_mapping`` with boot index 0.
+    - ``pci_devices`` are the devices of the host's live nodes.
+    - ``now`` is the database's clock.
+    - ``heartbeats`` are the newest ``last_seen_up`` of the cell's services, at least two if two services have one.
+    - ``heard_at`` is the clock when the heartbeats were read; None means ``now``.
     """
 
     now: object
@@ -57,7 +56,7 @@ class CellRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guests:
-    """What the rows about instances and their moves say; the fields are NovaState's."""
+    """The values of the rows about instances and their moves; the fields are those of NovaState."""
 
     instances: tuple[Instance, ...]
     migrations: tuple[Migration, ...]
@@ -67,17 +66,17 @@ class Guests:
 
 
 def about_guests(rows: CellRows) -> CellRows:
-    """The rows that ``guests_from_rows`` looks at; the others change with every heartbeat."""
+    """Return only the rows that ``guests_from_rows`` reads; the other rows change with every heartbeat."""
     return replace(rows, now=None, heartbeats=(), heard_at=None, services=(), nodes=())
 
 
 def state_from_rows(
     host: str, rows: CellRows, guests: Guests | None = None, kind: StateKind = StateKind.SQL
 ) -> NovaState:
-    """The state of ``host``, every tuple sorted by uuid or id. ``guests``: what these rows say of them, where known.
+    """Return the state of ``host``, every tuple sorted by uuid or id.
 
-    Raises SourceInconsistent where the host's own identity rests on a broken row
-    (compute node, service, clock). Any other broken row is named in ``unreadable``.
+    ``guests`` are the values of these rows if they are already parsed. Raises SourceInconsistent if a row behind the
+    host's own identity is broken (compute node, service, clock). ``unreadable`` names every other broken row.
     """
     found = guests or guests_from_rows(rows)
     pulse = pulse_from(rows.now if rows.heard_at is None else rows.heard_at, rows.heartbeats)
@@ -99,7 +98,7 @@ def state_from_rows(
 
 
 def pulse_from(clock: object, heartbeats: Iterable[object]) -> Pulse:
-    """The source's clock, and the heartbeat that the cell's age is read from. Raises SourceInconsistent."""
+    """Return the source's clock and the heartbeat that determines the cell's age. Raises SourceInconsistent."""
     now = Cells("services", {"clock": clock}).moment("clock")
     moments = [Cells("services", {"last_seen_up": seen}).moment("last_seen_up") for seen in heartbeats]
     true = true_heartbeats(now, moments)
@@ -109,15 +108,18 @@ def pulse_from(clock: object, heartbeats: Iterable[object]) -> Pulse:
 def true_heartbeats(
     now: datetime.datetime | None, heartbeats: Iterable[datetime.datetime | None]
 ) -> tuple[datetime.datetime, ...]:
-    """Those that can be true, the newest first: a row that is a minute ahead was written by a clock that was wrong."""
+    """Return the plausible heartbeats, the newest first.
+
+    A heartbeat that is a minute ahead of ``now`` is not plausible: a wrong clock wrote it.
+    """
     seen = sorted((moment for moment in heartbeats if moment is not None), reverse=True)
     return tuple(moment for moment in seen if now is None or moment < now + A_MINUTE)
 
 
 def telling_heartbeat(now: datetime.datetime | None, true: tuple[datetime.datetime, ...]) -> datetime.datetime | None:
-    """The newest heartbeat but for one: a single service whose clock is fast would make an old copy look young.
+    """Return the second newest heartbeat: one service with a fast clock would make an old copy look recent.
 
-    Where only one service has reported within the last minute, that one's.
+    Return the newest heartbeat if only one service has reported within the last minute.
     """
     if len(true) > 1 and now is not None and now - true[1] < A_MINUTE:
         return true[1]
@@ -125,10 +127,9 @@ def telling_heartbeat(now: datetime.datetime | None, true: tuple[datetime.dateti
 
 
 def guests_from_rows(rows: CellRows) -> Guests:
-    """Instances, migrations, finished evacuations and devices, and the rows that could not be read.
+    """Return instances, migrations, finished evacuations and devices, and name the unreadable rows.
 
-    A broken migration or device makes its instance a problem too, because what
-    that instance occupies is then not known.
+    A broken migration or device makes its instance a problem too: what that instance occupies is then unknown.
     """
     migrations, bad_migrations = _each(rows.migrations, migration_from_row)
     evacuations, bad_evacuations = _each(rows.finished_evacuations, migration_from_row)
@@ -148,7 +149,7 @@ def guests_from_rows(rows: CellRows) -> Guests:
 
 
 def node_from_row(row: Row) -> ComputeNode:
-    """One compute node record. Raises SourceInconsistent."""
+    """Return one compute node record. Raises SourceInconsistent."""
     cells = Cells(f"compute_nodes id {short(row.get('id'))}", row)
     return ComputeNode(
         id=cells.needed_integer("id"),
@@ -168,7 +169,7 @@ def node_from_row(row: Row) -> ComputeNode:
 
 
 def service_from_row(row: Row) -> Service:
-    """The nova-compute service. Raises SourceInconsistent."""
+    """Return the nova-compute service. Raises SourceInconsistent."""
     cells = Cells(f"services id {short(row.get('id'))}", row)
     return Service(
         id=cells.needed_integer("id"),
@@ -181,10 +182,10 @@ def service_from_row(row: Row) -> Service:
 
 
 def migration_from_row(row: Row) -> Migration:
-    """One migration. Raises SourceInconsistent.
+    """Return one migration. Raises SourceInconsistent.
 
-    A ``migration_type`` that is null (rows older than the column) means a resize
-    when the two flavors differ, else a migration (nova/objects/migration.py:determine_migration_type).
+    If ``migration_type`` is null (rows older than the column), two different flavors mean a resize, equal flavors a
+    migration (nova/objects/migration.py:determine_migration_type).
     """
     cells = Cells(f"migrations id {short(row.get('id'))} uuid {short(row.get('uuid'))}", row)
     old, new = cells.integer("old_instance_type_id"), cells.integer("new_instance_type_id")
@@ -207,7 +208,7 @@ def migration_from_row(row: Row) -> Migration:
 
 
 def pci_from_row(row: Row) -> PciRow:
-    """One PCI device. Raises SourceInconsistent."""
+    """Return one PCI device. Raises SourceInconsistent."""
     cells = Cells(f"pci_devices id {short(row.get('id'))} address {short(row.get('address'))}", row)
     parent = cells.text("parent_addr")
     return PciRow(
@@ -225,9 +226,9 @@ def pci_from_row(row: Row) -> PciRow:
 
 
 def instance_from_row(row: Row, boot_disks: Iterable[Row]) -> Instance:
-    """One instance; where its size, cells or context do not parse, ``flavor`` is None and ``problem`` says why.
+    """Return one instance; if its flavor, NUMA cells or context do not parse, ``problem`` names the reason.
 
-    Raises SourceInconsistent when not even the columns of ``instances`` can be read.
+    In that case ``flavor`` is None. Raises SourceInconsistent if not even the columns of ``instances`` can be read.
     """
     instance = _bare_instance(row)
     try:
@@ -250,7 +251,7 @@ def instance_from_row(row: Row, boot_disks: Iterable[Row]) -> Instance:
 
 @dataclass(frozen=True, slots=True)
 class _Unreadable:
-    """A row that gave no value, and whose instance is in doubt because of it."""
+    """A row without a usable value, and the instance that is in doubt because of that row."""
 
     problem: str
     instance_uuid: str | None = None
@@ -303,7 +304,7 @@ def _instances(
 
 
 def _extra_rank(row: Row) -> tuple[bool, int]:
-    # Nothing in the schema forbids two extra rows of one instance: the live one counts, else the newest.
+    # The schema does not forbid two extra rows of one instance: use the live row, or else the newest.
     number = row.get("extra_id")
     return row.get("extra_deleted") == 0, number if isinstance(number, int) else -1
 
@@ -338,7 +339,7 @@ def _doubted(instance: Instance, problem: str | None) -> Instance:
 def _each(
     rows: Iterable[Row], read: Callable[[Row], _Numbered]
 ) -> tuple[tuple[_Numbered, ...], tuple[_Unreadable, ...]]:
-    """What each row says, by id, and the rows that say nothing."""
+    """Return the value of each readable row, by id, and the unreadable rows."""
     found: dict[int, _Numbered] = {}
     unreadable: list[_Unreadable] = []
     for row in rows:
@@ -369,8 +370,12 @@ def _boot_disks(rows: Iterable[Row]) -> dict[str, tuple[Row, ...]]:
 
 
 def _boots_from_volume(instance: Instance, row: Row, boot_disks: Iterable[Row]) -> bool:
-    """Nova's rule: the destination of the boot disk; without one (very old instances), whether no image is named."""
-    # A deleted instance's disks are deleted with it; of a live one, only live disks count.
+    """Return whether the instance boots from a volume, by nova's rule.
+
+    The destination of the boot disk decides. A very old instance has no boot disk row; then the absence of an image
+    decides.
+    """
+    # nova deletes the disks with their instance; for a live instance, only live disks count.
     disks = [Cells(f"block_device_mapping id {short(disk.get('id'))}", disk) for disk in boot_disks]
     counted = [disk for disk in disks if instance.deleted or not disk.flag("deleted")]
     if not counted:

@@ -1,11 +1,11 @@
-"""Read the cloud's state of one host from nova's cell database: one read-only transaction, a few statements.
+"""Read the cloud's state of one host from nova's cell database, in one read-only transaction with a few statements.
 
-What a newcomer would get wrong: instances are asked for by host and not by node
-(the pure stages look at the node); an instance that is named by a migration, by
-an evacuation or by a consumer in Placement may live elsewhere or be deleted, and
-is read all the same; a connection that the server closed in the meantime is no
-failure, so a read is tried twice, inside its deadline. The driver cannot bound all that it
-waits for (the look-up of the server's name), so all of it runs on one thread of its own.
+The statements select instances by host, not by node (the pure stages check the node). They also read an instance that
+a migration, an evacuation or a consumer in Placement names: it may run on another host or be deleted.
+
+A connection that the server has closed meanwhile is no failure, so the source tries each read twice, within the
+deadline. The driver cannot limit every wait (the look-up of the server's name), so all of this runs on one separate
+thread.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ from agent.sources.nova.tables import Query
 T = TypeVar("T")
 
 IN_LIST = 500
-# Lock wait, deadlock, Galera node not ready, server gone, connection lost; and an
-# unknown table or column, for which the second try checks the schema and names it.
+# MariaDB's errors: lock wait, deadlock, Galera node not ready, server gone, connection lost; and unknown table or
+# column, for which the second try checks the schema and names what is missing.
 WORTH_REPEATING = frozenset({1205, 1213, 1047, 2006, 2013, 1054, 1146})
 
 
 class NovaSql:
-    """A StateSource on a cell database. One caller at a time; no other thread but its own touches the database."""
+    """The StateSource on a cell database. One caller at a time; only the source's own thread uses the database."""
 
     name = STATE
 
     def __init__(self, url: str) -> None:
-        """``url`` is SQLAlchemy's, MariaDB or SQLite. Raises ConfigError on another."""
+        """Take a SQLAlchemy URL of MariaDB or SQLite. Raises ConfigError for any other database."""
         self._database: CellDatabase = cell_database(url)
         self._schema_checked = False
         self._guests = LastGuests()
         self._thread = ReaderThread(STATE)
 
     def read(self, host: str, consumers: frozenset[str], deadline: Deadline, node_uuid: str | None = None) -> NovaState:
-        """See StateSource. Raises SourceUnavailable, and SourceInconsistent on a schema or a row that is not nova's."""
+        """See StateSource. Raises SourceUnavailable, and SourceInconsistent if the schema or a row is not nova's."""
         wanted = _Wanted(host=host, consumers=consumers, node_uuid=node_uuid)
         return self._bounded(lambda: self._read(wanted, deadline), deadline)
 
@@ -60,12 +60,15 @@ class NovaSql:
         return self._bounded(lambda: self._tried_twice(lambda: self._pulse(deadline), deadline), deadline)
 
     def close(self) -> None:
-        """End the thread, and close the connection unless the thread hangs in it."""
+        """Stop the thread, and close the connection unless the thread hangs in it."""
         if self._thread.stop():
             self._database.close()
 
     def _bounded(self, ask: Callable[[], T], deadline: Deadline) -> T:
-        """On the source's own thread, which may hang while a name is looked up or a server says half a word."""
+        """Run ``ask`` on the source's own thread.
+
+        The thread may hang in a name look-up, or on a server that sends only half a message.
+        """
         try:
             return self._thread.call(ask, deadline.plus(LAST_WORDS_S))
         except Unanswered as error:
@@ -123,7 +126,7 @@ class NovaSql:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Wanted:
-    """What one read asks for."""
+    """The arguments of one read."""
 
     host: str
     consumers: frozenset[str]
@@ -132,7 +135,7 @@ class _Wanted:
 
 @dataclass(frozen=True, slots=True)
 class _Statements:
-    """Runs statements of one transaction, none after the deadline."""
+    """Run the statements of one transaction, and none after the deadline."""
 
     connection: Connection
     deadline: Deadline
@@ -145,14 +148,17 @@ class _Statements:
         return tuple(dict(zip(columns, row, strict=True)) for row in result)
 
     def named(self, statement: Callable[[Iterable[str]], Query], uuids: Set[str]) -> tuple[Row, ...]:
-        """Rows by uuid, a bounded list of them at a time."""
+        """Return rows by uuid, with at most IN_LIST uuids in each statement."""
         ordered = sorted(uuids)
         chunks = (ordered[start : start + IN_LIST] for start in range(0, len(ordered), IN_LIST))
         return tuple(row for chunk in chunks for row in self.rows(statement(chunk)))
 
 
 def _cell_rows(statements: _Statements, database: CellDatabase, wanted: _Wanted) -> CellRows:
-    """Everything that concerns a host. Consumers that are its own instances, nearly all, cost nothing more."""
+    """Return every row that concerns a host.
+
+    Nearly all consumers are instances of the host itself; these consumers cost no further statement.
+    """
     host, consumers = wanted.host, wanted.consumers
     clock, *heartbeats = statements.connection.execute(database.pulse).one()
     here = statements.rows(tables.instances_of(host))
@@ -175,7 +181,7 @@ def _cell_rows(statements: _Statements, database: CellDatabase, wanted: _Wanted)
 
 
 def _nodes(statements: _Statements, wanted: _Wanted) -> tuple[Row, ...]:
-    """The live ones of the host, and the one of our uuid where it is not among them."""
+    """Return the host's live nodes, and also the node with this host's known uuid if it is not among them."""
     live = statements.rows(tables.nodes_of(wanted.host))
     if wanted.node_uuid is None or wanted.node_uuid in texts(live, "uuid"):
         return live

@@ -1,11 +1,12 @@
-"""Which tables and columns of nova's cell database are read, and the statements that read them.
+"""Provide the statements that read nova's cell database.
 
-What a newcomer would get wrong: ``deleted`` is 0 for a live row and the row's id
-for a deleted one; a migration without a status is never in progress (NULL is in
-no list, ``NOT IN`` included); and what belongs to the instances of this host is
-found by a join, so that the number of statements does not grow with them. Columns
-carry no types: SQLite and MariaDB give different Python values, and nova_rows
-reads both.
+Three facts shape them:
+
+- ``deleted`` is 0 in a live row and the row's id in a deleted one.
+- A migration without a status is never in progress: NULL matches no list, ``NOT IN`` included.
+- A join finds the rows that belong to the host's instances, so the number of statements does not grow with them.
+
+Columns carry no types: SQLite and MariaDB return different Python values, and rows.py reads both.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ FINISHED_EVACUATIONS = 100
 
 Query: TypeAlias = Select[*tuple[object, ...]]
 
-# Building the statements takes SQLAlchemy as long as running them (0.8 ms a read, measured); there is one host.
+# SQLAlchemy takes as long to build the statements as to run them (0.8 ms a read, measured), and there is one host.
 _once_per_host = functools.lru_cache(maxsize=4)
 
 _TABLES: dict[str, TableClause] = {
@@ -40,59 +41,59 @@ _PCI = _TABLES["pci_devices"]
 
 @_once_per_host
 def services_of(host: str) -> Query:
-    """The live nova-compute service of a host."""
+    """Select the live nova-compute service of a host."""
     return _live(_SERVICES).where(_SERVICES.c.host == host, _SERVICES.c.binary == "nova-compute")
 
 
 @_once_per_host
 def nodes_of(host: str) -> Query:
-    """The live compute nodes of a host."""
+    """Select the live compute nodes of a host."""
     return _live(_NODES).where(_NODES.c.host == host)
 
 
 def node_named(uuid: str) -> Query:
-    """The compute node of that uuid, whichever host it names, deleted or not: a uuid is never given twice."""
+    """Select the compute node with a uuid, whatever host it names, deleted or not; nova never reuses a uuid."""
     return select(_NODES).where(_NODES.c.uuid == uuid)
 
 
 @_once_per_host
 def instances_of(host: str) -> Query:
-    """The live instances of a host, whichever node they name."""
+    """Select the live instances of a host, whatever node they name."""
     return _instances().where(*_on(host))
 
 
 def instances_named(uuids: Iterable[str]) -> Query:
-    """Instances by uuid, deleted ones included."""
+    """Select instances by uuid, deleted ones included."""
     return _instances().where(_INSTANCES.c.uuid.in_(list(uuids)))
 
 
 @_once_per_host
 def boot_disks_of(host: str) -> Query:
-    """The boot disks of the live instances of a host."""
+    """Select the boot disks of the live instances of a host."""
     joined = _DISKS.join(_INSTANCES, _INSTANCES.c.uuid == _DISKS.c.instance_uuid)
     return select(_DISKS).select_from(joined).where(*_on(host), _DISKS.c.boot_index == 0)
 
 
 def boot_disks_named(uuids: Iterable[str]) -> Query:
-    """The boot disks of instances by uuid, deleted ones included."""
+    """Select the boot disks of instances by uuid, deleted ones included."""
     return select(_DISKS).where(_DISKS.c.instance_uuid.in_(list(uuids)), _DISKS.c.boot_index == 0)
 
 
 @_once_per_host
 def migrations_in_progress(host: str) -> Query:
-    """Migrations in progress or error (nova's own set) that leave or reach a host, whichever node they name."""
+    """Select the migrations in progress or error (nova's own set) from or to a host, whatever node they name."""
     here = or_(_MIGRATIONS.c.source_compute == host, _MIGRATIONS.c.dest_compute == host)
     return _live(_MIGRATIONS).where(here, _MIGRATIONS.c.status.not_in(sorted(FINISHED_MIGRATION_STATUSES)))
 
 
 def migrations_named(uuids: Iterable[str]) -> Query:
-    """Migrations by uuid, whatever their status, deleted ones included."""
+    """Select migrations by uuid, whatever their status, deleted ones included."""
     return select(_MIGRATIONS).where(_MIGRATIONS.c.uuid.in_(list(uuids)))
 
 
 @_once_per_host
 def finished_evacuations(host: str) -> Query:
-    """The newest finished evacuations away from a host."""
+    """Select the newest finished evacuations away from a host, at most FINISHED_EVACUATIONS."""
     newest = func.coalesce(_MIGRATIONS.c.updated_at, _MIGRATIONS.c.created_at)
     return (
         _live(_MIGRATIONS)
@@ -108,7 +109,7 @@ def finished_evacuations(host: str) -> Query:
 
 @_once_per_host
 def pci_devices_of(host: str) -> Query:
-    """The live devices of the live compute nodes of a host."""
+    """Select the live devices of the live compute nodes of a host."""
     joined = _PCI.join(_NODES, _NODES.c.id == _PCI.c.compute_node_id)
     return select(_PCI).select_from(joined).where(_NODES.c.host == host, _NODES.c.deleted == 0, _PCI.c.deleted == 0)
 
@@ -122,7 +123,7 @@ def _on(host: str) -> tuple[ColumnElement[bool], ...]:
 
 
 def _instances() -> Query:
-    """Instances with what ``instance_extra`` says of them, NULL where it has no row."""
+    """Select instances with their ``instance_extra`` columns, which are NULL if there is no such row."""
     joined = _INSTANCES.outerjoin(_EXTRA, and_(_EXTRA.c.instance_uuid == _INSTANCES.c.uuid))
     extras = (
         _EXTRA.c.id.label("extra_id"),

@@ -1,0 +1,13 @@
+"""Read the host's storage: volume groups, file systems, Ceph, persistent memory and guests' disk files.
+
+Each source implements StorageSource or, for disk files, ImageSource of agent/ports.py and returns StorageFacts:
+
+- lvm.py runs ``vgs`` and ``lvs``. Begin here: SubprocessRunner also runs the commands of the next two.
+- ceph.py runs ``ceph df``, and ndctl.py runs ``ndctl list``.
+- filesystem.py calls statvfs on a reader thread; mounts.py identifies the file system.
+- images.py measures guests' disks and nova's ``instances_path``; disk_files.py, qcow2_header.py, image_walk.py and
+  shared_storage.py do the steps.
+
+The modules ``*_json.py`` parse the reports of the commands. All sizes are bytes. A source that cannot read raises
+SourceError; an empty result means "none". agent/books decides whose the bytes are, agent/resources what to publish.
+"""

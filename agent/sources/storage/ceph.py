@@ -1,8 +1,8 @@
-"""Read the size of a Ceph cluster and of the pool that holds guests' disks, by running ``ceph df``.
+"""Read the size of a Ceph cluster and of the pool of guests' disks, by running ``ceph df``.
 
-The command, not librados: only it gives ``max_avail``, in which the copies are
-taken off (nova does the same, rbd_utils.get_pool_info). It waits for ever for
-monitors that do not answer, so it is killed at the deadline.
+The agent runs the command instead of using librados: only the command reports ``max_avail``, from which the copies are
+already subtracted (nova does the same, rbd_utils.get_pool_info). The command waits for ever for monitors that do not
+answer, so the agent kills it at the deadline.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ from agent.sources.storage.lvm import Completed, Runner, SubprocessRunner
 
 @dataclass(frozen=True, slots=True)
 class Ceph:
-    """StorageSource of one pool; ``user`` (without ``client.``) and ``conf`` None for ceph's own."""
+    """The StorageSource of one pool.
+
+    ``user`` is without ``client.``. If ``user`` or ``conf`` is None, ceph's own default applies.
+    """
 
     pool: str
     user: str | None = None
@@ -28,7 +31,10 @@ class Ceph:
     name: str = snapshot.CEPH
 
     def read(self, deadline: Deadline) -> StorageFacts:
-        """The pool. Raises SourceUnavailable with ceph's words, SourceInconsistent on a report without the pool."""
+        """Return the pool.
+
+        Raises SourceUnavailable with ceph's error, SourceInconsistent if the report lacks the pool.
+        """
         completed = self._run(deadline.left_s())
         if completed.returncode != 0:
             ended = f"status {completed.returncode}" if completed.returncode > 0 else f"signal {-completed.returncode}"

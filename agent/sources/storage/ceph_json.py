@@ -1,10 +1,9 @@
-"""Read what ``ceph df --format=json`` prints: the cluster's size, and what one pool uses and can still take.
+"""Parse the output of ``ceph df --format=json``: the cluster's size, and a pool's used and available bytes.
 
-``total_bytes`` is raw: every copy of an object takes its part of it. ``max_avail``
-is what the pool's users can still write, so copies are taken off already; what
-``bytes_used`` means changed (before Nautilus it is without the copies). All three
-come from the cluster's manager: while there is none, or before its first report,
-they are 0, and a cluster without a size is none.
+``total_bytes`` is raw: every copy of an object counts. ``max_avail`` is what the pool's users can still write, so the
+copies are already subtracted. ``bytes_used`` has changed its meaning: before Nautilus it excludes the copies. All three
+come from the cluster's manager. While no manager runs, or before its first report, they are 0, so the parser refuses a
+cluster of size 0.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from agent.text.numbers import whole
 
 
 def parse_pool(text: str, pool: str) -> CephPool:
-    """That pool, in bytes (hypervisor-audit 3.1). Raises SourceInconsistent naming the pool or item that is not there.
+    """Return that pool, in bytes. Raises SourceInconsistent with the missing pool or item.
 
-    Keys that are not needed are not looked at: each release of Ceph adds some.
+    The parser ignores keys that it does not need: each release of Ceph adds some.
     """
     report = _document(text)
     pools = report.get("pools")

@@ -1,11 +1,11 @@
-"""Measure one file that a guest has as a disk: what the guest may write into it, and what it takes now.
+"""Measure one file that a guest uses as a disk: its virtual size, and the bytes that it occupies now.
 
-The format is the domain's word, never the file's: a guest with a raw disk writes
-a qcow2 header of any size into it if it likes. Whatever goes wrong is that
-file's ``problem``, by errno's name, and no other file's (scenario 89). Only
-regular files are opened: a FIFO or a device would answer something else, or wait.
-So would a file of the kernel's own, which is a regular one for stat: it says that it
-is empty (/proc, tracefs), or is on a file system that no disk can be on (/sys).
+The format comes from the domain, never from the file: a guest with a raw disk can write a qcow2 header of any size
+into it. An error becomes that file's ``problem``, by errno's name, and affects no other file (scenario 89).
+
+Only regular files are opened: a FIFO or a device would return something else, or block. Files of the kernel are
+regular for stat, but some report that they are empty (/proc, tracefs), and others lie on a file system that no disk
+can be on (/sys). Such files are not opened either.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from agent.model.host.storage import DiskFile, GuestFile
 from agent.sources.storage.qcow2_header import HEAD_BYTES, HeaderError, parse_ploop, parse_qcow2
 from agent.sources.storage.shared_storage import MOUNTS, filesystem_type
 
-# st_blocks is always in these units, whatever the file system's block is.
+# st_blocks is always in units of 512 bytes, whatever the file system's block size is.
 _BLOCK = 512
 _KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
     (stat.S_ISDIR, "a folder"),
@@ -28,17 +28,17 @@ _KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
     (stat.S_ISFIFO, "a FIFO"),
     (stat.S_ISSOCK, "a socket"),
 )
-# Of those in proc(5)'s /proc/filesystems that have no device, the ones whose files are the kernel's answers.
+# The file systems without a device in /proc/filesystems (proc(5)) whose files are answers of the kernel.
 _OF_THE_KERNEL = frozenset(
     {"proc", "sysfs", "debugfs", "tracefs", "securityfs", "configfs", "bpf", "cgroup", "cgroup2", "pstore"}
     | {"efivarfs", "binfmt_misc", "fusectl", "selinuxfs", "smackfs", "rpc_pipefs", "resctrl", "mqueue", "devpts"}
 )
-# O_NONBLOCK: what became a FIFO after it was looked at does not hold the reader up.
+# O_NONBLOCK: a file that became a FIFO after the check does not block the reader.
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 def measure_disk(wanted: GuestFile) -> DiskFile:
-    """Sizes in bytes by hypervisor-audit 3.2, or the problem that hides them. Never raises for a file's state."""
+    """Return the sizes in bytes, or the problem that hides them. Never raises for a file's state."""
     measure = _MEASURES.get(wanted.format, _measure_raw)
     try:
         virtual_bytes, allocated_bytes = measure(wanted.path)
@@ -53,7 +53,7 @@ def measure_disk(wanted: GuestFile) -> DiskFile:
 
 
 def taken_bytes(status: os.stat_result) -> int:
-    """What a file takes of its file system."""
+    """Return the bytes that a file occupies in its file system."""
     return status.st_blocks * _BLOCK
 
 
@@ -69,7 +69,7 @@ def _unknown(wanted: GuestFile, problem: str, error_name: str | None) -> DiskFil
 
 
 def _said(error: OSError, path: str) -> str:
-    # Another name than the domain's is out of the image's header: any bytes, so as repr() writes them.
+    # A name that differs from the domain's comes from the image's header and may have any bytes: write it like repr().
     where = f" ({repr(error.filename)[1:-1]})" if isinstance(error.filename, str) and error.filename != path else ""
     return f"{error.strerror or error}{where}"
 
@@ -84,13 +84,13 @@ def _measure_qcow2(path: str) -> tuple[int, int]:
     header = parse_qcow2(head)
     if header.data_file is None:
         return header.virtual_bytes, taken_bytes(status)
-    # As qemu-img counts it: the image with the file that holds the guest's bytes.
+    # As in qemu-img: the image's bytes plus those of the data file with the guest's contents.
     beside = os.path.join(os.path.dirname(path), header.data_file)
     return header.virtual_bytes, taken_bytes(status) + taken_bytes(_regular(os.stat(beside)))
 
 
 def _measure_ploop(path: str) -> tuple[int, int]:
-    """A ploop disk is a folder; what it takes is the sum of its files' sizes (3.2), not of their blocks."""
+    """Measure a ploop disk, which is a folder: it occupies the sum of its files' sizes, not of their blocks."""
     head, _ = _head(os.path.join(path, "root.hds"))
     return parse_ploop(head), sum(
         os.stat(os.path.join(folder, name)).st_size for folder, _, names in os.walk(path) for name in names
@@ -108,8 +108,8 @@ def _regular(status: os.stat_result) -> os.stat_result:
 
 
 def _of_disks(status: os.stat_result) -> os.stat_result:
-    """The same, or HeaderError for a file of the kernel's own."""
-    # Mounts are asked for a file system without a block device alone: the kernel's, and those over the network.
+    """Return ``status``, or raise HeaderError for a file of the kernel."""
+    # Only file systems without a block device are looked up in the mounts: the kernel's, and network file systems.
     kind = "" if os.major(status.st_dev) else filesystem_type(MOUNTS, status.st_dev)
     if kind in _OF_THE_KERNEL:
         raise HeaderError(f"not a disk but a file of the kernel's own ({kind})")

@@ -1,8 +1,7 @@
-"""Size, free space and identity of the file systems that hold given paths, by statvfs and the list of mounts.
+"""Read size, free space and identity of the file systems of given paths, with statvfs and the list of mounts.
 
-statvfs on a dead network mount never returns, so it runs on a reader thread.
-``free`` includes what the file system keeps for root, ``available`` does not:
-size ≠ used + available.
+statvfs on a dead network mount never returns, so it runs on a reader thread. ``free`` includes the file system's
+reserve for root, ``available`` does not: size ≠ used + available.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from agent.sources.storage.mounts import identity_of
 
 
 class FileSystems:
-    """The storage source of paths; all of them must answer, or none is given."""
+    """The storage source of paths. If one path does not answer, the whole read fails."""
 
     name = "filesystem"
 
@@ -28,7 +27,7 @@ class FileSystems:
         self._reader = reader
 
     def read(self, deadline: Deadline) -> StorageFacts:
-        """File systems by path. Raises SourceUnavailable naming the path that is missing or does not answer."""
+        """Return file systems by path. Raises SourceUnavailable with the path that is missing or does not answer."""
         return StorageFacts(filesystems=tuple(self._one(path, deadline) for path in self._paths))
 
     def _one(self, path: str, deadline: Deadline) -> FileSystem:
@@ -41,16 +40,16 @@ class FileSystems:
 
 
 def measure(path: str) -> FileSystem:
-    """One file system in bytes: f_frsize × f_blocks, f_bfree, f_bavail (what nova takes too). Raises OSError."""
+    """Return one file system in bytes: f_frsize × f_blocks, f_bfree, f_bavail (nova uses the same). Raises OSError."""
     return _in_bytes(path, os.statvfs(path))
 
 
 def measure_identified(path: str) -> FileSystem:
-    """The same, and which file system it is. Raises OSError.
+    """Return one file system with its identity. Raises OSError.
 
-    Size and identity are asked of one descriptor: a mount that goes away in between cannot mix the two.
+    Size and identity come from one descriptor, so a mount that disappears in between cannot mix two file systems.
     """
-    # O_PATH alone leaves an automount as it is, which has no size; statvfs has it mounted.
+    # O_PATH alone does not trigger an automount, and an unmounted automount has no size; statvfs triggers the mount.
     os.statvfs(path)
     descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:

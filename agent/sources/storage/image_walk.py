@@ -1,10 +1,10 @@
-"""List what lies below ``instances_path``, on its own file system only, with what each takes.
+"""List the files below ``instances_path``, on that file system only, with the bytes that each row occupies.
 
-Each entry of the folder has a row with all that is below it (an instance's folder
-holds its disks, logs and configuration); what counts by itself has one of its own:
-cached images, and guests' disks elsewhere than in an instance's folder. Links are
-not followed, and a file or folder that is reachable twice (hard link, bind mount)
-is counted once, where it is met first.
+Each entry of the folder has a row that includes everything below it: an instance's folder contains its disks, logs and
+configuration. Two kinds of files have their own rows: cached images, and guests' disks outside an instance's folder.
+
+The walk does not follow links. A file or folder that is reachable twice (hard link, bind mount) counts once, at the
+place where the walk finds it first.
 """
 
 from __future__ import annotations
@@ -20,15 +20,19 @@ from agent.model.host.storage import StoredFile
 from agent.model.naming import instance_folder
 from agent.sources.storage.disk_files import taken_bytes
 
-# Folders deeper than this are not entered: nova makes three levels.
+# The walk does not enter deeper folders: nova creates three levels.
 MAX_DEPTH = 16
-# Half a second of work. A tree of more is no image store; the rest counts as used by others on that file system.
+# Half a second of work. A larger tree is no image store; the rest counts as other use of that file system.
 MAX_ENTRIES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """A folder to enter: ``row`` counts what is in it, but for disks (``has_rows``) and, in the cache, everything."""
+    """A folder to enter, whose entries count in the row ``row``.
+
+    Two kinds of entries have their own rows instead: guests' disks if ``has_rows`` is true, and all entries of the
+    cache.
+    """
 
     path: str
     depth: int
@@ -37,9 +41,9 @@ class _Folder:
 
 
 def walk(root: str, cache_path: str, disks: frozenset[str]) -> tuple[StoredFile, ...]:
-    """Rows sorted by path, ``root`` itself among them. Raises OSError where ``root`` cannot be listed.
+    """Return rows sorted by path, including ``root`` itself. Raises OSError if ``root`` cannot be listed.
 
-    ``disks`` are guests' disks. What vanishes or may not be listed on the way is left out.
+    ``disks`` are guests' disks. The walk skips entries that vanish and folders that the agent may not list.
     """
     status = os.stat(root)
     taken = {root: taken_bytes(status)}
@@ -62,11 +66,11 @@ def walk(root: str, cache_path: str, disks: frozenset[str]) -> tuple[StoredFile,
 
 
 def cache_bytes(root: str, cache_path: str) -> int:
-    """What the plain files of the cache folder take; 0 on another device or where there is no such folder.
+    """Return the bytes of the cache folder's plain files; 0 if it is missing or on another device than ``root``.
 
-    Source: hypervisor-audit 4 (nova's ImageCacheManager.get_disk_usage). A file that
-    vanishes meanwhile is left out; nova gives 0 for the whole cache then, and for a
-    cache that it cannot read. Raises OSError for that: a reserve rests on the figure.
+    Source: nova's ImageCacheManager.get_disk_usage, with two differences. A file that vanishes meanwhile is skipped;
+    nova then returns 0 for the whole cache. For an unreadable cache nova also returns 0; this function raises
+    OSError, because a reserve depends on the figure.
     """
     try:
         if os.stat(root).st_dev != os.stat(cache_path).st_dev:
@@ -78,12 +82,12 @@ def cache_bytes(root: str, cache_path: str) -> int:
 
 
 def said(error: OSError) -> str:
-    """What went wrong, by errno's name."""
+    """Return the error with errno's name."""
     return f"{errno.errorcode.get(error.errno or 0, 'error')}: {error.strerror or error}"
 
 
 def path_text(path: str) -> str:
-    """A path as text: bytes that are no UTF-8 are written by their hexadecimal number."""
+    """Return a path as text, with bytes that are no UTF-8 in hexadecimal."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 

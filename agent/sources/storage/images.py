@@ -1,13 +1,14 @@
-"""Read guests' disk files, of all defined domains, and the folder that nova keeps them in.
+"""Read the disk files of all defined domains, and nova's ``instances_path``.
 
-A quiet audit only asks two folders for the time of their last change: disks are
-measured again when their set changed, when a folder came or went, when the last
-measure is old, or after forget(). Until then the very same value is given. A hung
-network mount costs this source's own thread and its reading, never the audit. A
-measure that outlasts the deadline fails that reading, and is the next one's answer.
+A quiet audit only reads the modification times of two folders. The source measures again in these cases: the set of
+disks changed, an entry of a folder came or went, the last measurement is old, or forget() was called. Until then the
+source returns the same object.
 
-What cannot be read of the folder costs that part alone, and is asked for again at
-each read; a folder that is not there is no trouble, it holds nothing.
+A hung network mount blocks only this source's own thread and its reading, never the audit. A measurement that outlasts
+the deadline fails its own read; its result serves the next read.
+
+If a part of the folder cannot be read, only that part is missing, and the next read tries again. A folder that does not
+exist is no error: it is empty.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ from agent.sources.storage.filesystem import measure
 from agent.sources.storage.image_walk import cache_bytes, said, walk
 from agent.sources.storage.shared_storage import shared_because
 
-# Files grow without a word. Nothing that is published rests on them but the image cache's reserve in whole GiB, and
-# a measure costs 50 µs a file: nova's own image cache, too, is looked at every 40 minutes only.
+# Files grow without a change of the folder. From these figures, the agent publishes only the image cache's reserve, in
+# whole GiB. A measurement costs 50 µs per file; nova also checks its own image cache only every 40 minutes.
 MAX_AGE_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """One measure, what it rests on, and when it was taken (monotonic)."""
+    """One measurement, the state that it is valid for, and its time (monotonic)."""
 
     disks: frozenset[GuestFile]
     changed: tuple[int | None, int | None]
@@ -44,7 +45,10 @@ class _Look:
 
 
 class Images:
-    """ImageSource of one host. ``instances_path`` and ``cache_path`` as nova has them; ``monotonic`` for tests."""
+    """The ImageSource of one host.
+
+    ``instances_path`` and ``cache_path`` are nova's paths; tests replace ``monotonic``.
+    """
 
     name = snapshot.IMAGES
 
@@ -65,9 +69,10 @@ class Images:
         self._at = ""
 
     def read(self, disks: frozenset[GuestFile], deadline: Deadline) -> StorageFacts:
-        """Disk files by path, and the image store: none where the folder cannot be listed (``unread`` says why).
+        """Return disk files by path, and the image store.
 
-        Raises SourceUnavailable, naming the file that does not answer by the deadline.
+        If the folder cannot be listed, there is no store, and ``unread`` has the reason. Raises SourceUnavailable with
+        the file that does not answer by the deadline.
         """
         try:
             return self._reader.call(lambda: self._read(disks), deadline)
@@ -75,13 +80,13 @@ class Images:
             raise SourceUnavailable(self.name, f"{self._at or self._instances_path}: {error.message}") from error
 
     def forget(self) -> None:
-        """The next read measures; what is being measured now is not kept."""
+        """Make the next read measure again; discard the result of a measurement that is under way."""
         with self._lock:
             self._last = None
             self._forgotten += 1
 
     def _read(self, disks: frozenset[GuestFile]) -> StorageFacts:
-        """On the reader's thread, where a late answer can still be kept."""
+        """Read on the reader's thread, where a late answer can still be stored."""
         with self._lock:
             before, forgotten = self._last, self._forgotten
         look = self._look(disks, before)
@@ -98,11 +103,11 @@ class Images:
         if before and asked_before and now - before.taken_at < MAX_AGE_S and self._problems_stand(before.facts):
             return before
         facts = self._measure(disks)
-        # Of its end: one that takes longer than it may be old would be too old at once.
+        # The time of its end: otherwise a measurement longer than MAX_AGE_S would be too old at once.
         return _Look(disks=disks, changed=changed, taken_at=self._monotonic(), facts=facts)
 
     def _problems_stand(self, facts: StorageFacts) -> bool:
-        """Whether the files that could not be measured still cannot, for the same reasons."""
+        """Return whether the files that could not be measured still cannot be measured, for the same reasons."""
         if facts.unread:
             return False
         for file in facts.disk_files:
@@ -128,7 +133,8 @@ class Images:
                 files=walk(self._instances_path, self._cache_path, disks),
                 cache_path=self._cache_path,
                 cache_bytes=self._cache_bytes(unread),
-                # Right after the walk, so that the two fit as well as they can: the audit's own statvfs is of before.
+                # Read the size right after the walk, so that both fit as closely as possible: the audit's own statvfs
+                # was earlier.
                 filesystem=measure(self._instances_path),
                 shared_because=shared_because(self._instances_path),
             )
@@ -148,7 +154,7 @@ class Images:
 
 
 def _changed_ns(path: str) -> int | None:
-    """When something was made, renamed or removed in that folder; None where it cannot be asked."""
+    """Return when an entry of that folder was last created, renamed or removed; None if stat fails."""
     try:
         return os.stat(path).st_mtime_ns
     except OSError:

@@ -1,12 +1,11 @@
 """Read volume groups and volumes by running lvm2's ``vgs`` and ``lvs``, once each.
 
-lvm2 lies silently: without the right privileges, or in a unit that hides
-devices, it exits with 0 and reports no group at all. So an empty report is
-"unknown", never "no group"; only a report that has other groups says that a
-configured one is gone. Warnings go to stderr even when all is well.
+lvm2 can fail silently. Without the right privileges, or in a unit that hides devices, it exits with 0 and reports no
+group at all. So an empty report means "unknown", never "no group": only a report with other groups proves that a
+configured group is gone. lvm2 writes warnings to stderr even in a successful run.
 
-A command that SIGKILL does not end hangs in the kernel, on a dead device, where the
-next one would hang beside it: it is not run again before that one is gone.
+If SIGKILL does not end a command, the command hangs in the kernel on a dead device, and a second one would hang too.
+The runner does not start that command again until the first one has ended.
 """
 
 from __future__ import annotations
@@ -25,18 +24,18 @@ from agent.model.host.storage import StorageFacts, VolumeGroup
 from agent.ports import Deadline
 from agent.sources.storage import lvm_json
 
-# Both reports are read again when they do not add up: a volume was made or removed between the two.
+# Both reports are read again if they do not add up: a volume was created or removed between the two.
 READS = 3
-# vgs was seen to die of SIGSEGV and to work when run again (nova bug 1931710).
+# vgs has died of SIGSEGV and worked at the next run (nova bug 1931710).
 RUNS = 2
-# A killed child that does not end in this time hangs in the kernel, on a dead device; nobody can wait for that.
+# A killed child that runs longer than this hangs in the kernel on a dead device: do not wait for it.
 _REAP_S = 1.0
 _UNKILLABLE = "none, and SIGKILL did not end it"
 
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """A command that ended by itself; ``returncode`` is negative when a signal ended it."""
+    """A command that has ended; ``returncode`` is negative if a signal ended it."""
 
     stdout: str
     stderr: str
@@ -49,18 +48,21 @@ class Completed:
 
 
 class Runner(Protocol):
-    """Runs one command to its end."""
+    """Runs one command until it ends."""
 
     def run(self, argv: tuple[str, ...], timeout_s: float) -> Completed:
-        """Run it. Raises TimeoutError (with its last words) after killing it, OSError when it cannot be started."""
+        """Run the command.
+
+        Raises TimeoutError with the command's last line on stderr after killing it, OSError if it cannot be started.
+        """
         ...
 
 
 class SubprocessRunner:
-    """Runs commands as children in a session of their own, stdin closed, messages in English.
+    """Runs commands as children in a separate session, with stdin closed and messages in English.
 
-    ``environment`` is added to this process's own, which is kept: LVM_SYSTEM_DIR
-    in it decides which lvm.conf counts. One thread at a time.
+    ``environment`` is added to this process's own environment; LVM_SYSTEM_DIR in it selects the lvm.conf. Only one
+    thread at a time may use a runner.
     """
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
@@ -68,10 +70,11 @@ class SubprocessRunner:
         self._unkillable: dict[str, subprocess.Popen[str]] = {}
 
     def run(self, argv: tuple[str, ...], timeout_s: float) -> Completed:
-        """Run it; a time-out kills its whole process group. TimeoutError at once while a killed one has not ended.
+        """Run the command; a time-out kills its whole process group. See Runner.
 
-        A report goes to memory, not through a pipe: lvs writes that of 2,000
-        volumes in 280 pieces, and each would wake this process up.
+        Raises TimeoutError at once while a killed process of the same command has not ended. The report goes to
+        memory, not through a pipe: lvs writes the report on 2,000 volumes in 280 pieces, and each piece would wake
+        this process.
         """
         self._refuse_beside_unkillable(argv[0])
         with open(os.memfd_create(argv[0]), "w+b") as report:
@@ -96,7 +99,10 @@ class SubprocessRunner:
             return Completed(report.read().decode("utf-8", "replace"), stderr, child.returncode)
 
     def _refuse_beside_unkillable(self, command: str) -> None:
-        """The same words as when it was killed: it is the same trouble."""
+        """Raise TimeoutError while a killed process of this command still exists.
+
+        The error text equals the text at the kill, because the problem is the same.
+        """
         left = self._unkillable.get(command)
         if left is None:
             return
@@ -105,7 +111,7 @@ class SubprocessRunner:
         del self._unkillable[command]
 
     def _end(self, command: str, child: subprocess.Popen[str]) -> str:
-        """Kill the child's group and reap the child; its last line on stderr."""
+        """Kill the child's process group, reap the child and return its last line on stderr."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
         try:
@@ -119,7 +125,7 @@ class SubprocessRunner:
         return _last_line(stderr)
 
     def _environment(self) -> dict[str, str]:
-        # An operator's own shell may have no sbin in its PATH, and that is where lvm2 is.
+        # An operator's shell may lack sbin in its PATH, and lvm2 is in sbin.
         path = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
         fixed = {"PATH": path, "LC_ALL": "C", "LVM_SUPPRESS_FD_WARNINGS": "1"}
         return {**os.environ, **fixed, **self.environment}
@@ -127,7 +133,10 @@ class SubprocessRunner:
 
 @dataclass(frozen=True, slots=True)
 class Lvm:
-    """StorageSource of the volume groups named ``groups`` (at least one: else there is nothing to wire)."""
+    """The StorageSource of the volume groups in ``groups``.
+
+    ``groups`` has at least one name: without configured groups, wiring.py creates no Lvm.
+    """
 
     groups: tuple[str, ...]
     deadline_s: float
@@ -135,11 +144,10 @@ class Lvm:
     name: str = snapshot.LVM
 
     def read(self, deadline: Deadline) -> StorageFacts:
-        """The configured groups that exist, and all their volumes, sorted by name; a group that is gone is left out.
+        """Return the configured groups that exist, and all their volumes, sorted by name; skip groups that are gone.
 
-        Raises SourceUnavailable when lvm2 is missing, fails or does not answer
-        in time; SourceInconsistent on a report that cannot be true, which one
-        without any group is (runtime: exit 0 and nothing, for lack of privileges).
+        Raises SourceUnavailable if lvm2 is missing, fails or does not answer in time. Raises SourceInconsistent on a
+        report that cannot be true. A report without any group is one (exit status 0, for lack of privileges).
         """
         limit = Deadline.after(min(self.deadline_s, deadline.left_s()))
         for _ in range(READS - 1):
@@ -183,7 +191,7 @@ class Lvm:
             return self.runner.run(argv, limit.left_s())
         except TimeoutError as error:
             said = f"; its last words: {error}" if str(error) else ""
-            # What both have together: what is left of it for the second one is never twice the same.
+            # Name the limit of both commands together: the rest left for the second command differs each time.
             raise SourceUnavailable(
                 self.name, f"{argv[0]} did not answer within {limit.allowed_s:.1f} s and was killed{said}"
             ) from error

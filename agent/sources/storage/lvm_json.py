@@ -1,10 +1,10 @@
-"""Read what lvm2 reports as JSON: volume groups, their volumes, and how many extents each volume takes.
+"""Parse lvm2's JSON reports: volume groups, their volumes, and the number of extents of each volume.
 
-Every value is a string, a hidden volume stands in brackets, and a volume of
-several segments has a row for each. Where extents are is not computed from
-layouts (stripes, legs, pools): ``seg_le_ranges`` lists the areas that a segment
-lies on, and an area either is on a physical volume, then it counts here, or on
-another volume of the group, then it counts there. So every extent counts once.
+Every value is a string, a hidden volume's name is in brackets, and a volume of several segments has several rows.
+
+The parser does not derive extents from layouts (stripes, legs, pools). ``seg_le_ranges`` lists the areas of a segment.
+An area on a physical volume counts for this volume; an area on another volume of the group counts for that other
+volume. So every extent counts once.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ VOLUME_COLUMNS = (
 )
 FORMAT = ("--reportformat", "json", "--units", "b", "--nosuffix")
 
-# What lvm2 prints in the place of the device when it cannot find a physical volume.
+# lvm2 prints this instead of the device if it cannot find a physical volume.
 _MISSING_DEVICE = "[unknown]"
-# Volumes of these types have their extents in the pool. A cache has a pool, too, but the pool serves it.
+# The extents of these volumes are in their pool. A cache names a pool too, but there the pool serves the cache.
 _IN_POOL = frozenset({"thin", "vdo"})
 _POOLS = frozenset({"thin-pool", "cache-pool"})
 _CHECKSUMS = frozenset({"integrity", "metadata"})
@@ -44,7 +44,7 @@ Row = Mapping[str, str]
 
 
 class ReportsDiffer(SourceInconsistent):
-    """The groups' report and the volumes' do not add up: something changed between the two, so read both again."""
+    """The reports on groups and volumes do not add up: LVM changed between the two, so read both again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +54,17 @@ class _Area:
 
 
 def parse_groups(text: str) -> tuple[VolumeGroup, ...]:
-    """All volume groups of a ``vgs`` report with GROUP_COLUMNS, sorted by name; () where lvm2 listed none.
+    """Return all volume groups of a ``vgs`` report with GROUP_COLUMNS, sorted by name; () if lvm2 listed none.
 
-    Raises SourceInconsistent naming the item that cannot be read.
+    Raises SourceInconsistent with the item that cannot be read.
     """
     return tuple(sorted((_group(row) for row in _rows(text, "vg")), key=lambda group: (group.name, group.uuid)))
 
 
 def select(groups: tuple[VolumeGroup, ...], names: Iterable[str]) -> tuple[VolumeGroup, ...]:
-    """The groups of these names, sorted by name.
+    """Return the groups with these names, sorted by name.
 
-    Raises SourceInconsistent when two have one name (a copied disk): then lvm2 itself refuses to work on either.
+    Raises SourceInconsistent if two groups have the same name (a copied disk): lvm2 itself refuses to use either.
     """
     chosen = tuple(group for group in groups if group.name in frozenset(names))
     for earlier, later in itertools.pairwise(chosen):
@@ -73,15 +73,14 @@ def select(groups: tuple[VolumeGroup, ...], names: Iterable[str]) -> tuple[Volum
     return chosen
 
 
-# On a quiet host lvs says the same in every audit, and of 2,000 volumes that is 1.3 MB: to read it takes longer than
-# all the rest of the audit. Equal text gives the same objects, so what rests on them is seen to be unchanged at once.
+# On a quiet host, lvs prints the same report in every audit: 1.3 MB for 2,000 volumes. Parsing it takes longer than all
+# the rest of the audit. Equal text returns the same objects, so later stages see at once that nothing changed.
 @functools.lru_cache(maxsize=1)
 def parse_storage(text: str, groups: tuple[VolumeGroup, ...]) -> StorageFacts:
-    """Groups, volumes and thin pools of these groups from an ``lvs -a`` report with VOLUME_COLUMNS, sorted by path.
+    """Return groups, volumes and thin pools of these groups from an ``lvs -a`` report with VOLUME_COLUMNS, by path.
 
-    Sizes are bytes. Raises SourceInconsistent naming the item that cannot be
-    read, ReportsDiffer when the extents of a group's volumes and its free space
-    are not its size (hypervisor-audit 3.4: they always are).
+    Sizes are bytes. Raises SourceInconsistent with the item that cannot be read. Raises ReportsDiffer if the extents
+    of a group's volumes and its free space do not sum to its size; in consistent reports they always do.
     """
     by_group: dict[str, list[Row]] = {group.name: [] for group in groups}
     for row in _rows(text, "lv"):
@@ -190,7 +189,10 @@ def _volume(
 
 
 class _Parents:
-    """Whose part a hidden volume is. lvm2 names the parent of legs and pool parts, but of nothing else (2.03.16)."""
+    """Find the volume that a hidden volume is a part of.
+
+    lvm2 (2.03.16) names the parent only of legs and of pool parts.
+    """
 
     def __init__(self, segments: Mapping[str, list[Row]], areas: Mapping[str, tuple[_Area, ...]]) -> None:
         self._named: dict[str, str] = {}
@@ -216,13 +218,14 @@ class _Parents:
         if "spare" in roles:
             self._spares.add(name)
         if roles >= _CHECKSUMS:
-            # Nothing in lvm2's report says whose checksums they are, but their name, which lvm2 itself gave.
+            # The report does not say whose checksums these are. Only the name says so, and lvm2 itself chose that name.
             self._users[name].add(name.removesuffix("_imeta"))
 
     def of(self, name: str) -> str | None:
-        """Its parent; of several that lie on it (pvmove) and of the pools that share the spare, the first by name.
+        """Return the parent of a volume.
 
-        What lies on it goes before what only names it: a cached thin volume may have snapshots.
+        If several volumes lie on it (pvmove), or several pools share it as their spare, return the first by name. A
+        volume that lies on it precedes a volume that only names it: a cached thin volume may have snapshots.
         """
         if parent := self._named.get(name):
             return parent
@@ -232,7 +235,10 @@ class _Parents:
         return min(self._pools, default=None) if name in self._spares else None
 
     def origin_of(self, name: str) -> str | None:
-        """What it is a snapshot of: not its own hidden part, which lvm2 also calls the origin of a cache."""
+        """Return the volume that this volume is a snapshot of.
+
+        lvm2 also calls a cache's hidden part its origin; such a part is not returned.
+        """
         origin = self._origins[name]
         is_part = origin.startswith("[") and self.of(_bare(origin)) == name
         return None if is_part else _bare(origin) or None
@@ -250,7 +256,10 @@ def _area(path: str, text: str) -> _Area:
 
 
 def _extents_on_disks(area: _Area, path: str, volumes: Mapping[str, object]) -> int:
-    """Its extents when it is on a physical volume, found or missing; 0 when it is on a volume, which counts itself."""
+    """Return the area's extents if it is on a physical volume, found or missing.
+
+    Return 0 if the area is on another volume, which counts its own extents.
+    """
     if area.device.startswith("/") or area.device == _MISSING_DEVICE:
         return area.extents
     if _bare(area.device) in volumes:
@@ -291,7 +300,7 @@ def _number(row: Row, column: str, item: str) -> int:
 
 
 def _percent(row: Row, column: str) -> float | None:
-    """Of 100; None where lvm2 does not know."""
+    """Return a percentage from 0 to 100; None if lvm2 does not know it."""
     text = _field(row, column)
     if not text:
         return None
@@ -301,7 +310,7 @@ def _percent(row: Row, column: str) -> float | None:
 
 
 def _bare(name: str) -> str:
-    """The name without the brackets that mark a hidden volume."""
+    """Return the name without the brackets that mark a hidden volume."""
     return name.removeprefix("[").removesuffix("]")
 
 

@@ -1,10 +1,9 @@
-"""Tell which file system an open folder is on, by what stays the same over a reboot.
+"""Identify the file system of an open folder by properties that survive a reboot.
 
-Device numbers do not: what was dm-3 may be dm-4 after the next boot, and file systems
-without a device (NFS, btrfs, tmpfs) get a new number at each mount. So f_fsid does not
-either, since XFS and others make it of the device number. The UUID in the superblock
-stays, as udev or the kernel itself says it. A file system over the network has no
-UUID; its server and export stay.
+Device numbers do not survive: dm-3 may be dm-4 after the next boot, and file systems without a device (NFS, btrfs,
+tmpfs) get a new number at each mount. f_fsid does not survive either, since XFS and others derive it from the device
+number. The UUID in the superblock, read from udev or from the kernel, survives. A network file system has no UUID;
+its server and export survive.
 """
 
 from __future__ import annotations
@@ -21,16 +20,16 @@ from agent.sources.storage.shared_storage import MOUNTS
 
 BY_UUID = Path("/dev/disk/by-uuid")
 BTRFS = Path("/sys/fs/btrfs")
-# Only of these is the UUID that of the superblock; tmpfs and overlay make up one at each mount.
+# Only these file systems have their UUID in the superblock; tmpfs and overlay create a new one at each mount.
 _WITH_UUID = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "bcachefs"})
-# linux/fs.h, from Linux 6.9 on: one byte of length, sixteen of the UUID.
+# linux/fs.h, since Linux 6.9: one byte with the length, sixteen bytes with the UUID.
 _FS_IOC_GETFSUUID = 0x80111500
 _UUID_STRUCT = struct.Struct("B16s")
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
 def identity_of(descriptor: int, path: str) -> FileSystemIdentity | None:
-    """The file system of an open ``path``; None where the list of mounts does not have it (after a chroot)."""
+    """Return the file system of an open ``path``; None if the list of mounts lacks it (after a chroot)."""
     words = _mount(_mount_id(descriptor))
     if words is None:
         return None
@@ -47,20 +46,20 @@ def identity_of(descriptor: int, path: str) -> FileSystemIdentity | None:
 
 
 def _mount_id(descriptor: int) -> str:
-    """The number of its mount: of two mounts at one place it says which one the descriptor is on."""
+    """Return the number of the descriptor's mount, which distinguishes two mounts at one place."""
     lines = Path(f"/proc/self/fdinfo/{descriptor}").read_text("ascii").splitlines()
     return next((line.split()[1] for line in lines if line.startswith("mnt_id:")), "")
 
 
 def _mount(number: str) -> list[str] | None:
-    """The words of that mount in mountinfo (proc(5))."""
+    """Return the words of that mount's line in mountinfo (proc(5))."""
     lines = MOUNTS.read_text("utf-8", "surrogateescape").splitlines()
     split = (line.split(" ") for line in lines)
     return next((words for words in split if words[0] == number and "-" in words), None)
 
 
 def _plain(word: str) -> str:
-    """A word of mountinfo as it is meant, and so that it can be printed."""
+    """Return a word of mountinfo without its escapes, in printable form."""
     raw = _ESCAPED.sub(lambda found: chr(int(found[1], 8)), word)
     return raw.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
@@ -70,7 +69,10 @@ def _uuid(path: str, descriptor: int, kind: str, device: str) -> str | None:
 
 
 def _of_kernel(path: str, descriptor: int) -> str | None:
-    """What the kernel says, where it is new enough; a descriptor of O_PATH takes no ioctl, so the path is opened."""
+    """Return the UUID from the kernel, if the kernel is new enough.
+
+    A descriptor of O_PATH accepts no ioctl, so this function opens the path.
+    """
     try:
         opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
@@ -85,13 +87,16 @@ def _of_kernel(path: str, descriptor: int) -> str | None:
 
 
 def _of_udev(descriptor: int) -> str | None:
-    """The name of udev's link to the device that the file system is on."""
+    """Return the name of udev's link to the device of the file system."""
     device = os.fstat(descriptor).st_dev
     return next((name for name in _names(BY_UUID) if _device_number(BY_UUID / name) == device), None)
 
 
 def _of_btrfs(device: str) -> str | None:
-    """Of btrfs the device number is its own; /sys has the devices of each file system by its UUID."""
+    """Return the UUID of a btrfs: /sys lists the devices of each btrfs by its UUID.
+
+    The device number of a btrfs is its own, not that of its disk, so no link of udev's matches it.
+    """
     member = os.path.basename(os.path.realpath(device))
     return next((name for name in _names(BTRFS) if (BTRFS / name / "devices" / member).exists()), None)
 

@@ -1,7 +1,7 @@
-"""Read namespaces of persistent memory by running ``ndctl list -X``, once an audit; wired only where labels are set.
+"""Read namespaces of persistent memory by running ``ndctl list -X``, once per audit and only if labels are configured.
 
-No output with exit status 0 is an answer: this host has none. Whether a configured one is missing is decided in
-resources/pmem.py.
+No output with exit status 0 is a valid answer: the host has no namespaces. agent/resources/pmem.py decides whether a
+configured namespace is missing.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ COMMAND = ("ndctl", "list", "-X")
 
 @dataclass(frozen=True, slots=True)
 class Ndctl:
-    """StorageSource of the namespaces."""
+    """The StorageSource of the namespaces."""
 
     deadline_s: float
     runner: Runner = field(default_factory=SubprocessRunner)
     name: str = snapshot.PMEM
 
     def read(self, deadline: Deadline) -> StorageFacts:
-        """All that have a name and are in devdax mode.
+        """Return all namespaces that have a name and are in devdax mode.
 
-        Raises SourceUnavailable when ndctl is missing, fails or does not answer in
-        time, SourceInconsistent on a report that cannot be read.
+        Raises SourceUnavailable if ndctl is missing, fails or does not answer in time, SourceInconsistent if the report
+        cannot be read.
         """
         completed = self._run(min(self.deadline_s, deadline.left_s()))
         if completed.returncode != 0:

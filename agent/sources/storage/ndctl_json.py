@@ -1,8 +1,8 @@
-"""Read what ``ndctl list -X`` reports as JSON: namespaces of persistent memory that guests can be given.
+"""Parse the JSON report of ``ndctl list -X``: the namespaces of persistent memory that guests can use.
 
-A host without any prints nothing at all, and one namespace may stand without its
-list (older versions). A namespace need not have a name, and has a ``daxregion`` only
-in devdax mode: without either it can be given to nobody, and is left out.
+On a host without namespaces ndctl prints nothing at all, and older versions print a single namespace without a list.
+A namespace may lack a name, and has a ``daxregion`` only in devdax mode. No guest can use a namespace without both, so
+the parser skips it.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from agent.text.numbers import whole
 
 
 def parse_namespaces(text: str) -> tuple[PmemNamespace, ...]:
-    """Named devdax namespaces, sorted by name and device; sizes in bytes.
+    """Return named devdax namespaces, sorted by name and device; sizes in bytes.
 
-    ``/dev/`` and the first character device of the region is the path (hypervisor-audit 4).
-    Raises SourceInconsistent naming the item that cannot be read.
+    The path is ``/dev/`` and the first character device of the region. Raises SourceInconsistent with the item that
+    cannot be read.
     """
     found = (_namespace(item) for item in _items(text))
     return tuple(sorted((one for one in found if one is not None), key=lambda one: (one.name, one.device_path)))

@@ -1,9 +1,8 @@
-"""Read what a guest's disk image says of itself in its first bytes: the size that the guest sees. Pure.
+"""Parse the first bytes of a guest's disk image to get the size that the guest sees.
 
-Running ``qemu-img info`` costs a process per disk (3 ms and more, each audit);
-the header holds the size at a fixed place. Formats: qcow2 as in QEMU's
-docs/interop/qcow2.txt, ploop's images as in docs/interop/parallels.txt. Numbers of
-qcow2 are big-endian, those of ploop little-endian.
+Running ``qemu-img info`` would cost a process per disk (3 ms and more, in each audit), and the header has the size at a
+fixed offset. Formats: qcow2 as in QEMU's docs/interop/qcow2.txt, ploop's images as in docs/interop/parallels.txt.
+Numbers are big-endian in qcow2 and little-endian in ploop. Pure.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-# A qcow2 header and its extensions: a data file's name has 1023 bytes at most, the others are far smaller.
+# Room for a qcow2 header and its extensions: a data file's name has 1023 bytes at most, the others are far smaller.
 HEAD_BYTES = 4096
 
 _MAGIC = b"QFI\xfb"
@@ -19,25 +18,25 @@ _V2_HEADER_BYTES = 72
 _V3_HEADER_BYTES = 104
 _DATA_FILE_BIT = 1 << 2
 _DATA_FILE_NAME = 0x44415441
-# QEMU's own bound: offsets are signed.
+# QEMU's own limit: offsets are signed.
 _MAX_BYTES = (1 << 63) - 1
 
 _PLOOP_BYTES = 64
-# The first has 32 bits for the number of sectors, the second all 64.
+# The first format has 32 bits for the number of sectors, the second has 64.
 _PLOOP_MAGICS = {b"WithoutFreeSpace": (1 << 32) - 1, b"WithouFreSpacExt": (1 << 64) - 1}
 _SECTOR = 512
 
 
 class HeaderError(ValueError):
-    """The first bytes of an image are not what its format asks for; the message says what is wrong."""
+    """The first bytes of an image do not fit its format; the message names the problem."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Qcow2Header:
-    """``virtual_bytes`` is what the guest sees.
+    """The facts in a qcow2 header.
 
-    ``data_file`` is the file that holds the guest's bytes where the image itself does
-    not, as written there (relative to the image's folder); None for an ordinary image.
+    ``virtual_bytes`` is the size that the guest sees. ``data_file`` is a separate file with the guest's bytes, as
+    written in the header (relative to the image's folder); None if the image itself contains them.
     """
 
     virtual_bytes: int
@@ -45,7 +44,7 @@ class Qcow2Header:
 
 
 def parse_qcow2(head: bytes) -> Qcow2Header:
-    """What the first HEAD_BYTES of a qcow2 image say (fewer only where the file has no more). Raises HeaderError."""
+    """Parse the first HEAD_BYTES of a qcow2 image (fewer only if the file is shorter). Raises HeaderError."""
     if not head.startswith(_MAGIC):
         raise HeaderError("not a qcow2 image: its first bytes are another format's")
     version, virtual_bytes = _big(head, 4, 4), _big(head, 24, 8)
@@ -61,7 +60,7 @@ def parse_qcow2(head: bytes) -> Qcow2Header:
 
 
 def parse_ploop(head: bytes) -> int:
-    """The size in bytes that the first bytes of a ploop image give the guest. Raises HeaderError."""
+    """Return the guest's size in bytes from the first bytes of a ploop image. Raises HeaderError."""
     mask = _PLOOP_MAGICS.get(head[:16])
     if mask is None:
         raise HeaderError("not a ploop image: its first bytes are another format's")
@@ -74,7 +73,7 @@ def parse_ploop(head: bytes) -> int:
 
 
 def _data_file(head: bytes, at: int) -> str:
-    """The name in the extension that follows the header; extensions are padded to 8 bytes, type 0 ends them."""
+    """Return the name in the extension that follows the header; extensions are padded to 8 bytes, type 0 ends them."""
     while (kind := _big(head, at, 4)) != 0:
         length = _big(head, at + 4, 4)
         start = at + 8

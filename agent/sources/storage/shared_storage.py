@@ -1,9 +1,8 @@
-"""Tell whether other hosts may keep their guests in the same folder: then a folder of no guest here is no leftover.
+"""Detect whether other hosts may store guests in the same folder; a folder without a guest here is then no leftover.
 
-Two signs: the file system is one that several hosts can mount, or nova's own
-register in the folder (``compute_nodes``, host name to its last pass of the image
-cache) names more than one host of the last day. No sign is no proof, so whoever
-removes something looks first.
+There are two signs. Either several hosts can mount the file system, or nova's own register in the folder
+(``compute_nodes``, from host name to its last run of the image cache) names more than one host of the last day. The
+absence of a sign proves nothing, so an operator must check before removing anything.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from pathlib import Path
 
 from agent.text.numbers import finite
 
-# nova.virt.storage_users: a host that has not passed by for a day is gone.
+# nova.virt.storage_users: nova ignores a host without a run for a day.
 _DAY_S = 86400.0
 _REGISTER = "compute_nodes"
 _REGISTER_MAX_BYTES = 1 << 20
@@ -28,9 +27,9 @@ MOUNTS = Path("/proc/self/mountinfo")
 
 
 def shared_because(root: str) -> str:
-    """The sign that ``root`` is shared, in words, or "" where there is none."""
+    """Return the sign that ``root`` is shared, as text, or "" if there is none."""
     kind = filesystem_type(MOUNTS, os.stat(root).st_dev)
-    # A file system in user space: nearly always one over the network (GlusterFS, Quobyte, MooseFS).
+    # A file system in user space is nearly always a network file system (GlusterFS, Quobyte, MooseFS).
     if kind in _SHARED_TYPES or kind.startswith("fuse."):
         return f"its file system is {kind}"
     hosts = registered_hosts(root, time.time())
@@ -38,7 +37,7 @@ def shared_because(root: str) -> str:
 
 
 def filesystem_type(mountinfo: Path, device: int) -> str:
-    """The type of the mount with that device number, or "" where mountinfo (proc(5)) has none."""
+    """Return the type of the mount with that device number, or "" if mountinfo (proc(5)) has none."""
     wanted = f"{os.major(device)}:{os.minor(device)}"
     try:
         lines = mountinfo.read_text("utf-8", "replace").splitlines()
@@ -53,7 +52,10 @@ def filesystem_type(mountinfo: Path, device: int) -> str:
 
 
 def registered_hosts(root: str, now_s: float) -> tuple[str, ...]:
-    """Hosts in nova's register that passed by in the last day, sorted; none where it is not there or not readable."""
+    """Return the hosts in nova's register with a run in the last day, sorted.
+
+    The result is empty if the register is missing or unreadable.
+    """
     path = os.path.join(root, _REGISTER)
     try:
         status = os.stat(path)
