@@ -1,13 +1,14 @@
-"""Choose oslo.service's threading backend before oslo.messaging is imported: it asks for eventlet's by itself.
+"""Choose oslo.service's threading backend before oslo.messaging is imported, which would choose eventlet's.
 
-The choice cannot be undone, and with eventlet shut out (cmd/) the wrong one is an error at import.
+oslo.service does not let a process change its backend later. agent/cmd shuts eventlet out, so the wrong backend
+fails at import.
 """
 
 from __future__ import annotations
 
 
 def choose_threads() -> None:
-    """Select the threading backend where none is selected yet."""
+    """Select the threading backend unless a backend is selected already."""
     from oslo_service import backend
 
     if backend.get_backend_type() is None:

@@ -1,31 +1,31 @@
-"""The whole tree of errors, drawn once.
+"""All exceptions of the agent, as one tree that is ordered by what the caller can do about an error.
 
     AgentError                     retry: NEXT_AUDIT | AT_ONCE | NEVER
     ├─ ConfigError                 at start: exit 78; on reload: the old settings stay
-    ├─ FolderUnavailable           at start: exit 75, where nothing else gives the identity
-    ├─ SourceError                 becomes Reading.error; what depends on it is frozen
-    │  ├─ SourceUnavailable        refused, timed out, lost                     NEXT_AUDIT
+    ├─ FolderUnavailable           at start: exit 75 if no other source has the identity
+    ├─ SourceError                 becomes Reading.error; values that depend on the source are frozen
+    │  ├─ SourceUnavailable        refused, timed out, connection lost          NEXT_AUDIT
     │  ├─ SourceInconsistent       parsed, but breaks an invariant              NEXT_AUDIT
     │  ├─ SourceStale              complete, but not proven to be current       NEXT_AUDIT
     │  └─ SourceUnsupported        the driver lacks the call                    NEVER
     ├─ PlacementError
     │  ├─ PlacementUnavailable     connect, time-out, 429, 5xx, garbage         NEXT_AUDIT
-    │  │  └─ AnswerTooLarge        an answer larger than what is taken          NEXT_AUDIT
+    │  │  └─ AnswerTooLarge        a response above the size limit              NEXT_AUDIT
     │  ├─ GenerationConflict       409 placement.concurrent_update              AT_ONCE
-    │  │  └─ ConsumerConflict      the same, of a consumer's generation         AT_ONCE
-    │  ├─ AllocationRefused        409 of an allocation that finds no room      NEVER
+    │  │  └─ ConsumerConflict      the same for a consumer's generation         AT_ONCE
+    │  ├─ AllocationRefused        409: the inventory lacks room for it         NEVER
     │  ├─ InventoryInUse           409 placement.inventory.inuse                NEVER
     │  ├─ ProviderInUse            409 on DELETE of a provider                  NEVER
     │  ├─ DuplicateName            409 placement.duplicate_name                 NEVER
-    │  ├─ ProviderElsewhere        the same, of a uuid: it is in another tree   NEVER
-    │  ├─ PlacementRejected        400, 406: our bug or a bad configuration     NEVER
-    │  ├─ WritesRefused            a plan done but for such writes              NEVER
+    │  ├─ ProviderElsewhere        the same for a uuid: it is in another tree   NEVER
+    │  ├─ PlacementRejected        400, 406: an agent bug or bad configuration  NEVER
+    │  ├─ WritesRefused            only some writes of a plan were rejected     NEVER
     │  └─ PlacementDenied          401, 403                                     NEXT_AUDIT
-    ├─ RecordRefused               nova refuses a compute node record            NEXT_AUDIT
-    ├─ LockHeld                    another writer of this host is at work       NEXT_AUDIT
-    └─ AuditCancelled              a stop was asked for between two stages
+    ├─ RecordRefused               nova-conductor rejects a record              NEXT_AUDIT
+    ├─ LockHeld                    another process on this host is writing      NEXT_AUDIT
+    └─ AuditCancelled              a stop was requested between two stages
 
-The tree follows what the caller can do about it, not which call raised it.
+An error's place does not depend on which call raised the error.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from typing import Protocol
 
 
 class Retry(enum.Enum):
-    """When it makes sense to try the same thing again."""
+    """When a caller may try the same operation again."""
 
     NEXT_AUDIT = "next-audit"
     AT_ONCE = "at-once"
@@ -45,7 +45,7 @@ class Retry(enum.Enum):
 
 
 class ConflictKind(enum.Enum):
-    """What a 409 of Placement's is about. The values are keys of documents: never change one."""
+    """The cause of a 409 from Placement. The values are keys in reports and messages: never change a value."""
 
     PROVIDER_GENERATION = "provider-generation"
     CONSUMER_GENERATION = "consumer-generation"
@@ -56,19 +56,22 @@ class ConflictKind(enum.Enum):
 
 
 class Acknowledged(Protocol):
-    """What Placement had acknowledged of a plan before it failed (model.plan.Applied; errors know no values)."""
+    """The part of a plan that Placement acknowledged before the plan failed.
+
+    model.plan.Applied implements this protocol; this module imports no model.
+    """
 
     @property
     def done(self) -> Sized:
-        """The writes."""
+        """The acknowledged writes."""
 
     @property
     def requests(self) -> int:
-        """How many requests were sent."""
+        """The number of requests that were sent."""
 
 
 class AgentError(Exception):
-    """Base of every error that is weather and not a bug."""
+    """Base of every error that comes from the environment or the configuration, not from a bug in the agent."""
 
     retry = Retry.NEXT_AUDIT
 
@@ -76,7 +79,7 @@ class AgentError(Exception):
 class ConfigError(AgentError):
     """An option that is missing, malformed or impossible.
 
-    ``problems`` holds one sentence each, naming file, option and value.
+    ``problems`` has one sentence for each problem, with file, option and value.
     """
 
     retry = Retry.NEVER
@@ -87,11 +90,11 @@ class ConfigError(AgentError):
 
 
 class FolderUnavailable(AgentError):
-    """A folder or file of the agent's own that cannot be used for the moment: read-only, full, not mounted yet."""
+    """A file or folder of the agent that cannot be used at the moment: read-only, full or not mounted yet."""
 
 
 class SourceError(AgentError):
-    """A read that gave no usable answer. ``source`` is the name of the source."""
+    """A read that returned no usable data. ``source`` is the name of the source."""
 
     def __init__(self, source: str, message: str) -> None:
         super().__init__(f"{source}: {message}")
@@ -100,17 +103,18 @@ class SourceError(AgentError):
 
 
 class SourceUnavailable(SourceError):
-    """Refused, timed out or lost."""
+    """The source refused the connection, timed out or dropped the connection."""
 
 
 class SourceInconsistent(SourceError):
-    """An answer that was read but cannot be true; names the offending item."""
+    """The source's data cannot be true. The message names the offending item."""
 
 
 class SourceStale(SourceError):
-    """A complete answer that nothing proves to be current. ``behind_s`` is how old it is at least, None: not known.
+    """The source's data is complete, but nothing proves that it is current.
 
-    ``heartbeat`` is the newest that it had, to see whether the next answer has moved on.
+    ``behind_s`` is the minimum age of the data in seconds, None if unknown. ``heartbeat`` is the newest heartbeat in
+    the data: the next read compares its own heartbeat with this one.
     """
 
     def __init__(
@@ -122,22 +126,22 @@ class SourceStale(SourceError):
 
 
 class SourceUnsupported(SourceError):
-    """The driver or the server lacks the call; asking again changes nothing."""
+    """The driver or the server lacks the call; a retry would fail again."""
 
     retry = Retry.NEVER
 
 
 class PlacementError(AgentError):
-    """A request to Placement that did not do what was asked.
+    """A request to Placement that failed.
 
-    ``status`` is the HTTP status or None where no answer came, ``request_id``
-    the server's ``x-openstack-request-id``. ``applied`` is set by the writer, ``not_before`` by the client:
-    in monotonic seconds, where the server said until when it wants no request.
+    ``status`` is the HTTP status, None if no response came. ``request_id`` is the server's
+    ``x-openstack-request-id``. The writer sets ``applied``. The client sets ``not_before`` if the server sent
+    Retry-After: before that moment, in monotonic seconds, the server wants no request.
     """
 
     applied: Acknowledged | None = None
     not_before: float | None = None
-    #: What the class is about, where it is a 409.
+    #: The cause of the 409, for classes that stand for a 409.
     conflict: ConflictKind | None = None
 
     def __init__(self, message: str, *, status: int | None = None, request_id: str | None = None) -> None:
@@ -150,84 +154,87 @@ class PlacementError(AgentError):
 
 
 class PlacementUnavailable(PlacementError):
-    """No answer, an answer that is not Placement's, 429 or 5xx."""
+    """No response, a response that is not from Placement, 429 or 5xx."""
 
 
 class AnswerTooLarge(PlacementUnavailable):
-    """An answer that was not taken, since it is larger than what is taken of what was asked."""
+    """A response that the client discarded because it is larger than the limit for this kind of request."""
 
 
 class GenerationConflict(PlacementError):
-    """Somebody else changed the provider or consumer since it was read."""
+    """Another client changed the provider or consumer after the agent read it."""
 
     retry = Retry.AT_ONCE
     conflict = ConflictKind.PROVIDER_GENERATION
 
 
 class ConsumerConflict(GenerationConflict):
-    """Somebody else changed what the consumer holds since it was read."""
+    """Another client changed the consumer's allocations after the agent read them."""
 
     conflict = ConflictKind.CONSUMER_GENERATION
 
 
 class AllocationRefused(PlacementError):
-    """What a consumer is to hold is above what is free, or outside min_unit, max_unit and step_size; nothing moved."""
+    """Placement refused an allocation and changed nothing.
+
+    The amount exceeds the free capacity, or min_unit, max_unit or step_size forbid it.
+    """
 
     retry = Retry.NEVER
     conflict = ConflictKind.NO_ROOM
 
 
 class InventoryInUse(PlacementError):
-    """A class that still has allocations cannot be removed."""
+    """Placement refused to remove a resource class that still has allocations."""
 
     retry = Retry.NEVER
     conflict = ConflictKind.INVENTORY_IN_USE
 
 
 class ProviderInUse(PlacementError):
-    """A provider that still has allocations or children cannot be removed."""
+    """Placement refused to delete a provider that still has allocations or children."""
 
     retry = Retry.NEVER
     conflict = ConflictKind.PROVIDER_IN_USE
 
 
 class DuplicateName(PlacementError):
-    """Another provider holds this name."""
+    """Another provider has this name."""
 
     retry = Retry.NEVER
     conflict = ConflictKind.DUPLICATE_NAME
 
 
 class ProviderElsewhere(PlacementError):
-    """The provider to be made is there already, in another tree: nobody but a human knows how it came there."""
+    """The provider to create exists already, in another tree. Only the operator can find out why."""
 
     retry = Retry.NEVER
 
 
 class PlacementRejected(PlacementError):
-    """Placement understood the request and refuses it as malformed."""
+    """Placement understood the request and rejected it as malformed."""
 
     retry = Retry.NEVER
 
 
 class WritesRefused(PlacementError):
-    """Placement refused some writes of a plan for good; all that does not rest on them was done."""
+    """Placement rejected some writes of a plan permanently. All writes that do not depend on them were done."""
 
     retry = Retry.NEVER
 
 
 class PlacementDenied(PlacementError):
-    """Credentials that are missing, wrong or not sufficient."""
+    """The credentials are missing, wrong or not sufficient."""
 
 
 class RecordRefused(AgentError):
-    """nova-conductor understood a write of a compute node record and refuses it, with its words."""
+    """nova-conductor understood a write of a compute node record and rejected it. The message has its error."""
 
 
 class LockHeld(AgentError):
-    """The write lock is not ours to take: another process of this host holds it, or its file is out of reach.
+    """The agent cannot take the write lock: another process on this host has it, or its file cannot be opened.
 
-    ``problem`` ends the sentence that the lock's path begins.
+    The message is the lock's path followed by ``problem``.
     """
 
     def __init__(self, path: str, problem: str) -> None:
@@ -237,6 +244,6 @@ class LockHeld(AgentError):
 
 
 class AuditCancelled(AgentError):
-    """The service is stopping; nothing was left half-written. ``applied`` is set by the writer."""
+    """The service is stopping; no write is half done. The writer sets ``applied``."""
 
     applied: Acknowledged | None = None

@@ -1,6 +1,6 @@
-"""Decide a process's exit code from the report of its audit (design 2.2's table). Pure.
+"""Decide a process's exit code from the report of its audit. Pure.
 
-0, 1, 3 and 127 are what operators' scripts know from ``nova-manage placement audit``.
+0, 1, 3 and 127 are the codes that operators' scripts know from ``nova-manage placement audit``.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _BY_OUTCOME = {
     Outcome.FINDINGS: FINDINGS,
     Outcome.REFUSED: REFUSED,
     Outcome.UNREADABLE: TEMPORARY,
-    # TERM and INT end at a safe point with 0.
+    # SIGTERM and SIGINT end the audit at a safe point, with exit code 0.
     Outcome.CANCELLED: CLEAN,
 }
 
 
 def exit_code(report: AuditReport) -> int:
-    """The exit code that this report is due."""
+    """Return the exit code for this report."""
     return code_of(report.outcome)
 
 
 def code_of(outcome: Outcome) -> int:
-    """The exit code of an audit that ended so."""
+    """Return the exit code for an audit with this outcome."""
     return _BY_OUTCOME[outcome]

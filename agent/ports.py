@@ -1,6 +1,6 @@
-"""Protocols at the edges, and the deadline that every read gets.
+"""Protocols of everything that reads or writes outside the process, and the deadline that every read gets.
 
-Sources raise SourceError, and agent/audit/read.py makes a Reading of it.
+Sources raise SourceError; agent/audit/read.py turns the error into a Reading.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from agent.model.plan import Applied, CreateProvider, Plan, PutAllocations, Reco
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """A point on the monotonic clock by which a read must have ended; ``allowed_s`` is how far off it was at first."""
+    """The moment on the monotonic clock by which a read must end; ``allowed_s`` is the time that the read got."""
 
     at: float
     allowed_s: float = 0.0
 
     @classmethod
     def after(cls, seconds: float) -> Deadline:
-        """The deadline that is ``seconds`` away."""
+        """Return the deadline ``seconds`` from now."""
         return cls(time.monotonic() + seconds, seconds)
 
     def plus(self, seconds: float) -> Deadline:
-        """So much later; of a read that was allowed the same time."""
+        """Return a deadline that is ``seconds`` later and has the same ``allowed_s``."""
         return Deadline(self.at + seconds, self.allowed_s)
 
     def left_s(self) -> float:
-        """Seconds left, never negative."""
+        """Return the seconds left, never negative."""
         return max(0.0, self.at - time.monotonic())
 
 
@@ -44,11 +44,11 @@ class HostSource(Protocol):
     name: str
 
     def read(self, deadline: Deadline) -> HostFacts:
-        """All host facts. Raises SourceError."""
+        """Return all host facts. Raises SourceError."""
         ...
 
     def forget(self) -> None:
-        """Drop caches (SIGHUP): the next read asks for everything again."""
+        """Drop all caches (SIGHUP): the next read reads everything again."""
         ...
 
 
@@ -58,21 +58,24 @@ class StorageSource(Protocol):
     name: str
 
     def read(self, deadline: Deadline) -> StorageFacts:
-        """All facts of this kind. Raises SourceError."""
+        """Return all facts of this kind of storage. Raises SourceError."""
         ...
 
 
 class ImageSource(Protocol):
-    """Reads guests' disk files and the folder that nova keeps them in."""
+    """Reads guests' disk files and the folder where nova keeps them."""
 
     name: str
 
     def read(self, disks: frozenset[GuestFile], deadline: Deadline) -> StorageFacts:
-        """Sizes of ``disks``, and the image store; the same object while nothing asks for a new look. SourceError."""
+        """Return the sizes of ``disks`` and the image store. Raises SourceError.
+
+        Returns the same object as before while no new measurement is due.
+        """
         ...
 
     def forget(self) -> None:
-        """Drop what was measured: the next read measures again."""
+        """Drop the measured sizes: the next read measures again."""
         ...
 
 
@@ -82,87 +85,95 @@ class StateSource(Protocol):
     name: str
 
     def read(self, host: str, consumers: frozenset[str], deadline: Deadline, node_uuid: str | None = None) -> NovaState:
-        """State of ``host``; ``consumers`` are uuids recorded on our tree, looked up too. Raises SourceError.
+        """Return the state of ``host``. Raises SourceError.
 
-        ``node_uuid`` is this host's identity where it is known: its compute node row is looked up whatever host it
-        names, deleted or not.
+        ``consumers`` are consumer uuids with allocations on this host's provider tree: the source looks up their rows
+        too. ``node_uuid`` is this host's identity if known: the source looks up the compute node row with this uuid,
+        whichever host the row names, and even if the row is deleted.
         """
         ...
 
     def pulse(self, deadline: Deadline) -> Pulse:
-        """When any service of the cell last reported, by rows as new as a ``read`` now. Raises SourceError."""
+        """Return the cell's heartbeat from rows that are as new as those of a ``read`` now. Raises SourceError."""
         ...
 
 
 class RecordWriter(Protocol):
-    """Writes nova's compute node records (conductor only)."""
+    """Writes nova's compute node records; only the conductor source can."""
 
     def apply(self, write: RecordWrite, deadline: Deadline) -> None:
-        """Carry one write out. Raises SourceError, RecordRefused where nova says no for good."""
+        """Carry out one write. Raises SourceError, and RecordRefused if nova-conductor rejects the write."""
         ...
 
 
 class ProviderNames(Protocol):
-    """Finds providers by name, and renames them (``adopt`` and its ``undo`` alone)."""
+    """Finds providers by name and renames them; only ``adopt`` and its ``undo`` use this."""
 
     def holder(self, name: str) -> Provider | None:
-        """Who bears that name, without inventory and traits. Raises PlacementError."""
+        """Return the provider with this name, without inventories and traits, or None. Raises PlacementError."""
         ...
 
     def name_of(self, uuid: str) -> str | None:
-        """Its name, None where there is no such provider. Raises PlacementError."""
+        """Return the provider's name, None if there is no such provider. Raises PlacementError."""
         ...
 
     def rename(self, write: RenameProvider) -> None:
-        """Raises PlacementError: DuplicateName where another provider bears the name."""
+        """Rename the provider. Raises PlacementError: DuplicateName if another provider has the name."""
         ...
 
 
 class AllocationWriter(Protocol):
-    """Changes what single consumers hold in Placement."""
+    """Reads and replaces the allocations of single consumers in Placement."""
 
     def consumer(self, consumer_uuid: str) -> ConsumerRecord:
-        """All that it holds, its type and generation, read now. Raises PlacementError."""
+        """Read the consumer's allocations, type and generation now. Raises PlacementError."""
         ...
 
     def put(self, write: PutAllocations) -> None:
-        """Replace all that it holds. Raises PlacementError; GenerationConflict: read and decide again."""
+        """Replace all allocations of the consumer. Raises PlacementError.
+
+        After a GenerationConflict the caller must read and decide again.
+        """
         ...
 
 
 class Reshaper(Protocol):
-    """Moves inventories and allocations between providers of one tree (``heal`` and ``undo`` alone)."""
+    """Moves inventories and allocations between providers of one tree; only ``heal`` and ``undo`` use this."""
 
     def create(self, write: CreateProvider) -> int:
-        """Make an empty provider; its generation. Raises PlacementError."""
+        """Create an empty provider and return its generation. Raises PlacementError."""
         ...
 
     def reshape(self, write: Reshape) -> None:
-        """All of it or nothing. Raises PlacementError; GenerationConflict: read and decide again."""
+        """Carry out the reshape, all of it or nothing. Raises PlacementError.
+
+        After a GenerationConflict the caller must read and decide again.
+        """
         ...
 
     def delete(self, provider_uuid: str) -> None:
-        """Remove a provider that offers nothing. Raises PlacementError."""
+        """Delete a provider that has no inventory. Raises PlacementError."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewRequest:
-    """What an audit wants to see of Placement.
+    """What an audit reads from Placement. A consumer's record has all its allocations, in this tree and elsewhere.
 
-    ``fresh_allocations``: read them although no generation moved.
-    ``suspects``: consumers whose whole record (what they hold elsewhere) is
-    wanted first; the reader reads at most ``consumer_reads`` records whose
-    consumer generation is new to it, suspects before others. ``shared_reads``: of how
-    many consumers the allocations on providers that share with our root are wanted,
-    suspects before others; 0: those providers are not looked for. ``told`` are those of
-    findings: after a provider moved their records are read again, as far as ``consumer_reads`` leaves room, since a
-    consumer that went and came back (every move makes one) counts its generation from the start.
-    ``everything``: nothing is taken from earlier looks but the records of consumers. ``unsuspicious_reads``: beside
-    these, records of so many consumers that nothing points at (no suspects, told of in no finding, not new since the
-    last look) are read: those never read first, then those read longest ago. None: they are read like the others.
-    ``usages``: what Placement counts is compared with what it lists, a request for each provider. Unless the look
-    ``spares_nothing``, only of those where the last comparison of all of them found a difference.
+    - ``fresh_allocations``: read allocations even if no generation changed.
+    - ``consumer_reads``: the maximum number of consumer records to read, among those whose consumer generation is new
+      to the reader. The reader reads the records of ``suspects`` first.
+    - ``told``: consumers named by reported findings. If the generation of one of their providers changed, the reader
+      reads their records again, within ``consumer_reads``. A consumer that was deleted and created again (every move
+      of an instance does this) counts its generation from the start, so that generation alone proves nothing.
+    - ``unsuspicious_reads``: the number of additional records to read, of consumers that are no suspects, are in no
+      reported finding and did not appear or change since the last read. The reader takes records that it never read,
+      then those that it read longest ago. None: read these records like the others.
+    - ``shared_reads``: for how many consumers to read the allocations on providers that share with this host's root,
+      suspects first. 0: do not search for sharing providers.
+    - ``everything``: reuse nothing from earlier reads but consumers' records.
+    - ``usages``: compare the usages that Placement counts with the allocations that it lists, one request for each
+      provider. Unless ``spares_nothing``, only the providers where the last complete comparison found a difference.
     """
 
     root_uuid: str
@@ -178,41 +189,44 @@ class ViewRequest:
 
     @property
     def spares_nothing(self) -> bool:
-        """Whether all is wanted, whatever it costs: everything is read anew, or somebody asked by hand."""
+        """Whether to read everything at any cost: a full read is due, or an operator runs a command."""
         return self.everything or self.unsuspicious_reads is None
 
 
 class PlacementReader(Protocol):
-    """Looks at our provider tree with as few requests as the generations allow."""
+    """Reads this host's provider tree with as few requests as the generations allow."""
 
     def view(self, request: ViewRequest) -> PlacementView:
-        """The tree as it stands. Raises PlacementError."""
+        """Return the current provider tree. Raises PlacementError."""
         ...
 
     def orphans(self, view: PlacementView, uuids: frozenset[str]) -> PlacementView:
-        """``view`` with the trees of these orphaned nodes, allocations read now. Raises PlacementError."""
+        """Return ``view`` with the trees of these orphaned nodes, allocations read now. Raises PlacementError."""
         ...
 
     def forget(self) -> None:
-        """Drop the cache: the next view reads everything."""
+        """Drop the cache: the next ``view`` reads everything."""
         ...
 
 
 class Reporter(Protocol):
-    """Carries a plan out."""
+    """Carries out a plan."""
 
     def apply(self, plan: Plan, cancelled: Callable[[], bool]) -> Applied:
-        """Do the writes in order, generations chained. Raises PlacementError, AuditCancelled between two writes."""
+        """Carry out the writes in order; each one uses the generation that the write before it returned.
+
+        Raises PlacementError, and AuditCancelled between two writes.
+        """
         ...
 
 
 class EventSource(Protocol):
-    """Gives reasons to look, from a thread of its own."""
+    """Requests audits from a thread of its own."""
 
     def start(self, notify: Callable[[str], None]) -> None:
-        """Begin; ``notify`` may be called from any thread and returns at once."""
+        """Start. The source calls ``notify`` from any thread, with the reason for an audit; ``notify`` returns at once."""
         ...
 
     def stop(self) -> None:
-        """End, and do not return before no further call of ``notify`` can come."""
+        """Stop. Return only when no further call of ``notify`` can come."""
         ...

@@ -1,7 +1,7 @@
-"""The error of a command line that asks for something that is not there: exit 127, as bad arguments."""
+"""The error for a command line that names something that does not exist: exit 127, as for bad arguments."""
 
 from __future__ import annotations
 
 
 class UsageError(Exception):
-    """A sentence for the operator: what was asked for, and what is the nearest to it or where was looked."""
+    """A sentence for the operator: what the command line named, and the nearest match or where the command searched."""

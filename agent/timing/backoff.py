@@ -1,15 +1,13 @@
-"""How long to wait before deciding again after a generation conflict, and before the first try of a periodic audit.
+"""Compute the back-off after a generation conflict, and the delay before a periodic audit's first write.
 
-Full jitter over a growing cap: two writers that collided once draw different waits,
-and the longer they keep colliding the wider they spread. What a newcomer would get
-wrong: a fixed cap is too short just when it matters. A PUT that rests on an old generation still
-costs the server the whole of its work, and stands in the way of the good ones, so with
-64 writers on a server that is slow today short waits end in a state where hardly
-anything is acknowledged (seen: one in three). So the cap is a multiple of what the round took.
+The back-off is exponential with full jitter: two writers that collide draw different waits, and the waits spread
+further with each collision. The cap is a multiple of the round's duration, because a fixed cap is too short on a slow
+server. A PUT with an old generation costs the server a full request and delays the valid PUTs: with 64 writers and
+short waits on a slow server, Placement acknowledged only one PUT in three (measured).
 
-And who writes at fixed times meets the same neighbours each time. So a periodic audit
-that lost a round begins from then on at the time, after its own, at which it went well:
-nobody else was there. Without a word between them the writers of one provider come to take turns.
+Writers that write at fixed times collide with the same writers each time. So a periodic audit that had a conflict
+notes how long after the due time of its first write the successful round began. Later periodic audits delay their
+first write by that time. The writers of one provider thereby come to take turns without any communication.
 Pure: random numbers are arguments.
 """
 
@@ -18,29 +16,31 @@ from __future__ import annotations
 FIRST_CAP_S = 0.05
 LAST_CAP_S = 5.0
 GROWTH = 4.0
-# In rounds. Simulated with 64 writers of one change each 20 s, a PUT of 90 ms: with less stale rounds queue up.
+# In rounds. With fewer, stale rounds queue up (simulated: 64 writers, each with one change per 20 s, a PUT of 90 ms).
 CAP_ROUNDS = 16.0
-# How far a turn may be from one's own time. Half of that leaves too few free ones for 64 (same simulation).
+# The longest delay of a first write. Half of it leaves too few free moments for 64 writers (same simulation).
 LAST_HOLD_S = 10.0
 
 
 def wait_s(conflict: int, random01: float, round_s: float = 0.0) -> float:
-    """Seconds to wait after the ``conflict``-th conflict in a row (1 is the first); ``round_s`` is what it took.
+    """Return the seconds to wait after the ``conflict``-th conflict in a row (1 is the first).
 
-    Uniform over [0, cap) with ``random01`` in [0, 1); the first cap is sixteen rounds and 0.05 s at least, each next
-    one four times that, 5 s at most. Source: exponential back-off with full jitter.
+    ``round_s`` is the duration of the round that had the conflict. The wait is uniform over [0, cap) with ``random01``
+    in [0, 1). The first cap is sixteen rounds but at least 0.05 s; each next cap is four times the one before, at most
+    5 s. Source: exponential back-off with full jitter.
     """
     first = max(FIRST_CAP_S, CAP_ROUNDS * round_s)
-    # The last cap is reached long before the tenth, and a float power of a large count would overflow.
+    # The cap reaches 5 s long before the tenth conflict, and a float power of a large count would overflow.
     cap = min(LAST_CAP_S, first * GROWTH ** min(max(conflict, 1) - 1, 10))
     return cap * random01
 
 
 def hold_s(before_s: float, conflicts: int, well_after_s: float, random01: float) -> float:
-    """Seconds to hold the first try of the next periodic audit back: as before, where this one lost no round.
+    """Return the seconds by which the next periodic audit delays its first write.
 
-    Else as long after its time as the round began that went well, ``well_after_s``; where that is more than 10 s, a
-    new draw below that.
+    If this audit had no conflict (``conflicts`` is 0), the delay stays ``before_s``. Else the delay is
+    ``well_after_s``: how long after the due time of this audit's first write the successful round began. If that
+    exceeds 10 s, the delay is a new random value below 10 s.
     """
     if not conflicts:
         return before_s

@@ -1,12 +1,10 @@
-"""Decide what an audit reads of Placement although no generation moved, by whether it is this host's turn.
+"""Decide which audits read Placement again although no generation changed.
 
-A generation that stands still does not prove that nothing was removed, so allocations
-are read again every k audits. What a newcomer would get wrong: inventories, traits and
-aggregates cannot change under a generation that stands still, but the page may: a
-database that was put back from a backup counts on from an old generation to one that
-was seen before, and a proxy may answer with an old page. So every 10 k audits all of
-it is read anew. Which audit is whose turn follows from the host's identity, so that hosts that
-started together do not read together. Pure.
+Placement does not raise a generation when an allocation is removed, so the agent reads allocations again every k
+audits (k is ``full_read_every``). Inventories, traits and aggregates cannot change without a new generation, but the
+response may still be wrong: a database restored from a backup counts from an old generation up to one that the agent
+saw before, and a proxy may return an old response. So the agent reads everything again every 10 k audits. The host's
+identity decides which audits these are, so that hosts that start together do not read together. Pure.
 """
 
 from __future__ import annotations
@@ -15,13 +13,13 @@ import enum
 
 from agent.timing.splay import phase
 
-# Turns for allocations to one for everything.
+# Every tenth scheduled read covers everything; the others cover allocations.
 EVERYTHING_AFTER = 10
 SALT = "full-read"
 
 
 class Turn(enum.Enum):
-    """What an audit reads again. EVERYTHING contains ALLOCATIONS."""
+    """What an audit reads again. EVERYTHING includes ALLOCATIONS."""
 
     NOTHING = "nothing"
     ALLOCATIONS = "allocations"
@@ -29,9 +27,9 @@ class Turn(enum.Enum):
 
 
 def turn(root_uuid: str, audit: int, every: int) -> Turn:
-    """What the ``audit``-th audit since the start (1 is the first) reads again; ``every`` is ``full_read_every``.
+    """Return what audit number ``audit`` since the start (from 1) reads again; ``every`` is ``full_read_every``.
 
-    In any ``every`` audits in a row one is ALLOCATIONS or more, in any ``10 every`` one is EVERYTHING.
+    Of any ``every`` consecutive audits one is ALLOCATIONS or EVERYTHING; of any ``10 every`` one is EVERYTHING.
     """
     position = (audit + _offset(root_uuid, every)) % (every * EVERYTHING_AFTER)
     if position == 0:
@@ -40,15 +38,16 @@ def turn(root_uuid: str, audit: int, every: int) -> Turn:
 
 
 def overdue(its: Turn, audits_since: int, every: int) -> Turn:
-    """``its``, or EVERYTHING where that turn fell into an outage ``audits_since`` the last full read.
+    """Return EVERYTHING in place of ALLOCATIONS if an outage prevented the last full read, else ``its``.
 
-    It is made up for in the next turn for allocations: a fleet that comes back must not read all of it at once.
+    ``audits_since`` is the number of audits since the last full read. A missed full read is made up for only at the
+    next scheduled read of allocations: after an outage a whole fleet must not read everything at the same time.
     """
     return Turn.EVERYTHING if its is Turn.ALLOCATIONS and audits_since >= every * EVERYTHING_AFTER else its
 
 
 def audits_to_turn(root_uuid: str, audit: int, every: int) -> int:
-    """How many audits after the ``audit``-th the next turn comes, 1 to ``every``."""
+    """Return after how many audits, 1 to ``every``, the next scheduled read follows the ``audit``-th audit."""
     return every - (audit + _offset(root_uuid, every)) % every
 
 
