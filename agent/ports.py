@@ -224,7 +224,7 @@ class EventSource(Protocol):
     """Requests audits from a thread of its own."""
 
     def start(self, notify: Callable[[str], None]) -> None:
-        """Start. The source calls ``notify`` from any thread, with the reason for an audit; ``notify`` returns at once."""
+        """Start. The source calls ``notify`` from any thread with an audit's reason; ``notify`` returns at once."""
         ...
 
     def stop(self) -> None:

@@ -1,8 +1,8 @@
-"""Decide, and carry the plan out where the role allows it; on a generation conflict look and decide again.
+"""Decide, carry out the plan if the role allows it, and after a generation conflict read and decide again.
 
-A stale write is never sent twice: every round starts from a fresh look at
-Placement. Waits between rounds are capped, exponential and jittered. What Placement
-refuses for good holds up nothing but what rests on it, and is told as a finding.
+The agent never sends a stale write twice: every round starts with a fresh read of Placement. Waits between rounds are
+capped, exponential and jittered. If Placement rejects a write permanently, only the writes that depend on it are
+skipped, and a finding reports the rejected write.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from agent.timing.full_read_schedule import Turn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acted:
-    """The last decision, the snapshot it rests on, and what became of its plan.
+    """The last decision, the snapshot that it rests on, and the result of its plan.
 
-    ``done`` are the writes of all rounds that Placement acknowledged, ``refused`` what it refused in the last one.
-    ``conflicts`` has every 409 that was met, in order. ``round_s`` is what the last round's writes took, and
-    ``tried_at`` when they began, in monotonic seconds; ``hold_s`` is for the first ones of the next periodic audit.
+    ``done`` has the writes of all rounds that Placement acknowledged, ``refused`` those that it rejected in the last
+    round. ``conflicts`` has every 409, in order. ``round_s`` is the duration of the last round's writes, ``tried_at``
+    their start in monotonic seconds. ``hold_s`` is by how long the next periodic audit delays its first write.
     """
 
     snapshot: Snapshot
@@ -61,12 +61,12 @@ class Acted:
 
     @property
     def writes_done(self) -> int:
-        """How many writes Placement acknowledged."""
+        """The number of writes that Placement acknowledged."""
         return len(self.done)
 
 
 def decide_and_act(errand: Errand, memory: AuditMemory, snapshot: Snapshot) -> Acted:
-    """Rounds of decide and apply, at most ``conflict_rounds``; one round when there is nothing to write."""
+    """Decide and apply in at most ``conflict_rounds`` rounds; decide once if there is nothing to write."""
     acted = Acted(
         snapshot=snapshot,
         decision=_decide(errand, memory, snapshot, memory.compared),
@@ -89,7 +89,7 @@ def decide_and_act(errand: Errand, memory: AuditMemory, snapshot: Snapshot) -> A
 
 
 def _rounds(errand: Errand, memory: AuditMemory, acted: Acted) -> Acted:
-    """Apply, and after a conflict wait, look and decide again."""
+    """Apply the plan; after each conflict wait, read Placement and decide again."""
     while not acted.decision.plan.is_empty:
         errand.stop_if_cancelled()
         began = errand.parts.clock.monotonic()
@@ -102,19 +102,19 @@ def _rounds(errand: Errand, memory: AuditMemory, acted: Acted) -> Acted:
         memory = dataclasses.replace(memory, unknown_traits=acted.unknown_traits)
         tried, acted = acted, _look_again(errand, memory, acted)
         if isinstance(tried.error, AllocationRefused) and acted.decision.plan.digest == tried.decision.plan.digest:
-            # Nobody took the room since we looked: Placement just does not agree that it is there.
+            # The same plan after a fresh read: no other consumer took the room, Placement disagrees that it is free.
             return _with_refusals(dataclasses.replace(acted, error=tried.error))
     return _with_refusals(acted)
 
 
 def _pause(errand: Errand, seconds: float) -> None:
-    """Wait, and ask Placement nothing more where a stop came meanwhile."""
+    """Wait. Raise AuditCancelled if a stop was requested meanwhile, so that no further request goes to Placement."""
     errand.parts.clock.wait(seconds)
     errand.stop_if_cancelled()
 
 
 def _with_refusals(acted: Acted) -> Acted:
-    """What Placement refuses is known only now, and is a finding of this audit."""
+    """Add findings of this audit for the writes that Placement rejected, which are known only now."""
     if not acted.refused and acted.unknown_traits == acted.decision.world.unknown_traits:
         return acted
     told = with_refusals(acted.decision, acted.refused, acted.unknown_traits)
@@ -137,7 +137,7 @@ def _decide(errand: Errand, memory: AuditMemory, snapshot: Snapshot, before: Com
 
 
 def look_of(errand: Errand, snapshot: Snapshot) -> Look:
-    """When and how this audit looked, for what must be seen more than once."""
+    """Return when and how this audit read its sources; findings need several such looks to be confirmed."""
     clock, settings, view = errand.parts.clock, errand.settings, snapshot.placement.value
     return Look(
         now=clock.now(),
@@ -162,7 +162,7 @@ def _subject(memory: AuditMemory) -> Subject:
 
 
 def _written(errand: Errand, memory: AuditMemory) -> WrittenProvider | None:
-    """What to watch for a rival: nothing while we do not write, since nobody then writes over us."""
+    """Return the agent's last write, to detect a rival; None if this audit may not write the tree."""
     return memory.written if errand.owns() else None
 
 
@@ -181,9 +181,10 @@ def _apply(errand: Errand, acted: Acted) -> Acted:
 
 
 def _beside_the_tree(errand: Errand, acted: Acted) -> Acted:
-    """Consumers of our own, then nova's records, which say what Placement now has: nothing after one that failed.
+    """Write the agent's own consumers, then nova's compute node records, which repeat what Placement now has.
 
-    Where an inventory was refused for good consumers stay: what one that is emptied stands for is not in ``reserved``.
+    Stops at the first failure. If Placement rejected an inventory, the consumers stay as they are: ``reserved`` lacks
+    the amounts that an emptied consumer stood for.
     """
     plan = acted.decision.plan
     has_inventory = not any(isinstance(refused.write, PutInventories) for refused in acted.refused)
@@ -197,7 +198,7 @@ def _beside_the_tree(errand: Errand, acted: Acted) -> Acted:
 
 
 def _removed(errand: Errand, acted: Acted) -> Acted:
-    """Providers of orphaned nodes, now that nova let their records go. One that came into use meanwhile stays."""
+    """Delete providers of orphaned nodes after nova deleted their records; a provider that came into use stays."""
     if not acted.decision.plan.removals:
         return acted
     refused, published = acted.refused, acted.published
@@ -232,7 +233,7 @@ def _conflicts(*errors: AgentError) -> tuple[ConflictKind, ...]:
 
 
 def _refusal(applied: Applied) -> AgentError | None:
-    """Why the plan was not done as a whole. Without a request id: it is the same sentence from audit to audit."""
+    """Return why the plan was not done completely. The text has no request id, so that it is equal in every audit."""
     if not applied.refused:
         return None
     count = len(applied.refused)
@@ -254,9 +255,9 @@ def _counted(acted: Acted, applied: Acknowledged | None) -> Acted:
 
 
 def _look_again(errand: Errand, memory: AuditMemory, acted: Acted) -> Acted:
-    """Read 1 again and decide again; the other readings stand (they are later than the conflict's cause).
+    """Read Placement again and decide again; keep the other readings, which are newer than the stale Placement one.
 
-    Allocations too: a consumer that was deleted makes a conflict, and no provider's generation says so.
+    Reads allocations too: a deleted consumer causes a conflict without a new generation of any provider.
     """
     memory = dataclasses.replace(memory, recheck_recorded=True)
     read = read_placement(errand, memory, Turn.ALLOCATIONS)

@@ -1,6 +1,7 @@
-"""The one way to read the cloud's state: an answer that is not proven to be current is no answer.
+"""Read the cloud's state, and raise SourceStale unless the rows are proven to be current.
 
-Audits, heal, undo and adopt all ask here, so that none of them decides on rows that are an hour old.
+Audits, heal, undo and adopt all read the state through this module, so that none of them decides on rows that are an
+hour old.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from agent.ports import Deadline
 
 
 def deadline_of(settings: Settings) -> Deadline:
-    """By when one read, or one write of a record, must have ended."""
+    """Return the deadline for one read, or for one write of a compute node record, that starts now."""
     return Deadline.after(settings.source_deadline_s)
 
 
@@ -28,9 +29,9 @@ def current_state(
     host: str | None = None,
     before: Standing | None = None,
 ) -> NovaState:
-    """The state of ``host``, None: this one. ``before``: the heartbeat that earlier audits read.
+    """Return the state of ``host``, or of this host if None. ``before`` is the heartbeat that earlier audits read.
 
-    Raises SourceError: SourceStale where the answer may be old.
+    Raises SourceError: SourceStale if the rows may be old.
     """
     wanted = errand.settings.host if host is None else host
     state = errand.parts.state.read(wanted, consumers, deadline_of(errand.settings), node_uuid)

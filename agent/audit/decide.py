@@ -1,4 +1,7 @@
-"""Decide all that one snapshot allows: books, rows, desired tree, plan, findings. A table of contents, no rule."""
+"""Decide everything that follows from one snapshot: books, rows, desired tree, plan and findings.
+
+This module calls the rules in order and has no rules of its own.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +37,9 @@ from agent.resources.volumes import owners
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What follows from a snapshot. ``written`` is what was remembered of our writes, judged by this look.
+    """Everything that follows from a snapshot. ``written`` is the agent's last write, compared with this snapshot.
 
-    ``world`` is what the findings were looked for in, ``silence`` for how long nova-compute has given no sign of life.
+    ``world`` is the input of the findings' rules. ``silence`` is since when nova-compute shows no sign of life.
     """
 
     compared: Compared
@@ -51,17 +54,17 @@ class Decision:
 
     @property
     def books(self) -> Books:
-        """Promised, held, recorded."""
+        """The three books: promised, held and recorded."""
         return self.compared.books
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """Their comparison."""
+        """The comparison of the books."""
         return self.compared.rows
 
     @property
     def ledger(self) -> tuple[LedgerRow, ...]:
-        """The rows that people are shown, the operator's reserves first."""
+        """The rows that operators see, the operator's reserves first."""
         return (*reserve_rows(self.tree, self.compared.basis.subject), *self.compared.ledger)
 
 
@@ -77,11 +80,11 @@ def decide(
     history: History | None = None,
     look: Look | None = None,
 ) -> Decision:
-    """Pure: equal facts give an equal decision, in any order of instances, domains and volumes.
+    """Return the decision. Pure: equal facts yield an equal decision, in any order of instances, domains and volumes.
 
-    ``before`` is the last audit's comparison: it saves work where it rests on equal facts, and changes nothing else.
-    ``added`` is what provider.yaml files added in earlier audits, ``unknown_traits`` what Placement said it lacks,
-    ``history`` what earlier audits saw, ``look`` when and how this one looks.
+    ``before`` is the last audit's comparison; if its facts are equal, it saves work and changes nothing in the result.
+    ``added`` is what provider.yaml files added in earlier audits, ``unknown_traits`` the standard traits that this
+    Placement does not know. ``history`` is what earlier audits saw, ``look`` when and how this audit read its sources.
     """
     found, past = compared(snapshot, settings, subject, before), history or History()
     used = look or Look(now="", confirm_audits=settings.confirm_audits, recorded_is_fresh=False)
@@ -90,7 +93,8 @@ def decide(
     seen = _world(snapshot, settings, subject, found, tree)
     silent_for_s = max(0, used.at - quiet.since) if quiet else 0
     compute = _rival(seen, None, silent_for_s)
-    # What nova-compute wrote once stands until we may write again: that is one change, and not one more in each audit.
+    # While a living nova-compute keeps the agent from writing, a value that nova-compute wrote stays in Placement.
+    # That is one overwrite: it must not count as another strike in each audit.
     judgement = written if compute is not None else _judged(snapshot, tree, written)
     world = dataclasses.replace(
         seen,
@@ -103,7 +107,7 @@ def decide(
 
 
 def with_refusals(decision: Decision, refused: tuple[RefusedWrite, ...], unknown_traits: frozenset[str]) -> Decision:
-    """The same decision, with the findings that follow from what Placement refused of its plan."""
+    """Return the same decision with the findings for the writes of its plan that Placement rejected."""
     world = dataclasses.replace(decision.world, refused=refused, unknown_traits=unknown_traits)
     return dataclasses.replace(decision, findings=_findings(world), world=world)
 
@@ -111,14 +115,14 @@ def with_refusals(decision: Decision, refused: tuple[RefusedWrite, ...], unknown
 def _tree(
     snapshot: Snapshot, settings: Settings, subject: Subject, books: Books, added: tuple[Addition, ...]
 ) -> DesiredTree | None:
-    """The tree that is wanted; None for a host whose root is not known."""
+    """Return the desired tree, None if the host's root provider is not known."""
     if not subject.root_uuid:
         return None
     return desired(snapshot, settings, books, subject.root_uuid, subject.node, added=added)
 
 
 def _judged(snapshot: Snapshot, tree: DesiredTree | None, written: WrittenProvider | None) -> WrittenProvider | None:
-    """What is remembered of our writes after this look; as it was where there is nothing to look at."""
+    """Compare the agent's last write with this snapshot; return it unchanged if tree or Placement are not known."""
     view = snapshot.placement.value
     return judged(written, view.root, tree.root) if tree and view else written
 
@@ -126,7 +130,7 @@ def _judged(snapshot: Snapshot, tree: DesiredTree | None, written: WrittenProvid
 def _world(
     snapshot: Snapshot, settings: Settings, subject: Subject, found: Compared, tree: DesiredTree | None
 ) -> World:
-    """What this look shows, without rival, refusals and what is left over: they are known later."""
+    """Return the rules' input without rival, refused writes and left providers, which the caller adds later."""
     world = World(
         snapshot=snapshot,
         settings=settings,
@@ -143,14 +147,17 @@ def _world(
 
 
 def _rival(world: World, judgement: WrittenProvider | None, silent_for_s: int) -> Rival | None:
-    """Where Placement was not read nothing is written anyway, and nobody is accused."""
+    """Return the rival of the root; None if Placement was not read, since then the agent writes nothing anyway."""
     if world.view is None:
         return None
     return rival_of(world.root, world.state, world.settings, judgement, silent_for_s)
 
 
 def _silence(snapshot: Snapshot, settings: Settings, past: History, look: Look) -> Silence | None:
-    """Signs of life of a nova-compute whose provider this agent is to own; what another boot saw has another clock."""
+    """Return since when the nova-compute whose provider this agent owns shows no sign of life.
+
+    Values from another boot of the host are dropped: they were measured by another monotonic clock.
+    """
     if settings.role is not Role.OWNER:
         return None
     before = past.silence if past.boot == look.boot else None
@@ -158,7 +165,7 @@ def _silence(snapshot: Snapshot, settings: Settings, past: History, look: Look) 
 
 
 def _concluded(world: World, found: Compared, judgement: WrittenProvider | None, past: History, look: Look) -> Decision:
-    """What follows from it: findings, and the plan for those of them that were seen often enough."""
+    """Return the decision with its findings and plan; the plan removes only orphans whose finding is confirmed."""
     findings = _findings(world)
     return Decision(
         compared=found,
@@ -187,7 +194,7 @@ def _with_our_ratios(snapshot: Snapshot, written: WrittenProvider | None) -> Sna
 
 
 def _plan(world: World, confirmed: frozenset[tuple[str, str | None]]) -> Plan:
-    """The diff, or nothing and why: on doubt nothing new is published."""
+    """Return the difference to Placement as a plan, or an empty plan with the reason: in doubt nothing is published."""
     tree, view = world.tree, world.view
     if tree is None or view is None:
         return EMPTY_PLAN
@@ -201,13 +208,13 @@ def _plan(world: World, confirmed: frozenset[tuple[str, str | None]]) -> Plan:
     if world.rival is not None:
         return _nothing(tree, world.rival.why)
     plan = diff(tree, view, world.unknown_traits)
-    # After the inventories: what a companion's consumers held for is in ``reserved`` by then.
+    # Emptied after the inventories are written: ``reserved`` then has the amounts that a companion's consumers had.
     plan = dataclasses.replace(plan, allocations=released(world.snapshot, world.settings, tree))
     return _with_records(plan, world, confirmed)
 
 
 def _with_records(plan: Plan, world: World, confirmed: frozenset[tuple[str, str | None]]) -> Plan:
-    """The plan with nova's compute node records of this host: our own one, then those of nodes that are no more."""
+    """Return the plan with writes of nova's compute node records: this node's first, then those of orphaned nodes."""
     subject = Subject(root_uuid=world.root_uuid, node=world.node)
     ours = record_plan(world.snapshot, world.settings, subject, world.tree)
     gone = orphan_plan(world.snapshot, world.settings, subject, world.left, confirmed)

@@ -1,11 +1,11 @@
-"""Decide whether the cloud's state is current: an answer that is complete may still be an hour old.
+"""Decide whether the cloud's state is current: even complete rows may be an hour old.
 
-A database replica that lags, or has stopped, answers at once and in full. What shows its age
-is the newest heartbeat of any service of the cell: conductors, schedulers and nova-computes
-each write one every ``report_interval`` (10 s), so rows are at most that much newer than the
-newest heartbeat beside them. What a newcomer would get wrong: ``SHOW REPLICA STATUS``
-says nothing where a middle tier answers, and the age needs a clock that is not the
-hypervisor's own wherever there is another. Pure.
+A database replica that lags or has stopped answers at once and completely. The age of its rows shows in the newest
+heartbeat of any service of the cell: conductors, schedulers and nova-computes each write one every
+``report_interval`` (10 s). So rows are at most that much newer than the newest heartbeat beside them.
+
+``SHOW REPLICA STATUS`` would not help: it says nothing if a middle tier answers. The age must be measured by another
+clock than the hypervisor's wherever there is one. Pure.
 """
 
 from __future__ import annotations
@@ -16,17 +16,20 @@ from agent.model.audit import Standing
 from agent.model.nova import NovaState, Pulse, StateKind
 from agent.model.settings import Settings
 
-#: nova's default ``service_down_time``: a cell of which nobody has reported for so long is down, or read late.
+#: nova's default ``service_down_time``: if no service has reported for so long, the cell is down or the rows are old.
 OLDEST_S = 60.0
 
 
 def oldest_s(settings: Settings) -> float:
-    """How old the newest heartbeat may be; clouds whose services report less often have a longer service_down_time."""
+    """Return the maximum age of the newest heartbeat. Clouds with rarer reports have a longer service_down_time."""
     return max(OLDEST_S, settings.service_down_time_s)
 
 
 def standing(before: Standing | None, heartbeat: datetime.datetime | None, monotonic: float) -> Standing | None:
-    """What to remember of a read: the same heartbeat stands since it was first read. None: none was read."""
+    """Return the heartbeat and since when it is unchanged: ``monotonic`` if it is new, else the earlier moment.
+
+    ``heartbeat`` is None if the read returned none; ``before`` then stays.
+    """
     if heartbeat is None:
         return before
     if before is not None and before.heartbeat == heartbeat:
@@ -35,10 +38,10 @@ def standing(before: Standing | None, heartbeat: datetime.datetime | None, monot
 
 
 def why_stale(state: NovaState, before: Standing | None, monotonic: float, settings: Settings) -> str | None:
-    """Why that state proves nothing about now, None where it is current.
+    """Return why the state may be old, None if it is current.
 
-    The same words from audit to audit: a finding is confirmed by equal words. How far
-    behind the rows are is in ``behind_s``.
+    The text does not change from audit to audit, because only findings with equal texts are confirmed. ``behind_s``
+    returns how far behind the rows are.
     """
     if state.kind is StateKind.NONE:
         return None
@@ -55,7 +58,7 @@ def why_stale(state: NovaState, before: Standing | None, monotonic: float, setti
 
 
 def behind_s(pulse: Pulse) -> float | None:
-    """How old the newest heartbeat is by the source's clock, in seconds, negative where it is ahead of that clock."""
+    """Return the heartbeat's age in seconds by the source's clock, negative if the heartbeat is ahead of that clock."""
     if pulse.now is None or pulse.heartbeat is None:
         return None
     return (pulse.now - pulse.heartbeat).total_seconds()

@@ -1,4 +1,4 @@
-"""Everything with a side effect that an audit needs, as protocols; wired by hand in cmd/."""
+"""Everything with a side effect that an audit needs, as protocols; agent/cmd and agent/daemon connect them by hand."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class HistoryStore(Protocol):
     """Keeps the findings' history between audits and restarts."""
 
     def load(self) -> History:
-        """What was saved last; an empty history where there is none or it is unreadable."""
+        """Return the saved history; an empty one if nothing was saved or the file is unreadable."""
         ...
 
     def save(self, history: History) -> bool:
@@ -48,11 +48,11 @@ class StoreMemory(Protocol):
 
     @property
     def path(self) -> str:
-        """The file."""
+        """The path of the file."""
         ...
 
     def load(self) -> StoreRecord | None:
-        """What was saved last; None where nothing was, or where it cannot be read."""
+        """Return the saved record; None if nothing was saved or the file is unreadable."""
         ...
 
     def save(self, record: StoreRecord) -> bool:
@@ -60,64 +60,67 @@ class StoreMemory(Protocol):
         ...
 
     def put(self, record: StoreRecord) -> None:
-        """The same for ``adopt`` and its ``undo``. Raises ConfigError."""
+        """Replace it for ``adopt`` and its ``undo``. Raises ConfigError if it cannot be written."""
         ...
 
 
 class IdentityFiles(Protocol):
-    """The ``compute_id`` files (design 2.3)."""
+    """The ``compute_id`` files."""
 
     def find(self) -> Identity | None:
-        """The identity that a file gives. Raises ConfigError on garbage or two that differ."""
+        """Return the identity from the files, None if there is no file.
+
+        Raises ConfigError if a file has no valid uuid or two files differ.
+        """
         ...
 
     def create(self) -> Identity:
-        """A new one, on disk before this returns."""
+        """Create an identity and return it after its file is on disk."""
         ...
 
 
 class OwnIdentityFile(Protocol):
-    """The one ``compute_id`` file that is ours to write, for ``adopt`` and its ``undo``."""
+    """The only ``compute_id`` file that the agent may write, for ``adopt`` and its ``undo``."""
 
     @property
     def own_path(self) -> str:
-        """Where it is, or would be."""
+        """The path of the file, whether or not it exists."""
         ...
 
     def own_text(self) -> str | None:
-        """What it says, None where it is not there. Raises ConfigError."""
+        """Return the file's text, None if there is no file. Raises ConfigError."""
         ...
 
     def put_own(self, text: str | None) -> None:
-        """Replace it, or remove it (None). Raises ConfigError."""
+        """Replace the file's text; None removes the file. Raises ConfigError."""
         ...
 
 
 class WriteLock(Protocol):
-    """One writer per host."""
+    """The lock that allows one writer per host."""
 
     def hold(self) -> AbstractContextManager[None]:
-        """Hold it for a block. Raises LockHeld."""
+        """Take the lock for the duration of a ``with`` block. Raises LockHeld."""
         ...
 
 
 class Clock(Protocol):
-    """Time, so that nothing else asks for it."""
+    """The only source of time for an audit."""
 
     def now(self) -> str:
-        """ISO 8601 UTC with milliseconds and a Z."""
+        """Return the time as ISO 8601 in UTC, with milliseconds and a Z."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds that never go back."""
+        """Return seconds that never go back."""
         ...
 
     def boot(self) -> str:
-        """Which start of the machine this is: ``monotonic`` counts from it."""
+        """Return the id of the machine's current boot; ``monotonic`` counts from this boot."""
         ...
 
     def wait(self, seconds: float) -> None:
-        """Let that time pass, or less where a stop was asked for."""
+        """Wait that long, or shorter if a stop is requested."""
         ...
 
 
@@ -127,14 +130,16 @@ def _new_id() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """Everything with a side effect that an audit needs, wired by hand in cmd/.
+    """Everything with a side effect that an audit needs.
 
-    ``images`` is None where nobody asks for guests' disk files (the demo), ``allocations``
-    where no consumer is ever written, ``records`` where the state source cannot write compute node records,
-    ``store`` where the store is remembered in memory alone, ``journal``, ``reshaper``, ``names`` and ``own_file``
-    where nothing is healed or adopted. ``random`` gives [0, 1) for jitter; ``new_id`` an audit id; ``request_scope``
-    makes every request to Placement inside it bear that id; ``reading`` is entered around each read, which a
-    stop may leave behind; ``notes`` says what is wrong with the agent's own files.
+    A part is None if a program does not need it: ``images`` if guests' disk files are not read (the demo),
+    ``allocations`` if no consumer is ever written, ``records`` if the state source cannot write compute node records,
+    ``store`` if the store is remembered only in memory, ``journal``, ``reshaper``, ``names`` and ``own_file`` if
+    nothing is healed or adopted.
+
+    ``random`` returns a number in [0, 1) for jitter, ``new_id`` an audit id. ``request_scope`` puts this id on every
+    request to Placement inside its block. ``reading`` is entered around each read, which a stop may abandon.
+    ``notes`` returns the problems of the agent's own files.
     """
 
     state: StateSource
@@ -163,10 +168,10 @@ class Parts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Errand:
-    """One audit to run: what was asked for, by whose decisions, with what, and whether a stop was asked for.
+    """One audit to run: its request, the settings, the parts, and ``cancelled``, which tells if a stop was requested.
 
-    ``began`` and ``read_by`` are when its reads began and had ended, in monotonic seconds.
-    ``late`` are the readings of sources that used up their whole deadline in it: they are not waited for once more.
+    ``began`` and ``read_by`` are the start and the end of the audit's reads, in monotonic seconds. ``late`` has the
+    readings of sources that used up their whole deadline in this audit: the audit does not read these sources again.
     """
 
     request: AuditRequest
@@ -178,14 +183,14 @@ class Errand:
     read_by: float = 0.0
 
     def may_publish(self) -> bool:
-        """Whether the role and the request let this audit write anything."""
+        """Return whether the role and the request let this audit write anything."""
         return self.settings.role is not Role.OBSERVER and self.request.publish is Publish.BY_ROLE
 
     def owns(self) -> bool:
-        """Whether this audit writes the provider tree itself, and not consumers of our own beside a nova-compute."""
+        """Return whether this audit may write the provider tree; a companion writes only the agent's own consumers."""
         return self.settings.role is Role.OWNER and self.may_publish()
 
     def stop_if_cancelled(self) -> None:
-        """Raise AuditCancelled when a stop was asked for."""
+        """Raise AuditCancelled if a stop was requested."""
         if self.cancelled():
             raise AuditCancelled("the service is stopping")

@@ -1,7 +1,7 @@
-"""The reads of one audit: each isolated, each ending as a Reading, in the order of design 3.1.
+"""Read all sources of one audit in a fixed order; each read ends as a Reading, even if it fails.
 
-Placement comes first on purpose: an allocation seen there whose instance is
-missing in the *later* read of the state source was deleted or is being built.
+The order is Placement, the cloud's state, libvirt, storage. Placement must come first: if an instance is missing in
+the *later* read of the state source but has an allocation, the instance was deleted meanwhile or is being built.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from agent.timing.full_read_schedule import Turn, overdue, turn
 T = TypeVar("T")
 EVERY_CONSUMER = 10**9
 USAGE_UNLISTED = "usage-unlisted"
-# Records of consumers that nothing accuses, with each turn for allocations: slowly round all of them. At one request,
-# with the audit's own and the turn's, a quiet host stays below 1.25 requests an audit however many it has.
+# How many records of unsuspicious consumers each scheduled read of allocations includes, so that all get read in time.
+# With one such request, a quiet host stays below 1.25 requests per audit, however many consumers it has.
 UNSUSPICIOUS_READS = 1
-# Libraries that bound themselves give up so much before the deadline at most (agent/conductor/client.py).
+# Libraries with their own time-out give up at most this long before the deadline (agent/conductor/client.py).
 JUST_BEFORE_S = 0.5
-# Consumers of sharing providers in one look: the state source is asked for a row of each (500 are one statement).
+# Consumers of sharing providers in one audit. The state source reads a row for each of them (500 are one statement).
 SHARED_READS = 500
 
 
 def identified(errand: Errand, memory: AuditMemory) -> AuditMemory:
-    """Memory with the identity and the node's name, as far as they can be known now (design 2.3).
+    """Return the memory with identity and node name, as far as they can be known now.
 
-    Reads the host, and the state source where no ``compute_id`` file speaks, only
-    until both are known. Raises ConfigError when the identity is lost or ambiguous.
+    Reads libvirt only until both are known, and the state source only if no ``compute_id`` file has the identity.
+    Raises ConfigError if the identity is lost or ambiguous.
     """
     identity = _still_good(errand, memory.identity) or errand.parts.identity_files.find()
     if identity is not None and memory.node_name is not None:
@@ -59,7 +59,7 @@ def identified(errand: Errand, memory: AuditMemory) -> AuditMemory:
 
 
 def _still_good(errand: Errand, identity: Identity | None) -> Identity | None:
-    """What is remembered; an invented one ends when a reload lets this process publish."""
+    """Return the remembered identity; None for an invented one once a reload allows this process to publish."""
     return None if identity is not None and identity.invented and errand.owns() else identity
 
 
@@ -71,7 +71,7 @@ def _of_state(errand: Errand, memory: AuditMemory, node: str, host: HostFacts | 
     if known is not None:
         return known
     if host is None or guests_of_an_unknown_host(state, host):
-        # identity-changed tells it; the next audit asks the database again.
+        # The finding identity-changed reports this; the next audit reads the database again.
         return None
     if errand.owns():
         return errand.parts.identity_files.create()
@@ -79,17 +79,17 @@ def _of_state(errand: Errand, memory: AuditMemory, node: str, host: HostFacts | 
 
 
 def node_name(memory: AuditMemory, snapshot: Snapshot) -> str | None:
-    """The first name that libvirt ever gave stays the node's name (scenario 92)."""
+    """Return the node's name: the first hostname that libvirt reported stays for ever (scenario 92)."""
     return memory.node_name or (snapshot.host.value.hostname if snapshot.host.value else None)
 
 
 def read(errand: Errand, memory: AuditMemory) -> Snapshot:
-    """All kinds of reads. A failed one costs what depends on it and nothing else."""
+    """Return a snapshot with the readings of all sources. A failed read affects only what depends on it."""
     placement = read_placement(errand, memory, turn_of(errand, memory))
     errand.stop_if_cancelled()
     view = placement.value
     consumers = view.consumer_uuids | view.shared_consumer_uuids if view else memory.consumers
-    # Guests too, for the row of one that is deleted.
+    # Guests too: a guest's instance may be deleted, and its row is needed.
     consumers |= memory.guests
     nova = _state(errand, memory, consumers, memory.identity.uuid if memory.identity else None)
     errand.stop_if_cancelled()
@@ -107,7 +107,7 @@ def read(errand: Errand, memory: AuditMemory) -> Snapshot:
 
 
 def turn_of(errand: Errand, memory: AuditMemory) -> Turn:
-    """What this audit reads again although no generation moved."""
+    """Return what this audit reads again although no generation changed."""
     if memory.identity is None:
         return Turn.NOTHING
     every = errand.settings.full_read_every
@@ -115,7 +115,11 @@ def turn_of(errand: Errand, memory: AuditMemory) -> Turn:
 
 
 def read_placement(errand: Errand, memory: AuditMemory, its: Turn) -> Reading[PlacementView]:
-    """One look at our tree; allocations are read again where principle 6 asks for it, or ``its`` turn does."""
+    """Read this host's provider tree.
+
+    Allocations are read again if ``its`` turn includes them or if ``recheck_recorded`` is set: Placement raises no
+    generation when an allocation is removed.
+    """
     if memory.identity is None:
         error = PlacementUnavailable(
             "not asked: this host's identity is not known (libvirt or the state source is unread, or identity-changed)"
@@ -128,7 +132,7 @@ def read_placement(errand: Errand, memory: AuditMemory, its: Turn) -> Reading[Pl
         fresh_allocations=its is not Turn.NOTHING or memory.recheck_recorded,
         everything=its is Turn.EVERYTHING,
         consumer_reads=most,
-        # One or the other: both in one audit would be a third more at the dearest of all.
+        # Not with EVERYTHING: that is the most expensive audit, and this would add a third to its requests.
         unsuspicious_reads=min(UNSUSPICIOUS_READS, most) if its is Turn.ALLOCATIONS else 0,
         suspects=memory.suspects,
         told=memory.told,
@@ -141,7 +145,7 @@ def read_placement(errand: Errand, memory: AuditMemory, its: Turn) -> Reading[Pl
 
 
 def _in_full(wanted: ViewRequest) -> ViewRequest:
-    """The same for a command that is run by hand: somebody waits for the truth, and for no turn."""
+    """Return the request for a command that the operator runs: it reads everything now, without any schedule."""
     return dataclasses.replace(
         wanted,
         fresh_allocations=True,
@@ -153,14 +157,17 @@ def _in_full(wanted: ViewRequest) -> ViewRequest:
 
 
 def _is_told(memory: AuditMemory, code: str) -> bool:
-    """Whether the last audit saw a finding of this code, confirmed or not: it is looked at again until it is gone."""
+    """Return whether the last audit saw a finding with this code, confirmed or not."""
     return memory.history is not None and any(sighting.code == code for sighting in memory.history.sightings)
 
 
 def _with_holder(
     errand: Errand, memory: AuditMemory, nova: Reading[NovaState], view: PlacementView | None
 ) -> Reading[NovaState]:
-    """The state with the compute node row of who holds our root's name, which tells another host from our old self."""
+    """Add the compute node row of the provider that has this host's root name.
+
+    The row shows whether that provider belongs to another host or to an earlier installation of this host.
+    """
     holder = view.name_holder if view else None
     return nova if holder is None else _with_node(errand, memory, nova, holder.uuid)
 
@@ -168,7 +175,10 @@ def _with_holder(
 def _with_removable(
     errand: Errand, memory: AuditMemory, nova: Reading[NovaState], view: PlacementView | None
 ) -> Reading[NovaState]:
-    """The state with the rows of providers that were left and could go now: their uuids may be another host's since."""
+    """Add the compute node rows of left providers that could be deleted now: another host may use their uuids by now.
+
+    Left providers are those that stayed in Placement when the agent deleted their compute node records.
+    """
     trees = {tree.uuid: tree for tree in (view.orphans if view else ()) if tree.providers}
     for left in memory.history.left if memory.history else ():
         tree = trees.get(left.uuid)
@@ -178,7 +188,7 @@ def _with_removable(
 
 
 def _with_node(errand: Errand, memory: AuditMemory, nova: Reading[NovaState], uuid: str) -> Reading[NovaState]:
-    """The state with the compute node row of that uuid, whichever host it names."""
+    """Add the compute node row with this uuid, whichever host the row names."""
     state = nova.value
     if state is None or state.kind is StateKind.NONE or uuid in {node.uuid for node in state.nodes}:
         return nova
@@ -193,7 +203,7 @@ def _with_node(errand: Errand, memory: AuditMemory, nova: Reading[NovaState], uu
 def with_orphans(
     errand: Errand, memory: AuditMemory, placement: Reading[PlacementView], state: NovaState | None
 ) -> Reading[PlacementView]:
-    """The view with the trees of orphaned nodes; the same view, and no request, where there is none."""
+    """Return the view with the trees of orphaned nodes; without such nodes the same view, and no request is sent."""
     view, root = placement.value, memory.identity.uuid if memory.identity else None
     uuids = trees_to_read(state, memory.node_name, root, memory.history.left if memory.history else ())
     if view is None or not uuids:
@@ -211,7 +221,7 @@ def _host(errand: Errand) -> Reading[HostFacts]:
 
 
 def _images(errand: Errand, host: HostFacts | None) -> tuple[Reading[StorageFacts], ...]:
-    """After libvirt, which names the disks; asked for by hand, they are measured anew."""
+    """Read guests' disk files, after libvirt, which names them. For a command of the operator, measure them again."""
     images = errand.parts.images
     if images is None:
         return ()
@@ -230,14 +240,17 @@ def _state(
 
 
 def heartbeat_after(errand: Errand, memory: AuditMemory, snapshot: Snapshot) -> Standing | None:
-    """The newest heartbeat of the cell with what this audit read of it, for the next one to see whether it moves."""
+    """Return the cell's newest heartbeat and since when it is unchanged; the next audit checks whether it moved."""
     state, error = snapshot.nova.value, snapshot.nova.error
     read_now = state.heartbeat if state else error.heartbeat if isinstance(error, SourceStale) else None
     return standing(memory.heartbeat, read_now, errand.parts.clock.monotonic())
 
 
 def _reading(errand: Errand, source: str, ask: Callable[[], T]) -> Reading[T]:
-    """The one place where a named error of a source becomes a Reading. A ConfigError is the operator's, not weather."""
+    """Call ``ask`` and turn an AgentError into a failed Reading; no other function does so.
+
+    Raises ConfigError: only the operator can mend the configuration.
+    """
     if (late := errand.late.get(source)) is not None:
         return late
     clock = errand.parts.clock

@@ -1,4 +1,4 @@
-"""What one audit leaves for the next: the findings' history, what was written, what must be read again."""
+"""Build the memory for the next audit: the findings' history, the agent's last write, and what must be read again."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SUSPICIOUS = frozenset(
 
 
 def remember(errand: Errand, memory: AuditMemory, acted: Acted) -> tuple[Confirmed, AuditMemory, bool]:
-    """Findings with their history, the new memory, and whether to look again at once."""
+    """Return the findings with their history, the new memory, and whether another audit must follow at once."""
     parts = errand.parts
     before = memory.history or History()
     view = acted.snapshot.placement.value
@@ -76,14 +76,14 @@ def remember(errand: Errand, memory: AuditMemory, acted: Acted) -> tuple[Confirm
 
 
 def with_history(errand: Errand, memory: AuditMemory) -> AuditMemory:
-    """The memory with what was remembered on disk, read once."""
+    """Return the memory with the findings' history, which is read from disk only once."""
     if memory.history is not None:
         return memory
     return dataclasses.replace(memory, history=errand.parts.history.load())
 
 
 def _save(errand: Errand, memory: AuditMemory, before: History, after: History) -> tuple[bool, float]:
-    """Save a history that says something new; whether that is still to be done, and when it was done last."""
+    """Save the history if it changed. Return whether it is still unsaved, and when it was saved last."""
     now, saved_at = errand.parts.clock.monotonic(), memory.history_saved_at
     is_due = _said(before) != _said(after) or memory.unsaved_history or _has_aged(errand, after, now - saved_at)
     if errand.request.publish is Publish.NEVER or not is_due:
@@ -97,22 +97,23 @@ def _save(errand: Errand, memory: AuditMemory, before: History, after: History) 
 
 
 def _has_aged(errand: Errand, after: History, age_s: float) -> bool:
-    """Whether a command that reads the file would take its last look for one of another time (``confirm_within_s``).
+    """Return whether the saved history is getting too old to confirm findings with (``confirm_within_s``).
 
-    Only where there is something to confirm: a host without findings writes nothing.
+    A command that reads the file would otherwise start counting anew. A host without findings has nothing to confirm,
+    so it writes nothing.
     """
     within_s = errand.settings.confirm_within_s
     return bool(after.sightings) and within_s is not None and age_s > within_s / 3
 
 
 def _added(errand: Errand, before: History, acted: Acted) -> tuple[Addition, ...]:
-    """What files added is ours to take away only where it was ours to write."""
+    """Return what provider.yaml files added. Only an audit that may write the tree replaces the remembered value."""
     tree = acted.decision.tree
     return tree.added if tree is not None and errand.owns() else before.added
 
 
 def _left(errand: Errand, memory: AuditMemory, before: History, acted: Acted) -> tuple[LeftProvider, ...]:
-    """Providers whose records we deleted, while they are there: nothing else would ever name them again."""
+    """Return providers that still exist after the agent deleted their records; no other data names them any more."""
     state, settings = acted.snapshot.nova.value, errand.settings
     root_uuid = memory.identity.uuid if memory.identity else None
     is_ours = errand.owns() and writes_records(settings, state)
@@ -138,13 +139,16 @@ def _guests(memory: AuditMemory, acted: Acted) -> frozenset[str]:
 
 
 def _since_everything(errand: Errand, memory: AuditMemory, acted: Acted) -> int:
-    """Audits since the last that read all; the first look of a process does."""
+    """Return the number of audits since the last full read; the first read of a process is always a full one."""
     is_read = acted.snapshot.placement.ok and (not memory.audits or turn_of(errand, memory) is Turn.EVERYTHING)
     return 0 if is_read else memory.audits_since_everything + 1
 
 
 def _shared_due_in(errand: Errand, memory: AuditMemory, acted: Acted) -> int:
-    """Sharing providers are read when it is our turn to read allocations, and while something on them is accused."""
+    """Return after how many audits sharing providers are read again.
+
+    They are read when allocations are due, and in every audit while one of their rows is suspicious.
+    """
     view = acted.snapshot.placement.value
     if view is None or not view.shared_is_read:
         return max(0, memory.shared_due_in - 1)
@@ -153,13 +157,16 @@ def _shared_due_in(errand: Errand, memory: AuditMemory, acted: Acted) -> int:
 
 
 def _told(told: Confirmed) -> tuple[str, ...]:
-    """Consumers of findings that rest on *recorded*: what they hold elsewhere is asked again while they are told."""
+    """Return the consumers of findings that rest on *recorded*; their records are read again while a finding stands."""
     consumers = {s.finding.consumer_uuid for s in told.findings if s.finding.rests_on_recorded}
     return tuple(sorted(uuid for uuid in consumers if uuid is not None))
 
 
 def _suspects(acted: Acted, told: Confirmed) -> tuple[str, ...]:
-    """Whose records are wanted first. While a book is unread everybody is unknown, and a record would not help."""
+    """Return the consumers whose records are read first.
+
+    While libvirt or the state source is unread, most verdicts are UNKNOWN, and records would not change that.
+    """
     all_read = acted.snapshot.nova.ok and acted.snapshot.host.ok
     verdicts = _SUSPICIOUS if all_read else _SUSPICIOUS - {Verdict.UNKNOWN}
     suspicious = {row.key for row in acted.decision.rows if row.verdict in verdicts}
@@ -167,7 +174,7 @@ def _suspects(acted: Acted, told: Confirmed) -> tuple[str, ...]:
 
 
 def _newly_unread(memory: AuditMemory, acted: Acted, suspects: tuple[str, ...]) -> bool:
-    """Whether somebody became suspicious whose record nobody has read: that must not wait for the next interval."""
+    """Return whether a consumer became suspicious whose record is unread: the next interval would be too late."""
     view = acted.snapshot.placement.value
     read = {record.consumer_uuid for record in view.consumers} if view else set()
     holding = view.consumer_uuids if view else frozenset()
@@ -185,10 +192,10 @@ def _written(memory: AuditMemory, acted: Acted) -> WrittenProvider | None:
         return None
     there = view.root if view else None
     if there is not None and all(there.inventory(i.resource_class) == i for i in root.inventories):
-        # Nothing to write: what is there is what we want, whoever wrote it.
+        # Nothing to write: Placement already has the desired inventory, whichever client wrote it.
         return remembered(decision.written, root)
-    # What we want did not get there, since Placement did not take it or since a book was unread and the write was held
-    # back: what stands now is no second overwriting of it, and no strike.
+    # The desired inventory did not reach Placement: Placement refused the write, or a source was unread and the agent
+    # held the write back. So the current inventory is no second overwrite by a rival, and no strike.
     return memory.written
 
 

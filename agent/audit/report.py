@@ -1,4 +1,4 @@
-"""Write the report of one audit: how it ended, and every row that people and scripts are shown."""
+"""Build the report of one audit: its outcome, and every row that commands print."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from agent.node_record.usage import usage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """When, and under which id. ``ended`` is on the monotonic clock, for ages."""
+    """The audit's id, start and duration. ``ended`` is its end in monotonic seconds; ages are measured against it."""
 
     audit_id: str
     started_at: str
@@ -37,7 +37,7 @@ class Run:
 
 
 def report(run: Run, errand: Errand, memory: AuditMemory, acted: Acted, told: Confirmed) -> AuditReport:
-    """The report; rows are there as far as the books could be written."""
+    """Return the report; it has rows only for the books that could be written."""
     settings, decision, snapshot = errand.settings, acted.decision, acted.snapshot
     view, uuid = snapshot.placement.value, memory.identity.uuid if memory.identity else None
     host = snapshot.host.value

@@ -1,8 +1,8 @@
-"""run_audit: the one function that every trigger, and every command, calls. Read this first.
+"""Run one audit: ``run_audit`` is the one function that every trigger and every command calls.
 
-Read, decide, act, remember: each step is a module of agent/audit/, every
-rule a pure function of agent/stages/. What one audit leaves for the next is a
-value (AuditMemory) that the caller keeps.
+Begin reading here. Each step (read, decide, act, remember) is a module of agent/audit. The rules are pure functions in
+agent/books, agent/findings, agent/resources, agent/provider_tree and agent/node_record. The caller keeps the value
+that one audit passes to the next (AuditMemory).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from agent.model.settings import Settings
 def run_audit(
     request: AuditRequest, settings: Settings, parts: Parts, memory: AuditMemory, cancelled: Callable[[], bool]
 ) -> AuditResult:
-    """One audit: read, decide, act.
+    """Run one audit and return its report, the memory for the next audit, and the snapshot.
 
-    Raises ConfigError when the host's identity is lost or ambiguous,
-    AuditCancelled when a stop was asked for; anything else that is raised is a bug.
+    Raises ConfigError if the host's identity is lost or ambiguous, AuditCancelled if a stop was requested. Any other
+    exception is a bug.
     """
     audit_id = parts.new_id()
     started_at, began = parts.clock.now(), parts.clock.monotonic()
@@ -53,7 +53,7 @@ def run_audit(
 
 
 def _not_before(acted: Acted) -> float | None:
-    """Until when Placement wants no request, where it said so to a read or a write of this audit."""
+    """Return until when Placement wants no request, None if no response of this audit had a Retry-After."""
     errors = (acted.error, *(reading.error for reading in acted.snapshot.readings))
     said = [error.not_before for error in errors if isinstance(error, PlacementError) and error.not_before is not None]
     return max(said, default=None)

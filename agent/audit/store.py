@@ -1,8 +1,7 @@
-"""Which store DISK_GB counted last: read at the start of each audit, written after one that learned something.
+"""Remember which store DISK_GB counted last: load it when an audit starts, save it if the audit learned something.
 
-It is read each time, since ``adopt --store`` writes it beside a running daemon. While the
-file is not there (the state directory's own mount may be lost) what this process
-remembers stands.
+Every audit loads the file, because ``adopt --store`` may write it while the daemon runs. If the file is missing (the
+state directory's own mount may be lost), the daemon uses the value in its memory.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from agent.resources.store_doubt import to_remember
 
 
 def with_store(errand: Errand, memory: AuditMemory) -> AuditMemory:
-    """The memory with what the state directory says of the store, where it says anything."""
+    """Return the memory with the store from the state directory's file, unchanged if there is no readable file."""
     record = errand.parts.store.load() if errand.parts.store else None
     return memory if record is None else dataclasses.replace(memory, store=record.mark)
 
 
 def remember_store(errand: Errand, memory: AuditMemory, snapshot: Snapshot) -> AuditMemory:
-    """The memory with the store that this audit accepted, on the disk too where this run may write."""
+    """Return the memory with the store that this audit accepted; save it to disk too if this run may write."""
     learned = to_remember(snapshot, errand.settings)
     if errand.parts.store is not None and errand.request.publish is not Publish.NEVER:
         _save(errand, errand.parts.store, memory.store, learned)
@@ -32,12 +31,12 @@ def remember_store(errand: Errand, memory: AuditMemory, snapshot: Snapshot) -> A
 
 
 def _save(errand: Errand, store: StoreMemory, before: StoreMark | None, learned: StoreMark | None) -> None:
-    """Write what the file lacks. A lock that is held is no trouble: the next audit tries again."""
+    """Save the mark that the file lacks. If another process has the lock, the next audit tries again."""
     if _lacking(store.load(), before, learned) is None:
         return
     try:
         with errand.parts.lock.hold():
-            # Read again: an adopt or its undo may have written while the audit was under way, or held the lock.
+            # Load again: an adopt or its undo may have written the file during the audit, or while it had the lock.
             if (mark := _lacking(store.load(), before, learned)) is not None:
                 store.save(StoreRecord(mark=mark))
     except LockHeld:
@@ -45,9 +44,10 @@ def _save(errand: Errand, store: StoreMemory, before: StoreMark | None, learned:
 
 
 def _lacking(record: StoreRecord | None, before: StoreMark | None, learned: StoreMark | None) -> StoreMark | None:
-    """The mark to write: what was learned where the file says what the audit read at its start, all where it is gone.
+    """Return the mark to save, None if there is nothing to save.
 
-    Anything else in the file is an operator's word, which came after what this audit saw.
+    If the file is missing, save what the audit learned or remembered. If the file still has the mark that the audit
+    loaded at its start, save what the audit learned. Any other mark is newer: the operator wrote it during the audit.
     """
     if record is None:
         return learned or before

@@ -1,13 +1,12 @@
-"""Put the three books side by side, consumer by consumer and class by class; verdict.py judges each row.
+"""Compare the three books: one row for each consumer, resource class and provider, with the verdict of verdict.py.
 
-What a missing book says is unknown, not zero: without the state source nothing
-about guests is concluded. *Held* counts as present when the guest is defined,
-whatever of the class it holds, since the disk of a guest may lie anywhere.
+A book that could not be read is unknown, not zero: without the state source no row concludes anything about guests.
+In *held*, a guest counts as present if libvirt defines it, whatever amount of the class it has: its disk may lie
+anywhere.
 
-What a newcomer would get wrong: what is promised of child providers names none of
-them (the scheduler chooses), so it is compared with the sum over all that the
-consumer holds outside the root; and of a provider that shares with our root only what is
-left of this host's own guests is a row, because nearly all on it is other hosts'.
+A promise of a child provider's class names no provider, since the scheduler chooses one. So the comparison uses the
+sum of the consumer's allocations outside the root. On a provider that shares with this host's root, nearly all
+allocations belong to other hosts, so only those that this host's former guests left there become rows.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from agent.model.nova import Instance, Migration, NovaState
 from agent.model.placement import ROOT, PlacementView, ProviderKey
 from agent.model.snapshot import Snapshot
 
-# Some child of the root, whichever: where a promise of a child's class is kept.
+# The provider of a promise of a child's class: any child of the root.
 CHILD = ProviderKey("child", "")
 SHARED = "shared"
 
@@ -32,7 +31,7 @@ _Claims = dict[str, list[Claim]]
 
 
 def compare(snapshot: Snapshot, written: Books, state: NovaState | None, node: str | None) -> tuple[Row, ...]:  # noqa: ARG001
-    """Rows sorted by consumer, class and provider."""
+    """Return the rows, sorted by consumer, class and provider."""
     known = known_of(snapshot, written, state)
     of_children = {(c.consumer.key, c.resource_class) for c in written.promised.claims if c.provider_key == CHILD}
     grouped: dict[_Key, _Claims] = defaultdict(lambda: defaultdict(list))
@@ -47,7 +46,7 @@ def compare(snapshot: Snapshot, written: Books, state: NovaState | None, node: s
 
 
 def _left_on_shared(known: Known, view: PlacementView | None) -> Iterable[Claim]:
-    """What guests that this host once had still hold of providers that share with it."""
+    """Yield claims for allocations that this host's former guests still have on sharing providers."""
     for sharing in view.shared if view else ():
         for held in sharing.allocations:
             if _was_here(known, held.consumer_uuid):
@@ -62,9 +61,9 @@ def _left_on_shared(known: Known, view: PlacementView | None) -> Iterable[Claim]
 
 
 def _was_here(known: Known, consumer: str) -> bool:
-    """Whether it is an instance that was deleted here, or the source's half of a move away from here that is over.
+    """Return whether the consumer is an instance deleted on this host, or a finished migration away from this host.
 
-    An instance that lives on takes its part of a sharing provider along, wherever it goes.
+    A living instance rightly keeps its allocation on a sharing provider, whichever host it moves to.
     """
     if known.state is None:
         return False
@@ -108,7 +107,7 @@ def _row(known: Known, key: _Key, books: _Claims) -> Row:
 
 
 def _stood_for(known: Known, consumer: str, resource_class: str) -> tuple[Claim, ...]:
-    """What the host holds that a consumer of ours stands for: its evidence, counted in rows of its own."""
+    """Return the held claims behind one of the agent's own consumers, as its evidence; they have rows of their own."""
     cause = known.ours.get(consumer)
     if cause is None:
         return ()
@@ -121,7 +120,7 @@ def _sum(claims: list[Claim] | None) -> int | None:
 
 
 def _provider(place: ProviderKey, books: _Claims) -> ProviderKey:
-    """Of a promise on some child: the one that keeps it, where it is a single one."""
+    """Return the row's provider; for a promise on any child the one with the allocation, if a single child has it."""
     holding = {claim.provider_key for claim in books.get("recorded", ())} if place == CHILD else set()
     return holding.pop() if len(holding) == 1 else place
 

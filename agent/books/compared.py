@@ -1,9 +1,8 @@
-"""Write the three books and compare them, unless the facts are those of the last audit: then the answer is too.
+"""Write the three books and compare them, or reuse the last audit's result if its facts were equal.
 
-Facts are compared without what moves by itself (times, measured memory, free
-space, the service's heartbeat): otherwise no two snapshots were ever equal, and a
-quiet host would spend most of each audit on finding out what it knows. What is
-taken out here the books never see, so they cannot rest on it. Pure.
+Facts are compared without values that change by themselves (times, measured memory, free space, the service's
+heartbeat). Otherwise no two snapshots would be equal, and a quiet host would spend most of each audit on computing the
+same result again. The books are written from the reduced facts, so they cannot depend on the removed values. Pure.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ T = TypeVar("T")
 
 
 def compared(snapshot: Snapshot, settings: Settings, subject: Subject, before: Compared | None) -> Compared:
-    """Books and rows of these facts; those of ``before`` where they rest on equal facts."""
+    """Return books and rows of these facts; those of ``before`` if they rest on equal facts."""
     basis = Basis(facts=still(snapshot), settings=settings, subject=subject)
     if before is not None and before.basis == basis:
-        # The newer facts, since unchanged parts are the same objects from read to read, and those compare at once.
+        # Keep the newer facts: the next read returns the same objects for unchanged parts, and those compare fast.
         return dataclasses.replace(before, basis=basis)
     written = books(basis.facts, settings, subject.node)
     rows = compare(basis.facts, written, promise_of(basis.facts, subject.node), subject.node)
@@ -45,7 +44,7 @@ def compared(snapshot: Snapshot, settings: Settings, subject: Subject, before: C
 
 
 def still(snapshot: Snapshot) -> Snapshot:
-    """The snapshot without what moves by itself and no book rests on."""
+    """Return the snapshot without the values that change by themselves and that no book depends on."""
     return Snapshot(
         placement=_still(snapshot.placement, _still_view),
         nova=_still(snapshot.nova, _still_state),

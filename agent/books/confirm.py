@@ -1,10 +1,10 @@
 """Decide which findings are confirmed, given what earlier audits saw.
 
-A finding counts again only with equal evidence in the audit right after, and only when that
-audit came neither too soon nor too late: two looks within milliseconds see the same moment of
-a build, and two that are weeks apart say nothing about the time between. One that rests on
-*recorded* counts only when allocations were read in this audit, and is not even told when
-it is new and they were not (principle 6). Pure: the time is an argument.
+A finding is counted again only if the next audit sees it with equal evidence, neither too soon nor too late. Two
+audits within milliseconds see the same moment of a build; two audits weeks apart say nothing about the time between.
+
+A finding that rests on *recorded* is counted only if this audit read allocations. A new one is not even reported if
+this audit did not, because Placement raises no generation when an allocation is removed. Pure: the time is an argument.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from agent.model.finding import Finding, History, SeenFinding, Severity, Sightin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """How this audit looked: when, whether allocations were read in it, whether every source answered.
+    """One audit's look at the sources: when it was, whether it read allocations, whether all sources answered.
 
-    ``at`` is when its reads began, ``ended`` when they had ended (None: at once), both in seconds since the machine's
-    start (monotonic), ``boot`` which start that was. A look that confirms begins at least ``apart_s`` after the one
-    before it had ended, and at most ``within_s`` (None: at any time): a read that hangs puts two looks no further
-    apart.
+    ``at`` is when the reads began, ``ended`` when they ended (None: at once), both in seconds since the machine's boot
+    (monotonic). ``boot`` is the id of that boot. A look confirms a finding only if it begins at least ``apart_s`` and
+    at most ``within_s`` (None: no limit) after the look before it ended. The end counts, so that a read that hangs does
+    not count as distance between two looks.
     """
 
     now: str
@@ -39,11 +39,11 @@ class Look:
 
     @property
     def seen_at(self) -> int:
-        """When everything had been read."""
+        """The moment when all reads had ended."""
         return self.at if self.ended is None else self.ended
 
     def follows(self, history: History) -> bool:
-        """Whether this look is the one after the last in the history; after a restart of the machine none is."""
+        """Return whether this look continues the history: same boot, and at most ``within_s`` after the last look."""
         if history.looked_at is None or history.boot != self.boot:
             return False
         since_s = self.at - history.looked_at
@@ -52,13 +52,12 @@ class Look:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confirmed:
-    """Findings to tell (sorted) and the history to keep.
+    """Findings to report (sorted) and the history to keep.
 
-    ``recheck_recorded``: something new was held back, so *recorded* is to be read
-    again at once. ``awaits_recorded``: something told rests on it, so the next audit
-    reads it too: to confirm it, and so as not to tell for ten audits what a DELETE,
-    which raises no generation, has mended. ``unconfirmed_recorded`` are the consumers
-    of what is not confirmed yet.
+    - ``recheck_recorded``: a new finding was held back, so *recorded* must be read again at once.
+    - ``awaits_recorded``: a reported finding rests on *recorded*, so the next audit reads it too. That audit confirms
+      the finding, or drops it after a DELETE, which raises no generation; else it would be reported for ten audits.
+    - ``unconfirmed_recorded``: consumers of findings that rest on *recorded* and are not confirmed yet.
     """
 
     findings: tuple[SeenFinding, ...]
@@ -69,10 +68,10 @@ class Confirmed:
 
 
 def confirm(history: History, findings: Iterable[Finding], look: Look) -> Confirmed:
-    """Findings with what their history says.
+    """Return this audit's findings with their history.
 
-    Those not seen any more are forgotten, but while a source is unread only their
-    count is: nobody looked, so when they were first seen stands.
+    A finding that this audit did not see is forgotten. While a source is unread, only its count is reset: the audit
+    could not see the finding, so ``first_seen_at`` stays.
     """
     known = {sighting.id: sighting for sighting in _in_a_row(history, look)}
     told: list[SeenFinding] = []
@@ -106,16 +105,16 @@ def confirm(history: History, findings: Iterable[Finding], look: Look) -> Confir
             looked_at=look.seen_at,
         ),
         recheck_recorded=recheck,
-        # What is counted anew from the next audit on must not wait for the one after it to be counted at all.
+        # A reset finding can be counted again in the next audit only if that audit reads allocations.
         awaits_recorded=bool(unseen) or any(seen.finding.rests_on_recorded for seen in told),
         unconfirmed_recorded=tuple(sorted({f.consumer_uuid for f in waiting if f.consumer_uuid})),
     )
 
 
 def confirmed_now(findings: Iterable[Finding], history: History, look: Look) -> frozenset[tuple[str, str | None]]:
-    """(code, provider uuid) of the findings that this audit will tell as confirmed.
+    """Return (code, provider uuid) of the findings that this audit will report as confirmed.
 
-    For what acts on a finding in the audit that confirms it. One that rests on *recorded* is never among them.
+    For actions in the same audit that confirms the finding. Findings that rest on *recorded* are never included.
     """
     known = {sighting.id: sighting for sighting in _in_a_row(history, look)}
     return frozenset(
@@ -127,7 +126,7 @@ def confirmed_now(findings: Iterable[Finding], history: History, look: Look) -> 
 
 
 def _in_a_row(history: History, look: Look) -> Iterable[Sighting]:
-    """The sightings as this look may go on from them: after too long a time nothing is in a row with them."""
+    """Return the sightings, with their counts reset if this look does not continue the history."""
     if look.follows(history):
         return history.sightings
     return (dataclasses.replace(sighting, times=0) for sighting in history.sightings)
@@ -151,7 +150,7 @@ def _seen_again(finding: Finding, before: Sighting | None, look: Look) -> Sighti
     same = before is not None and before.evidence_digest == evidence
     times, counted_at = (before.times, before.counted_at) if before and same else (0, 0)
     if _is_trusted(finding, look) and (times == 0 or look.at - counted_at >= look.apart_s):
-        # Not counted beyond need, so that a quiet history needs no new file.
+        # The count stops at ``confirm_audits``, so that an unchanged history needs no new file.
         counted_at = look.seen_at if times < look.confirm_audits else counted_at
         times = min(times + 1, look.confirm_audits)
     in_a_row = before is not None and same and before.times > 0
@@ -168,6 +167,6 @@ def _seen_again(finding: Finding, before: Sighting | None, look: Look) -> Sighti
 
 
 def evidence_digest(finding: Finding) -> str:
-    """Of what the finding says, claims included: equal evidence, equal digest."""
+    """Return a digest of everything that the finding says, claims included: equal evidence, equal digest."""
     body = repr((finding.code, finding.expected, finding.actual, finding.evidence, finding.facts))
     return hashlib.sha256(body.encode()).hexdigest()

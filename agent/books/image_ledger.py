@@ -1,9 +1,8 @@
-"""Write whose every byte of the instances file system and of a Ceph pool is: rows that add up to each store's size.
+"""Assign every byte of the instances file system and of a Ceph pool to an owner; the rows add up to each store's size.
 
-Files and the file system are measured one after the other, and extents may be
-shared between files (reflinks): so the files may seem to take more than the file
-system says is used. What is too much is taken from the rows that matter least
-(cached images first, instances last) and said in the row; no row is negative. Pure.
+The files are measured before the file system, and files may share extents (reflinks). So the files may seem to use more
+than the file system reports as used. The excess is subtracted from the least important rows (cached images first,
+instances last), and the row says so. No row is negative. Pure.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from agent.resources.guests import expected_here
 
 
 class StoreOwner(enum.Enum):
-    """Whose bytes they are; in the order in which what is counted twice is taken away."""
+    """The kinds of owners, in the order in which bytes that are counted twice are subtracted."""
 
     IMAGE_CACHE = "image-cache"
     OTHER = "other"
@@ -43,7 +42,7 @@ _SACRIFICED = tuple(StoreOwner)
 
 @dataclass(frozen=True, slots=True)
 class OwnedFiles:
-    """Files of one owner: a folder with all in it, or a file. ``owner`` is a uuid, or the path of what is nobody's."""
+    """Files of one owner: a file, or a folder with its content. ``owner`` is a uuid, or the path if no uuid owns them."""
 
     path: str
     kind: StoreOwner
@@ -54,9 +53,9 @@ class OwnedFiles:
 
 @dataclass(frozen=True, slots=True)
 class _Guests:
-    """Who may own a folder or file; ``users`` are (file, uuid of the domain that has it as a disk).
+    """The possible owners of a folder or file; ``users`` are (file, uuid of the domain that has it as a disk).
 
-    ``known``: a folder of nobody among them is a leftover for certain.
+    ``known``: these are certainly all owners, so an instance's folder without one of them is a leftover.
     """
 
     instances: frozenset[str]
@@ -67,21 +66,21 @@ class _Guests:
 
 
 def image_store_rows(snapshot: Snapshot) -> tuple[StorageRow, ...]:
-    """Rows of the instances file system and of the Ceph pool, as far as they were read; what is free comes last."""
+    """Return rows of the instances file system and of the Ceph pool, as far as they were read; free bytes come last."""
     stores = [row for store in snapshot.image_stores for row in _store_rows(store, _guests(snapshot, store))]
     return (*stores, *(row for pool in snapshot.ceph_pools for row in _pool_rows(pool)))
 
 
 def leftovers(snapshot: Snapshot) -> tuple[OwnedFiles, ...]:
-    """Folders of instances that are not here (deleted, elsewhere), sorted by path; none while anything is in doubt."""
+    """Return folders of instances that are deleted or elsewhere, sorted by path; none while an owner is in doubt."""
     found = (files for store in snapshot.image_stores for files in _owned_files(store, _guests(snapshot, store)))
     return tuple(files for files in found if files.kind is StoreOwner.LEFTOVER)
 
 
-# Each audit asks twice, and most audits see the folders of the last.
+# Each audit calls this twice, and most audits see the same folders as the audit before.
 @for_equal_arguments
 def _owned_files(store: ImageStore, guests: _Guests) -> tuple[OwnedFiles, ...]:
-    """Everything below the store by owner, in the order of the store's files."""
+    """Return all files below the store with their owners, in the order of the store's files."""
     disks = _first_users(guests.users)
     in_use = _first_users((_top(path, store), uuid) for path, uuid in guests.users)
     return tuple(
@@ -90,7 +89,7 @@ def _owned_files(store: ImageStore, guests: _Guests) -> tuple[OwnedFiles, ...]:
 
 
 def _first_users(users: Iterable[tuple[str, str]]) -> Mapping[str, str]:
-    """Path to the uuid of the domain that uses it; of several the first."""
+    """Return a mapping from path to the uuid of the domain that uses it; of several domains the lowest uuid."""
     found: dict[str, str] = {}
     for path, uuid in users:
         found[path] = min(uuid, found.get(path, uuid))
@@ -98,13 +97,17 @@ def _first_users(users: Iterable[tuple[str, str]]) -> Mapping[str, str]:
 
 
 def _top(path: str, store: ImageStore) -> str:
-    """The entry of the store that the path is or lies in; "" for what is not below the store."""
+    """Return the store's direct entry that is the path or contains it; "" for a path outside the store."""
     inside = path.removeprefix(f"{store.path}/")
     return "" if inside == path else f"{store.path}/{inside.partition('/')[0]}"
 
 
 def _owned_folder(file: StoredFile, store: ImageStore, guests: _Guests, in_use: Mapping[str, str]) -> OwnedFiles | None:
-    """A folder named after an instance; its guest's first, then that of whoever has a disk in it."""
+    """Return the owner of a folder that is named after an instance, None for any other file or folder.
+
+    The owner is the instance or domain of that name, else the domain that has a disk in the folder. Without either the
+    folder is a leftover, or unknown while not all possible owners are known.
+    """
     name = file.path.rpartition("/")[2]
     found = instance_folder(name) if file.path == _top(file.path, store) else None
     if found is None:
@@ -164,7 +167,7 @@ def _users(domains: tuple[Domain, ...]) -> frozenset[tuple[str, str]]:
 
 @for_the_same_arguments
 def _resizing(state: NovaState) -> frozenset[str]:
-    """Instances whose folder of before a resize may rightly be there still."""
+    """Return the instances that may rightly still have the folder from before a resize."""
     moving = {m.instance_uuid for m in state.migrations if m.in_progress}
     return frozenset(moving | {i.uuid for i in state.instances if i.task_state or i.vm_state == "resized"})
 
@@ -195,7 +198,7 @@ def _rest(place: FileSystem, unseen: int) -> Iterable[OwnedFiles]:
 
 
 def _fitted(files: tuple[OwnedFiles, ...], used: int) -> tuple[OwnedFiles, ...]:
-    """The files so that they take no more than what is used; see the module's header."""
+    """Return the files, reduced so that their sum does not exceed ``used``; the module's header has the reason."""
     excess = sum(one.size_bytes for one in files) - used
     if excess <= 0:
         return files

@@ -1,7 +1,7 @@
-"""Write the three books from one snapshot: promised, held, recorded.
+"""Write the three books from one snapshot: promised, held and recorded.
 
-A guest that the state source does not expect here is foreign; while that source
-cannot be read nobody is called foreign. Pure.
+A guest that the state source does not expect on this host is foreign. While the state source cannot be read, no guest
+is called foreign. Pure.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NOTHING = Occupied(occupancies=())
 
 
 def books(snapshot: Snapshot, settings: Settings, node: str | None) -> Books:
-    """The three books, each claim with its source."""
+    """Return the three books; each claim names its source."""
     state = promise_of(snapshot, node)
     view = snapshot.placement.value
     taken = occupied(state, node, view.consumer_uuids if view else frozenset()) if state and node else NOTHING
@@ -49,7 +49,11 @@ def books(snapshot: Snapshot, settings: Settings, node: str | None) -> Books:
 
 
 def _promised(taken: Occupied, settings: Settings, view: PlacementView | None) -> Iterable[Claim]:
-    """Of a child's class without saying which child, since the scheduler chose; of the root's to who has it there."""
+    """Yield the promised claims.
+
+    A claim on a child's class names no provider, because the scheduler chose the child. If the consumer has an
+    allocation of that class on the root, the claim is on the root.
+    """
     for resource in BUILTIN:
         yield from resource.promised(taken.occupancies, settings)
     names = {name for family in NESTED_FAMILIES for name in family.flavor_classes(settings)}
@@ -60,7 +64,7 @@ def _promised(taken: Occupied, settings: Settings, view: PlacementView | None) -
 
 
 def _holders_on_root(view: PlacementView | None, name: str) -> frozenset[str]:
-    """Consumers that an older nova-compute gave a child's class on the root, and that nobody has moved yet."""
+    """Return consumers whose allocation of a child's class is still on the root, where older nova-computes had it."""
     held = view.allocations if view else ()
     return frozenset(
         a.consumer_uuid for a in held if a.resource_class == name and view and a.provider_uuid == view.root_uuid
@@ -68,7 +72,7 @@ def _holders_on_root(view: PlacementView | None, name: str) -> frozenset[str]:
 
 
 def _unmanaged(held: Ledger, recorded: Ledger) -> Ledger:
-    """What the cloud does not count: a guest that Placement still records is counted there already (design 3.3)."""
+    """Return the held claims that Placement does not count; a guest that still has allocations is counted already."""
     counted = {(c.consumer.key, c.resource_class) for c in recorded.claims}
     return Ledger.of(
         c for c in held.claims if c.cause in UNMANAGED_CAUSES and (c.consumer.key, c.resource_class) not in counted
@@ -76,7 +80,7 @@ def _unmanaged(held: Ledger, recorded: Ledger) -> Ledger:
 
 
 def promise_of(snapshot: Snapshot, node: str | None) -> NovaState | None:
-    """What the state source says; where there is none (``none``) libvirt's domains are the promise; None: unknown."""
+    """Return the cloud's state, None if unknown; with state source ``none`` libvirt's domains serve as the promise."""
     state = snapshot.nova.value
     if state is None or state.kind is not StateKind.NONE:
         return state
@@ -86,9 +90,9 @@ def promise_of(snapshot: Snapshot, node: str | None) -> NovaState | None:
 
 
 def digest(written: Books) -> str:
-    """Of the promised and held sets: changes when a flavor's worth or a guest comes, goes or grows.
+    """Return a digest of the promised and held books: it changes when an occupancy or a guest comes, goes or grows.
 
-    Who holds the allocation is left out, since that rests on *recorded*.
+    The consumer of a promised claim is left out, since it depends on *recorded*.
     """
     promised = sorted((c.instance_uuid or "", c.resource_class, c.amount) for c in written.promised.claims)
     held = sorted((c.consumer.key, c.resource_class, c.amount, c.cause.value) for c in written.held.claims)
@@ -104,14 +108,14 @@ def _held(snapshot: Snapshot, settings: Settings) -> Ledger:
 
 
 def _relabelled(claim: Claim, expected: frozenset[str]) -> Claim:
-    # An instance whose row says nothing of this host is no guest of the cloud's here.
+    # An instance whose row does not name this host is no guest of the cloud here.
     if claim.cause is Cause.INSTANCE and claim.consumer.key not in expected:
         return dataclasses.replace(claim, cause=Cause.FOREIGN_GUEST)
     return claim
 
 
 def provider_key(view: PlacementView, provider_uuid: str) -> ProviderKey:
-    """ROOT, or ("provider", uuid) for another provider of the tree."""
+    """Return ROOT, or ("provider", uuid) for another provider of the tree."""
     return ROOT if provider_uuid == view.root_uuid else ProviderKey("provider", provider_uuid)
 
 
@@ -135,7 +139,7 @@ def _listed(view: PlacementView) -> Iterable[Claim]:
 
 
 def _unlisted(view: PlacementView) -> Iterable[Claim]:
-    """What the scheduler subtracts too, and nobody can say for whom."""
+    """Yield claims for usages that Placement counts but lists for no consumer; the scheduler subtracts them too."""
     for usage in view.unlisted:
         yield Claim(
             consumer=Consumer(key=f"unlisted/{usage.provider_uuid}", kind="unknown"),
@@ -148,7 +152,7 @@ def _unlisted(view: PlacementView) -> Iterable[Claim]:
 
 
 def _consumer(uuid: str, ours: Cause | None) -> Consumer:
-    """Only of one that is our own it is known what it is."""
+    """Return the consumer; its kind is known only for the agent's own consumers."""
     if ours is None:
         return Consumer(key=uuid, kind="unknown", uuid=uuid)
     return Consumer(key=uuid, kind=OWN_KIND, name=f"unmanaged {ours.value}", uuid=uuid)

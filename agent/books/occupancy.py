@@ -1,9 +1,8 @@
 """Decide which flavors occupy this host, given Nova's instances and migrations.
 
-A resize keeps room for both flavors until it is confirmed, so one instance may
-occupy the host twice, in different cells: what an instance says of its cells is
-old until its move is finished, and its migration context has both sides. A finished
-migration occupies nothing, whatever Placement still holds. Pure: no clock, no I/O.
+A resize keeps room for both flavors until it is confirmed, so one instance may occupy the host twice, in different
+NUMA cells. The instance's own cells stay the old ones until its move is finished; its migration context has the cells
+of both sides. A finished migration occupies nothing, whatever Placement still records. Pure: no clock, no I/O.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ _BEGINNING = datetime.datetime(1, 1, 1)  # noqa: DTZ001
 
 
 def occupied(state: NovaState, node: str, recorded: frozenset[str]) -> Occupied:
-    """Occupancies of ``node``, sorted by instance and cause.
+    """Return the occupancies of ``node``, sorted by instance and cause.
 
-    ``recorded`` are the consumers that Placement names on our tree: the source
-    side of a move is held by the migration's uuid where it is among them, else
-    by the instance's (nova/conductor/tasks/migrate.py moves it there).
+    ``recorded`` are the consumers with allocations on this host's provider tree. The consumer of a move's source side
+    is the migration's uuid if it is among them, else the instance's uuid (nova/conductor/tasks/migrate.py moves the
+    allocation to the migration).
     """
     here = {i.uuid: i for i in state.instances if _counts(i, state.host, node)}
     by_uuid = {i.uuid: i for i in state.instances}
@@ -49,7 +48,7 @@ def occupied(state: NovaState, node: str, recorded: frozenset[str]) -> Occupied:
 
 
 def instances_of_domains(domains: Iterable[Domain], host: str, node: str) -> tuple[Instance, ...]:
-    """Where no cloud is configured libvirt is the promise: one instance per defined guest (design 2.4 ``none``)."""
+    """Return one instance per defined guest: with state source ``none`` libvirt's domains serve as the promise."""
     return tuple(_instance_of(domain, host, node) for domain in sorted(domains, key=lambda d: d.uuid))
 
 
@@ -80,8 +79,7 @@ def _instance_of(domain: Domain, host: str, node: str) -> Instance:
 
 
 def _counts(instance: Instance, host: str, node: str) -> bool:
-    # reconcile 4.1: every vm_state counts in full but deleted, and
-    # shelved_offloaded unless it is being unshelved here.
+    # Every vm_state counts in full, except deleted, and shelved_offloaded unless nova is unshelving the instance here.
     if instance.deleted or instance.host != host or instance.node != node or instance.flavor is None:
         return False
     if instance.vm_state == "shelved_offloaded":
@@ -90,10 +88,10 @@ def _counts(instance: Instance, host: str, node: str) -> bool:
 
 
 def may_be_here(instance: Instance, host: str, node: str) -> bool:
-    """Whether its row puts an instance on the node, in any state.
+    """Return whether the instance's row places it on the node, in any state.
 
-    One that cannot be read may be here unless its row names another host, and even
-    then while it moves: which host the move concerns may be what cannot be read.
+    An instance whose row does not parse may be here unless the row names another host. While it moves, it may be here
+    even then: the unreadable part of the row may be the host of the move.
     """
     if instance.deleted:
         return False
@@ -103,14 +101,14 @@ def may_be_here(instance: Instance, host: str, node: str) -> bool:
 
 
 def touches(migration: Migration, host: str, node: str) -> bool:
-    """Whether a migration is in progress or failed, from or to the node."""
+    """Return whether a migration from or to the node is in progress or failed."""
     return migration.in_progress and (_from_here(migration, host, node) or _to_here(migration, host, node))
 
 
 def _arriving(state: NovaState, node: str) -> frozenset[tuple[str, int]]:
-    """(instance, migration) of every move to this node that is in progress, failed ones included (reconcile 4 step 6).
+    """Return (instance, migration) of every move to this node that is in progress, failed moves included.
 
-    Not the moves that stay on the node: until those are finished the guest sits where it sat.
+    Moves within the node are not included: until such a move is finished, the guest stays in its old cells.
     """
     return frozenset(
         (m.instance_uuid, m.id)
@@ -120,9 +118,10 @@ def _arriving(state: NovaState, node: str) -> frozenset[tuple[str, int]]:
 
 
 def _in_new_cells(taken: Occupancy, arriving: frozenset[tuple[str, int]]) -> Occupancy:
-    """An instance that is here by its row, while its move here is still under way, sits in its new cells (row 41).
+    """Use the new cells for an instance whose row already names this host while its move here is in progress.
 
-    nova takes the context whichever move it belongs to; a failed move of the past would lend it the next one's.
+    The migration context must belong to that move. nova does not check this: after a failed move to this node, nova
+    would use the new cells of the instance's next move.
     """
     context = taken.instance.context
     if not arriving or context is None or context.migration_id is None:
@@ -135,7 +134,7 @@ def _in_new_cells(taken: Occupancy, arriving: frozenset[tuple[str, int]]) -> Occ
 def _moves(
     state: NovaState, node: str, by_uuid: dict[str, Instance]
 ) -> tuple[dict[str, Migration], list[StuckMigration]]:
-    # reconcile 5, filter 1 to 5, in that order.
+    # Filters in this order: from or to this node, instance known and moving, newest per instance, context agrees.
     newest: dict[str, Migration] = {}
     for migration in sorted(state.migrations, key=lambda m: m.id):
         instance = by_uuid.get(migration.instance_uuid)
@@ -157,7 +156,7 @@ def _to_here(migration: Migration, host: str, node: str) -> bool:
 
 
 def moving(instance: Instance) -> bool:
-    """Whether nova would count a migration of this instance (reconcile 5, filter 2)."""
+    """Return whether nova would count a migration of this instance, by its vm_state and task_state."""
     if instance.vm_state == "resized":
         return True
     if instance.vm_state in ("active", "stopped") and instance.task_state in _RESIZE_TASKS | _REBUILD_TASKS:
@@ -205,7 +204,7 @@ def _same_host(instance: Instance, migration: Migration, flavor: Flavor, recorde
     extra_cause = Cause.RESIZE_HERE if still_old else Cause.REVERT_HOLD
     own_holder, extra_holder = (source, dest) if still_old else (dest, source)
     found = [_occupancy(instance, flavor, Cause.INSTANCE, own_holder, moving=True)]
-    # A move that keeps the flavor needs no second room on the host where it already is.
+    # A move within the host that keeps the flavor needs no second room.
     if other is not None and other != flavor:
         cells = _cells_of_move(instance, "new" if still_old else "old")
         found.append(_occupancy(instance, other, extra_cause, extra_holder, moving=True, numa=cells))
@@ -218,7 +217,7 @@ def _untracked(
     if _to_here(migration, host, node):
         side, cause, holder = "new", Cause.MIGRATION_IN, (instance.uuid, "instance")
     else:
-        # No old flavor: a confirm is racing with us, and nothing is held (scenario 32).
+        # Without an old flavor, nova is confirming the resize right now, and the source keeps no room (scenario 32).
         side, cause, holder = "old", Cause.REVERT_HOLD, _source_holder(instance, migration, recorded)
     flavor = _flavor_of_move(instance, migration, side)
     if flavor is None:
@@ -239,7 +238,7 @@ def _source_holder(instance: Instance, migration: Migration, recorded: frozenset
 
 
 def _cells_of_move(instance: Instance, side: str) -> tuple[InstanceCell, ...] | None:
-    """The cells of one side of a move are in the migration context alone: none without one (reconcile 5)."""
+    """Return the cells of one side of a move, which only the migration context has; None without a context."""
     context = instance.context or MigrationContext(migration_id=None)
     return context.new_numa if side == "new" else context.old_numa
 

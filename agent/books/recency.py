@@ -1,9 +1,9 @@
-"""Decide whether a row of the cloud's is so young that Placement, which is read before it, may not have followed yet.
+"""Decide whether one of the cloud's rows is so young that the allocations read before it may still be older.
 
-Nova writes the row first and the allocation after it (an instance's delete, a confirm, the
-end of a live migration), and an audit reads Placement first: what changed between the
-two, or is between them in nova itself, is nobody's leak. Clocks are those of the
-cloud's own services, whose rows have whole seconds. Pure: the time is the state source's.
+Nova writes the row first and the allocation afterwards (when it deletes an instance, confirms a resize or ends a live
+migration). An audit reads Placement before the rows. A change between these two reads, or between nova's two writes, is
+no leak. The times in rows come from the clocks of the cloud's services and have whole seconds. Pure: the current time
+is the state source's.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ import datetime
 
 from agent.model.nova import Instance, Migration, NovaState
 
-# Longer than any of nova's own gaps on a host that answers, shorter than the time between two audits.
+# Longer than nova takes between the two writes on a host that responds, shorter than the time between two audits.
 JUST_NOW = datetime.timedelta(seconds=10)
 
 
 def instance_just_changed(instance: Instance, now: datetime.datetime | None) -> bool:
-    """Whether its row was written, or soft-deleted, moments ago. ``now`` None: nobody knows, so it was not."""
+    """Return whether the instance's row was written or soft-deleted in the last 10 s; False if ``now`` is None."""
     return _just(instance.deleted_at, now) or _just(instance.updated_at, now)
 
 
 def migration_just_changed(migration: Migration, now: datetime.datetime | None) -> bool:
-    """Whether its row was written moments ago."""
+    """Return whether the migration's row was written in the last 10 s; False if ``now`` is None."""
     return _just(migration.updated_at, now)
 
 
 def clock_that_matters(state: NovaState) -> datetime.datetime | None:
-    """The state's clock where some row is so young that it decides anything, else None: time alone changes nothing."""
+    """Return the state's clock if a row is so young that the clock matters, else None: time alone changes nothing."""
     young = any(instance_just_changed(i, state.now) for i in state.instances) or any(
         migration_just_changed(m, state.now) for m in (*state.migrations, *state.finished_evacuations)
     )
@@ -35,5 +35,5 @@ def clock_that_matters(state: NovaState) -> datetime.datetime | None:
 
 
 def _just(moment: datetime.datetime | None, now: datetime.datetime | None) -> bool:
-    # On both sides: the clock of who wrote the row may be ahead of the one that is asked.
+    # In both directions: the clock of the service that wrote the row may be ahead of the state source's clock.
     return moment is not None and now is not None and abs(now - moment) < JUST_NOW

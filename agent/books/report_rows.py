@@ -1,4 +1,4 @@
-"""Turn what was decided into the rows that commands and the report print: ledger, inventory, traits, summary."""
+"""Turn a decision into the rows that commands and the report print: ledger, inventory, traits and evacuations."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from agent.model.report import EvacuationNote, InventoryRow, LedgerRow, TraitRow
 
 
 def reserve_rows(wanted: DesiredTree | None, subject: Subject) -> tuple[LedgerRow, ...]:
-    """The operator's own reserves, one row a class."""
+    """Return the operator's reserves, one row for each class."""
     reserves = wanted.root.reserves if wanted else ()
     found = [_reserve_row(terms, name, amount, subject) for terms in reserves for name, amount in terms.terms[:1]]
     return tuple(row for row in found if row)
 
 
 def ledger_rows(rows: tuple[Row, ...], view: PlacementView | None, subject: Subject) -> tuple[LedgerRow, ...]:
-    """One row per consumer, class and provider."""
+    """Return one row per consumer, class and provider."""
     shared = tuple(sharing.provider for sharing in view.shared) if view else ()
     names = {provider.uuid: provider.name for provider in (*view.providers, *shared)} if view else {}
     return tuple(_ledger_row(row, *_provider(row.provider_key, names, subject)) for row in rows)
@@ -70,13 +70,13 @@ def _ledger_row(row: Row, provider_uuid: str, provider_name: str) -> LedgerRow:
 
 
 def _causes(claims: tuple[Claim, ...]) -> str:
-    """The one cause; a same-host resize that one consumer holds has two, joined by "+"."""
+    """Return the cause; a same-host resize with a single consumer has two causes, joined by "+"."""
     promised = [c.cause.value for c in claims if c.source.system == "nova"]
     return "+".join(dict.fromkeys(promised)) or claims[0].cause.value
 
 
 def _provider(key: ProviderKey, names: dict[str, str], subject: Subject) -> tuple[str, str]:
-    """(uuid, name)."""
+    """Return (uuid, name) of the provider."""
     if key == ROOT:
         return subject.root_uuid or "", subject.node or ""
     if key == CHILD:
@@ -85,7 +85,7 @@ def _provider(key: ProviderKey, names: dict[str, str], subject: Subject) -> tupl
 
 
 def inventory_rows(view: PlacementView | None, wanted: DesiredTree | None) -> tuple[InventoryRow, ...]:
-    """Every class of every provider of the tree, ours or not: wanted beside recorded."""
+    """Return every class of every provider of the tree, the agent's or not: wanted beside recorded."""
     desired = {p.uuid: p for p in wanted.providers} if wanted else {}
     observed = {p.uuid: p for p in view.providers} if view else {}
     used = view.used if view else {}
@@ -122,7 +122,7 @@ def _wanted(
     theirs: dict[str, Inventory],
     wanted: DesiredProvider | None,
 ) -> Inventory | None:
-    """Ours; for a class that is frozen or not owned, what is there stays wanted."""
+    """Return the desired inventory; a class that is frozen or not owned keeps the inventory that Placement has."""
     if resource_class in mine:
         return mine[resource_class]
     frozen = {f.resource_class for f in wanted.frozen} if wanted else set()
@@ -131,7 +131,7 @@ def _wanted(
 
 
 def trait_rows(view: PlacementView | None, wanted: DesiredTree | None) -> tuple[TraitRow, ...]:
-    """Every trait of every provider of the tree; one that nobody here wishes is the operator's."""
+    """Return every trait of every provider of the tree; a trait that the agent does not decide is the operator's."""
     rows: list[TraitRow] = []
     desired = {p.uuid: p for p in wanted.providers} if wanted else {}
     observed = {p.uuid: p for p in view.providers} if view else {}
@@ -160,7 +160,7 @@ def _trait_rows(wanted: DesiredProvider | None, observed: Provider | None) -> li
 
 
 def evacuation_notes(state: NovaState | None) -> tuple[EvacuationNote, ...]:
-    """Finished evacuations away from here, newest per instance: each contributes 0, and ``explain`` says so."""
+    """Return the newest finished evacuation away from this host per instance: ``explain`` shows that each counts 0."""
     instances = {i.uuid: i for i in (state.instances if state else ())}
     newest = {m.instance_uuid: m for m in sorted(state.finished_evacuations if state else (), key=lambda m: m.id)}
     notes = []

@@ -1,8 +1,8 @@
-"""Write whose every byte of the host's storage is: rows that add up to the size of each store.
+"""Assign every byte of the host's storage to an owner, in rows that add up to the size of each store.
 
-What is taken now is shown here, by what lvm2 says is written; the books count what
-is owed (agent/resources/volumes.py), so a thin volume may be less here than there.
-Where lvm2 cannot say how full a pool is, all that it owes counts as written. Pure.
+These rows show the bytes that lvm2 reports as written. The books count what a thin pool owes its volumes
+(agent/resources/volumes.py), so a thin volume may have fewer bytes here than there. If lvm2 cannot report how full a
+pool is, everything that the pool owes counts as written. Pure.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from agent.resources.thin import in_proportion
 from agent.resources.volumes import OwnedVolume, OwnerKind, owners
 
 FREE = "free"
-# The roles that lvm2 gives the volume on which a thin pool's data lies; raid legs below it have roles of their own.
+# lvm2's roles of the hidden volume with a thin pool's data; raid legs below this volume have other roles.
 _POOL_DATA = frozenset({"thin", "pool", "data"})
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Some bytes of a group, and the volume whose owner's they are."""
+    """Some bytes of a group and the volume whose owner has them."""
 
     volume: Volume
     what: str
@@ -35,20 +35,20 @@ class _Part:
 
 
 def storage_ledger(snapshot: Snapshot) -> tuple[StorageRow, ...]:
-    """Rows of every store that was read: volume groups, the instances file system, a Ceph pool."""
+    """Return the rows of every store that was read: volume groups, the instances file system, a Ceph pool."""
     return (*volume_group_rows(snapshot), *image_store_rows(snapshot))
 
 
 def volume_group_rows(snapshot: Snapshot) -> tuple[StorageRow, ...]:
-    """Rows of each volume group, sorted by owner and then by what it is, its free extents last.
+    """Return the rows of each volume group, sorted by owner and then by ``what``, the free extents last.
 
-    They add up to the group's size, as its volumes' extents and free extents do (hypervisor-audit 3.4).
+    The rows add up to the group's size, since the volumes' extents and the free extents do.
     """
     guests = guests_of(snapshot)
     return _rows(snapshot.groups, owners(snapshot, guests), snapshot.thin_pools, guests.instance_uuids)
 
 
-# On a quiet host these are the rows of the last audit: 5 ms for 2,000 volumes.
+# Cached, because a quiet host has the same rows in each audit: computing them takes 5 ms for 2,000 volumes.
 @for_equal_arguments
 def _rows(
     groups: tuple[VolumeGroup, ...],
@@ -89,7 +89,7 @@ def _group_rows(
 def _row(group: VolumeGroup, part: _Part, by_path: Mapping[str, OwnedVolume], instances: frozenset[str]) -> StorageRow:
     found = by_path[part.volume.path]
     owner = by_path[found.serves] if found.serves else found
-    # A guest may use volumes that are not named after it: it is the cloud's all the same.
+    # A guest of the cloud may use volumes that are not named after it.
     is_instance = owner.kind is OwnerKind.DOMAIN and owner.owner_uuid in instances
     return StorageRow(
         store=f"vg {group.name}",
@@ -103,7 +103,7 @@ def _row(group: VolumeGroup, part: _Part, by_path: Mapping[str, OwnedVolume], in
 
 
 def _parts(volumes: Sequence[Volume], fills: Mapping[str, ThinPool]) -> Iterator[_Part]:
-    """Every volume's own extents once; those of a thin pool's data are split by what is written."""
+    """Yield every volume's own extents once; the extents of a thin pool's data are split by written bytes."""
     by_name = {volume.name: volume for volume in volumes}
     inside: dict[str, list[Volume]] = defaultdict(list)
     data: dict[str, int] = defaultdict(int)
@@ -121,7 +121,7 @@ def _parts(volumes: Sequence[Volume], fills: Mapping[str, ThinPool]) -> Iterator
 
 
 def _pool_of_data(volume: Volume, by_name: Mapping[str, Volume]) -> Volume | None:
-    """The thin pool of whose data this hidden volume is a part, at any depth."""
+    """Return the thin pool whose data lies on this hidden volume, at any depth, or None."""
     seen: set[str] = set()
     part: Volume | None = volume
     while part is not None and part.hidden and part.parent is not None and part.name not in seen:
@@ -148,12 +148,12 @@ def _pool_parts(pool: Volume, data_bytes: int, inside: Sequence[Volume], fill: T
 
 
 def _shares(given: int, inside: Sequence[Volume], mapped: Mapping[str, int]) -> Sequence[int]:
-    """What each volume has of what the pool has given out.
+    """Return how many of the pool's ``given`` bytes each volume has.
 
-    What lvm2 says is written never adds up: it rounds to 1/10,000 of a size, and volumes share
-    blocks with their snapshots. So volumes without any have what they have written; those with
-    snapshots share the rest by it; a volume that is not active, as thin snapshots mostly
-    are, has what all others leave, by its size.
+    The written bytes that lvm2 reports never add up to ``given``: lvm2 rounds to 1/10,000 of a size, and volumes share
+    blocks with their snapshots. So a volume without snapshots gets its written bytes. Volumes with snapshots share the
+    rest in proportion to their written bytes. Inactive volumes (most thin snapshots), for which lvm2 reports nothing,
+    share the remainder in proportion to their sizes.
     """
     related = {volume.origin for volume in inside} | {volume.name for volume in inside if volume.origin}
     levels = (

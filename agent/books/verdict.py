@@ -1,9 +1,8 @@
-"""Judge one consumer and class by the three books: one table (design 3.3), and every in-between state of the cloud's.
+"""Decide the verdict about one consumer and class from the three books, including the cloud's transitional states.
 
-What a newcomer would get wrong: nothing is concluded from what was not read. A
-consumer of which no row is known is told only once its own record was read, because
-its type may say that it is another service's; a row that cannot be read makes its
-consumer unknown, which is neither gone nor moved. Pure.
+A source that was not read allows no conclusion. A consumer without any row is reported only after its own record was
+read, because its consumer type may show that it belongs to another service. If a row does not parse, its consumer is
+unknown, which means neither gone nor moved. Pure.
 """
 
 from __future__ import annotations
@@ -24,19 +23,19 @@ from agent.model.snapshot import Snapshot
 from agent.resources import owned
 
 _MOVE_CAUSES = frozenset({Cause.MIGRATION_IN, Cause.REVERT_HOLD, Cause.RESIZE_HERE})
-# What needs no other book: the host alone says what is unmanaged, and Placement alone what it does not list.
+# Verdicts that need no second book: libvirt and the volumes show what is unmanaged, Placement what it does not list.
 _BY_CAUSE = {cause: Verdict.UNMANAGED for cause in UNMANAGED_CAUSES - {Cause.FOREIGN_GUEST}} | {
     Cause.USAGE_UNLISTED: Verdict.USAGE_UNLISTED
 }
-# Where instances are that hold no host any more.
+# vm_states of instances that occupy no host any more.
 _GONE_STATES = frozenset({"shelved_offloaded"})
-# nova 34 gives its consumers no type; these are the names that it has set aside for them.
+# nova 34 sets no consumer type; these are the type names that nova reserved for its consumers.
 _TYPES_OF_NOVA = frozenset({"INSTANCE", "MIGRATION"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """Look-ups over one snapshot, made once. ``unreadable`` is all that is said of rows that do not parse."""
+    """Look-up tables over one snapshot, built once. ``unreadable`` has all messages about rows that do not parse."""
 
     written: Books
     state: NovaState | None
@@ -55,7 +54,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """What one verdict is about."""
+    """The consumer and class that one verdict is about."""
 
     consumer: str
     instance: Instance | None
@@ -67,7 +66,7 @@ class Case:
 
 
 def known_of(snapshot: Snapshot, written: Books, state: NovaState | None) -> Known:
-    """The look-ups of one snapshot."""
+    """Build the look-up tables of one snapshot."""
     occupancies: dict[str, list[Occupancy]] = defaultdict(list)
     for taken in written.occupied.occupancies:
         occupancies[taken.consumer_uuid].append(taken)
@@ -92,9 +91,9 @@ def known_of(snapshot: Snapshot, written: Books, state: NovaState | None) -> Kno
 
 
 def verdict(known: Known, case: Case) -> Verdict:
-    """What the books say of this consumer and class."""
+    """Return the verdict about this consumer and class."""
     if case.consumer in known.ours:
-        return Verdict.AGREED  # held by us for what the host holds: that has rows of its own
+        return Verdict.AGREED  # the agent's own consumer: the claims that it stands for have rows of their own
     if (plain := _BY_CAUSE.get(case.cause)) is not None:
         return plain
     if not known.written.state_known or _is_broken(known, case):
@@ -107,19 +106,19 @@ def verdict(known: Known, case: Case) -> Verdict:
 
 
 def _is_broken(known: Known, case: Case) -> bool:
-    """Whether a row of this consumer is there and does not parse."""
+    """Return whether this consumer has a row that does not parse."""
     if case.instance is not None and case.instance.problem is not None:
         return True
     return bool(known.unreadable) and case.consumer in known.unreadable
 
 
 def _expected(known: Known, case: Case) -> Verdict:
-    """The cloud promised this consumer room here."""
+    """Return the verdict about a consumer that the cloud promised room on this host."""
     if case.promised is None and not owned(case.resource_class):
-        return Verdict.UNKNOWN  # a class that no resource of ours decides is not compared
+        return Verdict.UNKNOWN  # a class that no module of agent/resources decides is not compared
     settling = _is_settling(known.occupancies[case.consumer])
     found = _of_the_settled(known, case, settling=settling)
-    # What has just come to rest: Placement was read before its row, and may not have followed yet.
+    # The row just changed: Placement was read before the row, so the allocation may still be the old one.
     fits_less = found not in (Verdict.AGREED, Verdict.UNKNOWN)
     return Verdict.SETTLING if fits_less and _just_changed(known, case) else found
 
@@ -133,7 +132,7 @@ def _of_the_settled(known: Known, case: Case, *, settling: bool) -> Verdict:
 
 
 def _of_amounts(known: Known, case: Case) -> Verdict:
-    """Promised against recorded, of an instance that rests here."""
+    """Compare promised with recorded for an instance that is on this host and is not moving."""
     if case.promised == case.recorded:
         return Verdict.AGREED
     if case.recorded is None and (shared := _from_shared(known, case)) is not None:
@@ -142,9 +141,10 @@ def _of_amounts(known: Known, case: Case) -> Verdict:
 
 
 def _from_shared(known: Known, case: Case) -> Verdict | None:
-    """A class that a sharing provider may serve (DISK_GB on shared storage) is looked for in the consumer's own record.
+    """Look up in the consumer's record whether a sharing provider serves the class (DISK_GB on shared storage).
 
-    None: no provider of ours is in an aggregate, or the record says that nobody else serves it.
+    Return None if no provider of this host's tree is in an aggregate, if the consumer has no recorded claim, or if its
+    record has a different amount elsewhere.
     """
     if not known.may_share or case.consumer not in known.holders:
         return None
@@ -171,7 +171,7 @@ def _has_guest(known: Known, consumer: str) -> bool:
 
 
 def _uninvited(known: Known, instance: Instance | None) -> Verdict:
-    """A guest that the cloud does not expect here, recorded or not."""
+    """Return the verdict about a guest that the cloud does not expect here, recorded or not."""
     if instance is None:
         return Verdict.GUEST_UNKNOWN
     just_changed = instance_just_changed(instance, known.state.now if known.state else None)
@@ -181,7 +181,7 @@ def _uninvited(known: Known, instance: Instance | None) -> Verdict:
         return Verdict.SETTLING
     if not _is_of_this_host(known, instance):
         return Verdict.SETTLING if just_changed else Verdict.GUEST_UNKNOWN
-    # Its row is of this host and does not count (another node's name, say): nobody to accuse, but unknown.
+    # The row names this host but does not count, for example because it names another node: no leak, but unknown.
     return Verdict.UNKNOWN if instance.task_state is None else Verdict.SETTLING
 
 
@@ -197,22 +197,22 @@ def _just_changed(known: Known, case: Case) -> bool:
 
 
 def _recorded_only(known: Known, case: Case) -> Verdict:
-    """Placement says so, and neither the cloud nor the host does (reconcile 6)."""
+    """Return the verdict about a consumer that only Placement has, neither the cloud nor the host."""
     instance = case.instance
     if _is_under_way(known, case):
         return Verdict.SETTLING
     if not known.written.host_known:
-        return Verdict.UNKNOWN  # its guest may be here, and running
+        return Verdict.UNKNOWN  # its guest may be running here
     if instance is None:
         return _of_no_instance(known, case)
     if instance.deleted:
-        # Deleted but hidden: the other half of a cross-cell resize still needs it.
+        # Deleted but hidden: the other cell's half of a cross-cell resize still needs the allocation.
         return Verdict.SETTLING if instance.hidden else Verdict.ALLOCATION_LEAKED
     return _of_living_instance(known, instance, case.migration)
 
 
 def _is_under_way(known: Known, case: Case) -> bool:
-    """Whether a move or a task of it runs, or ended while this audit was reading."""
+    """Return whether a move or a task of the instance is running, or ended while this audit read its sources."""
     if case.migration is not None and case.migration.in_progress:
         return True
     instance = case.instance
@@ -222,25 +222,26 @@ def _is_under_way(known: Known, case: Case) -> bool:
 
 
 def _of_no_instance(known: Known, case: Case) -> Verdict:
-    """No row of an instance: another service's consumer by its type, or nobody knows whose.
+    """Return the verdict about a consumer without an instance's row, by its consumer type.
 
-    A migration without its instance is no exception: its row has a foreign key to that of the instance, so the answer
-    lacks rows, and what it lacks may be an instance that lives here.
+    A migration without its instance is no exception. A migration's row has a foreign key to its instance's row, so the
+    rows that were read are incomplete, and the missing instance may live here.
     """
     record = known.records.get(case.consumer)
     if record is None:
         return Verdict.UNKNOWN
     if record.consumer_type is None or record.consumer_type in _TYPES_OF_NOVA:
         return Verdict.CONSUMER_UNKNOWN
-    # One of our own type, but not of this root: companion-leftover tells it.
+    # An agent's own consumer, but not of this root: the finding companion-leftover reports it.
     return Verdict.UNMANAGED if record.consumer_type == OWN_TYPE else Verdict.OTHER_SERVICE
 
 
 def _stands_for(known: Known, instance: Instance) -> bool:
-    """Whether a finished migration's allocation is all that counts an instance which lives here.
+    """Return whether a finished migration's allocation is the only allocation for an instance on this host.
 
-    So a rollback or revert leaves it that was cut short before the allocation was given back. Taken away, a running
-    guest's room would be free; allocation-missing tells it, and once that is mended this is a stale move.
+    A rollback or revert leaves this state if it stops before nova moves the allocation back to the instance. Removing
+    the allocation would free the room of a running guest. The finding allocation-missing reports the instance; once the
+    instance has its allocation again, the migration's allocation is a stale move.
     """
     return _is_of_this_host(known, instance) and instance.uuid not in known.holders
 
@@ -251,7 +252,7 @@ def _of_living_instance(known: Known, instance: Instance, migration: Migration |
     if migration is not None:
         return Verdict.UNKNOWN if _stands_for(known, instance) else Verdict.ALLOCATION_STALE_MOVE
     if instance.host is None:
-        # A build that failed for good is on no host and stays so; any other is scheduled, and not yet started.
+        # A build that failed permanently stays without a host; any other instance is scheduled but not started yet.
         return Verdict.ALLOCATION_STALE_MOVE if instance.vm_state == "error" else Verdict.SETTLING
-    # Our host under another node's name has not moved: nobody knows what that is (reconcile 6).
+    # The row names this host under another node's name: the instance has not moved, so the state is unknown.
     return Verdict.UNKNOWN if _is_of_this_host(known, instance) else Verdict.ALLOCATION_STALE_MOVE
