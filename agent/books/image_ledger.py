@@ -42,7 +42,7 @@ _SACRIFICED = tuple(StoreOwner)
 
 @dataclass(frozen=True, slots=True)
 class OwnedFiles:
-    """Files of one owner: a file, or a folder with its content. ``owner`` is a uuid, or the path if no uuid owns them."""
+    """Files of one owner: a file, or a folder with its content. ``owner`` is a uuid, else the path."""
 
     path: str
     kind: StoreOwner
