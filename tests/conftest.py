@@ -1,4 +1,7 @@
-"""Before anything of oslo is imported: eventlet stays out, the threading backend is chosen (docs/internals.md)."""
+"""Keep eventlet out and choose the threading backend before anything of oslo is imported.
+
+docs/contributor/architecture.md says why.
+"""
 
 import os
 import pathlib

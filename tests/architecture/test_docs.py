@@ -17,7 +17,7 @@ from agent.repairs import BUILTIN as REPAIRS
 from agent.why.model import Obstacle, Remedy, RemedyKind
 from tests.rigs.source_tree import ROOT
 
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PARTS = ("**What it means.**", "**How it is seen.**", "**What to do.**")
 
 
