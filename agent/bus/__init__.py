@@ -1,0 +1,12 @@
+"""The message bus: what the agent sends to the broker, and what it answers there (oslo.messaging).
+
+The package does three things. It sends a notification for each audit and each changed finding. It casts the host's
+state to all listeners (``stocktake watch`` is one). It answers RPC calls: audit now, last report, publish now, ping.
+docs/messages.md documents every message.
+
+Begin with ``service.py``, which joins the sender thread and the RPC server. ``notices.py`` and ``host_state.py`` build
+the documents. ``listener.py`` and ``fleet.py`` are the receiving side, which ``stocktake watch`` uses.
+
+What does not belong here: which finding changes are reported (agent/telemetry/finding_changes.py), what an RPC call
+does inside the daemon (agent/daemon/), and reading Nova's data through nova-conductor (agent/conductor/).
+"""

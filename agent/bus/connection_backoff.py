@@ -1,4 +1,4 @@
-"""Decide when the log says that the broker is lost (at the 1st, 2nd, 4th … failure), and when to try again. Pure."""
+"""Decide when to log that the broker is lost (at the 1st, 2nd, 4th … failure) and when to try again. Pure."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ LONGEST_PAUSE_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """``failures`` in a row; 0: the last message was taken."""
+    """The number of ``failures`` in a row; 0: the broker accepted the last message."""
 
     failures: int = 0
 
     def after_failure(self) -> Reach:
-        """One more."""
+        """Return the value after one more failure."""
         return Reach(self.failures + 1)
 
     @property
     def is_lost(self) -> bool:
-        """Whether the last message was not taken."""
+        """Whether the broker did not accept the last message."""
         return self.failures > 0
 
     @property
@@ -30,7 +30,7 @@ class Reach:
 
     @property
     def pause_s(self) -> float:
-        """Seconds before the next try; beside the seconds that a try takes."""
+        """Seconds to wait before the next try; the duration of a try is not included."""
         if not self.failures:
             return 0.0
         return min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** min(self.failures - 1, 10))

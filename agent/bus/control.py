@@ -1,4 +1,4 @@
-"""What those on the broker reach of a running daemon: reasons in, reports out, nothing else."""
+"""Define what RPC callers reach of a running daemon: they ask for audits and read reports, nothing else."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from agent.model.report import AuditReport
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inside:
-    """All may be called by any thread. ``request_by_peer`` queues a reason to look.
+    """Three functions that any thread may call.
 
-    It gives in how many seconds the agent begins the audit at the latest (an audit that runs then ends first), None
-    where no audit follows. ``waiting`` are the reasons that no audit has taken yet; ``last_report`` is None before
-    the first.
+    ``request_by_peer`` queues a reason to audit. It returns in how many seconds the agent begins the audit at the
+    latest (a running audit ends first); None: no audit follows. ``waiting`` returns the reasons that no audit has taken
+    yet. ``last_report`` returns None before the first audit.
     """
 
     request_by_peer: Callable[[str], float | None]

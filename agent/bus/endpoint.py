@@ -1,8 +1,8 @@
-"""Answer on the bus: audit now, last report, publish now, ping.
+"""Answer RPC calls on the bus: audit now, last report, publish now, ping.
 
-Reasons in, reports out; no data is taken from a caller. What a newcomer would get wrong:
-the library's server blocks in ``start`` until the broker is there, so it starts on a
-thread of its own. Once up it finds a broker that comes back by itself.
+A call can ask for an audit or return a report; the agent takes no data from a caller. The library's server blocks in
+``start`` until the broker is reachable, so it starts in a separate thread. Once started, the server reconnects by
+itself when the broker comes back.
 """
 
 from __future__ import annotations
@@ -36,9 +36,11 @@ class BadCall(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What callers reach: ``request_by_peer`` queues a reason and gives in how many seconds, None: no audit follows.
+    """The functions that RPC callers reach.
 
-    ``publish_now`` has the host's state sent; ``waiting`` are the reasons that no audit has taken yet.
+    ``request_by_peer`` queues a reason to audit and returns in how many seconds the audit begins at the latest; None:
+    no audit follows. ``publish_now`` requests a message with the host's state and returns False where the agent sends
+    none. ``waiting`` returns the reasons that no audit has taken yet.
     """
 
     host: str
@@ -50,7 +52,10 @@ class Asked:
 
 
 class AgentEndpoint:
-    """The methods. Their arguments are refused, so that a caller's mistake has a name and none is believed."""
+    """The RPC methods.
+
+    They reject all arguments, so that a caller's mistake raises an error and no argument is trusted.
+    """
 
     target = oslo_messaging.Target(version=VERSION)
 
@@ -60,13 +65,13 @@ class AgentEndpoint:
 
     @oslo_messaging.expected_exceptions(BadCall)  # type: ignore[untyped-decorator]  # the library has no types
     def ping(self, _context: object, /, **arguments: object) -> Document:
-        """Who answers here."""
+        """Return the host and the version of the agent that answers."""
         _refuse(arguments)
         return {"host": self._asked.host, "agent_version": self._asked.agent_version}
 
     @oslo_messaging.expected_exceptions(BadCall)  # type: ignore[untyped-decorator]
     def audit_now(self, _context: object, /, **arguments: object) -> Document:
-        """``accepted`` (false while the agent stops), the reasons that wait, and when the audit begins."""
+        """Return ``accepted`` (false while the agent stops), the waiting reasons, and the seconds until the audit."""
         _refuse(arguments)
         due_s = self._asked.request_by_peer(REASON)
         return {
@@ -77,20 +82,20 @@ class AgentEndpoint:
 
     @oslo_messaging.expected_exceptions(BadCall)  # type: ignore[untyped-decorator]
     def last_report(self, _context: object, /, **arguments: object) -> Document | None:
-        """The document of the report file, null before the first audit."""
+        """Return the document of the report file, null before the first audit."""
         _refuse(arguments)
         report = self._asked.last_report()
         if report is None:
             return None
         kept = self._document
-        # Made once a report: a thousand guests cost 60 ms, and callers decide how often they ask.
+        # Built once per report: a report of a thousand guests takes 60 ms, and callers decide how often they call.
         if kept is None or kept[0] is not report:
             kept = self._document = (report, report_document(report))
         return kept[1]
 
     @oslo_messaging.expected_exceptions(BadCall)  # type: ignore[untyped-decorator]
     def publish_now(self, _context: object, /, **arguments: object) -> Document:
-        """Have the host's state sent to the fleet's topic; false where this host publishes none."""
+        """Request a message with the host's state to the fleet's topic; false if this host publishes none."""
         _refuse(arguments)
         return {"accepted": self._asked.publish_now()}
 
@@ -101,7 +106,7 @@ def _refuse(arguments: dict[str, object]) -> None:
 
 
 class EndpointServer:
-    """Serves the endpoint as server ``host`` of the agents' topic."""
+    """Runs AgentEndpoint as server ``host`` of the agents' topic."""
 
     def __init__(self, bus: Bus, asked: Asked) -> None:
         self._bus = bus
@@ -112,11 +117,11 @@ class EndpointServer:
         self._thread = threading.Thread(target=self._live, name="bus-endpoint", daemon=True)
 
     def start(self) -> None:
-        """Come up as soon as the broker lets us; returns at once."""
+        """Start the server's thread and return at once; the server comes up as soon as the broker accepts it."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Answer no more; a server that waits for its broker is left behind."""
+        """Stop answering; abandon a server that still waits for its broker."""
         self._stopping.set()
         server = self._server
         if server is not None:

@@ -1,6 +1,6 @@
-"""Cast a host's state to all that listen, and ask all agents to cast theirs.
+"""Cast a host's state to all listeners, and ask all agents to cast theirs.
 
-A fan-out needs no reader: what nobody listens to ends in the broker, and nothing grows.
+A fan-out needs no reader: the broker drops a message that has no listener, so no queue grows.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from agent.bus.notify import BROKER
 from agent.bus.transport import TRIES, Bus, PlainSerializer
 from agent.errors import SourceUnavailable
 
-#: The exchange goes with its last listener, and the library remembers that it has declared it: it tells of that once,
-#: and declares it anew the next time.
+#: The broker deletes the exchange together with its last listener, but the library remembers that it declared the
+#: exchange. The library reports this error once and declares the exchange again at the next cast.
 GONE = "NOT_FOUND - no exchange"
 
 
 class Fanout:
-    """Casts to one topic's listeners."""
+    """Sends casts to all listeners of one topic."""
 
     def __init__(self, bus: Bus, topic: str) -> None:
         self._bus = bus
@@ -28,7 +28,11 @@ class Fanout:
         self._client: oslo_messaging.RPCClient | None = None
 
     def cast(self, method: str, **arguments: Any) -> None:  # noqa: ANN401 - JSON values
-        """Raises SourceUnavailable where the broker did not take it, TypeError or ValueError on what is not JSON."""
+        """Cast ``method`` to the listeners.
+
+        Raises SourceUnavailable if the broker did not accept the message, TypeError or ValueError if an argument is not
+        JSON.
+        """
         try:
             self._try(method, arguments)
         except SourceUnavailable as error:
@@ -43,7 +47,7 @@ class Fanout:
         except (TypeError, ValueError):
             raise
         except Exception as error:
-            # The library lets errors of three others through, and they have no common base.
+            # The library lets exceptions of three other libraries through, and they have no common base class.
             raise SourceUnavailable(BROKER, str(error)) from error
 
     def _made(self) -> oslo_messaging.RPCClient:
@@ -52,22 +56,22 @@ class Fanout:
 
 
 class Fleet:
-    """Tells the fleet's listeners about one host."""
+    """Sends one host's state to the fleet's listeners."""
 
     def __init__(self, bus: Bus) -> None:
         self._fanout = Fanout(bus, FLEET_TOPIC)
 
     def send(self, state: Mapping[str, Any]) -> None:
-        """One document of telemetry.host_state. Raises SourceUnavailable."""
+        """Cast one document of agent/bus/host_state.py. Raises SourceUnavailable."""
         self._fanout.cast(HOST_STATE, state=dict(state))
 
 
 class Agents:
-    """Asks all agents."""
+    """Sends requests to all agents."""
 
     def __init__(self, bus: Bus) -> None:
         self._fanout = Fanout(bus, AGENT_TOPIC)
 
     def publish_now(self) -> None:
-        """Each agent that answers casts its host's state at once. Raises SourceUnavailable."""
+        """Ask each agent that answers calls to cast its host's state at once. Raises SourceUnavailable."""
         self._fanout.cast(PUBLISH_NOW)

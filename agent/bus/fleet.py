@@ -1,8 +1,8 @@
-"""Decide what ``watch`` shows of the fleet: one row a host, from the last message of each, and who has gone silent.
+"""Decide what ``watch`` shows of the fleet: one row per host from its last message, and which hosts are silent.
 
-Pure. Messages come from whoever can reach the broker, and from agents of other versions: what
-has not the shape of a host's state is refused as a whole, and names are made printable.
-Ages count from when a message came, not from what the sender's clock said.
+Pure. Messages come from any client of the broker, and from agents of other versions. A message that has not the shape
+of a host's state is rejected as a whole, and names are made printable. A message's age counts from its arrival, not
+from the sender's clock.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from agent.text.amounts import beside_its_class
 from agent.text.numbers import finite, whole
 from agent.text.wording import printable
 
-#: So many intervals without a message, and a host is said to be silent.
+#: Intervals without a message after which a host counts as silent.
 PATIENCE = 3
-#: Missing its message by less than this is no news: a broker and two schedulers are in between.
+#: Seconds that a message may be late without making its host silent: a broker and two schedulers are in between.
 SLACK_S = 5.0
 
 SHOWN = ("VCPU", "MEMORY_MB", "DISK_GB")
@@ -30,9 +30,10 @@ ABSENT = "-"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostSeen:
-    """The last message of one host. ``amounts`` are (used, free) of its own classes, None where they are unknown.
+    """The last message of one host.
 
-    ``received_at`` in monotonic seconds; ``guests`` and ``findings`` None where they are unknown.
+    ``amounts`` are (used, free) of the host's own classes. They, ``guests`` and ``findings`` are None where they are
+    unknown. ``received_at`` is in monotonic seconds.
     """
 
     host: str
@@ -45,16 +46,16 @@ class HostSeen:
     amounts: Mapping[str, tuple[float | None, float | None]] | None
 
     def age_s(self, now: float) -> float:
-        """Seconds since it came."""
+        """Return the seconds since the message arrived."""
         return max(0.0, now - self.received_at)
 
     def is_silent(self, now: float) -> bool:
-        """Whether three of its messages are missing."""
+        """Return whether three of the host's messages are missing."""
         return self.age_s(now) > PATIENCE * self.interval_s + SLACK_S
 
 
 def host_seen(document: object, received_at: float) -> HostSeen:
-    """A message as far as it is shown. Raises SourceInconsistent on what is not a host's state."""
+    """Return the parts of a message that ``watch`` shows. Raises SourceInconsistent if it is not a host's state."""
     if not isinstance(document, dict) or document.get("schema_version") != SCHEMA_VERSION:
         version = document.get("schema_version") if isinstance(document, dict) else None
         raise SourceInconsistent(
@@ -67,7 +68,7 @@ def host_seen(document: object, received_at: float) -> HostSeen:
 
 
 def table(fleet: Iterable[HostSeen], now: float) -> tuple[str, ...]:
-    """The head and one line a host, sorted by name, in columns."""
+    """Return the table's head and one line per host in columns, sorted by name."""
     rows = [HEAD, *(cells(seen, now) for seen in sorted(fleet, key=lambda seen: seen.host))]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
     lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
@@ -75,7 +76,7 @@ def table(fleet: Iterable[HostSeen], now: float) -> tuple[str, ...]:
 
 
 def cells(seen: HostSeen, now: float) -> tuple[str, ...]:
-    """One row of the table."""
+    """Return one row of the table."""
     age = f"{seen.age_s(now):.0f} s"
     return (
         seen.host,
@@ -89,14 +90,14 @@ def cells(seen: HostSeen, now: float) -> tuple[str, ...]:
 
 
 def line(seen: HostSeen) -> str:
-    """One message for a pipe, on one line."""
+    """Return one message as one line, for a pipe."""
     names = ("guests", "vcpu", "memory", "disk", "findings", "lost")
     said = zip(names, cells(seen, seen.received_at)[3:], strict=True)
     return f"{seen.host} {seen.outcome} " + " ".join(f"{name}={cell.replace(' ', '')}" for name, cell in said)
 
 
 def silence_line(seen: HostSeen, now: float) -> str:
-    """What is said once when a host goes silent."""
+    """Return the line that is printed once when a host goes silent."""
     return f"{seen.host} silent for {seen.age_s(now):.0f} s, it tells each {seen.interval_s:g} s"
 
 
@@ -121,13 +122,13 @@ def _text(value: object) -> str:
 
 
 def _amounts(document: Mapping[str, Any]) -> dict[str, tuple[float | None, float | None]]:
-    """Of the host's own provider; what its children offer has other classes."""
+    """Return the amounts of the host's own provider; its child providers have other classes."""
     rows = [row for row in document["resources"] if row["provider_uuid"] == document["provider_uuid"]]
     return {_text(row["resource_class"]): (_number(row, "used"), _number(row, "free")) for row in rows}
 
 
 def _number(row: Mapping[str, Any], name: str) -> float | None:
-    """As it came, since a whole number is shown without a fraction."""
+    """Return the number in its own type, since a whole number is shown without a fraction."""
     value: float | None = row[name]
     return value if value is None else whole(value) or _finite(row, name)
 
@@ -145,7 +146,7 @@ def _used_free(seen: HostSeen, name: str) -> str:
     if name not in seen.amounts:
         return ABSENT
     used, free = seen.amounts[name]
-    # The unit stands once: the cell must stay narrow.
+    # Only the free amount shows its unit: the cell must stay narrow.
     return f"{_amount(name, used).split()[0]}/{_amount(name, free)}"
 
 

@@ -1,8 +1,8 @@
-"""A host's capabilities and use as one document, for those who cache host state: schedulers, ``stocktake watch``.
+"""Build the document of a host's capabilities and use, for programs that cache it: schedulers, ``stocktake watch``.
 
-What was not read is null, never 0 and never an empty list: after an audit that read
-nothing ``resources`` and ``findings`` are null. Keys are added, never renamed or removed,
-without a new ``SCHEMA_VERSION``. docs/messages.md has an example. Pure.
+A value that the audit did not read is null, never 0 and never an empty list: after an audit that read nothing,
+``resources`` and ``findings`` are null. Keys are added, never renamed or removed, without a new ``SCHEMA_VERSION``.
+docs/messages.md has an example. Pure.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TAKEN_BY_GUESTS = frozenset({"VCPU", "PCPU", "MEMORY_MB"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sending:
-    """When a document goes out (ISO 8601 UTC), how often one is due, and by which version of the agent."""
+    """When a document is sent (ISO 8601 UTC), the seconds between two documents, and the agent's version."""
 
     at: str
     interval_s: float
@@ -39,7 +39,7 @@ class Sending:
 
 
 def host_state(report: AuditReport, sending: Sending) -> Document:
-    """The document. ``at`` is when it was sent, ``audited_at`` when the audit behind it began."""
+    """Return the document. ``at`` is when the agent sent it, ``audited_at`` when the audit behind it began."""
     return {
         "schema_version": SCHEMA_VERSION,
         "host": report.host,
@@ -52,7 +52,7 @@ def host_state(report: AuditReport, sending: Sending) -> Document:
 
 
 def state_of(report: AuditReport) -> Document:
-    """What of the document is about the host: equal for two audits between which nothing changed."""
+    """Return the document's part about the host, which is equal for two audits between which nothing changed."""
     is_silent = report.outcome in SAYS_NOTHING_OF_FINDINGS
     return {
         "node": report.node,
@@ -79,12 +79,15 @@ def _was_read(report: AuditReport, name: str) -> bool:
 
 
 def _is_in_placement(report: AuditReport) -> bool:
-    """Placement was read, and has these very inventories. The report's ``published`` says only what its audit wrote."""
+    """Return whether Placement was read and records exactly these inventories.
+
+    The report's ``published`` says only what its own audit wrote.
+    """
     is_read = _was_read(report, PLACEMENT) and _was_read(report, LIBVIRT)
     return is_read and report.error is None and all(row.wanted in (None, row.recorded) for row in report.inventory)
 
 
-# On a quiet host the ledger is that of the last audit, and a thousand guests have thousands of rows.
+# Cached: on a quiet host the ledger equals that of the last audit, and a thousand guests have thousands of rows.
 @for_equal_arguments
 def _resources(inventory: tuple[InventoryRow, ...], ledger: tuple[LedgerRow, ...]) -> list[Document]:
     causes = _by_cause(ledger)
@@ -107,7 +110,7 @@ def _resource(row: InventoryRow, causes: Mapping[tuple[str, str], Document]) -> 
 
 
 def _by_cause(ledger: tuple[LedgerRow, ...]) -> dict[tuple[str, str], Document]:
-    """Per provider and class: each cause's amount in each of the books; null where no row of it is in that book."""
+    """Return each cause's amount in each book, per provider and class; null where a book has no row of it."""
     found: dict[tuple[str, str], Document] = defaultdict(dict)
     for row in ledger:
         shares = found[row.provider_uuid, row.resource_class].setdefault(row.cause, dict.fromkeys(BOOKS))
@@ -120,7 +123,7 @@ def _by_cause(ledger: tuple[LedgerRow, ...]) -> dict[tuple[str, str], Document]:
 
 @for_equal_arguments
 def _guests(ledger: tuple[LedgerRow, ...]) -> int:
-    """Guests that the host holds."""
+    """Return the number of guests that the host holds."""
     rows = (row for row in ledger if row.consumer_kind in _GUESTS and row.resource_class in _TAKEN_BY_GUESTS)
     return len({row.consumer_key for row in rows if row.held is not None})
 
@@ -131,7 +134,7 @@ def _findings(report: AuditReport) -> dict[str, int]:
 
 @for_equal_arguments
 def _traits_digest(traits: tuple[TraitRow, ...]) -> str:
-    """Of all traits that the providers have after this audit, operators' own included."""
+    """Return a digest of all traits that the providers have after this audit, including the operators' own traits."""
     lines = sorted(f"{row.provider_uuid} {row.trait}\n" for row in traits if row.wanted)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
@@ -144,7 +147,10 @@ def _numa(view: ResourceView | None, usages: tuple[CellUsage, ...] | None) -> li
 
 
 def _cell(cell: ViewCell, usage: CellUsage | None) -> Document:
-    """What of the cell guests may have, without what the host keeps, and what guests with cells of their own have."""
+    """Return what guests may use of the cell, and what guests with a NUMA topology use of it.
+
+    The amounts do not include what is reserved for the host.
+    """
     used_pages = dict(usage.pages) if usage else {}
     return {
         "id": cell.id,

@@ -1,4 +1,4 @@
-"""oslo.messaging, after the backend was chosen: imported from here, the order of imports cannot be wrong."""
+"""Import oslo.messaging after the backend is chosen: modules that import it from here cannot get the order wrong."""
 
 from __future__ import annotations
 

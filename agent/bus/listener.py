@@ -1,7 +1,7 @@
-"""Hear what the fleet's agents tell: every message of their fan-out from now on, in the order in which it comes.
+"""Receive the messages that the fleet's agents cast, from now on and in order of arrival.
 
-What a newcomer would get wrong: the library waits for a dead broker for ever, so it is
-started in a thread, and what is wrong is found out by sending, which has a bound.
+The library waits for a dead broker forever, so it is started in a thread. The listener finds out what is wrong by
+sending a message, because sending has a bound.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ from agent.bus.timeouts import ended_within
 from agent.bus.transport import Bus, PlainSerializer
 from agent.errors import SourceUnavailable
 
-#: After so long without a connection the broker is asked why.
+#: Seconds without a connection after which the listener sends a message to learn the reason.
 DOUBT_S = 2.0
 REACH_S = 10.0
 STOP_S = 1.0
-#: Messages that wait in this process; the oldest give way, each host's next one says the same or more.
+#: Most messages that wait in this process. The oldest are dropped first: each host's next message says the same or
+#: more.
 MOST_WAITING = 10_000
 
 Message = tuple[float, Any]
 
 
 class FleetEndpoint:
-    """Takes what is cast to the fleet's topic."""
+    """Receives the messages that agents cast to the fleet's topic."""
 
     target = oslo_messaging.Target(version=VERSION)
 
@@ -39,17 +40,17 @@ class FleetEndpoint:
         self._heard = heard
 
     def host_state(self, _context: object, /, state: object = None, **_newer: object) -> None:
-        """One host's document, whatever it is: who shows it judges it."""
+        """Queue one host's document unchecked; the code that shows the document checks it."""
         while self._heard.full():
             with contextlib.suppress(queue.Empty):
                 self._heard.get_nowait()
-        # Another of the library's threads may have filled it meanwhile; then this one gives way.
+        # Another thread of the library may have filled the queue meanwhile; then this message is dropped.
         with contextlib.suppress(queue.Full):
             self._heard.put_nowait((time.monotonic(), state))
 
 
 class FleetListener:
-    """Use it as a context manager, or call ``close``."""
+    """Receives the fleet's messages. Use it as a context manager, or call ``close``."""
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
@@ -59,7 +60,7 @@ class FleetListener:
         self._refused: Exception | None = None
 
     def listen(self) -> None:
-        """Return when every later message will be heard. Raises SourceUnavailable, the reason in it."""
+        """Return when every later message will be received. Raises SourceUnavailable with the reason."""
         threading.Thread(target=self._start, name="bus-listener", daemon=True).start()
         if not self._up.wait(DOUBT_S):
             self._find_out()
@@ -67,18 +68,18 @@ class FleetListener:
             raise SourceUnavailable(BROKER, f"{self._bus.options.shown}: {self._refused}") from self._refused
 
     def ask(self) -> None:
-        """Have every agent that answers tell its state now. Raises SourceUnavailable."""
+        """Ask every agent that answers calls to cast its state now. Raises SourceUnavailable."""
         Agents(self._bus).publish_now()
 
     def take(self, timeout_s: float) -> Message | None:
-        """The next message and when it came, in monotonic seconds; None after that time."""
+        """Return the next message and its arrival in monotonic seconds; None if none comes within ``timeout_s``."""
         try:
             return self._heard.get(timeout=timeout_s)
         except queue.Empty:
             return None
 
     def close(self) -> None:
-        """End; what a frozen broker does not acknowledge is left behind."""
+        """Stop listening and close the connection; abandon what a frozen broker does not acknowledge."""
         if self._up.is_set() and self._refused is None:
             ended_within(STOP_S, self._stop, "bus-listener-stop")
         ended_within(STOP_S, self._bus.close, "bus-close")
@@ -97,7 +98,7 @@ class FleetListener:
         self._up.set()
 
     def _find_out(self) -> None:
-        """Raises SourceUnavailable unless the connection comes up after all."""
+        """Raise SourceUnavailable unless the connection comes up after all."""
         told: list[SourceUnavailable] = []
 
         def probe() -> None:

@@ -1,8 +1,7 @@
-"""An audit as notifications: one that it ended, and one for each change of a finding that the log tells too.
+"""Turn an audit into notifications: one for its end, and one for each change of a finding that the log reports too.
 
-They are small on purpose, the ledger is left to those who ask for it (RPC ``last_report``).
-Keys are added, never renamed or removed, without a new ``SCHEMA_VERSION``. docs/messages.md
-has an example of each. Pure.
+The notifications are small on purpose: a client that needs the ledger calls the RPC method ``last_report``. Keys are
+added, never renamed or removed, without a new ``SCHEMA_VERSION``. docs/messages.md has an example of each. Pure.
 """
 
 from __future__ import annotations
@@ -20,7 +19,8 @@ SCHEMA_VERSION = 1
 AUDIT_END = "stocktake.audit.end"
 FINDING = "stocktake.finding."
 
-#: Claims of one finding's evidence in a notification; a finding about a thousand volumes must stay a message.
+#: Most claims of a finding's evidence in one notification, so that a finding about a thousand volumes fits in a
+#: message.
 EVIDENCE = 20
 
 INFO = "info"
@@ -33,7 +33,7 @@ _FAILED = frozenset({Outcome.CRASHED, Outcome.UNREADABLE})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """One notification; ``priority`` is info, warn or error, and part of the name of its queue."""
+    """One notification; ``priority`` is info, warn or error, and part of the name of the notification's queue."""
 
     event_type: str
     priority: str
@@ -41,7 +41,7 @@ class Notice:
 
 
 def notices(report: AuditReport, changed: tuple[FindingChange, ...]) -> tuple[Notice, ...]:
-    """What is told of one audit: changes first, so that whoever hears of the end has heard of them."""
+    """Return the notifications of one audit: finding changes first, the audit's end last."""
     return (*(_of_finding(report, one) for one in changed), _of_audit(report))
 
 

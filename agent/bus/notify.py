@@ -1,7 +1,6 @@
-"""Send notifications as OpenStack's services do: oslo.messaging's envelope 2.0, one queue a topic and priority.
+"""Send notifications as OpenStack's services do: oslo.messaging's envelope 2.0, one queue per topic and priority.
 
-What a newcomer would get wrong: the library's notifier never raises. What it could not
-send it logs; Unsent hears that.
+The library's notifier never raises: it logs a message that it could not send. ``Unsent`` intercepts that log record.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ BROKER = "broker"
 
 
 class Notifications:
-    """Sends from one thread alone, as ``stocktake.HOST``."""
+    """Sends notifications as publisher ``stocktake.HOST``; only one thread may use it."""
 
     def __init__(self, bus: Bus, host: str, topics: tuple[str, ...]) -> None:
         self._bus = bus
@@ -29,7 +28,7 @@ class Notifications:
         self._notifier: oslo_messaging.Notifier | None = None
 
     def send(self, notice: Notice) -> None:
-        """To every topic. Raises SourceUnavailable where the broker did not take it from us."""
+        """Send the notification to every topic. Raises SourceUnavailable if the broker did not accept it."""
         notifier = self._notifier = self._notifier or self._made()
         self._unsent.taken()
         getattr(notifier, notice.priority)({}, notice.event_type, notice.payload)

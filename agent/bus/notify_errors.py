@@ -1,6 +1,6 @@
-"""Hear what oslo.messaging's notifier swallows: it logs a message that it could not send, whole, and does not raise.
+"""Catch the errors of oslo.messaging's notifier, which logs an unsent message in full and raises nothing.
 
-That line is the only way to learn of it that the library offers.
+That log record is the library's only report of such an error.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ NOTIFIER = "oslo_messaging.notify.messaging"
 
 
 class Unsent(logging.Filter):
-    """Takes the notifier's lines about what it could not send, each for the thread that sent it."""
+    """A log filter that intercepts the notifier's records about unsent messages, separately for each sending thread."""
 
     def __init__(self) -> None:
         super().__init__()
         self._found = threading.local()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Keep the error; the line itself is dropped: it holds the whole message."""
+        """Store the error of a record and drop the record: its text holds the whole message."""
         if record.exc_info and record.exc_info[1] is not None:
             self._found.error = record.exc_info[1]
             return False
         return True
 
     def taken(self) -> BaseException | None:
-        """The error of this thread's last message, and forget it."""
+        """Return the error of this thread's last message (None: no error), and clear it."""
         error: BaseException | None = getattr(self._found, "error", None)
         self._found.error = None
         return error

@@ -1,4 +1,4 @@
-"""How to reach the message bus: values from configuration, without the library that uses them."""
+"""Define the values for reaching the message bus, from configuration, without the library that uses them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BusOptions:
-    """``url`` is oslo.messaging's transport_url and holds a password, so it is not in the repr.
+    """How to reach the broker.
 
-    ``rabbit`` are (option, value) of [oslo_messaging_rabbit] that a file sets: queues must be declared as
-    nova's services declare them (durable or not), or the broker refuses. ``response_timeout_s`` is how long
-    an answer may take.
+    ``url`` is oslo.messaging's transport_url and holds a password, so it is not in the repr. ``rabbit`` are (option,
+    value) pairs of [oslo_messaging_rabbit] that a file sets: queues must be declared as nova's services declare them
+    (durable or not), or the broker rejects the declaration. ``response_timeout_s`` is how long an answer may take.
     """
 
     url: str = field(repr=False)

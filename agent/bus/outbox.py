@@ -1,7 +1,7 @@
-"""What waits to be told: the newest report, and a bounded row of notices, the oldest dropped first.
+"""Store what the sender has still to send: the newest report, and a bounded queue of notifications.
 
-The audit's thread puts, the sender's thread takes; no lock is held across anything slow,
-so a broker that hangs costs an audit nothing.
+When the queue is full, the oldest notification is dropped first. The audit's thread puts, the sender's thread takes.
+Neither keeps the lock during slow work, so a hanging broker does not delay an audit.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections import deque
 from agent.bus.notices import Notice
 from agent.model.report import AuditReport
 
-#: Some hundred quiet audits, or the findings of one bad hour.
+#: Enough for some hundred quiet audits, or for the findings of one bad hour.
 MOST_NOTICES = 512
 
 
 class Outbox:
-    """Any thread puts and asks, one takes. ``dropped`` counts notices that gave way to newer ones."""
+    """Any thread may put and ask; one thread takes. ``dropped`` counts notifications that newer ones replaced."""
 
     def __init__(self, most_notices: int = MOST_NOTICES) -> None:
         self._most = most_notices
@@ -31,21 +31,21 @@ class Outbox:
 
     @property
     def closed(self) -> bool:
-        """True once nothing more will come."""
+        """Whether ``close`` was called: nothing more will be put."""
         return self._closed
 
     @property
     def report(self) -> AuditReport | None:
-        """The newest."""
+        """The newest report, None before the first one."""
         return self._report
 
     @property
     def waiting(self) -> int:
-        """How many notices wait."""
+        """The number of notifications that wait."""
         return len(self._notices)
 
     def put(self, report: AuditReport, notices: tuple[Notice, ...]) -> None:
-        """A report, in the place of the one before, and what there is to tell of it."""
+        """Replace the stored report, and queue the notifications of the new one."""
         with self._changed:
             self._report = report
             self._notices.extend(notices)
@@ -55,36 +55,36 @@ class Outbox:
             self._tell()
 
     def ask(self) -> None:
-        """Somebody wants to know the host's state now."""
+        """Record that a caller asks for the host's state now."""
         with self._changed:
             self._asked = True
             self._tell()
 
     def close(self) -> None:
-        """Wake the sender for the last time."""
+        """Close the outbox and wake the sender for the last time."""
         with self._changed:
             self._closed = True
             self._tell()
 
     def wait(self, timeout_s: float) -> None:
-        """Until something has come since the last call, or the time is over."""
+        """Block until something was put or asked since the last call, the outbox is closed, or the time is over."""
         with self._changed:
             self._changed.wait_for(lambda: self._news or self._closed, timeout_s)
             self._news = False
 
     def asked(self) -> bool:
-        """Whether anybody has asked since the last call."""
+        """Return whether a caller has asked since the last call."""
         with self._changed:
             asked, self._asked = self._asked, False
             return asked
 
     def first(self) -> Notice | None:
-        """The oldest notice, which stays; None where none waits."""
+        """Return the oldest notification without removing it; None if none waits."""
         with self._changed:
             return self._notices[0] if self._notices else None
 
     def done(self, notice: Notice) -> None:
-        """Take it off, unless it was dropped meanwhile."""
+        """Remove the notification, unless it was dropped meanwhile."""
         with self._changed:
             if self._notices and self._notices[0] is notice:
                 self._notices.popleft()

@@ -1,9 +1,10 @@
-"""Tell others from one thread: the host's state at each change and each interval, and notices in order.
+"""Send messages from one thread: the host's state at each change and each interval, and notifications in order.
 
-What a newcomer would get wrong: a message to a broker that is frozen blocks for as long as
-the heartbeat allows (a minute), so nothing but this thread may send, and a stop does not wait for it. What
-is due is decided when it can be sent: while the broker is away states are not kept, only the newest
-counts, and notices are, up to the outbox's bound.
+A message to a frozen broker blocks for as long as the heartbeat allows (a minute). So only this thread may send, and a
+stop does not wait for a blocked message.
+
+The thread decides what is due at the moment when it can send. While the broker is away, only the newest state counts;
+notifications are kept up to the outbox's bound.
 """
 
 from __future__ import annotations
@@ -28,32 +29,32 @@ from agent.telemetry.finding_changes import FindingChange, worth_telling
 
 LOG = logging.getLogger(__name__)
 
-#: At most one state a second, however many watchers ask and however often it changes.
+#: At most one state is sent per second, however many watchers ask and however often the state changes.
 SMALLEST_GAP_S = 1.0
-#: How long a stop waits for the last messages.
+#: Seconds that a stop waits for the last messages.
 STOP_S = 1.0
 _NEVER = float("inf")
 
 
 class FleetChannel(Protocol):
-    """Where states go."""
+    """The channel for host states."""
 
     def send(self, state: dict[str, Any]) -> None:
-        """Raises SourceUnavailable."""
+        """Send the state. Raises SourceUnavailable."""
         ...
 
 
 class NoticeChannel(Protocol):
-    """Where notices go."""
+    """The channel for notifications."""
 
     def send(self, notice: Notice) -> None:
-        """Raises SourceUnavailable."""
+        """Send the notification. Raises SourceUnavailable."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Channels:
-    """What is told at all, None for what is not; ``interval_s`` between two states, ``broker`` for messages."""
+    """The channels in use (None: not used), the seconds between two states, and ``broker``, its name in the log."""
 
     fleet: FleetChannel | None
     notices: NoticeChannel | None
@@ -63,7 +64,7 @@ class Channels:
 
 
 class Sender:
-    """``tell`` and ``ask`` may be called by any thread and never wait."""
+    """The sending thread. Any thread may call ``tell`` and ``ask``, which never block."""
 
     def __init__(self, channels: Channels, outbox: Outbox, now: Callable[[], str]) -> None:
         self._channels = channels
@@ -79,21 +80,21 @@ class Sender:
         self._bugs = 0
 
     def start(self) -> None:
-        """Begin to send; connects at the first message."""
+        """Start the thread; it connects when it sends the first message."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Send what waits where the broker takes it; what it does not take in time is left behind."""
+        """Send what waits if the broker accepts it in time; abandon the rest."""
         self._outbox.close()
         if self._thread.ident is not None:
             self._thread.join(STOP_S)
 
     def tell(self, report: AuditReport, changed: tuple[FindingChange, ...]) -> None:
-        """What an audit found, and what the log told of findings."""
+        """Queue an audit's report, and the changes of findings that the log reported."""
         self._outbox.put(report, notices(report, changed) if self._channels.notices else ())
 
     def ask(self) -> None:
-        """Somebody wants the host's state now."""
+        """Send the host's state soon, because a caller asks for it."""
         self._outbox.ask()
 
     def _live(self) -> None:
@@ -106,7 +107,7 @@ class Sender:
             self._try_all()
 
     def _pause_s(self, now: float) -> float:
-        """Until the next thing is due that no new report brings along."""
+        """Return the seconds until the next send that needs no new report: a new report wakes the thread by itself."""
         if self._reach.is_lost:
             return max(0.0, self._retry_at - now)
         if self._outbox.report is None or self._channels.fleet is None:
@@ -125,7 +126,7 @@ class Sender:
         except SourceUnavailable as error:
             self._lost(error)
         except Exception:
-            # A message that cannot be made must not end the thread; what is wrong with it is a bug of ours.
+            # A message that cannot be built is a bug of the agent and must not end the thread.
             self._bugs += 1
             self._sent_at = time.monotonic()
             if worth_telling(self._bugs):
@@ -146,7 +147,7 @@ class Sender:
         fleet.send(host_state(report, sending))
         self._sent, self._asked = state_of(report), False
         self._sent_at = time.monotonic()
-        # Never later than announced, and not in step with a fleet that one command has started.
+        # Never later than the announced interval; random, so that hosts started by one command do not send in step.
         self._due_at = self._sent_at + self._channels.interval_s * random.uniform(0.9, 1.0)
         return True
 
@@ -168,7 +169,7 @@ class Sender:
         event = events.BROKER_STILL_LOST if self._reach.is_lost else events.BROKER_LOST
         self._reach = self._reach.after_failure()
         self._retry_at = time.monotonic() + self._reach.pause_s
-        # A stop cuts the connection under a message that was never taken: no news.
+        # A stop closes the connection under a message that the broker never accepted: not worth a log line.
         if self._reach.is_worth_telling and not self._outbox.closed:
             LOG.info(event, extra={**self._fields(), "error": error.message, "times": self._reach.failures})
 

@@ -1,6 +1,6 @@
-"""Put the bus's two ends together: the sender that tells, and the endpoint that answers, over one connection pool.
+"""Join both directions of the bus over one connection pool: the sender of messages and the RPC server.
 
-Whatever is asked of it here returns at once or within a second, also where the broker is dead or frozen.
+Every call here returns at once or within a second, even if the broker is dead or frozen.
 """
 
 from __future__ import annotations
@@ -22,13 +22,17 @@ from agent.model.report import AuditReport
 from agent.telemetry.finding_changes import FindingChange
 
 CLOSE_S = 1.0
-#: Calls that wait in this process; without a bound a flood of them would be read into its memory.
+#: Most RPC calls that wait in this process; without this bound, the library would read a flood of calls into memory.
 PREFETCH = ("rabbit_qos_prefetch_count", 16)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What is told: notices on ``topics`` (none: no notices), states each ``interval_s`` (None: none), RPC answers."""
+    """What the agent sends and answers.
+
+    ``topics``: notifications go to these topics (none: no notifications). ``interval_s``: seconds between two messages
+    with the host's state (None: none are sent). ``answers``: whether the agent answers RPC calls.
+    """
 
     host: str
     agent_version: str
@@ -39,7 +43,11 @@ class Told:
 
 
 class Telling:
-    """Started before the worker and stopped after it; ``listen`` and ``deafen`` are the endpoint's part of that."""
+    """The daemon's connection to the bus.
+
+    The daemon starts this object before the worker and stops it after the worker. ``listen`` and ``deafen`` start and
+    stop the RPC server alone.
+    """
 
     def __init__(self, bus: Bus, told: Told, inside: Inside) -> None:
         self._bus = bus
@@ -48,26 +56,26 @@ class Telling:
         self._endpoint = EndpointServer(bus, self._asked(inside)) if told.answers else None
 
     def start(self) -> None:
-        """Begin to tell. Opens nothing yet."""
+        """Start the sender thread. Opens no connection yet."""
         self._sender.start()
 
     def listen(self) -> None:
-        """Begin to answer, as soon as the broker lets us."""
+        """Start the RPC server; it answers as soon as the broker accepts the connection."""
         if self._endpoint is not None:
             self._endpoint.start()
 
     def deafen(self) -> None:
-        """Answer no more."""
+        """Stop the RPC server."""
         if self._endpoint is not None:
             self._endpoint.stop()
 
     def stop(self) -> None:
-        """Tell what waits, and end the connections."""
+        """Send the queued messages and close the connections."""
         self._sender.stop()
         ended_within(CLOSE_S, self._bus.close, "bus-close")
 
     def tell(self, report: AuditReport, changed: tuple[FindingChange, ...]) -> None:
-        """Hand an audit's report over."""
+        """Hand an audit's report to the sender thread."""
         self._sender.tell(report, changed)
 
     def _asked(self, inside: Inside) -> Asked:
@@ -88,12 +96,12 @@ class Telling:
 
 
 def checked_bus(options: BusOptions) -> Bus:
-    """A bus whose URL the library can read; connects to nothing. Raises ConfigError."""
+    """Return a bus whose URL oslo.messaging can parse; connects to nothing. Raises ConfigError."""
     bus = Bus(replace(options, rabbit=(PREFETCH, *options.rabbit)))
     try:
         _ = bus.rpc, bus.notification
     except Exception as error:
-        # Its errors on a URL have no common base, and quote the URL's scheme alone.
+        # oslo.messaging's errors about a URL have no common base class. They quote only the URL's scheme.
         raise ConfigError(f"[DEFAULT] transport_url: {options.shown}: {error}") from error
     return bus
 

@@ -1,6 +1,6 @@
-"""Wait for a call that cannot be cancelled, but not for longer than it is worth.
+"""Wait a limited time for a call that cannot be cancelled.
 
-oslo.messaging's start, stop and cleanup wait for the broker, for ever where it is frozen.
+oslo.messaging's start, stop and cleanup wait for the broker, forever if the broker is frozen.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 
 def ended_within(seconds: float, call: Callable[[], object], name: str) -> bool:
-    """Whether the call returned in that time; else it goes on in a thread that keeps no process alive."""
+    """Return whether ``call`` returned within ``seconds``; if not, it goes on in a daemon thread called ``name``."""
     ended = threading.Event()
 
     def run() -> None:

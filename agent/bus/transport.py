@@ -1,10 +1,11 @@
-"""Open oslo.messaging's transports, every wait with a bound.
+"""Open oslo.messaging's transports with a bound on every wait.
 
-What a newcomer would get wrong: a call's ``timeout`` does not cover its delivery: with the
-library's own ``retry`` (none given: for ever) a call to a dead broker blocks until it is back
-(measured), so every client here is made with a number of tries. The library reads a
-ConfigOpts; it gets one of its own, because the options of tracing and metrics exist on the
-global one alone, and ours must not grow options that nobody may set.
+A call's ``timeout`` does not cover its delivery. With the library's own ``retry`` (none given: forever), a call to a
+dead broker blocks until the broker is back (measured). So every client here gets a number of tries.
+
+The library reads its options from a ConfigOpts. It gets a separate one here, because the agent's own ConfigOpts must
+not gain options that no operator may set. The library registers its options for tracing and metrics on the global
+ConfigOpts alone, so ``_conf`` registers them on the separate one.
 """
 
 from __future__ import annotations
@@ -26,15 +27,16 @@ from oslo_messaging._tracing import client as _tracing  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: Tries to deliver one message, and the seconds between two (kombu's own default is 1, growing to 30).
+#: Tries to deliver one message. ``_BOUNDED`` sets the seconds between two tries (kombu's own default is 1, growing
+#: to 30).
 TRIES = 2
-#: The default of 64 leaves as many idle threads (measured: 73 after 60 calls).
+#: Threads of an RPC server. The library's default of 64 leaves as many idle threads (measured: 73 after 60 calls).
 SERVER_THREADS = 4
 _BOUNDED = {"rabbit_retry_interval": 1, "rabbit_interval_max": 2, "kombu_reconnect_delay": 0.5}
 
 
 class Bus:
-    """One connection to the broker, opened by its first use. Safe to share between threads, as the library's own is."""
+    """One connection to the broker, opened at first use. Threads may share it, like the library's own transports."""
 
     def __init__(self, options: BusOptions) -> None:
         self.options = options
@@ -44,20 +46,20 @@ class Bus:
 
     @property
     def rpc(self) -> oslo_messaging.RPCTransport:
-        """For calls, casts and servers. Raises oslo_messaging's errors on a URL that it cannot read."""
+        """The transport for calls, casts and servers. Raises oslo_messaging's errors on a URL that it cannot parse."""
         if self._rpc is None:
             self._rpc = oslo_messaging.get_rpc_transport(self._conf)
         return self._rpc
 
     @property
     def notification(self) -> oslo_messaging.Transport:
-        """For notifications."""
+        """The transport for notifications."""
         if self._notification is None:
             self._notification = oslo_messaging.get_notification_transport(self._conf)
         return self._notification
 
     def close(self) -> None:
-        """End the connections; what a dead broker never acknowledged is left behind."""
+        """Close the connections; abandon messages that a dead broker never acknowledged."""
         for transport in (self._rpc, self._notification):
             if transport is not None:
                 with contextlib.suppress(Exception):
@@ -66,14 +68,14 @@ class Bus:
 
 
 class PlainSerializer(oslo_messaging.NoOpSerializer):  # type: ignore[misc]  # the library has no types
-    """Contexts and bodies are plain JSON values already."""
+    """A serializer that changes nothing: contexts and bodies are plain JSON values already."""
 
     def serialize_context(self, context: dict[str, Any]) -> dict[str, Any]:
-        """As it is."""
+        """Return the context unchanged."""
         return context
 
     def deserialize_context(self, context: dict[str, Any]) -> dict[str, Any]:
-        """As it is."""
+        """Return the context unchanged."""
         return context
 
 
