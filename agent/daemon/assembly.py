@@ -1,4 +1,4 @@
-"""Put the daemon together: one queue, one worker, one service, one runner. Stores and connects, starts nothing."""
+"""Assemble the daemon: one queue, one worker, one service, one runner. Connects the parts and starts nothing."""
 
 from __future__ import annotations
 
@@ -19,22 +19,20 @@ from agent.model.report import AuditReport
 from agent.ports import EventSource
 from agent.telemetry.dump import dump_state
 
-#: So many reads of libvirt in a row without an answer, and the watchdog is no longer fed (design 3.1).
+#: After this many reads of libvirt in a row without an answer, the runner stops feeding the watchdog.
 LIBVIRT_MISSES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outside:
-    """What the daemon needs beside its configuration.
+    """What the daemon needs besides its configuration.
 
-    ``reload`` gives the configuration anew or raises ConfigError; ``save``
-    replaces the report file; ``misses`` counts reads of libvirt in a row that gave
-    no answer in time; ``close`` frees what the parts hold; ``graceful_s`` is the
-    time limit of a stop in seconds, 0 for none; ``reading`` says whether the audit is
-    inside a read, and ``end_pauses`` lets it wait no more; ``sent_at`` is when it sent its
-    last request to Placement, in monotonic seconds; ``telling`` makes what speaks to those
-    on the broker, nobody where there is none; ``start_delay_s`` is how long the
-    first audit waits, unless an operator asks for one.
+    ``reload`` returns the configuration, read anew, or raises ConfigError; ``save`` replaces the report file;
+    ``misses`` counts reads of libvirt in a row that got no answer in time; ``close`` frees the resources of the parts;
+    ``graceful_s`` is the time limit of a stop in seconds, 0 for none; ``reading`` returns whether the audit is inside a
+    read, and ``end_pauses`` cancels its pauses; ``sent_at`` returns when the audit sent its last request to Placement,
+    in monotonic seconds; ``telling`` builds the connection to the message bus, ``Nobody`` where no broker is
+    configured; ``start_delay_s`` is how many seconds the first audit waits, unless an operator asks for one.
     """
 
     audit: Audit
@@ -52,7 +50,7 @@ class Outside:
 
 
 def assemble(configured: Configured, outside: Outside, inbox: Inbox, notifier: Notifier) -> Runner:
-    """The runner of a whole daemon."""
+    """Return the runner of a whole daemon."""
     current = Current(configured)
     queue = AuditQueue(configured.pacing)
     if outside.start_delay_s > 0:

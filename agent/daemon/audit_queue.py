@@ -1,14 +1,15 @@
-"""Decide when the reasons to look that have come in are handed out as one audit.
+"""Decide when the waiting reasons to audit are handed out as one audit.
 
-Reasons never carry data: an audit reads everything anew, so a hundred reasons and
-one reason ask for the same work. They are handed out when none has come for
-``settle_s``, or ``cap_s`` after the first (200 libvirt events in a second make few
-audits and none waits for ever). What comes while an audit runs waits for the next
-``take``: each request is followed by an audit that starts after it. Where starts are
-spread over time, only what an operator or a peer asks for is handed out before ours has its turn.
+Reasons never carry data: an audit reads everything anew, so a hundred reasons and one reason ask for the same work. The
+queue hands out the reasons when no new reason has come for ``settle_s``, or ``cap_s`` after the first one. So 200
+libvirt events in a second cause few audits, and none waits forever. A reason that comes while an audit runs waits for
+the next ``take``: an audit that starts after a request follows each request.
 
-A peer may ask as often as it likes: what peers ask for becomes one audit per ``peer_s``, or
-goes along with an audit that something else asks for.
+Where start-ups are spread over time, the first audit waits for this host's start time. Until then, only a request from
+an operator or a peer makes the queue hand out reasons.
+
+A peer (a caller on the message bus) may ask as often as it likes. The requests of peers become one audit per
+``peer_s``, or join an audit that another request causes.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-#: Distinct reasons kept per kind (the text before the first colon) before only the kind is named.
+#: Distinct reasons kept per kind (the text before the first colon); above that, only the kind is named.
 REASONS_PER_KIND = 8
-#: Distinct kinds kept; callers have a handful.
+#: Distinct kinds kept; callers use a handful.
 KINDS = 32
 REASON_LENGTH = 200
 OTHER_KIND = "other"
@@ -28,7 +29,7 @@ OTHER_KIND = "other"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pacing:
-    """How long reasons gather, in seconds: since the last one, and since the first one.
+    """How long reasons gather, in seconds since the last one (``settle_s``) and since the first one (``cap_s``).
 
     ``peer_s`` is the least time between two audits that peers alone ask for.
     """
@@ -40,7 +41,7 @@ class Pacing:
 
 @dataclass(slots=True)
 class _Gathering:
-    """The reasons that wait: bounded in number and length whatever the callers do."""
+    """The waiting reasons, bounded in number and length whatever the callers do."""
 
     first_at: float
     last_at: float
@@ -72,11 +73,10 @@ def _kind(reason: str) -> str:
 
 
 class AuditQueue:
-    """Many producers, one consumer.
+    """A queue with many producers and one consumer.
 
-    ``request`` and its like may be called from any thread, libvirt's
-    callbacks included: they take one lock that is never held across anything
-    slow, and cannot fail; so do the others but ``take``, which is the worker's alone.
+    Any thread may call every method but ``take``, libvirt's callbacks included: the methods take one lock that no
+    thread keeps during slow work, and they cannot fail. Only the worker calls ``take``.
     """
 
     def __init__(self, pacing: Pacing, clock: Callable[[], float] = time.monotonic) -> None:
@@ -91,7 +91,7 @@ class AuditQueue:
 
     @property
     def closed(self) -> bool:
-        """True once no further request will be handed out."""
+        """True once the queue hands out no further request."""
         return self._closed
 
     @property
@@ -101,25 +101,26 @@ class AuditQueue:
             return self._reasons()
 
     def request(self, reason: str) -> None:
-        """Ask for an audit soon: ``kind`` or ``kind: detail``."""
+        """Request an audit soon: ``kind`` or ``kind: detail``."""
         with self._changed:
             self._gather(reason)
 
     def request_now(self, reason: str) -> None:
-        """Ask for an audit without the settle time (an operator, start-up, a look again)."""
+        """Request an audit without the settle time (an operator, a reload, a retry, a repeated audit)."""
         with self._changed:
             self._gather(reason).urgent = True
 
     def request_in_turn(self, reason: str) -> None:
-        """Ask for an audit without the settle time, but not before the start's turn (the interval)."""
+        """Request an audit without the settle time, but not before this host's start time (the interval)."""
         with self._changed:
             gathering = self._gather(reason)
             gathering.urgent = gathering.urgent or not self._held
 
     def request_by_peer(self, reason: str) -> float | None:
-        """Ask for an audit: it comes ``peer_s`` after the last one for a peer was handed out, or with another one.
+        """Request an audit for a peer; return in how many seconds at the latest it is handed out, None if never.
 
-        Gives in how many seconds it is handed out at the latest; None where nothing is handed out any more.
+        The request is handed out ``peer_s`` after the last peer's request was, or together with another request. It is
+        never handed out once the queue is closed.
         """
         with self._changed:
             if self._closed:
@@ -134,24 +135,27 @@ class AuditQueue:
             return max(0.0, due_at - now)
 
     def hold(self) -> None:
-        """From now until ``release`` only an operator or a peer makes an audit due; all else gathers."""
+        """Until ``release``, only an operator or a peer makes an audit due; all other reasons gather."""
         with self._changed:
             self._held = True
 
     def release(self, reason: str) -> None:
-        """The start's turn has come: ask as ``request_now`` does, and hold nothing back any more."""
+        """End ``hold`` at this host's start time, and request an audit as ``request_now`` does."""
         with self._changed:
             self._held = False
             self._gather(reason).urgent = True
 
     def pace(self, pacing: Pacing) -> None:
-        """Change settle time and cap (reload); counts for what waits already."""
+        """Change settle time and cap (reload); the change applies to waiting reasons too."""
         with self._changed:
             self._pacing = pacing
             self._changed.notify_all()
 
     def take(self, timeout_s: float) -> tuple[str, ...] | None:
-        """Everything that waits, as one request, sorted; None when nothing was due within the time or it is closed."""
+        """Return all waiting reasons as one request, sorted.
+
+        Return None if nothing was due within ``timeout_s`` or the queue is closed.
+        """
         give_up_at = self._clock() + timeout_s
         with self._changed:
             while not self._closed:

@@ -1,9 +1,8 @@
-"""Wait, until the time is over or a stop was asked for: from then on no pause of this process lasts any longer.
+"""Sleep until the time is over or a stop is requested; after a stop, every sleep of this process returns at once.
 
-For pauses that are the agent's own choice: between the rounds of a conflict, before the
-looks after a lost answer, and where a crowded Placement is left alone. What a stop cuts
-short is the pause alone. Whoever waited goes on and asks by itself whether to end, since
-a change that is half done must still be looked up and written down.
+For pauses that the agent chooses itself: between the rounds of a conflict, before the checks after a lost answer, and
+while the agent spares an overloaded Placement. A stop cuts only the pause short. The code that paused goes on and
+checks itself whether to end, because it must still verify and record a change that is half done.
 """
 
 from __future__ import annotations
@@ -12,15 +11,15 @@ import threading
 
 
 class Pauses:
-    """Waited in by the worker's thread, ended by the one that stops it."""
+    """The pauses of the worker's thread; the thread that stops the worker ends them."""
 
     def __init__(self) -> None:
         self._over = threading.Event()
 
     def wait(self, seconds: float) -> None:
-        """Let that time pass, or what is left of it until ``end``."""
+        """Pause for ``seconds``, or until ``end`` is called."""
         self._over.wait(seconds)
 
     def end(self) -> None:
-        """End the pause that is, and all that come."""
+        """Cancel the current pause and make all later ones return at once."""
         self._over.set()

@@ -1,8 +1,7 @@
-"""Tell systemd how this process is: the sd_notify protocol, which oslo.service speaks only in part (READY alone).
+"""Report this process's state to systemd: the sd_notify protocol, of which oslo.service sends only READY.
 
-Each message is one datagram to ``$NOTIFY_SOCKET``. The variables are taken out of the
-environment, so that vgs and other children cannot speak in our name. Without systemd
-every message goes nowhere.
+Each message is one datagram to ``$NOTIFY_SOCKET``. The variables are removed from the environment, so that vgs and
+other child processes cannot send in the agent's name. Without systemd, every message is dropped.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ SEND_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Notifier:
-    """``watchdog_s``: how often systemd wants to hear ``WATCHDOG=1`` at least, None where it does not."""
+    """A sender to systemd. ``watchdog_s``: most seconds between two ``WATCHDOG=1``, None without a watchdog."""
 
     address: str | None
     watchdog_s: float | None
 
     def send(self, *assignments: str) -> None:
-        """Send ``NAME=value`` lines as one message; a systemd that does not listen changes nothing for us."""
+        """Send ``NAME=value`` lines as one message; ignore the error if systemd does not receive it."""
         if self.address is None:
             return
         # A leading @ stands for the null byte of an abstract socket.
@@ -39,7 +38,7 @@ class Notifier:
 
 
 def notifier_from(environment: MutableMapping[str, str], pid: int) -> Notifier:
-    """The notifier that systemd asked for; its variables are removed from ``environment``."""
+    """Return the notifier that systemd requested, and remove its variables from ``environment``."""
     address = environment.pop("NOTIFY_SOCKET", None)
     usec = environment.pop("WATCHDOG_USEC", "")
     watched = environment.pop("WATCHDOG_PID", str(pid))
@@ -48,5 +47,5 @@ def notifier_from(environment: MutableMapping[str, str], pid: int) -> Notifier:
 
 
 def notifier() -> Notifier:
-    """The notifier of this process."""
+    """Return the notifier of this process."""
     return notifier_from(os.environ, os.getpid())

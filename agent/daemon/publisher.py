@@ -1,7 +1,7 @@
-"""What happens with a report: log lines, the report file, a word to the main thread, and to those on the broker.
+"""Publish a report: log lines, the report file, a status line for the main thread, and messages for the broker.
 
-A report file that cannot be written (a full disk) is told once per change and never
-ends an audit. What goes to the broker is handed over: nobody here waits for it.
+A failure to write the report file (a full disk) is logged once per change of its cause and never ends an audit. Another
+thread sends the messages to the broker; nothing here waits for the broker.
 """
 
 from __future__ import annotations
@@ -21,16 +21,19 @@ from agent.telemetry.lines import emit
 LOG = logging.getLogger(__name__)
 
 
-#: Hands a report, and what the log told of findings with it, to a thread of its own; must neither wait nor raise.
+#: Hands a report, and the changes of findings that the log reports, to another thread; must neither wait nor raise.
 Tell = Callable[[AuditReport, tuple[FindingChange, ...]], None]
 
 
 def tell_nobody(_report: AuditReport, _changed: tuple[FindingChange, ...]) -> None:
-    """Where there is no broker."""
+    """Do nothing: no broker is configured."""
 
 
 class ReportDesk:
-    """``save`` replaces the report file (raises SourceUnavailable); ``told`` hears a status line after each audit."""
+    """Publishes reports.
+
+    ``save`` replaces the report file (raises SourceUnavailable); ``told`` receives a status line after each audit.
+    """
 
     def __init__(
         self, save: Callable[[AuditReport], None], told: Callable[[str], None], tell: Tell = tell_nobody
@@ -43,7 +46,7 @@ class ReportDesk:
         self._bugs: dict[str, int] = {}
 
     def publish(self, report: AuditReport, configured: Configured) -> None:
-        """Log what changed, save, and say how the audit went."""
+        """Log the changes, save the report, and pass on the audit's status line."""
         before = self._log_state
         self._log_state, lines = audit_log.lines(before, report, time.monotonic(), configured.summary_interval_s)
         emit(lines)
@@ -52,7 +55,7 @@ class ReportDesk:
         self._told(status_line(report))
 
     def bug(self, where: str, error: Exception) -> None:
-        """The traceback of an exception that nobody expected: at its 1st, 2nd, 4th, … time."""
+        """Log the traceback of an unexpected exception at its 1st, 2nd, 4th, … occurrence."""
         last = error.__traceback__
         while last and last.tb_next:
             last = last.tb_next
@@ -75,7 +78,7 @@ class ReportDesk:
 
 
 def status_line(report: AuditReport) -> str:
-    """One line for ``systemctl status``."""
+    """Return one line for ``systemctl status``."""
     unread = ", ".join(source.name for source in report.sources if not source.ok)
     lost = f", unread: {unread}" if unread else ""
     return f"audit of {report.started_at}: {report.outcome.value}, {len(report.findings)} findings{lost}"

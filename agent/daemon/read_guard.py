@@ -1,8 +1,7 @@
-"""Whether the audit is inside a read right now: a stop may leave a read behind, and nothing else.
+"""Record whether the audit is inside a read right now: a stop may abandon a read, and nothing else.
 
-A read of a frozen libvirt, a silent Placement or a hung database takes as long as its
-time-outs let it, half a minute and more, and changes nothing; a write must be
-finished or end at its own time-out.
+A read of a frozen libvirt, a silent Placement or a hung database takes as long as its time-outs allow, half a minute
+and more, and has no side effects. A write must finish or end at its own time-out.
 """
 
 from __future__ import annotations
@@ -12,19 +11,19 @@ from collections.abc import Iterator
 
 
 class ReadMark:
-    """Set by the worker's thread, looked at by the one that stops it."""
+    """A flag that the worker's thread sets and the stopping thread reads."""
 
     def __init__(self) -> None:
         self._inside = False
 
     @property
     def inside(self) -> bool:
-        """Whether a read is under way."""
+        """Whether a read is in progress."""
         return self._inside
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:
-        """Around one read."""
+        """Set the flag for the duration of one read."""
         self._inside = True
         try:
             yield

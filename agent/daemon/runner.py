@@ -1,7 +1,7 @@
-"""The main thread: turn signals into start, stop, reload and audits, and tell systemd.
+"""Run the main thread: turn signals into start, stop, reload and audits, and report to systemd.
 
-oslo.service's launchers fork, lose the running audit on SIGHUP or die of it, and send
-READY before anything runs; hence this loop around a ServiceBase.
+oslo.service's launchers fork, lose the running audit on SIGHUP or die of SIGHUP, and send READY before anything runs.
+Therefore this loop runs a ServiceBase itself.
 """
 
 from __future__ import annotations
@@ -23,22 +23,23 @@ from agent.telemetry import events
 
 LOG = logging.getLogger(__name__)
 
-#: systemd hears READY after the first audit, and after this long at the latest.
+#: The runner sends READY after the first audit, and after this many seconds at the latest.
 READY_AFTER_S = 10.0
-#: A signal that another thread takes, or that comes just before the main thread begins to wait, does not wake it:
-#: its Python handler runs at the next tick (seen with two signals at once). A stop must not wait long for that.
+#: Seconds between two ticks. A signal does not wake the main thread if another thread takes it, or if it comes just
+#: before the main thread begins to wait: its Python handler runs at the next tick (seen with two signals at once). A
+#: stop must not wait long for that.
 TICK_S = 1.0
 
 
 class Lifecycle(Protocol):
-    """What the runner needs of a ServiceBase."""
+    """The part of a ServiceBase that the runner uses."""
 
     def start(self) -> None:
         """Start threads; must not block."""
         ...
 
     def stop(self) -> None:
-        """End them; may take as long as a running audit needs to reach a safe point."""
+        """Stop the threads; may take as long as a running audit needs to reach a safe point."""
         ...
 
     def reset(self) -> None:
@@ -47,7 +48,10 @@ class Lifecycle(Protocol):
 
 
 class Runner:
-    """``on_signal`` holds what USR1 and USR2 do; ``graceful_s`` asks for the stop's time limit (0: none)."""
+    """The main loop.
+
+    ``on_signal`` holds the actions of SIGUSR1 and SIGUSR2; ``graceful_s`` returns the time limit of a stop (0: none).
+    """
 
     def __init__(
         self,
@@ -69,7 +73,7 @@ class Runner:
         self._status = "first audit runs"
 
     def run(self) -> int:
-        """Until a signal or the worker's death ends it; gives the exit code."""
+        """Run until a signal or the worker's end; return the exit code."""
         try:
             self._service.start()
         except ConfigError as error:
@@ -111,7 +115,7 @@ class Runner:
         self._ready = True
 
     def _act_on(self, message: Message | None) -> int | None:
-        """Carry a message out; an exit code when it is the last."""
+        """Act on a message; return an exit code if it is the last message."""
         if isinstance(message, WorkerEnded):
             LOG.error(events.WORKER_ENDED, extra={"exit_code": message.code or BUG})
             self._notifier.send("STOPPING=1", "STATUS=the worker has ended")
@@ -142,7 +146,7 @@ class Runner:
         self._notifier.send(*(("READY=1",) if self._ready else ()), f"STATUS={self._status}")
 
     def _stop(self) -> int:
-        """Wait for the service within the time limit; a SIGINT meanwhile ends the wait."""
+        """Stop the service and wait for it within the time limit; a SIGINT meanwhile ends the wait."""
         self._notifier.send("STOPPING=1", "STATUS=stopping")
         LOG.info(events.STOPPING)
         outcome: list[bool] = []

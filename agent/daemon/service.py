@@ -1,8 +1,8 @@
-"""Start, stop and reload the daemon's threads, in that order and its reverse; nothing else.
+"""Start, stop and reload the daemon's threads, and nothing else.
 
-oslo.service's own Service forgets running threads when it stops, so this joins them
-itself. Whoever reads after whom: events may ask for audits before the interval does,
-and nothing asks for any more once the queue is closed.
+oslo.service's own Service forgets running threads when it stops, so this class joins them itself. The sources of events
+start before the interval trigger, so an event may request an audit first. At a stop all of them end before the queue is
+closed, so nothing requests an audit after that.
 """
 
 from __future__ import annotations
@@ -23,54 +23,57 @@ from agent.telemetry.finding_changes import FindingChange
 
 LOG = logging.getLogger(__name__)
 
-#: How long a stop waits for a read that is under way. With what else a stop does it ends within five seconds.
+#: Seconds that a stop waits for a read in progress. With all its other work, a stop ends within five seconds.
 READ_GRACE_S = 1.0
 
 
 class Telling(Protocol):
-    """Those on the broker: they are told what each audit found, and may ask. Nothing here waits for the broker."""
+    """The daemon's connection to the message bus.
+
+    It publishes each audit and answers calls. No method waits for the broker.
+    """
 
     def start(self) -> None:
-        """Begin to tell."""
+        """Start the sending thread."""
 
     def listen(self) -> None:
-        """Begin to answer."""
+        """Start to answer calls."""
 
     def deafen(self) -> None:
-        """Answer no more; within a second."""
+        """Stop answering calls; returns within a second."""
 
     def stop(self) -> None:
-        """Tell what waits, where it can be told within a second, and end."""
+        """Send the queued messages, as far as that is possible within a second, and end."""
 
     def tell(self, report: AuditReport, changed: tuple[FindingChange, ...]) -> None:
-        """Hand a report over."""
+        """Hand over a report for sending."""
 
 
 class Nobody:
-    """Where no broker is configured."""
+    """The connection where no broker is configured: every method does nothing."""
 
     def start(self) -> None:
-        """Nobody is told."""
+        """Do nothing: there is no sending thread."""
 
     def listen(self) -> None:
-        """Nobody asks."""
+        """Do nothing: there are no callers."""
 
     def deafen(self) -> None:
-        """Nobody asked."""
+        """Do nothing: there are no callers."""
 
     def stop(self) -> None:
-        """Nobody waits."""
+        """Do nothing: no message is queued."""
 
     def tell(self, _report: AuditReport, _changed: tuple[FindingChange, ...]) -> None:
-        """Nobody hears."""
+        """Do nothing: no program receives the report."""
 
 
 class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service has no types
     """The lifecycle around one queue and one worker.
 
-    ``reload`` reads and checks the configuration anew and gives the value to
-    use from now on, or raises ConfigError; ``close`` frees what the parts hold;
-    ``reading`` says whether the worker is inside a read; ``end_pauses`` ends what it waits for by its own choice.
+    ``reload`` reads and checks the configuration anew and returns the value to use from now on, or raises ConfigError;
+    ``close`` frees the resources of the parts; ``reading`` returns whether the worker is inside a read; ``end_pauses``
+    cancels the worker's own pauses.
     """
 
     def __init__(
@@ -101,7 +104,10 @@ class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service h
         self._telling = telling or Nobody()
 
     def start(self) -> None:
-        """Start all threads and ask for the first audit. Opens nothing: a dead libvirt does not block it."""
+        """Start all threads and request the first audit.
+
+        Opens no connection: a dead libvirt does not block the start.
+        """
         self._telling.start()
         self._worker.start()
         # Before the first audit opens a connection: libvirt's event loop must be registered by then.
@@ -112,9 +118,9 @@ class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service h
         self._telling.listen()
 
     def stop(self) -> None:
-        """End all threads: the running audit at its next safe point; a read that hangs is left behind."""
+        """Stop all threads: a running audit ends at its next safe point; a read that hangs is abandoned."""
         self._worker.stop()
-        # After that: who waited asks next whether to go on.
+        # After ``worker.stop``: a worker whose pause ends checks next whether to go on.
         self._end_pauses()
         self._telling.deafen()
         self._first.stop()
@@ -127,14 +133,14 @@ class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service h
         self._close()
 
     def wait(self) -> None:
-        """Return when the worker has ended, or does not come back from a read, which changes nothing any more."""
+        """Wait for the worker to exit. Give up if it is stuck in a read: reads have no side effects."""
         while not self._worker.join(READ_GRACE_S):
             if self._reading():
                 LOG.info(events.READ_LEFT_BEHIND)
                 return
 
     def reset(self) -> None:
-        """Reload: the next audit uses the new settings. Raises ConfigError, and then nothing has changed."""
+        """Reload: the next audit uses the new settings. Raises ConfigError without any change."""
         configured = self._reload()
         self._current.replace(configured)
         self._queue.pace(configured.pacing)

@@ -1,8 +1,7 @@
-"""What reaches the main thread: signals, and what the worker tells. Imports nothing slow.
+"""Define the messages to the main thread: signals, and the worker's reports. Imports nothing slow.
 
-A handler only puts a number into a queue whose ``put`` is re-entrant, so it is legal
-in a signal handler at any moment. Installing the handlers is the first thing a daemon
-does: without one, a SIGHUP during the imports would kill it.
+A handler only puts a number into a queue whose ``put`` is re-entrant, so a signal handler may call it at any moment. A
+daemon installs the handlers first of all: without a handler, a SIGHUP during the imports would kill the process.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.
 
 @dataclass(frozen=True, slots=True)
 class WorkerEnded:
-    """The worker's thread has ended; ``code`` is the exit code that asks for."""
+    """The worker's thread has ended; ``code`` is the exit code for the process."""
 
     code: int
 
@@ -34,7 +33,7 @@ Inbox = queue.SimpleQueue[Message]
 
 
 def install_handlers(inbox: Inbox) -> None:
-    """Put every one of our signals into ``inbox`` from now on."""
+    """Put the number of each received signal of ``SIGNALS`` into ``inbox`` from now on."""
 
     def catch(number: int, _frame: FrameType | None) -> None:
         inbox.put(number)

@@ -1,9 +1,8 @@
-"""Ask for audits by the clock: the first one, and then the resync that makes up for every event that was lost.
+"""Request audits by the clock: the first audit, and then periodic audits, which make up for every lost event.
 
-Whose turn is when comes from the host's name, which is known before anything is
-read: hosts that one command started do not ask Placement in step, and a host's turn
-is the same after a restart (agent/timing/splay.py). oslo.service's looping call ends
-for ever after one exception unless told otherwise, so its body is one call that cannot fail.
+A host's name decides the times of its audits, and the name is known before anything is read. So hosts that one command
+started do not query Placement in step, and a host's times are the same after a restart (agent/timing/splay.py). By
+default, oslo.service's looping call ends forever after one exception, so its body here is one call that cannot fail.
 """
 
 from __future__ import annotations
@@ -19,23 +18,26 @@ from agent.timing.splay import phase, until_turn
 
 REASON = PERIODIC
 START_REASON = "start-up"
-# The start has just audited: a turn nearer than this part of the interval is left out.
+# The start has just audited: a periodic audit closer to the start than this part of the interval is skipped.
 _TOO_SOON = 0.5
 
 
 def first_delay_s(identity: str, interval_s: float, now: float) -> float:
-    """Seconds from a start at ``now`` (since the epoch) to its first periodic audit: 0.5 to 1.5 intervals."""
+    """Return the seconds from a start at ``now`` to the first periodic audit: 0.5 to 1.5 intervals.
+
+    ``now`` is in seconds since the epoch.
+    """
     delay_s = until_turn(now, interval_s, phase(identity, REASON))
     return delay_s if delay_s >= _TOO_SOON * interval_s else delay_s + interval_s
 
 
 def start_delay_s(identity: str, splay_s: float) -> float:
-    """How long a start waits before its first audit, where starts are spread over ``splay_s``."""
+    """Return how many seconds the first audit waits after a start, where starts are spread over ``splay_s``."""
     return splay_s * phase(identity, START_REASON)
 
 
 class StartTrigger:
-    """Calls ``request`` once with a reason, ``delay_s`` after the start; without a delay before ``start`` returns."""
+    """Calls ``request`` once with a reason, ``delay_s`` after the start; without a delay, before ``start`` returns."""
 
     def __init__(self, request: Callable[[str], None], delay_s: float) -> None:
         self._request = request
@@ -43,7 +45,7 @@ class StartTrigger:
         self._timer: threading.Timer | None = None
 
     def start(self) -> None:
-        """Begin to wait, where there is something to wait for."""
+        """Start the delay, or call ``request`` at once if there is no delay."""
         if self._delay_s <= 0:
             self._request(START_REASON)
             return
@@ -52,7 +54,7 @@ class StartTrigger:
         self._timer.start()
 
     def stop(self) -> None:
-        """End; no request comes after this returns."""
+        """Stop; no request comes after this returns."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer.join()
@@ -60,9 +62,9 @@ class StartTrigger:
 
 
 class IntervalTrigger:
-    """Calls ``request`` with a reason every so often, from a thread of its own; None means off.
+    """Calls ``request`` with a reason once per interval, from a thread of its own; an interval of None means off.
 
-    ``identity`` decides at which moments of the interval.
+    ``identity`` decides at which moment of the interval.
     """
 
     def __init__(self, request: Callable[[str], None], identity: str) -> None:
@@ -73,11 +75,11 @@ class IntervalTrigger:
 
     @property
     def interval_s(self) -> float | None:
-        """The interval that is in force."""
+        """The interval in force."""
         return self._interval_s
 
     def start(self, interval_s: float | None) -> None:
-        """Begin; the first request comes at the host's turn, half an interval away at least."""
+        """Start; the first request comes at the host's own time, at least half an interval away."""
         self._interval_s = interval_s
         if interval_s is None:
             return
@@ -86,13 +88,13 @@ class IntervalTrigger:
         self._call.start(interval_s, initial_delay=delay_s, stop_on_exception=False)
 
     def replace(self, interval_s: float | None) -> None:
-        """Go on with another interval; the same one keeps its phase."""
+        """Continue with another interval; an unchanged interval keeps its phase."""
         if interval_s != self._interval_s:
             self.stop()
             self.start(interval_s)
 
     def stop(self) -> None:
-        """End; no request comes after this returns."""
+        """Stop; no request comes after this returns."""
         if self._call is not None:
             self._call.stop()
             self._call.wait()

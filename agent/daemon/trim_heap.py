@@ -1,7 +1,7 @@
-"""Give memory that is no longer used back to the machine, once the first audit has shown how much that is.
+"""Return unused memory to the machine after the first audit.
 
-Imports, the first look at every guest and at Placement leave about a megabyte free inside
-the C library's heap that the process would keep for ever.
+Imports and the first read of every guest and of Placement leave about a megabyte free inside the C library's heap,
+which the process would keep forever.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import gc
 
 
 def give_back() -> None:
-    """Collect, and trim the heap; nothing where the C library is another one than glibc."""
+    """Collect garbage and trim the heap; with another C library than glibc, only collect."""
     gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:

@@ -1,9 +1,9 @@
-"""The one thread that audits and writes: take a request, run the audit, publish the report.
+"""Run the one thread that audits and writes: take a request, run the audit, publish the report.
 
-An error of the world never ends it: it is in the report. What is not an AgentError is
-a bug: logged once in full, reported as CRASHED, and the next audit runs as usual with
-the memory of the last good one. Settings and parts are replaced as a whole, between
-two audits, by this thread; nobody else touches them while they are in use.
+An AgentError (a source or Placement fails) does not end the thread: it is in the report. Two errors do end it:
+ConfigError, and FolderUnavailable while the host's identity is unknown. Any other exception is a bug: it is logged in
+full, reported as CRASHED, and the next audit runs as usual with the memory of the last good one. This thread replaces
+settings and parts as a whole, between two audits; no other thread touches them while they are in use.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from agent.model.report import AuditReport, Outcome
 from agent.model.settings import Settings
 from agent.model.snapshot import PLACEMENT
 
-#: How long ``take`` blocks: how soon a stop or a due retry is seen when nothing else happens.
+#: Seconds that ``take`` blocks: how soon the worker sees a stop or a due retry when nothing else happens.
 TAKE_S = 0.5
-#: A worker that neither waits for work nor reaches a point between two stages nor sends a request for this long is
-#: stuck. Every read and every single request has a bound of its own, and this is well above each. Their sum is not:
-#: the first look at a slow Placement is dozens of requests.
+#: A worker is stuck if for this long it neither waits for work, nor reaches a point between two stages, nor sends a
+#: request. Every read and every single request has a bound of its own, and this is well above each. Their sum has no
+#: such bound: the first read of a slow Placement is dozens of requests.
 STALL_S = 180.0
 RETRY_FIRST_S = 2.0
 RETRY_CAP_S = 300.0
-#: While Placement is unread, reasons to look gather so long at most. Less than the shortest usual interval.
+#: While Placement is unread, reasons to audit gather for at most this long. Less than the shortest usual interval.
 GATHER_CAP_S = 30.0
 LOOK_FIRST_S = 0.5
 LOOK_CAP_S = 60.0
@@ -57,37 +57,38 @@ class Configured:
 
 
 class Current:
-    """The configuration in force: one reference, replaced whole."""
+    """The configuration in force: one reference, replaced as a whole."""
 
     def __init__(self, configured: Configured) -> None:
         self._configured = configured
 
     def get(self) -> Configured:
-        """What the next audit will use."""
+        """Return the configuration for the next audit."""
         return self._configured
 
     def replace(self, configured: Configured) -> None:
-        """From the next audit on."""
+        """Replace the configuration from the next audit on."""
         self._configured = configured
 
 
 class Publisher(Protocol):
-    """Where reports go: the log and the report file."""
+    """The receiver of reports: it writes the log and the report file."""
 
     def publish(self, report: AuditReport, configured: Configured) -> None:
-        """Called on the worker's thread after every audit."""
+        """Publish a report; called on the worker's thread after every audit."""
         ...
 
     def bug(self, where: str, error: Exception) -> None:
-        """An exception that is no AgentError; called while it is being handled."""
+        """Log an exception that is no AgentError; called while the exception is being handled."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowUp:
-    """What the last audits leave open: how many failed or asked to look again in a row, and when to look by ourselves.
+    """What the last audits leave open, and when the worker audits again without a request.
 
-    ``at`` is in monotonic seconds; None: nothing to do before the next request.
+    ``failures`` and ``looks`` count the audits in a row that failed or asked for a repetition. ``at`` is in monotonic
+    seconds; None: no audit before the next request.
     """
 
     failures: int = 0
@@ -97,14 +98,14 @@ class FollowUp:
 
 
 def retry_delay(failures: int, uniform: Callable[[float, float], float] = random.uniform) -> float:
-    """Seconds before the next try after so many failures in a row: exponential, capped, jittered (×0.5 to ×1)."""
+    """Return the retry's delay in seconds after ``failures`` in a row: exponential, capped, jittered (×0.5 to ×1)."""
     return min(RETRY_CAP_S, RETRY_FIRST_S * 2.0 ** min(failures - 1, 20)) * uniform(0.5, 1.0)
 
 
 def look_delay(looks: int) -> float:
-    """Seconds before looking again for the n-th time in a row: at once first, then with growing pauses.
+    """Return the seconds before the n-th repetition in a row: 0 at first, then growing.
 
-    A world that changes under every audit must not make us audit without a pause.
+    A host that changes during every audit must not make the agent audit without a pause.
     """
     return 0.0 if looks <= 1 else min(LOOK_CAP_S, LOOK_FIRST_S * 2.0 ** min(looks - 2, 20))
 
@@ -112,10 +113,10 @@ def look_delay(looks: int) -> float:
 def follow_up(
     before: FollowUp, now: float, *, failed: bool, look_again: bool, not_before: float | None = None
 ) -> FollowUp:
-    """When to audit again by ourselves. The periodic audits go on beside it, whatever this says.
+    """Return when the worker audits again without a request; the periodic audits go on regardless.
 
-    ``not_before``: Placement wants no request until then. An audit that fails while a retry is due already, since an
-    event or the interval asked for it, is no further failure of the retries: those come as they were to come.
+    ``not_before``: Placement asked for no request until then. If an event or the interval triggers an audit while a
+    retry is scheduled, its failure does not lengthen the back-off; the scheduled retry stays.
     """
     earliest = not_before or now
     looks = before.looks + 1 if look_again else 0
@@ -130,11 +131,11 @@ def follow_up(
 
 
 def gathering(pacing: Pacing, failures: int, report: AuditReport) -> Pacing:
-    """How long reasons gather after ``report``: as configured, and longer while Placement stays unread.
+    """Return how long reasons gather after ``report``: as configured, and longer while Placement stays unread.
 
-    Events must not make a Placement that is down, or coming back, hear from us more often; what operators, retries
-    and the interval ask for waits for nothing. Not while our identity is unknown: then Placement was not even asked,
-    and an event of libvirt may be what ends that.
+    Events must not make the agent query a Placement more often that is down, or coming back. Requests from operators,
+    retries and the interval do not wait. The time stays as configured while the host's identity is unknown: the audit
+    has then not even queried Placement, and a libvirt event may be what ends that state.
     """
     is_unread = any(source.name == PLACEMENT and not source.ok for source in report.sources)
     if failures < 2 or not is_unread or report.provider_uuid is None:
@@ -144,14 +145,14 @@ def gathering(pacing: Pacing, failures: int, report: AuditReport) -> Pacing:
 
 
 def worth_retrying(report: AuditReport) -> bool:
-    """Whether something was not read or not written, so that the audit is worth another try before the interval."""
+    """Return whether a read or a write failed, so that the audit is worth another try before the interval."""
     return report.error is not None or not report.sources or any(not source.ok for source in report.sources)
 
 
 def crash_report(
     request: AuditRequest, settings: Settings, memory: AuditMemory, error: Exception, at: str
 ) -> AuditReport:
-    """What is published of an audit that ended with an exception instead of a report."""
+    """Return the report of an audit that ended with an exception instead of a report."""
     outcome = Outcome.UNREADABLE if isinstance(error, AgentError) else Outcome.CRASHED
     return AuditReport(
         audit_id=str(uuid.uuid4()),
@@ -169,7 +170,10 @@ def crash_report(
 
 
 class Worker:
-    """The loop. ``on_end`` is called once, from its thread, with the exit code due (0: it was asked to stop)."""
+    """The worker's loop.
+
+    Its thread calls ``on_end`` once, with the exit code for the process (0: a stop was requested).
+    """
 
     def __init__(
         self, queue: AuditQueue, current: Current, audit: Audit, publisher: Publisher, on_end: Callable[[int], None]
@@ -189,22 +193,22 @@ class Worker:
         self.bugs = 0
 
     def start(self) -> None:
-        """Begin to take requests."""
+        """Start to take requests."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask the audit that runs to end at its next safe point; returns at once. The queue must be closed too."""
+        """Ask the running audit to end at its next safe point; returns at once. The queue must be closed too."""
         self._stopping.set()
 
     def join(self, timeout_s: float | None) -> bool:
-        """Wait for the end; True when it has ended."""
+        """Wait for the worker's thread to end; return True if it has ended."""
         if self._thread.ident is None:
             return True
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
     def healthy(self, sent_at: float) -> bool:
-        """True while the loop moves: it waits for work, or its audit has passed a safe point or sent a request lately.
+        """Return whether the loop moves: it waits for work, or its audit lately passed a safe point or sent a request.
 
         ``sent_at``: when the last request to Placement was sent, in monotonic seconds.
         """
@@ -240,16 +244,18 @@ class Worker:
 
     def _run(self, reasons: tuple[str, ...]) -> None:
         configured = self._take_over(self._current.get())
-        # Economical from the first on: a thousand consumers' records would stand before the inventory of a start.
+        # The default depth, also for the first audit: a deep one would read a thousand consumers before the first
+        # inventory.
         request = AuditRequest(reasons=reasons, publish=configured.publish)
         try:
             result = self._audit(request, configured.settings, configured.parts, self._memory, self._cancelled)
         except (AuditCancelled, ConfigError):
             raise
         except Exception as error:
-            # A bug of one audit must not end the next ones.
+            # A bug in one audit must not end the next ones.
             if isinstance(error, FolderUnavailable) and self._memory.identity is None:
-                # Nothing but that folder would give the identity: systemd starts the process again until it can.
+                # Only that folder could supply the identity. The process exits, and systemd starts it again until
+                # the folder works.
                 raise
             report = self._failed(request, configured, error)
             self._publish(report, configured)
@@ -263,9 +269,9 @@ class Worker:
         self._plan_next(result.report, configured, look_again=result.look_again, not_before=result.not_before)
 
     def _take_over(self, configured: Configured) -> Configured:
-        """Use a replaced configuration from now on; what was cached under the old one is forgotten.
+        """Use a replaced configuration from now on; drop what was cached under the old one.
 
-        What we last wrote is forgotten as well: a reload is how an operator says that the rival is gone,
+        Also drop the memory of the agent's last write: by a reload an operator signals that the rival writer is gone,
         or that Placement was upgraded and knows more traits.
         """
         if self._in_use is not None and self._in_use is not configured:
@@ -320,6 +326,9 @@ class Worker:
         self._last_tick = time.monotonic()
 
     def _cancelled(self) -> bool:
-        """Asked by an audit between two stages and between two writes: also how we know that it moves."""
+        """Return whether a stop was requested; the audit calls this between two stages and between two writes.
+
+        Each call also proves that the audit moves.
+        """
         self._tick()
         return self._stopping.is_set()

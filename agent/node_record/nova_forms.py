@@ -1,8 +1,8 @@
-"""What a compute node record says of its host, in nova's own JSON forms: CPU, NUMA topology, PCI pools. Pure.
+"""Describe a host in the JSON forms of nova's compute node record: CPU, NUMA topology, PCI pools. Pure.
 
-The record (node_record/record.py) and the report (render/view_document.py) must say the
-same, so both take it from here. What guests use of a cell comes from the books
-(node_record/numa_usage.py); the report shows the cells without it.
+The record (agent/node_record/record.py) and the report (agent/render/view_document.py) must say the same, so both use
+this module. The use of a cell is computed from the instances (agent/node_record/numa_usage.py); the report shows the
+cells without it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Document = dict[str, Any]
 
 
 def cpu_info(view: ResourceView) -> Document | None:
-    """hypervisor-audit 3, ``cpu_info``; None where libvirt has not told."""
+    """Return the ``cpu_info`` column; None if libvirt has not reported the CPU."""
     cpu = view.cpu
     if cpu is None:
         return None
@@ -42,18 +42,18 @@ def cpu_info(view: ResourceView) -> Document | None:
 
 
 def topology(cells: Iterable[ViewCell], usages: Iterable[CellUsage] = ()) -> Document:
-    """NUMATopology 1.2; of a cell without its usage (node_record/numa_usage.py) nothing is used."""
+    """Return NUMATopology 1.2; a cell without an entry in ``usages`` (agent/node_record/numa_usage.py) shows no use."""
     used = {usage.id: usage for usage in usages}
     return _object("NUMATopology", "1.2", {"cells": [_cell(cell, used.get(cell.id)) for cell in cells]})
 
 
 def topology_text(cells: Iterable[ViewCell], usages: Iterable[CellUsage]) -> str:
-    """``compute_nodes.numa_topology``: the topology as nova stores it."""
+    """Return ``compute_nodes.numa_topology``: the topology as nova stores it."""
     return json.dumps(topology(cells, usages))
 
 
 def pci_stats(pools: Iterable[PciPool]) -> Document:
-    """PciDevicePoolList 1.1."""
+    """Return PciDevicePoolList 1.1."""
     return _object("PciDevicePoolList", "1.1", {"objects": [_pool(pool) for pool in pools]})
 
 
@@ -104,7 +104,7 @@ def _pool(pool: PciPool) -> Document:
 
 
 def _object(name: str, version: str, values: Mapping[str, Any]) -> Document:
-    """The envelope of a versioned object (reconcile 9)."""
+    """Return the envelope of a versioned object."""
     return {
         "nova_object.name": name,
         "nova_object.namespace": "nova",

@@ -1,8 +1,8 @@
-"""The NUMA cells as guests may use them (hypervisor-audit 3.3).
+"""Compute the NUMA cells as guests may use them.
 
-What a newcomer would get wrong: without a dedicated set the shared CPUs can be
-pinned to as well, unless ``cpu_shared_set`` says that they are for sharing only;
-huge pages kept for the host lower no memory, they only stand beside their pool.
+Two rules surprise. Without a dedicated set, guests can be pinned to the shared CPUs too, unless ``cpu_shared_set``
+marks them as shared only. Huge pages reserved for the host do not lower the cell's memory; they only appear beside
+their pool.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ _ALWAYS = frozenset({"ppc64", "ppc64le"})
 
 
 def numa_cells(host: HostFacts, settings: Settings) -> tuple[ViewCell, ...] | None:
-    """The cells by id, or None where nova knows no NUMA topology: other architectures and drivers, or none given."""
+    """Return the cells sorted by id, or None where nova has no NUMA topology.
+
+    That is on other architectures and drivers, or if libvirt reports no cells.
+    """
     if not _has_topology(host):
         return None
     shared = cpus.shared_cpus(host, settings)
@@ -57,7 +60,7 @@ def _in(cpu_ids: Iterable[int], wanted: frozenset[int]) -> tuple[int, ...]:
 
 
 def _one_socket(sockets: Iterable[int | None]) -> int | None:
-    """Of CPUs that are offline libvirt gives none: those that are online speak for the cell."""
+    """Return the cell's socket, from its online CPUs alone: libvirt reports no socket for offline CPUs."""
     known = {socket for socket in sockets if socket is not None}
     return known.pop() if len(known) == 1 else None
 

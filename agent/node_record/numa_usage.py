@@ -1,10 +1,9 @@
-"""What guests use of each NUMA cell, and the CPUs that two of them are pinned to (reconcile 4.2). Pure.
+"""Count what guests use of each NUMA cell, and find the CPUs that two guests are pinned to. Pure.
 
-What a newcomer would get wrong: an instance's cell bears the number of the host's
-cell; pages are counted in the instance's page size, or the host's smallest; and an
-instance that isolates its threads takes the siblings of its CPUs as well. nova ends
-the audit of the node at a CPU pinned twice; here both claims count and a finding
-names them, so that one bad guest does not hide the host.
+The id of an instance's cell is the id of the host's cell. Pages are counted in the instance's page size, or in the
+host's smallest size. An instance that isolates its threads also takes the siblings of its CPUs. At a CPU pinned twice,
+nova aborts the audit of the node. Here both claims count and a finding names them, so that one bad guest does not hide
+the host.
 """
 
 from __future__ import annotations
@@ -21,19 +20,22 @@ _PINNING = frozenset({"dedicated", "mixed"})
 
 
 def cell_usages(cells: Iterable[ViewCell], occupancies: Iterable[Occupancy]) -> tuple[CellUsage, ...]:
-    """One for each host cell, in their order; instances without cells, and cells that the host lacks, use nothing."""
+    """Return one usage per host cell, in their order.
+
+    Instances without cells, and cells that the host lacks, use nothing.
+    """
     by_cell = _by_cell(occupancies)
     return tuple(_usage(cell, [used for _, used in by_cell.get(cell.id, ())]) for cell in cells)
 
 
 def pin_conflicts(cells: Iterable[ViewCell], occupancies: Iterable[Occupancy]) -> tuple[PinConflict, ...]:
-    """Host CPUs that two instances are pinned to, or one that may not be; sorted by cell and CPU."""
+    """Return host CPUs pinned by two instances, or by one that may not pin them; sorted by cell and CPU."""
     by_cell = _by_cell(occupancies)
     return tuple(conflict for cell in cells for conflict in _conflicts(cell, by_cell.get(cell.id, ())))
 
 
 def _by_cell(occupancies: Iterable[Occupancy]) -> dict[int, list[tuple[str, InstanceCell]]]:
-    """(instance, its cell) by the host's cell."""
+    """Return pairs (instance, its cell) by the host's cell."""
     found: dict[int, list[tuple[str, InstanceCell]]] = defaultdict(list)
     for taken in occupancies:
         for cell in taken.numa or ():
@@ -62,7 +64,7 @@ def _pages(cell: ViewCell, used: Sequence[InstanceCell]) -> tuple[tuple[int, int
 
 
 def _pinned(cell: ViewCell, used: InstanceCell) -> frozenset[int]:
-    """Host CPUs that are that instance's alone: its own, its emulator's, and their siblings where it isolates."""
+    """Return the instance's exclusive host CPUs: its own, its emulator's, and their siblings if it isolates threads."""
     if used.cpu_policy not in _PINNING:
         return frozenset()
     own = frozenset(host_cpu for _, host_cpu in used.pinning) | frozenset(used.reserved_cpus)

@@ -1,10 +1,11 @@
-"""Decide which compute nodes of this host nobody reports any more, and what of them may go (reconcile 3.4).
+"""Decide which compute nodes of this host no hypervisor reports any more, and which of their parts may be deleted.
 
-libvirt gives one node per host, so every other live row of the host is an orphan. What
-a newcomer would get wrong: nova-compute deletes such a node's provider with the
-allocations on it; here a provider goes only when nothing is allocated from its tree and
-every provider in it is nova's or ours (scenarios 68, 158). The record goes first: nova
-refuses that when the row has become another host's, and then the provider is that host's too.
+libvirt reports one node per host, so every other live row of the host is an orphan. nova-compute deletes the provider
+of such a node with the allocations on it. Here a provider is deleted only when nothing is allocated from its tree and
+every provider in the tree is nova's or the agent's (scenarios 68, 158).
+
+The record is deleted first: nova refuses that when the row now belongs to another host, and then the provider belongs
+to that host too.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _Codes = frozenset[tuple[str, str | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrphanPlan:
-    """Records to delete, then providers to delete (children first), and what stays for now."""
+    """Records to delete, then providers to delete (children first), and what stays for now with the reason."""
 
     records: tuple[DeleteComputeNode, ...] = ()
     removals: tuple[DeleteProvider, ...] = ()
@@ -39,9 +40,9 @@ class OrphanPlan:
 
 
 def orphan_rows(state: NovaState | None, node: str | None, root_uuid: str | None) -> tuple[ComputeNode, ...]:
-    """Live rows of this host under another name than libvirt's; none while that name or our identity is not known.
+    """Return live rows of this host whose name differs from libvirt's; none while that name or the identity is unknown.
 
-    A row of our own uuid under another name is a renamed host, never an orphan (identity-changed).
+    A row with this host's own uuid under another name is a renamed host, never an orphan (identity-changed).
     """
     if state is None or node is None or root_uuid is None:
         return ()
@@ -53,7 +54,7 @@ def orphan_rows(state: NovaState | None, node: str | None, root_uuid: str | None
 
 
 def taken_by_others(state: NovaState | None) -> frozenset[str]:
-    """Uuids of live rows of other hosts, as far as they were asked for."""
+    """Return the uuids of live rows of other hosts, as far as the state source was asked for them."""
     nodes = state.nodes if state else ()
     return frozenset(row.uuid for row in nodes if state and not row.deleted and row.host != state.host)
 
@@ -61,13 +62,13 @@ def taken_by_others(state: NovaState | None) -> frozenset[str]:
 def trees_to_read(
     state: NovaState | None, node: str | None, root_uuid: str | None, left: Iterable[LeftProvider]
 ) -> frozenset[str]:
-    """Uuids of the nodes whose provider trees an audit must look at: orphans, and what was left of earlier ones."""
+    """Return the uuids of nodes whose provider trees an audit must read: orphans, and what is left of earlier ones."""
     rows = {row.uuid for row in orphan_rows(state, node, root_uuid)}
     return frozenset(rows | {provider.uuid for provider in left}) - {root_uuid or ""}
 
 
 def obstacle(tree: OrphanTree, name: str) -> str | None:
-    """Why the providers of an orphan that was named ``name`` must stay; None where they may go, or there are none."""
+    """Return why the providers of an orphan named ``name`` must stay; None where they may be deleted, or none exist."""
     if not tree.providers:
         return None
     root = tree.root
@@ -81,7 +82,7 @@ def obstacle(tree: OrphanTree, name: str) -> str | None:
 
 
 def _strangers(tree: OrphanTree) -> str | None:
-    """Who in the tree is not this node's."""
+    """Return why the tree's providers are not all this node's own, None if they are."""
     if nodes := sorted(p.name for p in tree.providers if p.uuid != tree.uuid and os_traits.COMPUTE_NODE in p.traits):
         return f"another compute node stands below it: {', '.join(nodes)}"
     if strangers := sorted(p.name for p in tree.providers if not p.traits & {OURS, RIVAL}):
@@ -99,7 +100,7 @@ def _held(tree: OrphanTree) -> str:
 def orphan_plan(
     snapshot: Snapshot, settings: Settings, subject: Subject, left: Iterable[LeftProvider], confirmed: _Codes
 ) -> OrphanPlan:
-    """What is to go of the host's orphaned rows and of the providers that were ``left``; nothing that is not ours.
+    """Return what to delete of the host's orphaned rows and of the providers in ``left``; nothing that others own.
 
     ``confirmed`` are (code, provider uuid) of the findings that count as confirmed in this audit.
     """
@@ -150,7 +151,7 @@ def _of_left(one: LeftProvider, view: PlacementView, confirmed: _Codes) -> Orpha
 
 
 def _providers(one: LeftProvider, view: PlacementView) -> OrphanPlan:
-    """Children first (the view has parents first)."""
+    """Return the providers to delete, children first (the view has parents first)."""
     tree = next((tree for tree in view.orphans if tree.uuid == one.uuid), None)
     if tree is None:
         return _held_back(one.uuid, PROVIDERS, "its tree was not read")
@@ -174,12 +175,12 @@ def left_after(
     taken: frozenset[str] = frozenset(),
     rows: Iterable[ComputeNode] = (),
 ) -> tuple[LeftProvider, ...]:
-    """What to remember: providers whose records we deleted, or will (``rows``), until Placement has them no more.
+    """Return the providers to remember until Placement no longer has them: the agent deleted their records, or will.
 
-    Those of ``rows`` already, because a crash between record and provider would leave the latter to nobody.
-
-    ``deleted`` and ``removed`` are the records and providers that this audit did delete, ``taken`` the uuids that
-    another host's record has now: with it the provider is that host's.
+    ``rows`` are the rows whose records will be deleted. They are remembered beforehand, because after a crash between
+    record and provider nothing else would point to the provider. ``deleted`` and ``removed`` are the records and
+    providers that this audit deleted. ``taken`` are the uuids that another host's record has now: such a provider
+    belongs to that host.
     """
     known = {one.uuid: one for one in before}
     known.update({row.uuid: LeftProvider(row.uuid, row.hypervisor_hostname) for row in rows})

@@ -1,8 +1,8 @@
-"""How much room the disks of this host's guests may still take, and what is free once they have taken it.
+"""Compute how many bytes the disks of this host's guests may still take, and what is free after that.
 
-A disk of which something is not known makes its whole domain unknown, named with
-the reason, and nothing else (scenario 89): the sum then is too low, and says so.
-Sums may be negative: a preallocated raw file takes more than its size. Pure.
+If one fact about a disk is unknown, its whole domain is unknown and named with the reason, and nothing else is
+(scenario 89). The sum is then too low, and names what is missing. Sums may be negative: a preallocated raw file takes
+more than its size. Pure.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FORMATS = frozenset({"qcow2", "ploop"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownDomain:
-    """A domain whose over-commit cannot be told, and why."""
+    """A domain whose over-commit is unknown, and why."""
 
     uuid: str
     name: str
@@ -33,7 +33,7 @@ class UnknownDomain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverCommit:
-    """Bytes that guests may still write into their disks' files; those of ``unknown`` are not in it."""
+    """Bytes that guests may still write into their disks' files; the domains in ``unknown`` are not included."""
 
     total_bytes: int
     unknown: tuple[UnknownDomain, ...] = ()
@@ -41,10 +41,10 @@ class OverCommit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeastDisk:
-    """What is left when every guest has filled its disks; may be negative.
+    """The bytes left when every guest has filled its disks; may be negative.
 
-    None where what is free, the domains or their files were not read; ``unknown``
-    names the domains whose part is missing.
+    None if the free space, the domains or their files were not read; ``unknown`` names the domains whose part is
+    missing.
     """
 
     size_bytes: int | None
@@ -52,14 +52,14 @@ class LeastDisk:
 
     @property
     def gib(self) -> int | None:
-        """Whole GiB, cut towards 0 as nova's integer column cuts (hypervisor-audit 3: -3.7 is -3)."""
+        """Whole GiB, truncated towards 0 as nova's integer column truncates (-3.7 becomes -3)."""
         if self.size_bytes is None:
             return None
         return self.size_bytes // GIB if self.size_bytes >= 0 else -(-self.size_bytes // GIB)
 
 
 def guest_files(host: HostFacts) -> frozenset[GuestFile]:
-    """The files to measure: disks of all defined domains, running or not, but for those of block storage."""
+    """Return the files to measure: disks of all defined domains, running or not, except those of block storage."""
     return _guest_files(host.domains)
 
 
@@ -69,11 +69,11 @@ def _guest_files(domains: tuple[Domain, ...]) -> frozenset[GuestFile]:
 
 
 def over_commit(host: HostFacts, files: Iterable[DiskFile]) -> OverCommit:
-    """Source: hypervisor-audit 3.2. A file that two domains share counts for each, as nova counts it."""
+    """Return the over-commit of all domains. A file that two domains share counts for each, as in nova."""
     return _over_commit(host.domains, host.odd_domains, tuple(files))
 
 
-# On a quiet host the files are not measured in each audit, and this is what was found in the last one.
+# Cached: on a quiet host an audit does not measure the files again, and the result is that of the last audit.
 @for_equal_arguments
 def _over_commit(
     domains: tuple[Domain, ...], odd_domains: tuple[OddDomain, ...], files: tuple[DiskFile, ...]
@@ -92,7 +92,7 @@ def _over_commit(
 
 
 def disk_available_least(snapshot: Snapshot, settings: Settings) -> LeastDisk:
-    """Free bytes of what holds guests' disks, less the over-commit of every domain (hypervisor-audit 3)."""
+    """Return the free bytes of the store with the guests' disks, minus the over-commit of every domain."""
     store, host = counted_store(snapshot, settings), snapshot.host.value
     if store is None or host is None or not snapshot.fresh(IMAGES):
         return LeastDisk(size_bytes=None)
@@ -101,7 +101,10 @@ def disk_available_least(snapshot: Snapshot, settings: Settings) -> LeastDisk:
 
 
 def _counts(disk: Disk) -> bool:
-    """Local files only: what is on the network is not here, a block device is as large as it is."""
+    """Return whether the disk counts. Only local files do.
+
+    A network disk takes no space on this host, and a block device has its full size from the start.
+    """
     if disk.kind != "file" or disk.source is None:
         return False
     return not is_block_storage_file(disk.source.rpartition("/")[2])

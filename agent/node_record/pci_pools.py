@@ -1,8 +1,7 @@
-"""Pure: the pools of free PCI devices that the scheduler filters by (hypervisor-audit 7.4, ``pci_stats``).
+"""Build the pools of free PCI devices that the scheduler filters by (the record's ``pci_stats``).
 
-Devices of a physical network are in here, unlike in Placement. Of a physical
-function and its virtual ones only one side can be free: a virtual function that is
-taken takes its physical one out, and the other way round.
+Pure. Devices of a physical network are in the pools, unlike in Placement. Either a physical function can be free or its
+virtual functions: a virtual function in use removes its physical function from the pools, and the other way round.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ def pools(
     in_use: frozenset[str],
     providers: Mapping[str, str] | None = None,
 ) -> tuple[PciPool, ...]:
-    """The pools, sorted by address; ``in_use`` are addresses of devices, ``providers`` uuids by address."""
+    """Return the pools, sorted by address; ``in_use`` are addresses of devices, ``providers`` uuids by address."""
     return _pools(tuple(devices), tuple(specs), in_use, dict(providers or {}))
 
 
@@ -45,7 +44,7 @@ def _pools(
 
 
 def _blocked(devices: Iterable[PciDevice], in_use: frozenset[str]) -> frozenset[str]:
-    """Devices in use, and those that cannot be had beside them."""
+    """Return the devices in use, and those that no guest can have beside them."""
     blocked = set(in_use)
     for device in devices:
         if device.parent_address is None:

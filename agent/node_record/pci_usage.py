@@ -1,9 +1,8 @@
-"""Which PCI devices are free for the record's ``pci_stats``, by the cloud's rows and by libvirt's definitions. Pure.
+"""Decide which PCI devices are free for the record's ``pci_stats``. Pure.
 
-What a newcomer would get wrong: a row that says ``allocated`` is believed only while
-its owner is on this host or on a move from or to it (reconcile 4, step 10); a guest
-whose definition has a device has it, whatever the rows say; and a device that nobody
-owns by either is free even where its row still says otherwise.
+Two sources decide: the cloud's rows and libvirt's definitions. A row that says ``allocated`` counts only while its
+owner is on this host or on a move from or to it. A guest whose definition has a device has that device, whatever the
+rows say. A device that neither source gives an owner is free, even if its row says otherwise.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from agent.node_record.pci_pools import pools
 
 
 def owned_addresses(state: NovaState, node: str) -> frozenset[str]:
-    """Addresses of ``node`` whose rows name an owner that is on it, or may be, or is on its way from or to it."""
+    """Return the addresses on ``node`` whose rows name an owner that is or may be there, or moves from or to it."""
     ours = {found.id for found in state.nodes if not found.deleted and found.hypervisor_hostname == node}
     owners = {i.uuid for i in state.instances if may_be_here(i, state.host, node)}
     owners |= {m.instance_uuid for m in state.migrations if touches(m, state.host, node)}
@@ -31,7 +30,7 @@ def owned_addresses(state: NovaState, node: str) -> frozenset[str]:
 def free_pools(
     host: HostFacts, settings: Settings, tree: DesiredTree | None, owned: frozenset[str] = frozenset()
 ) -> tuple[PciPool, ...] | None:
-    """Pools of the devices that neither ``owned`` nor a guest's definition takes; None where none were listed.
+    """Return the pools of devices that are neither in ``owned`` nor in a guest's definition; None if none were listed.
 
     ``tree`` names the devices' providers.
     """

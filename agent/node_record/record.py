@@ -1,8 +1,8 @@
-"""Decide what the compute node record of this host should say, and what of it must be written (reconcile 4, 7).
+"""Decide what the compute node record of this host should say, and which columns must be written.
 
-What a newcomer would get wrong: a column whose source was not read keeps what is stored,
-so a failed read never writes a zero; and a row that has our uuid but was not read in
-full must not be created, because nova would write over it whosever it is.
+A column whose source was not read keeps its stored value, so a failed read never writes a zero. If a row has this
+host's uuid but was not read in full, the agent must not create the record: nova would overwrite that row, whichever
+host it belongs to.
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ RECORD = "compute node record"
 NO_METRICS = "[]"
 NOBODY: frozenset[str] = frozenset()
 
-#: Columns by the record's own names; one that is not known is not in it.
+#: Columns by the record's own names; an unknown column is left out.
 _Columns = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordPlan:
-    """The write that is due, none where the record says what it should, and why one must wait."""
+    """The write that is due (none where the record is already right), and why a write must wait."""
 
     writes: tuple[RecordWrite, ...] = ()
     held_back: tuple[HeldBack, ...] = ()
 
 
 def writes_records(settings: Settings, state: NovaState | None) -> bool:
-    """Whether this host's record is ours to write, and can be."""
+    """Return whether the agent may write this host's record and can do so."""
     return settings.role is Role.OWNER and state is not None and state.kind is StateKind.CONDUCTOR
 
 
 def record_plan(snapshot: Snapshot, settings: Settings, subject: Subject, tree: DesiredTree | None) -> RecordPlan:
-    """What is to be written of our own record. Nothing where it is not ours to write."""
+    """Return what to write of this host's own record; nothing where the agent may not write it."""
     state, root_uuid, node = snapshot.nova.value, subject.root_uuid, subject.node
     if state is None or root_uuid is None or node is None or not writes_records(settings, state):
         return RecordPlan()
@@ -72,7 +72,7 @@ def record_plan(snapshot: Snapshot, settings: Settings, subject: Subject, tree: 
 
 
 def _other_row(state: NovaState, root_uuid: str, node: str, stored: NodeRecord | None) -> str | None:
-    """A row that a new record would clash with (scenario 62), or take over from somebody."""
+    """Return the row that a new record would clash with (scenario 62) or overwrite, None if there is none."""
     for row in state.nodes:
         if row.deleted:
             continue
@@ -84,7 +84,7 @@ def _other_row(state: NovaState, root_uuid: str, node: str, stored: NodeRecord |
 
 
 def _identity(settings: Settings, state: NovaState, root_uuid: str, node: str, stored: NodeRecord | None) -> _Columns:
-    """A service that is not there takes nothing away: the column stays (scenario 64)."""
+    """Return the identifying columns. Without a service the stored ``service_id`` stays (scenario 64)."""
     stored_service = stored.service_id if stored else None
     return {
         "id": stored.id if stored else None,
@@ -105,12 +105,12 @@ def _ratios(settings: Settings, stored: NodeRecord | None) -> _Columns:
 
 
 def _ratio(policy: RatioPolicy, stored: float | None) -> float:
-    """Configured, else as it is, else the initial one; 0.0 says nothing, wherever it stands (scenario 67)."""
+    """Return the configured ratio, else the stored one, else the initial one; 0.0 counts as unset (scenario 67)."""
     return policy.configured or stored or policy.initial
 
 
 def _host_columns(view: ResourceView) -> _Columns:
-    """What the host is: hypervisor-audit 3, but for what is not known now."""
+    """Return the columns that describe the host, except those that are unknown now."""
     known: _Columns = {
         "vcpus": view.vcpus,
         "memory_mib": view.memory_mib,
@@ -120,7 +120,7 @@ def _host_columns(view: ResourceView) -> _Columns:
         "hypervisor_version": view.hypervisor_version,
         "host_ip": view.host_ip,
         "cpu_info": None if view.cpu is None else _text(cpu_info(view)),
-        # A driver that has told its capabilities tells its version too.
+        # A driver that reports its capabilities reports its version too.
         "supported_instances": None if view.hypervisor_version is None else view.supported_instances,
     }
     return {name: value for name, value in known.items() if value is not None}
@@ -133,8 +133,8 @@ def _use_columns(
     view: ResourceView,
     stored: NodeRecord | None,
 ) -> _Columns:
-    """What is used, by the books; none of it while some row cannot be read, because the sums would be too low."""
-    # Without what changes by itself, so that a quiet host's guests are not counted in every audit.
+    """Return the columns of use, by the books; none while a row cannot be read: the sums would be too low."""
+    # Leave out what changes by itself, so that a quiet host's guests are not counted in every audit.
     guests = dataclasses.replace(state, now=None, service=None, nodes=(), records=())
     taken = _occupied(
         guests,
@@ -158,7 +158,7 @@ def _use_columns(
 
 
 def _disk_columns(settings: Settings, view: ResourceView, figures: Usage) -> _Columns:
-    """Of a volume group what the group itself says goes into the sum, so without it there is none."""
+    """Return the columns of disk use; none if the volume group was not measured, because its use is part of the sum."""
     is_measured = settings.disk_group is None or view.disk_used_bytes is not None
     if not is_measured:
         return {}
@@ -179,7 +179,7 @@ def _occupied(state: NovaState, node: str, recorded: frozenset[str]) -> Occupied
     return occupied(state, node, recorded)
 
 
-# NULL until it is known; the others have no value that says so.
+# These columns are NULL until known; the others have no value for "unknown".
 _NULLABLE = ("disk_available_least_gib", "host_ip", "numa_topology", "pci_pools")
 _NEEDED = (
     "vcpus",
@@ -217,7 +217,7 @@ def _text(document: object) -> str:
 
 
 def record_note(settings: Settings, state: NovaState | None) -> str:
-    """One sentence for people: who writes this host's compute node record."""
+    """Return one sentence for operators: who writes this host's compute node record."""
     if settings.role is not Role.OWNER:
         return f"the compute node record is not written in role {settings.role.value}"
     if state is None:

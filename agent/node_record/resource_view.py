@@ -1,7 +1,7 @@
-"""Describe the host as a compute node record does (hypervisor-audit 3).
+"""Describe the host as a compute node record does.
 
-These are the driver's own figures: what guests *use* by the books goes into the
-record beside them. A figure whose source was not read is unknown, and named.
+These are the driver's own figures; the record adds what guests *use* by the books. A figure whose source was not read
+is unknown, and the view names it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ OFF = frozenset({DomainState.SHUTOFF, DomainState.CRASHED, DomainState.NO_STATE}
 _ARCHES = {"i386": "i686", "i486": "i686", "i586": "i686", "x86_32": "i686", "x86_32p": "i686", "amd64": "x86_64"}
 _HYPERVISORS = {"xapi": "xen"}
 _MODES = {"pv": "xen", "hv": "hvm", "baremetal": "hvm"}
-# nova's own lists (nova/virt/arch.py, nova/objects/fields.py): a record with a name that is in none cannot be stored.
+# nova's own lists (nova/virt/arch.py, nova/objects/fields.py): nova cannot store a record with a name outside of
+# them.
 _KNOWN_ARCHES = frozenset(
     """
     alpha armv6 armv7l armv7b aarch64 cris i686 ia64 lm32 m68k microblaze microblazeel mips mipsel mips64
@@ -45,7 +46,10 @@ _KNOWN_MODES = frozenset({"exe", "hvm", "uml", "xen"})
 def resource_view(
     snapshot: Snapshot, settings: Settings, node: str | None, tree: DesiredTree | None = None
 ) -> ResourceView | None:
-    """The view; None while libvirt cannot be read, or the node has no name yet. ``tree`` names devices' providers."""
+    """Return the view; None while libvirt cannot be read or the node has no name yet.
+
+    ``tree`` names the devices' providers.
+    """
     host = snapshot.host.value
     if host is None or node is None:
         return None
@@ -53,7 +57,7 @@ def resource_view(
     capabilities = host.capabilities
     obstacle = cpus.obstacle(host, settings)
     state = snapshot.nova.value
-    # A row has its owner before the guest is defined, and keeps it while a suspended one is without its devices.
+    # A row names its owner before the guest is defined, and still does while a suspended guest has no devices.
     owned = owned_addresses(state, node) if state else frozenset()
     return ResourceView(
         hypervisor_type=host.driver,
@@ -79,16 +83,19 @@ def resource_view(
 
 
 def _memory_used_mib(host: HostFacts, settings: Settings) -> int | None:
-    """Of file-backed memory what running guests take; else what /proc/meminfo says (bug 1801702: no host memory)."""
+    """Return the used memory in MiB: with file-backed memory the running guests' memory, else by /proc/meminfo.
+
+    With file-backed memory no host memory counts (nova bug 1801702).
+    """
     if not settings.file_backed_memory_mib:
         return host.memory_used_mib
     return sum(domain.running_memory_mib for domain in host.domains if domain.state not in OFF)
 
 
 def supported_instances(guests: Iterable[GuestKind]) -> tuple[tuple[str, str, str], ...]:
-    """(architecture, hypervisor, mode) of every guest kind and domain type, in nova's spelling and libvirt's order.
+    """Return (architecture, hypervisor, mode) of each guest kind and domain type, in nova's spelling.
 
-    What nova has no name for is left out: it could not be stored.
+    The order is libvirt's. Names that nova does not know are left out: nova could not store them.
     """
     named = (
         (_ARCHES.get(arch, arch), _HYPERVISORS.get(kind, kind), _MODES.get(mode, mode))

@@ -1,4 +1,4 @@
-"""The figures of the reference's three log lines: what the host has (resource view), what the books say is used."""
+"""Compute the figures of nova-compute's three log lines: what the host has, and what is used by the books."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from agent.model.usage import Usage
 
 
 def summary(view: ResourceView, used: Usage | None) -> HostSummary:
-    """The figures (reconcile 8); ``used`` is None where the cloud's state was not read: what is used is not known."""
-    # The dedicated ones are not in nova's count of usable CPUs, those promised to guests are; without any, both are 0.
+    """Return the figures; ``used`` is None where the cloud's state was not read: the use is then unknown."""
+    # Dedicated CPUs are not in nova's count of usable CPUs, but those promised to guests are in its count of used
+    # CPUs. Without usable CPUs both counts are 0.
     total_vcpus = view.vcpus or 0
     return HostSummary(
         node=view.hypervisor_hostname,
@@ -35,7 +36,7 @@ def _used_vcpus(used: Usage | None, total_vcpus: int) -> int | None:
 
 
 def _free_disk_gib(view: ResourceView) -> int | None:
-    """Total less used, as nova's line has it: with what a file system keeps for root."""
+    """Return total minus used, as in nova's log line: the file system's reserve for root is included."""
     if view.disk_total_bytes is None or view.disk_used_bytes is None:
         return None
     return bytes_to_gib_floor(view.disk_total_bytes - view.disk_used_bytes)

@@ -1,8 +1,7 @@
-"""What a compute node record says is used, counted from the flavors that occupy the host (reconcile 4.1, 4.3). Pure.
+"""Count what a compute node record reports as used, from the flavors that occupy the host. Pure.
 
-What a newcomer would get wrong: these figures are not Placement's. Swap is cut to
-whole GiB instance by instance where Placement rounds it up, a pinned CPU is a
-vcpu like any other, and ``running_vms`` counts stopped guests too.
+These figures are not Placement's. Swap is truncated to whole GiB per instance, where Placement rounds it up. A pinned
+CPU is a vcpu like any other. ``running_vms`` counts stopped guests too.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ _IO_HEAVY = (
 def usage(
     taken: Occupied, view: ResourceView, settings: Settings, stored: Stats = (), uptime: str | None = None
 ) -> Usage:
-    """The figures of use. ``stored`` are the stats of the record as it is, ``uptime`` the text for the new ones."""
+    """Return the figures of use. ``stored`` are the record's present stats, ``uptime`` the text for the new stats."""
     vcpus = settings.reserved_host_cpus + sum(one.flavor.vcpus for one in taken.occupancies)
     memory = settings.reserved_host_memory_mib + sum(one.flavor.memory_mib for one in taken.occupancies)
     disk = _disk_gib(taken.occupancies, view, settings)
@@ -64,10 +63,10 @@ def usage(
 
 
 def uptime_text(view: ResourceView, taken_at: str) -> str | None:
-    """What ``LANG=C uptime`` prints (procps), as nova keeps it; None where it was not read, as of other drivers.
+    """Return what ``LANG=C uptime`` prints (procps), as nova stores it; None if uptime or load was not read.
 
-    ``taken_at`` is when, ISO 8601; the clock in the text is of its zone. Nobody counts
-    who is logged in here: the text says 0 users, and clients look for it to cut the rest apart.
+    ``taken_at`` is the time of the read, ISO 8601; the text shows its clock in its time zone. The agent does not count
+    logged-in users. The text says 0 users, because clients search for that part to split the text.
     """
     clock = re.search(r"T(\d\d:\d\d:\d\d)", taken_at)
     if view.uptime_s is None or view.load is None or clock is None:
@@ -81,7 +80,10 @@ def uptime_text(view: ResourceView, taken_at: str) -> str | None:
 
 
 def _disk_gib(occupancies: Iterable[Occupancy], view: ResourceView, settings: Settings) -> int:
-    """Nova adds each part to an integer column, which cuts it: so every instance's swap by itself (rows 8 to 12)."""
+    """Return the promised disk in whole GiB, and at least the measured use.
+
+    Nova adds each part to an integer column, which truncates it: so each instance's swap is truncated by itself.
+    """
     promised = settings.reserved_host_disk_mib // 1024
     for one in occupancies:
         root = 0 if one.instance.boots_from_volume else one.flavor.root_gib
@@ -90,8 +92,8 @@ def _disk_gib(occupancies: Iterable[Occupancy], view: ResourceView, settings: Se
 
 
 def _measured_gib(view: ResourceView, settings: Settings) -> int:
-    # Never below what the storage itself says is used (scenario 91); of a file
-    # system other things than guests take, so there the flavors speak alone.
+    # Never below what the volume group itself reports as used (scenario 91). On a file system other things than
+    # guests take space, so there only the flavors count.
     if view.disk_used_bytes is None or settings.disk_group is None:
         return 0
     return bytes_to_gib_ceil(view.disk_used_bytes)
@@ -102,7 +104,7 @@ def _counts(instances: Iterable[Instance]) -> Counter[str]:
     counts: Counter[str] = Counter()
     if counted:
         counts["num_instances"] = len(counted)
-    # By value first: a name is made for each of a few values, not for each of 1,000 guests.
+    # Count by value first: this builds a name for each of a few values, not for each of 1,000 guests.
     for prefix, values in (
         ("num_vm_", Counter(one.vm_state for one in counted)),
         (_TASK, Counter(one.task_state for one in counted)),
@@ -119,7 +121,7 @@ def _is_work(name: str) -> bool:
 
 
 def _stats(counts: Counter[str], stored: Stats, uptime: str | None) -> Stats:
-    # failed_builds is nova-compute's own count, kept in its memory: an agent beside it hands on what it wrote.
+    # failed_builds is nova-compute's own count, kept in its memory: an agent beside it copies the stored value.
     texts: dict[str, str | None] = {name: str(count) for name, count in counts.items()}
     if counts:
         texts["io_workload"] = str(sum(counts[name] for name in _IO_HEAVY))
