@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from agent.books.compare import compare
 from agent.books.ledger import books, digest, promise_of
 from agent.books.recency import clock_that_matters
 from agent.books.report_rows import ledger_rows
 from agent.model.compared import Basis, Compared, Subject
-from agent.model.host.facts import HostFacts
+from agent.model.host.facts import BLANK, HostFacts
 from agent.model.host.storage import StorageFacts
 from agent.model.nova import NovaState
 from agent.model.placement import PlacementView, Provider
@@ -24,6 +24,8 @@ from agent.model.settings import Settings
 from agent.model.snapshot import Reading, Snapshot
 
 T = TypeVar("T")
+
+_BLANKS: dict[str, Any] = {f.name: f.metadata[BLANK] for f in dataclasses.fields(HostFacts) if BLANK in f.metadata}
 
 
 def compared(snapshot: Snapshot, settings: Settings, subject: Subject, before: Compared | None) -> Compared:
@@ -88,17 +90,7 @@ def _still_state(state: NovaState) -> NovaState:
 
 
 def _still_host(host: HostFacts) -> HostFacts:
-    return dataclasses.replace(
-        host,
-        memory_used_mib=None,
-        capabilities=None,
-        devices=None,
-        devices_unknown_because="",
-        kernel_parameters=(),
-        tdx_capacity=None,
-        uptime_s=None,
-        load=None,
-    )
+    return dataclasses.replace(host, **_BLANKS)
 
 
 def _still_storage(storage: StorageFacts) -> StorageFacts:

@@ -1,4 +1,4 @@
-"""Laws of the pure core (docs/contributor/architecture.md): they hold for every world, not for the ones that somebody thought of."""
+"""Laws of the pure core: they hold for every world that hypothesis generates, not only for chosen examples."""
 
 from __future__ import annotations
 

@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from agent.model.host.capabilities import Capabilities
 from agent.model.host.devices import Devices
+
+#: Metadata key: what stands in the place of a field's value when an audit compares its facts with the last audit's.
+BLANK = "blank"
+#: Metadata of a field that the books rest on: if its value changes, the audit writes the books again.
+COUNTED: Mapping[str, object] = MappingProxyType({})
+
+
+def blanked(value: object) -> Mapping[str, object]:
+    """Metadata of a field that changes by itself and that no book rests on: the books see ``value`` instead."""
+    return MappingProxyType({BLANK: value})
+
 
 # What oslo.utils' strutils.bool_from_string takes for true, by which nova reads them.
 _ON = frozenset({"1", "t", "true", "on", "y", "yes"})
@@ -151,25 +164,25 @@ class HostFacts:
     /proc/loadavg, None where they cannot be read.
     """
 
-    hostname: str
-    driver: str
-    libvirt_version: int
-    hypervisor_version: int
-    cpus: tuple[Cpu, ...]
-    memory_mib: int
-    memory_used_mib: int | None
-    cells: tuple[Cell, ...] = ()
-    domains: tuple[Domain, ...] = ()
-    odd_domains: tuple[OddDomain, ...] = ()
-    simulated: tuple[str, ...] = ()
-    ignored_hostname: str | None = None
-    capabilities: Capabilities | None = None
-    devices: Devices | None = None
-    devices_unknown_because: str = ""
-    kernel_parameters: tuple[tuple[str, str | Unread | None], ...] = ()
-    tdx_capacity: int | None = None
-    uptime_s: float | None = None
-    load: tuple[float, float, float] | None = None
+    hostname: str = field(metadata=COUNTED)
+    driver: str = field(metadata=COUNTED)
+    libvirt_version: int = field(metadata=COUNTED)
+    hypervisor_version: int = field(metadata=COUNTED)
+    cpus: tuple[Cpu, ...] = field(metadata=COUNTED)
+    memory_mib: int = field(metadata=COUNTED)
+    memory_used_mib: int | None = field(metadata=blanked(None))
+    cells: tuple[Cell, ...] = field(default=(), metadata=COUNTED)
+    domains: tuple[Domain, ...] = field(default=(), metadata=COUNTED)
+    odd_domains: tuple[OddDomain, ...] = field(default=(), metadata=COUNTED)
+    simulated: tuple[str, ...] = field(default=(), metadata=COUNTED)
+    ignored_hostname: str | None = field(default=None, metadata=COUNTED)
+    capabilities: Capabilities | None = field(default=None, metadata=blanked(None))
+    devices: Devices | None = field(default=None, metadata=blanked(None))
+    devices_unknown_because: str = field(default="", metadata=blanked(""))
+    kernel_parameters: tuple[tuple[str, str | Unread | None], ...] = field(default=(), metadata=blanked(()))
+    tdx_capacity: int | None = field(default=None, metadata=blanked(None))
+    uptime_s: float | None = field(default=None, metadata=blanked(None))
+    load: tuple[float, float, float] | None = field(default=None, metadata=blanked(None))
 
     @property
     def guest_uuids(self) -> frozenset[str]:

@@ -9,6 +9,7 @@ from hypothesis import given
 from agent.audit.decide import decide
 from agent.books.compared import compared
 from agent.model.compared import Subject
+from agent.model.host.facts import BLANK, COUNTED, HostFacts
 from agent.model.placement import Provider
 from agent.model.snapshot import LIBVIRT, LVM, PLACEMENT, STATE
 from tests.rigs.facts import (
@@ -81,6 +82,11 @@ def test_a_fact_that_matters_is_in_the_next_books(what):
     again = kept(changed, kept(snapshot(**WORLD)))
     assert again == kept(changed)
     assert again.rows != kept(snapshot(**WORLD)).rows
+
+
+def test_every_fact_of_the_host_says_whether_the_books_rest_on_it():
+    silent = [f.name for f in dataclasses.fields(HostFacts) if f.metadata is not COUNTED and BLANK not in f.metadata]
+    assert silent == []
 
 
 @pytest.mark.parametrize("source", [PLACEMENT, STATE, LIBVIRT, LVM])
