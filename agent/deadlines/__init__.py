@@ -7,6 +7,6 @@ Begin with reader_thread.py: it runs a blocking call on its own thread and stops
 bounded_reads.py limits the total time of all reads from one socket; PyMySQL's connection and the HTTP client
 of Placement use it.
 
-This package knows no library of any source. The sources (agent/sources), agent/conductor and agent/placement
-use it and must not be imported here. Intervals, back-off and schedules are in agent/timing.
+This package knows no library of any source. agent/sources, agent/conductor and agent/placement import this package
+and must not be imported here. Intervals, back-off and schedules are in agent/timing.
 """

@@ -1,8 +1,8 @@
 """Query libvirt for what the host's CPU and its emulators can do, once per connection.
 
 libvirt refuses domain capabilities on a read-only connection. The agent queries them over a separate read-write
-connection, which it closes after the last query. Each call may take seconds after the daemon's start, so run this
-module on a thread of its own.
+connection, which it closes after the last query. Each call may take seconds after the daemon's start, so the caller
+runs these queries on a thread of their own.
 
 A part that cannot be read becomes a MissingPart with libvirt's reason, and the other parts stay valid. Only a lost
 connection fails the whole query. If libvirt rejects an emulator, the host cannot run it. But if libvirt rejects every

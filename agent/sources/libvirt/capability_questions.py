@@ -1,4 +1,4 @@
-"""Decide what to query libvirt for about guests: machine types by architecture, and CPU models by cpu_mode.
+"""Decide which queries about guests the agent sends to libvirt: machine types by architecture, CPU models by cpu_mode.
 
 Two names of one machine type need one query: libvirt returns the same document for both. Pure.
 """

@@ -1,8 +1,8 @@
 """Parse NUMA cells and the place of each CPU from ``virConnectGetCapabilities``.
 
 An offline CPU has no socket, core or siblings in the document. A cell without memory has no ``<memory>`` element. A
-driver without NUMA (the test driver from a file, a container) reports no cells. The parser accepts both as facts, not
-as omissions. Pure.
+driver without NUMA (the test driver from a file, a container) reports no cells. The parser accepts both as facts:
+neither means that libvirt left a value out. Pure.
 """
 
 from __future__ import annotations

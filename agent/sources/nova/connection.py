@@ -1,8 +1,8 @@
 """Provide a PyMySQL connection whose reads all end at a deadline: greeting, TLS, log-in and rows included.
 
-PyMySQL's own time-outs apply to the connect to one address and to each piece of data that arrives. They limit neither
-the look-up of the server's name, which takes as long as the host's resolver takes, nor the sum over several addresses,
-each of which may use the whole time-out. NovaSql's thread limits these two.
+PyMySQL's own time-outs apply to the connect to one address and to each piece of data that arrives. They do not limit
+the look-up of the server's name, which takes as long as the host's resolver takes. They do not limit the sum over
+several addresses either, because each address may use the whole time-out. NovaSql's thread limits these two.
 """
 
 from __future__ import annotations

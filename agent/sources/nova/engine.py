@@ -1,4 +1,4 @@
-"""Open the cell database read-only, so that no operation outlasts a deadline.
+"""Open the cell database read-only, and limit every wait to the deadline of the read.
 
 Three facts shape this module:
 

@@ -9,5 +9,5 @@ Each source implements StorageSource or, for disk files, ImageSource of agent/po
   shared_storage.py do the steps.
 
 The modules ``*_json.py`` parse the reports of the commands. All sizes are bytes. A source that cannot read raises
-SourceError; an empty result means "none". agent/books decides whose the bytes are, agent/resources what to publish.
+SourceError. agent/books decides whose the bytes are, and agent/resources what the agent publishes.
 """

@@ -1,9 +1,9 @@
 """Parse the output of ``ceph df --format=json``: the cluster's size, and a pool's used and available bytes.
 
 ``total_bytes`` is raw: every copy of an object counts. ``max_avail`` is what the pool's users can still write, so the
-copies are already subtracted. ``bytes_used`` has changed its meaning: before Nautilus it excludes the copies. All three
-come from the cluster's manager. While no manager runs, or before its first report, they are 0, so the parser refuses a
-cluster of size 0.
+copies are already subtracted. ``bytes_used`` has changed its meaning: before Nautilus it excludes the copies. All
+three figures come from the cluster's manager. While no manager runs, or before its first report, they are 0, so the
+parser refuses a cluster of size 0.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class Completed:
 
     @property
     def last_line(self) -> str:
-        """The last line that it said on stderr, or ""."""
+        """The last non-empty line on stderr, or ""."""
         return _last_line(self.stderr)
 
 
