@@ -13,7 +13,7 @@ from agent.model.host.devices import Devices
 #: Metadata key: what stands in the place of a field's value when an audit compares its facts with the last audit's.
 BLANK = "blank"
 #: Metadata of a field that the books rest on: if its value changes, the audit writes the books again.
-COUNTED: Mapping[str, object] = MappingProxyType({})
+COUNTED: Mapping[str, object] = MappingProxyType({"counted": True})
 
 
 def blanked(value: object) -> Mapping[str, object]:
