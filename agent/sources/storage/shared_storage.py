@@ -1,8 +1,9 @@
 """Detect whether other hosts may store guests in the same folder; a folder without a guest here is then no leftover.
 
 Either of two signs is enough. The first is a file system that several hosts can mount. The second is nova's own
-register in the folder (``compute_nodes``, from host name to its last run of the image cache), if it names more than
-one host of the last day. The absence of a sign proves nothing, so an operator must check before removing anything.
+register in the folder, ``compute_nodes``, if it names more than one host of the last day; the register maps each host
+name to its last run of the image cache. The absence of a sign proves nothing, so an operator must check before
+removing anything.
 """
 
 from __future__ import annotations
