@@ -1,4 +1,4 @@
-"""What ``adopt`` would do to move this host's provider to a new identity: steps in order, refusals, notes, a digest."""
+"""The plan of ``stocktake adopt``: steps that give this host's provider its identity, refusals, notes and a digest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from agent.model.units import GIB
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdentityFile:
-    """The ``compute_id`` file of our own state directory; ``text`` is None where there is none."""
+    """The ``compute_id`` file in the agent's own state directory; ``text`` is None if the file does not exist."""
 
     path: str
     text: str | None
@@ -25,13 +25,16 @@ class IdentityFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdoptFacts:
-    """All that is known of this host's identities. ``node`` is libvirt's name now.
+    """All known identities of this host.
 
-    ``identity`` is the uuid in use (None: none is known) and ``origin`` where it comes from.
-    ``ours`` is the provider tree of that uuid, ``holder`` the one of another uuid whose
-    root bears the node's name; both None where there is none. ``state`` has the rows of
-    both uuids, whichever host they name; ``others`` what the cloud says of those hosts.
-    ``state_error`` says why there is no state.
+    ``node``: the node name that libvirt reports now.
+    ``identity``: the uuid in use, None if no uuid is known.
+    ``origin``: where ``identity`` was read.
+    ``ours``: the provider tree of ``identity``, None if Placement has no such tree.
+    ``holder``: the provider tree of another uuid whose root has the node's name, None if there is no such tree.
+    ``state``: the state of this host in the cloud, with the compute node rows of both uuids, whichever host they name.
+    ``others``: the state of the other hosts that those rows name.
+    ``state_error``: why ``state`` is None.
     """
 
     host: str
@@ -47,18 +50,18 @@ class AdoptFacts:
 
     @property
     def holder_root(self) -> Provider | None:
-        """The provider that bears our node's name under another uuid."""
+        """The provider that has this node's name under another uuid, or None."""
         return self.holder.root if self.holder else None
 
     @property
     def our_root(self) -> Provider | None:
-        """The provider of the uuid in use."""
+        """The provider of the uuid in use, or None."""
         return self.ours.root if self.ours else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileStep:
-    """Put ``after`` in our own ``compute_id`` file, where ``before`` stands; None: there is no such file."""
+    """Replace ``before`` by ``after`` in the agent's own ``compute_id`` file. None stands for a file that is absent."""
 
     path: str
     before: str | None
@@ -67,7 +70,7 @@ class FileStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameStep:
-    """Rename a provider that is named ``before``."""
+    """Rename the provider that has the name ``before``."""
 
     before: str
     write: RenameProvider
@@ -75,7 +78,7 @@ class NameStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordStep:
-    """Save fields of the compute node record that is ``stored``."""
+    """Save the changed fields of the compute node record whose stored version is ``stored``."""
 
     stored: NodeRecord
     write: SaveComputeNode
@@ -83,7 +86,7 @@ class RecordStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreStep:
-    """Remember the store ``after``, where the file at ``path`` says ``before``; None: no store is remembered."""
+    """Replace the store ``before`` by ``after`` in the file at ``path``; None means that no store is remembered."""
 
     path: str
     before: StoreMark | None
@@ -95,7 +98,7 @@ AdoptStep = FileStep | NameStep | RecordStep | StoreStep
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdoptRefusal:
-    """A guard rail that says no (its name), and its words."""
+    """``guard`` is the name of the guard rail that refuses the plan, ``why`` is its reason."""
 
     guard: str
     why: str
@@ -103,9 +106,9 @@ class AdoptRefusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdoptPlan:
-    """Steps in execution order; none where there is nothing to adopt, or where a guard rail refuses.
+    """Steps in execution order; no steps if there is nothing to adopt or if a guard rail refuses the plan.
 
-    ``uuid`` is the identity that the host has afterwards, ``notes`` what is left for people to do.
+    ``uuid`` is the host's identity after the plan. ``notes`` name what the operator must still do.
     """
 
     uuid: str | None = None
@@ -115,14 +118,15 @@ class AdoptPlan:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the steps: equal digests change the same from the same to the same."""
+        """SHA-256 of the steps: plans with equal digests change the same things from and to the same values."""
         body = [[type(step).__name__, _essence(step)] for step in self.steps]
         return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
 def _essence(step: AdoptStep) -> dict[str, Any]:
-    """What the digest is of. The size of a store in whole GiB: on ZFS it moves with every byte that is written."""
+    """The fields of a step that go into the digest."""
     members = asdict(step)
     if isinstance(step, StoreStep) and step.after is not None:
+        # In whole GiB: on ZFS the size of the store changes with every byte that is written.
         members["after"]["size_bytes"] //= GIB
     return members

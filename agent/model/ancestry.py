@@ -1,7 +1,7 @@
-"""Walk up a tree of providers, for all who ask what stands above one: its depth, what it is below of, a loop.
+"""List the ancestors of a provider; callers derive depth, membership of a subtree and loops from the list.
 
-What a newcomer would get wrong: the tree is what others answered, so a parent may be unknown and parents may
-form a loop. Neither is an error here; who cannot live with one looks for it. Pure.
+The tree comes from Placement's answers, so a parent may be unknown and parents may form a loop. Neither is an
+error here. A caller that cannot accept an unknown parent or a loop must check for it. Pure.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 
 def ancestors(uuid: str, parent_of: Mapping[str, str | None]) -> tuple[str, ...]:
-    """Those above it, nearest first, as far as ``parent_of`` knows them; who stands in a loop is above itself."""
+    """Return the ancestors that ``parent_of`` knows, nearest first. A provider in a loop is its own ancestor."""
     above: dict[str, None] = {}
     at = parent_of.get(uuid)
     while at is not None and at in parent_of and at not in above:

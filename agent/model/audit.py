@@ -1,4 +1,4 @@
-"""What goes into an audit beside the facts: the request, and what is remembered from the audits before."""
+"""The input of an audit besides the snapshot (the request and the memory of earlier audits), and its result."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from agent.model.placement import Inventory
 from agent.model.report import AuditReport
 from agent.model.snapshot import Snapshot
 
-#: The reason that the interval gives: an audit for that alone comes at the same time again and again.
+#: The reason of an audit that the interval triggered. Audits with this reason alone come at regular times.
 PERIODIC = "interval"
 
 
 class Publish(enum.Enum):
-    """Whether this audit may write. BY_ROLE: what the role allows; NEVER: every audit is a dry run."""
+    """Whether this audit may write. BY_ROLE: the role decides. NEVER: the audit is a dry run."""
 
     BY_ROLE = "by-role"
     NEVER = "never"
 
 
 class Depth(enum.Enum):
-    """How much of Placement to read. FULL is for commands run by hand."""
+    """How much of Placement to read. FULL is for commands that the operator runs."""
 
     ECONOMICAL = "economical"
     FULL = "full"
@@ -34,7 +34,7 @@ class Depth(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditRequest:
-    """A coalesced reason to look; it never carries data."""
+    """The combined reasons to run one audit. A request never carries data."""
 
     reasons: tuple[str, ...]
     publish: Publish = Publish.BY_ROLE
@@ -42,15 +42,16 @@ class AuditRequest:
 
     @property
     def is_periodic(self) -> bool:
-        """Whether nothing but the interval asked for it."""
+        """Whether the interval is the only reason."""
         return self.reasons == (PERIODIC,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Which provider is ours. ``origin`` says how that is known (a file's path, a compute node row, generated).
+    """The uuid of this host's root provider. ``origin`` is its source: a file's path, a compute node row, generated.
 
-    ``invented``: made up for a run that may not publish, on no disk, and never to be written.
+    ``invented``: the agent generated the uuid for a run that may not publish. The uuid is on no disk and the agent
+    never writes it.
     """
 
     uuid: str
@@ -59,7 +60,7 @@ class Identity:
 
 
 class Standing(NamedTuple):
-    """The newest heartbeat as last read, and since when it has been the newest, in our own monotonic seconds."""
+    """The newest heartbeat at the last read, and since when it has been the newest (the agent's monotonic seconds)."""
 
     heartbeat: datetime.datetime
     since: float
@@ -67,9 +68,10 @@ class Standing(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenProvider:
-    """What we last wrote to a provider and Placement acknowledged; ``strikes`` counts audits that found it changed.
+    """What the agent last wrote to a provider with Placement's acknowledgement.
 
-    ``cleared`` are the traits that were to be absent then.
+    ``strikes`` counts the audits in a row that found an inventory changed to something that the agent does not want.
+    ``cleared`` are the unwanted traits at the time of that write.
     """
 
     provider_uuid: str
@@ -80,21 +82,24 @@ class WrittenProvider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditMemory:
-    """All that one audit leaves for the next. A daemon starts with an empty one; every field can be lost safely.
+    """Everything that one audit leaves for the next. A daemon starts with an empty memory; losing any field is safe.
 
-    ``book_digest`` is of the promised and held sets as last seen;
-    ``recheck_recorded`` says that the next audit must read allocations again, ``told`` of whom findings were told that
-    rest on them: their whole records are read again too.
-    ``unknown_traits`` are standard traits that this Placement refused as unknown to it.
-    ``last_good`` are (source, monotonic seconds) of the last good reads.
-    ``compared`` is the last comparison, kept for as long as its facts stay equal.
-    ``guests`` are the domains' uuids as last read: the state source is asked about them too.
-    ``shared_due_in`` is after how many audits sharing providers are read again, 0: in the next one.
-    ``audits`` counts the audits so far, ``audits_since_everything`` those since all of Placement was read anew.
-    ``heartbeat`` is the newest of any service of the cell as last read, and since when it has been that one.
-    ``history_saved_at``, in monotonic seconds, is when the findings' file was written last.
-    ``hold_s`` is how long the first write of a periodic audit is held back: somebody else writes at our time.
-    ``store`` is the store that DISK_GB counted last.
+    ``book_digest``: digest of the last promised and held books.
+    ``recheck_recorded``: whether the next audit must read allocations again.
+    ``audits``: number of audits so far.
+    ``audits_since_everything``: number of audits since the agent last read all of Placement without its cache.
+    ``hold_s``: delay in seconds before the first write of a periodic audit. Another writer writes at the same moment.
+    ``heartbeat``: the newest heartbeat of any service of the cell, and since when it has been the newest.
+    ``suspects``: consumers whose records the next audit reads first.
+    ``told``: consumers named by findings that rest on recorded allocations. Their whole records are read again too.
+    ``unknown_traits``: standard traits that this Placement rejected as unknown.
+    ``unsaved_history``: whether the file of the findings' history must still be written.
+    ``history_saved_at``: when that file was last written, in monotonic seconds.
+    ``last_good``: (source, monotonic seconds) of each source's last successful read.
+    ``compared``: the last comparison of the books, reused while its facts stay equal.
+    ``guests``: uuids of the domains at the last read. The next audit asks the state source for their rows too.
+    ``shared_due_in``: after how many audits the agent reads sharing providers again; 0 means in the next audit.
+    ``store``: the store that DISK_GB counted last.
     """
 
     identity: Identity | None = None
@@ -122,9 +127,11 @@ class AuditMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditResult:
-    """``look_again`` asks for one more audit at once (principle 6); ``snapshot`` is what was decided on, for heal.
+    """What one audit returns to its caller.
 
-    ``not_before``, in monotonic seconds: Placement said until when it wants no request.
+    ``look_again`` asks for one more audit at once: a finding that rests on cached allocations must not be reported
+    before the agent has read the allocations again. ``snapshot`` is the snapshot that the audit decided on; heal needs
+    it. ``not_before`` (monotonic seconds): Placement asked for no request before this moment.
     """
 
     report: AuditReport

@@ -1,4 +1,4 @@
-"""The three books side by side, and what the plan wants of Placement."""
+"""The three books side by side, and the desired provider tree that the plan compares with Placement."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from agent.model.provider_config import Addition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Books:
-    """What the cloud promised, what the host holds, what Placement recorded.
+    """The three books: what the cloud promised, what the host holds, what Placement recorded.
 
-    ``state_known``, ``host_known`` and ``recorded_known`` say which books could be
-    written at all: an empty book that is not known proves nothing.
+    ``unmanaged``: held claims that the cloud does not know and that Placement does not record.
+    ``occupied``: the instances and moves behind ``promised``.
+    ``state_known``, ``host_known``, ``recorded_known``: whether promised, held and recorded could be written at all.
+    An empty book proves nothing if its source could not be read.
     """
 
     promised: Ledger
@@ -30,7 +32,7 @@ class Books:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrozenClass:
-    """A class that keeps what Placement holds, and why."""
+    """A resource class whose inventory in Placement the agent does not change, and why."""
 
     resource_class: str
     why: str
@@ -38,7 +40,7 @@ class FrozenClass:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrozenFamily:
-    """A family of child providers that stay as they stand, and why."""
+    """A family of child providers that the agent does not change, and why."""
 
     name: str
     why: str
@@ -46,9 +48,10 @@ class FrozenFamily:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryProblem:
-    """Entries of provider.yaml files (``file:line``) that are left out, why, and the provider that they mean.
+    """Entries of provider.yaml files that the agent ignores, and why.
 
-    ``is_absent``: they mean a provider that is not (yet) there.
+    ``origins`` are ``file:line`` of the entries. ``provider_uuid`` is the provider that the entries name.
+    ``is_absent``: the entries name a provider that does not exist (yet).
     """
 
     origins: tuple[str, ...]
@@ -59,7 +62,10 @@ class EntryProblem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReserveTerms:
-    """What makes up ``reserved`` of one class: (name, amount) of each term; ``overflow`` is what found no room."""
+    """The terms (name, amount) that add up to ``reserved`` of one class.
+
+    ``reserved`` cannot exceed the total of the class; ``overflow`` is the part of the sum above the total.
+    """
 
     resource_class: str
     terms: tuple[tuple[str, int], ...]
@@ -68,10 +74,11 @@ class ReserveTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesiredProvider:
-    """One provider as it should be.
+    """One provider as it should be in Placement.
 
-    ``owned_classes`` are decided here: one that has neither an inventory nor an
-    entry in ``frozen`` is to go. Traits and aggregates in neither set are left alone.
+    The agent decides about ``owned_classes``: it removes the inventory of an owned class that is neither in
+    ``inventories`` nor in ``frozen``. The agent does not touch traits and aggregates that are in neither the wanted
+    nor the unwanted set.
     """
 
     key: ProviderKey
@@ -88,16 +95,18 @@ class DesiredProvider:
     reserves: tuple[ReserveTerms, ...] = ()
 
     def inventory(self, resource_class: str) -> Inventory | None:
-        """The inventory wanted for that class, or None."""
+        """Return the inventory wanted for the class, or None."""
         return next((i for i in self.inventories if i.resource_class == resource_class), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesiredTree:
-    """All providers of ours, the root first and parents before children, and those that are to go (children first).
+    """All providers that the agent manages on this host.
 
-    ``left_alone`` are children of ours that stay as they stand: nothing can be told of them now.
-    ``added`` is what provider.yaml files add, or added once and must still take away.
+    ``providers``: the root first, parents before children.
+    ``obsolete``: uuids of providers to delete, children first.
+    ``left_alone``: the agent's child providers that it does not change because it cannot decide about them now.
+    ``added``: classes and traits that provider.yaml files add, and earlier additions that must still be removed.
     """
 
     providers: tuple[DesiredProvider, ...]
@@ -109,5 +118,5 @@ class DesiredTree:
 
     @property
     def root(self) -> DesiredProvider:
-        """The root."""
+        """The root provider."""
         return self.providers[0]

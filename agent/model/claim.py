@@ -1,4 +1,4 @@
-"""Claims: every unit of a resource has an owner (the consumer) and a cause, and a place where that was read."""
+"""Claims: every unit of a resource has an owner (the consumer), a cause, and a source where the agent read both."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ UNMANAGED_CAUSES = frozenset(
 
 
 class Origin(NamedTuple):
-    """Where a fact came from and how to look it up again, e.g. ("nova", "instances", uuid)."""
+    """The source of a fact and the key to look the fact up again, e.g. ("nova", "instances", uuid)."""
 
     system: str
     kind: str
@@ -46,10 +46,11 @@ class Origin(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consumer:
-    """Who holds something: ``uuid`` in Placement's sense where it has one.
+    """The owner of a claim.
 
-    ``kind`` is instance, migration, domain, volume, host or unknown. For things
-    that have no consumer uuid (a volume) ``key`` is their own name (``vg/lv``).
+    ``uuid`` is the consumer uuid in Placement's sense, None if the consumer has no uuid. ``kind`` is instance,
+    migration, domain, volume, host or unknown. For a consumer without a uuid (a volume), ``key`` is the consumer's
+    name (``vg/lv``).
     """
 
     key: str
@@ -60,10 +61,11 @@ class Consumer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """``amount`` of one class of one provider (VCPU: vCPUs, MEMORY_MB: MiB, DISK_GB: GiB, rounded up).
+    """An amount of one class of one provider that one consumer takes.
 
-    ``size_bytes`` is exact, for storage claims only. ``instance_uuid`` says whose
-    it really is where the consumer is a migration.
+    ``amount`` is in the unit of the class: vCPUs for VCPU, MiB for MEMORY_MB, GiB rounded up for DISK_GB.
+    ``size_bytes`` is the exact size, for storage claims only. If the consumer is a migration, ``instance_uuid`` is the
+    instance that moves.
     """
 
     consumer: Consumer
@@ -78,33 +80,34 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ledger:
-    """One of the three books. Claims are kept sorted, so equal content is equal."""
+    """One of the three books. Claims are sorted, so that ledgers with equal content are equal."""
 
     claims: tuple[Claim, ...] = ()
 
     @classmethod
     def of(cls, claims: Iterable[Claim]) -> Ledger:
-        """A ledger of these claims, in the one order that makes equal books equal."""
+        """Return a ledger of these claims, sorted."""
         return cls(claims=tuple(sorted(claims, key=_claim_order)))
 
     def total(self, resource_class: str) -> int:
-        """Sum of the amounts of one class."""
+        """Return the sum of the amounts of one class."""
         return sum(c.amount for c in self.claims if c.resource_class == resource_class)
 
     def by_consumer(self) -> dict[str, tuple[Claim, ...]]:
-        """Claims by the consumer's key."""
+        """Return the claims by the consumer's key."""
         grouped: dict[str, list[Claim]] = defaultdict(list)
         for claim in self.claims:
             grouped[claim.consumer.key].append(claim)
         return {key: tuple(claims) for key, claims in grouped.items()}
 
     def merge(self, other: Ledger) -> Ledger:
-        """Both books in one; associative and commutative."""
+        """Return one ledger with the claims of both. The operation is associative and commutative."""
         return Ledger.of(self.claims + other.claims)
 
 
 def _claim_order(claim: Claim) -> tuple[object, ...]:
-    # Every field, so that the order is the same for any input; no repr(), which took half of an audit (benchmarks/).
+    # Every field is part of the key, so that the order does not depend on the input. repr() is too slow: it took half
+    # of an audit (benchmarks/).
     consumer = claim.consumer
     return (
         consumer.key,
@@ -120,5 +123,5 @@ def _claim_order(claim: Claim) -> tuple[object, ...]:
 
 
 def _given(text: str | None) -> tuple[str, ...]:
-    """What cannot be compared with text made comparable: None comes before any."""
+    """Return a sort key for an optional text. None sorts before any text."""
     return () if text is None else (text,)

@@ -1,4 +1,4 @@
-"""The three books compared, row by row, and the facts that this rests on."""
+"""The comparison of the three books, row by row, and the facts that the comparison rests on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from agent.model.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One consumer, one class, one provider. None: that book does not mention it."""
+    """One consumer, one class, one provider.
+
+    ``promised``, ``held`` and ``recorded`` are the amounts in the three books, None if the book has no such claim.
+    """
 
     key: str
     provider_key: ProviderKey
@@ -34,7 +37,11 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """Whose audit this is: the root provider's uuid, how it is known, and the node's name; None where not known."""
+    """The host under audit.
+
+    ``root_uuid`` is the root provider's uuid and ``node`` the node's name, None where not known. ``identity_origin``
+    is the source of the uuid.
+    """
 
     root_uuid: str | None
     node: str | None
@@ -43,9 +50,9 @@ class Subject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Basis:
-    """All that the books and their comparison are a function of: equal bases, equal books.
+    """The complete input of the books and of their comparison: equal bases yield equal books.
 
-    ``facts`` is a snapshot without what moves by itself (books/compared.py).
+    ``facts`` is a snapshot without the values that change by themselves, such as times (agent/books/compared.py).
     """
 
     facts: Snapshot
@@ -55,9 +62,10 @@ class Basis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """The books, their rows, and the rows as people are shown them (the operator's own reserves are not among them).
+    """The books and the rows of their comparison.
 
-    ``digest`` is of the promised and held sets, None where one of them is not known.
+    ``ledger`` are the rows for reports; the operator's own reserves are not among them. ``digest`` is the digest of
+    the promised and held books, None if one of these books is not known.
     """
 
     basis: Basis

@@ -1,4 +1,4 @@
-"""A finding: a named difference between the books, with its evidence and what to do."""
+"""A finding: a named difference between the books, with its evidence and a remedy; and the history of findings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FINDINGS = uuid.UUID("0f4cba20-5b4e-4f05-8a4b-6c0d3c9f2f11")
 
 
 class Severity(enum.Enum):
-    """How loud: error needs a human soon, warning sometime, info never by itself."""
+    """Urgency: an error needs the operator soon, a warning needs the operator at some time, an info alone does not."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -25,12 +25,11 @@ class Severity(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One difference. ``subject`` tells apart findings that share code, provider, consumer and class.
+    """One difference.
 
-    ``expected`` and ``actual`` are sentences with numbers and units. ``evidence``
-    are the claims; ``facts`` further (name, value) pairs that belong in the
-    document. ``rests_on_recorded``: must not be confirmed from a stale reading
-    of Placement's allocations.
+    ``expected`` and ``actual`` are sentences with numbers and units. ``subject`` distinguishes findings that share
+    code, provider, consumer and class. ``evidence`` are the claims. ``facts`` are further (name, value) pairs for the
+    JSON document. ``rests_on_recorded``: allocations from an earlier audit must not confirm this finding.
     """
 
     code: str
@@ -48,11 +47,12 @@ class Finding:
 
     @property
     def id(self) -> str:
-        """Stable over audits and restarts: a uuid5 of what the finding is about."""
+        """Identifier of the finding, a uuid5 of its subject. The identifier is stable over audits and restarts."""
         return _id(self.code, self.provider_uuid, self.consumer_uuid, self.resource_class, self.subject)
 
 
-# Asked for many times an audit; it was a quarter of the CPU of a quiet one with 500 findings (benchmarks/).
+# Each audit computes an id many times: without the cache, ids took a quarter of the CPU time of a quiet audit with 500
+# findings (benchmarks/).
 @functools.lru_cache(maxsize=8192)
 def _id(*about: str | None) -> str:
     return str(uuid.uuid5(_FINDINGS, "|".join(part or "" for part in about)))
@@ -60,10 +60,11 @@ def _id(*about: str | None) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
-    """What is remembered of a finding between audits: the history file's one value.
+    """The record of one finding in the history file.
 
-    ``stands_since`` is the first of the audits in a row that saw its evidence as it is; empty in a file of an
-    older program. ``counted_at`` is when the last of the ``times`` was counted, in seconds since the machine's start.
+    ``times`` is the number of audits counted towards confirmation. ``counted_at`` is the time of the last counted
+    audit, in seconds since boot. ``stands_since`` is the time of the first of the consecutive audits that saw the same
+    evidence; it is empty in a file that an older version wrote.
     """
 
     id: str
@@ -78,7 +79,7 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenFinding:
-    """A finding with what its history says about it; ``stands_since`` as the sighting has it."""
+    """A finding with its history; ``stands_since`` has the same meaning as in ``Sighting``."""
 
     finding: Finding
     confirmed: bool
@@ -87,9 +88,9 @@ class SeenFinding:
 
 
 class Silence(NamedTuple):
-    """nova-compute's signs of life on this host: its heartbeat, the root's generation, and since when both stand.
+    """The last signs of life of this host's nova-compute: its heartbeat and the root provider's generation.
 
-    ``heartbeat`` is ISO 8601 or empty, ``since`` in seconds since the machine's start.
+    ``heartbeat`` is ISO 8601 or empty. ``since`` is when the agent first saw both unchanged, in seconds since boot.
     """
 
     heartbeat: str
@@ -99,11 +100,15 @@ class Silence(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """What audits and restarts remember: all sightings that are still alive, by finding id, and what files added.
+    """The contents of the history file, kept across audits and restarts.
 
-    ``left`` are providers that stayed when we deleted their compute node records. ``looked_at`` is the last audit, in
-    seconds since the machine's start, and ``boot`` which start that was: another one's seconds say nothing. ``silence``
-    is how long nova-compute, whose provider is to be taken over, has given no sign of life.
+    ``sightings``: all findings that are still remembered, sorted by finding id.
+    ``added``: what provider.yaml files added to providers.
+    ``left``: providers that stayed in Placement when the agent deleted their compute node records.
+    ``boot``: identifier of the boot that ``looked_at``, ``counted_at`` and ``silence.since`` belong to. Seconds of
+    another boot cannot be compared.
+    ``looked_at``: end of the last audit's reads, in seconds since boot.
+    ``silence``: since when nova-compute has shown no sign of life, if a nova-compute has written to this provider.
     """
 
     sightings: tuple[Sighting, ...] = field(default=())

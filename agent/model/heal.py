@@ -1,4 +1,4 @@
-"""What ``heal`` would do and what keeps it from doing more: actions, refusals, a digest, and the journal's entries."""
+"""The plan of ``stocktake heal`` (actions, refusals, a digest), and the notes and settings of the daemon's own heal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 from agent.model.placement import ConsumerRecord, Inventory
 from agent.model.plan import PutAllocations
 
-#: Findings that heal knows how to repair: the codes of agent/repairs, for those who may not look there.
+#: Codes of the findings that heal can repair, the same as in agent/repairs. Modules that may not import agent/repairs
+#: use this list.
 HEALABLE = (
     "allocation-leaked",
     "allocation-missing",
@@ -24,7 +25,7 @@ HEALABLE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerChange:
-    """``before`` is all that the consumer holds now, ``write`` all that it is to hold."""
+    """``before`` has all current allocations of the consumer, ``write`` all allocations after the change."""
 
     before: ConsumerRecord
     write: PutAllocations
@@ -32,9 +33,10 @@ class ConsumerChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealAction:
-    """One change of one consumer: ``before`` is all that it holds now, ``write`` all that it is to hold.
+    """One change of one consumer.
 
-    ``why`` is one sentence for people: what goes, or comes, and because of what.
+    ``before`` has all current allocations of the consumer, ``write`` all allocations after the change. ``why`` is one
+    sentence for the operator: what the change removes or adds, and why.
     """
 
     finding_id: str
@@ -45,21 +47,21 @@ class HealAction:
 
     @property
     def changes(self) -> tuple[ConsumerChange, ...]:
-        """That change alone."""
+        """The one change of this action."""
         return (ConsumerChange(before=self.before, write=self.write),)
 
     @property
     def consumer_uuid(self) -> str | None:
-        """Whose it is."""
+        """The uuid of the consumer."""
         return self.before.consumer_uuid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderChange:
-    """The whole inventory of one provider, before and after; None: there is no such provider then.
+    """The whole inventory of one provider before and after the change; None means that the provider does not exist.
 
-    Generations are not part of it: every instance that is scheduled raises the root's, and
-    a plan that was shown would be another one a moment later. Who carries it out looks again.
+    The value has no generations. Every scheduled instance raises the root's generation, so the digest of a plan that
+    the operator has seen would change within moments. The module that carries the plan out reads the generations.
     """
 
     uuid: str
@@ -71,9 +73,9 @@ class ProviderChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reshaping:
-    """A class that moves between providers of one tree, with all who hold it: all of it or nothing.
+    """A class that moves between providers of one tree, with all its consumers, in one atomic request.
 
-    ``providers`` parents first; ``changes`` sorted by consumer.
+    ``providers`` has parents first. ``changes`` are sorted by consumer.
     """
 
     resource_class: str
@@ -83,7 +85,7 @@ class Reshaping:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReshapeAction:
-    """One change of several providers and consumers at once; ``why`` as in HealAction."""
+    """One change of several providers and consumers at once; ``why`` has the same meaning as in HealAction."""
 
     finding_id: str
     code: str
@@ -92,12 +94,12 @@ class ReshapeAction:
 
     @property
     def changes(self) -> tuple[ConsumerChange, ...]:
-        """Those of all its consumers."""
+        """The changes of all consumers of the class."""
         return self.reshaping.changes
 
     @property
     def consumer_uuid(self) -> str | None:
-        """It is about no single one."""
+        """None: a reshape changes several consumers."""
         return None
 
 
@@ -106,7 +108,7 @@ AnyAction = HealAction | ReshapeAction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealRefusal:
-    """A finding that is not healed, the guard rail that says so (its name), and its words with numbers."""
+    """A finding that heal does not repair: ``guard`` is the guard rail's name, ``why`` its reason with numbers."""
 
     finding_id: str
     code: str
@@ -117,21 +119,22 @@ class HealRefusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealPlan:
-    """Actions in execution order and what was refused."""
+    """Actions in execution order, and the refused findings."""
 
     actions: tuple[AnyAction, ...] = ()
     refusals: tuple[HealRefusal, ...] = ()
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the actions: equal digests change the same consumers from the same to the same."""
+        """SHA-256 of the actions: plans with equal digests change the same consumers from and to the same values."""
         body = [_body(action) for action in self.actions]
         return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
 def _body(action: AnyAction) -> dict[str, Any]:
-    """A provider that a first try made and left empty is no other plan than one that is not there yet."""
+    """Return the fields of an action that go into the digest."""
     if isinstance(action, ReshapeAction):
+        # A provider that a first attempt created and left empty counts as absent: the plan stays the same.
         providers = tuple(replace(each, before=each.before or ()) for each in action.reshaping.providers)
         action = replace(action, reshaping=replace(action.reshaping, providers=providers))
     return asdict(action)
@@ -139,9 +142,9 @@ def _body(action: AnyAction) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealNote:
-    """What the daemon's step after an audit did about one finding: ``result`` and ``entry_id`` are the journal's.
+    """The result of the daemon's own heal for one finding. ``result`` and ``entry_id`` are those in the journal.
 
-    ``consumer_uuid`` is None of a reshape, which is about several.
+    ``consumer_uuid`` is None for a reshape, which changes several consumers.
     """
 
     finding_id: str
@@ -154,9 +157,10 @@ class HealNote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealSettings:
-    """[heal]: whether the daemon heals by itself, which codes, and the limits of a run (design 2.6).
+    """Options of [heal]: whether the daemon heals by itself, which codes it heals, and the limits of one run.
 
-    ``min_age_s`` is seconds since a finding was first seen; ``max_percent`` of the host's consumers, at least one.
+    ``min_age_s`` is the least age of a finding in seconds. ``max_consumers`` and ``max_percent`` (of the host's
+    consumers, at least one consumer) limit how many consumers one run changes.
     """
 
     enabled: bool = False

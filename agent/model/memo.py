@@ -1,8 +1,8 @@
-"""The last answer of a pure function, given again while its arguments are what they were.
+"""Decorators that cache the last result of a pure function and return it while the arguments stay the same.
 
-Several parts of one audit ask the same, and on a quiet host audit after audit does.
-One answer is kept, and no hash is made of a thousand values to find it: unchanged
-parts of the facts are the same objects from read to read, and those compare at once.
+Several parts of one audit call a function with equal arguments, and so do consecutive audits of a quiet host.
+Each cache has one entry and compares the arguments instead of hashing thousands of values. The comparison is fast
+because unchanged parts of the facts are the same objects from read to read.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ R = TypeVar("R")
 
 
 def for_equal_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """The function; asked with arguments equal to the last ones it gives the last answer. For values only."""
+    """Cache the last result for arguments that are equal. The arguments must be immutable values."""
     last: list[tuple[tuple[object, ...], R]] = []
 
     @functools.wraps(function)
     def asked(*args: P.args, **kwargs: P.kwargs) -> R:
         if kwargs:
             raise TypeError(f"{function.__name__} takes its arguments by position")
-        kept = last[0] if last else None  # read once: another thread may put its own there meanwhile
+        kept = last[0] if last else None  # read once: another thread may replace the entry at any time
         if kept is not None and kept[0] == args:
             return kept[1]
         answer = function(*args, **kwargs)
@@ -34,7 +34,7 @@ def for_equal_arguments(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def for_the_same_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """The function; asked with the very objects of the last time it gives the last answer, and compares nothing."""
+    """Cache the last result for arguments that are the same objects. The decorator never compares values."""
     last: list[tuple[tuple[object, ...], R]] = []
 
     @functools.wraps(function)

@@ -1,7 +1,7 @@
-"""How nova and cinder name what they keep on a host: instances' folders and volumes, volumes of block storage.
+"""The names that nova and cinder use on a host for instances' folders, instances' volumes and cinder volumes.
 
-Every module that asks whose a folder, file or volume is asks here: two of them
-that disagree would give one disk to nobody.
+Every module that maps a folder, file or volume to its owner must use this module. If two modules disagreed, a disk
+could end up without an owner.
 """
 
 from __future__ import annotations
@@ -9,35 +9,35 @@ from __future__ import annotations
 import re
 
 _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-# nova renames the folder to _resize until a resize is confirmed or reverted, and to _del to remove it.
+# nova adds _resize to the folder's name until a resize is confirmed or reverted, and _del before it removes the folder.
 _INSTANCE_FOLDER = re.compile(f"({_UUID})(|_resize|_del)")
-# nova: <uuid>_<disk name>, the disk name's own underscores doubled; nova itself matches by the prefix alone.
+# nova: <uuid>_<disk name>, with underscores in the disk name doubled. nova itself matches by the prefix alone.
 _INSTANCE_VOLUME = re.compile(f"({_UUID})_.*")
 # cinder's volume_name_template and its snapshots ("snapshot" at the front of a name is reserved by lvm2, hence "_").
 _BLOCK_STORAGE_VOLUME = re.compile(f"(volume|_snapshot)-{_UUID}")
-# The same on NFS and its like; a snapshot's file has its own uuid behind that.
+# cinder on NFS and similar drivers; the file of a snapshot has the snapshot's uuid as a suffix.
 _BLOCK_STORAGE_FILE = re.compile(f"volume-{_UUID}([.]{_UUID})?")
 
 KEPT_FOR_RESIZE = "_resize"
 
 
 def instance_folder(name: str) -> tuple[str, str] | None:
-    """(uuid, what nova appended: "", "_resize" or "_del") of an instance's folder; None for any other."""
+    """Return (uuid, nova's suffix: "", "_resize" or "_del") of an instance's folder, None for any other folder."""
     match = _INSTANCE_FOLDER.fullmatch(name)
     return (match[1], match[2]) if match else None
 
 
 def instance_of_volume(name: str) -> str | None:
-    """The uuid of the instance whose disk a logical volume is by its name, or None."""
+    """Return the uuid of the instance that owns a logical volume, or None if the name is no instance's disk."""
     match = _INSTANCE_VOLUME.fullmatch(name)
     return match[1] if match else None
 
 
 def is_block_storage_volume(name: str) -> bool:
-    """Whether cinder names a logical volume so."""
+    """Whether the name of a logical volume is one of cinder's."""
     return _BLOCK_STORAGE_VOLUME.fullmatch(name) is not None
 
 
 def is_block_storage_file(name: str) -> bool:
-    """Whether cinder names a volume's file so."""
+    """Whether the name of a file is one of cinder's names for a volume."""
     return _BLOCK_STORAGE_FILE.fullmatch(name) is not None

@@ -1,8 +1,7 @@
-"""One compute node record as nova keeps it: every column that its compute service writes.
+"""One compute node record as nova stores it: every column that nova-compute writes.
 
-What a newcomer would get wrong: ``stats`` holds text alone, and its ``uptime`` changes
-with every reading, so it never makes a record different; JSON columns are kept as the
-text that nova stores, and compared as what that text says.
+``stats`` has only texts. Its ``uptime`` changes with every read, so the comparison of records ignores ``uptime``.
+JSON columns are stored as nova's text and compared as parsed documents.
 """
 
 from __future__ import annotations
@@ -15,12 +14,11 @@ UPTIME = "uptime"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRecord:
-    """MiB, GiB (whole ones) and counts, as the columns have them; free ones may be negative.
+    """The columns of one record, in their own units: MiB, whole GiB and counts. Free amounts may be negative.
 
-    ``id`` is None for a record that does not exist yet. ``cpu_info``, ``numa_topology``
-    and ``metrics`` are JSON text (None: NULL); ``pci_pools`` the text of a
-    PciDevicePoolList 1.1; ``supported_instances`` (architecture, hypervisor, mode);
-    ``stats`` (name, text) sorted by name.
+    ``id`` is None for a record that does not exist yet. ``cpu_info``, ``numa_topology`` and ``metrics`` are JSON text
+    (None: NULL). ``pci_pools`` is the text of a PciDevicePoolList 1.1. ``supported_instances`` are (architecture,
+    hypervisor, mode). ``stats`` are (name, text), sorted by name.
     """
 
     id: int | None
@@ -53,7 +51,7 @@ class NodeRecord:
     disk_ratio: float | None
 
     def changes(self, stored: NodeRecord) -> tuple[str, ...]:
-        """Names of the fields in which this record differs from ``stored``; an uptime alone is no difference."""
+        """Return the names of the fields that differ from ``stored``. A different uptime alone is no difference."""
         names = (field.name for field in fields(self) if field.name != "id")
         return tuple(name for name in names if _said(name, getattr(self, name)) != _said(name, getattr(stored, name)))
 

@@ -1,4 +1,4 @@
-"""What the cloud's cell database (or conductor) says about this host."""
+"""The cloud's state of this host, as the cell database or nova-conductor reports it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FINISHED_MIGRATION_STATUSES = frozenset({"confirmed", "reverted", "failed", "com
 
 
 class StateKind(enum.Enum):
-    """Which kind of state source answered (design 2.4)."""
+    """The kind of the state source. NONE: no cloud is configured, and libvirt's domains take the place of its state."""
 
     SQL = "sql"
     CONDUCTOR = "conductor"
@@ -22,7 +22,7 @@ class StateKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flavor:
-    """The size that was promised to an instance. ``swap_mib`` is MiB, disks are GiB."""
+    """The size that the cloud promised to an instance. ``swap_mib`` is MiB, disks are GiB."""
 
     id: int
     name: str
@@ -36,11 +36,11 @@ class Flavor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceCell:
-    """One NUMA cell of an instance (InstanceNUMACell): ``id`` is the host's cell.
+    """One NUMA cell of an instance (InstanceNUMACell); ``id`` is the number of the host's cell.
 
-    ``cpuset`` are guest CPUs that float, ``pcpuset`` those that are pinned, ``pinning`` is
-    (guest CPU, host CPU) of them, ``reserved_cpus`` are host CPUs of the emulator. ``memory_mib``
-    is MiB, ``page_kib`` KiB (None: the host's smallest). Policies as nova spells them.
+    ``cpuset`` are the guest CPUs that float and ``pcpuset`` those that are pinned. ``pinning`` has (guest CPU, host
+    CPU) of the pinned CPUs. ``reserved_cpus`` are host CPUs of the emulator. ``page_kib`` is the page size in KiB,
+    None for the host's smallest page size. The policies have nova's spelling.
     """
 
     id: int
@@ -56,7 +56,10 @@ class InstanceCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigrationContext:
-    """What an instance carries of a move that is not over: (old, new) of what it changes; None: nothing given."""
+    """nova's MigrationContext of an instance whose move is not finished: old and new NUMA cells and PCI addresses.
+
+    NUMA cells are None where the context has none.
+    """
 
     migration_id: int | None
     old_numa: tuple[InstanceCell, ...] | None = None
@@ -83,12 +86,11 @@ class PciRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """One row of ``instances`` with what belongs to it.
+    """One row of ``instances`` with the instance's flavors, NUMA cells and migration context.
 
-    ``deleted`` is the row's soft delete (never vm_state ``soft-delete``).
-    ``flavor`` is None where it does not parse: then ``problem`` says what is
-    wrong and everything about this consumer is unknown. ``compute_id`` is the id of
-    its compute node row, ``power_state`` nova's number, ``context`` what a move left.
+    ``deleted`` is the row's soft delete, never vm_state ``soft-delete``. ``flavor`` is None if the flavor does not
+    parse; then ``problem`` is the reason and everything about this consumer is unknown. ``compute_id`` is the id of
+    the compute node row. ``power_state`` is nova's number. ``context`` is the context of an unfinished move.
     """
 
     uuid: str
@@ -122,8 +124,8 @@ class Instance:
 class Migration:
     """One row of ``migrations``; ``kind`` is migration_type (resize, migration, live-migration, evacuation).
 
-    ``deleted`` is the row's soft delete, which goes with its instance's (nova/db/main/api.py:instance_destroy): its
-    status then stays for ever as it was.
+    ``deleted`` is the row's soft delete. nova soft-deletes a migration together with its instance
+    (nova/db/main/api.py:instance_destroy); the migration's status does not change any more after that.
     """
 
     id: int
@@ -143,12 +145,12 @@ class Migration:
 
     @property
     def in_progress(self) -> bool:
-        """Nova's own set: a live row of any status but the finished six."""
+        """Whether nova counts the migration as in progress: a live row with none of the six finished statuses."""
         return not self.deleted and self.status not in FINISHED_MIGRATION_STATUSES
 
     @property
     def under_way(self) -> bool:
-        """In progress and not failed: only such a one excuses what does not fit yet (reconcile 5 has both sets)."""
+        """Whether the migration is in progress and not failed. Only then may the books still differ because of it."""
         return self.in_progress and self.status != "error"
 
 
@@ -185,7 +187,10 @@ class Service:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pulse:
-    """A newest heartbeat of the services of the cell, and the clock that its age is measured with (naive UTC)."""
+    """A heartbeat of the cell's services, and the clock to measure its age with (naive UTC).
+
+    ``heartbeat`` and ``newest`` have the meaning of ``heartbeat`` and ``newest_heartbeat`` in NovaState.
+    """
 
     now: datetime.datetime | None
     heartbeat: datetime.datetime | None
@@ -194,22 +199,24 @@ class Pulse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NovaState:
-    """Everything of the cloud that concerns this host (``sql``: read in one transaction).
+    """The part of the cloud's state that concerns this host. ``sql`` reads it in one transaction.
 
-    ``instances`` are those of this host, those of its migrations, and those
-    whose uuid is a consumer recorded on our tree (deleted and moved ones
-    included). ``migrations`` are in progress or error, of this host and node, or
-    have a recorded consumer as their uuid. ``finished_evacuations``: away from
-    here, ``done`` or ``completed``, the newest 100. ``now`` is the source's
-    clock (UTC, naive), for ages; conductor gives none, so there it is ours. ``heartbeat`` is a newest
-    ``last_seen_up`` of the live services of the cell (nova_rows.py says which), read before the rows or at their
-    moment: the rows are at least as new as that. None where no service has ever reported.
-    ``newest_heartbeat`` is the newest of them all, to tell which services are silent. ``heard_at`` is the clock at that
-    moment, to measure its age with.
-    ``unreadable`` names rows that do not parse. ``nodes`` are the live rows of this
-    host and the one of the uuid that was asked for, whichever host it names and
-    whether it is deleted or not. ``pci_devices`` are those of the live nodes.
-    ``records`` are the live nodes' rows in full, from a source that can write them; others give none.
+    ``nodes``: the live compute node rows of this host, and the row of the requested uuid, whichever host that row
+    names and whether it is deleted or not.
+    ``instances``: instances of this host, instances of its migrations, and instances whose uuid is a consumer recorded
+    on this host's provider tree. Deleted and moved instances are included.
+    ``migrations``: migrations of this host and node that are in progress or in error, and migrations whose uuid is a
+    recorded consumer.
+    ``finished_evacuations``: the newest 100 evacuations away from this host with status ``done`` or ``completed``.
+    ``pci_devices``: the rows of the live nodes.
+    ``records``: the complete rows of the live nodes. Only a source that can write records fills this field.
+    ``now``: the source's clock (naive UTC), for ages. nova-conductor reports no clock; the agent's own clock stands in.
+    ``heartbeat``: a recent ``last_seen_up`` of the cell's live services (agent/sources/nova/rows.py chooses which).
+    The source reads it before the rows or together with them, so the rows are at least as new as the heartbeat. None
+    if no service has ever reported.
+    ``newest_heartbeat``: the newest heartbeat of all, for deciding which services are silent.
+    ``heard_at``: the clock when the heartbeats were read, for measuring their age.
+    ``unreadable``: names of the rows that do not parse.
     """
 
     kind: StateKind
@@ -229,5 +236,5 @@ class NovaState:
 
     @property
     def pulse(self) -> Pulse:
-        """The heartbeat and the clock that was read with it."""
+        """The heartbeats and the clock that the source read with them."""
         return Pulse(now=self.heard_at or self.now, heartbeat=self.heartbeat, newest=self.newest_heartbeat)

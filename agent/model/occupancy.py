@@ -1,4 +1,4 @@
-"""One flavor's worth of this host, and why it is taken."""
+"""The flavors that instances and their moves occupy on this host, and why."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from agent.model.nova import Flavor, Instance, InstanceCell
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occupancy:
-    """``consumer_uuid`` is who should hold the allocation: the instance, or its migration where Placement says so.
+    """One flavor that one instance occupies on this host.
 
-    ``moving`` is True while the instance is on its way: a missing guest or a
-    differing allocation is then no news. ``numa`` are the host's cells that this
-    flavor's worth sits in, None where nothing ties it to cells.
+    ``consumer_uuid`` is the consumer that should own the allocation: the instance, or its migration if Placement
+    records allocations of the migration. ``moving`` is True while the instance moves: then a missing guest or a
+    different allocation is expected. ``numa`` are the host's NUMA cells that the flavor occupies, None if the flavor
+    is not bound to cells.
     """
 
     instance: Instance
@@ -28,7 +29,7 @@ class Occupancy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StuckMigration:
-    """A migration that is not finished, but that does not count, and why."""
+    """An unfinished migration that occupies nothing, and why."""
 
     migration_uuid: str
     instance_uuid: str
@@ -37,9 +38,9 @@ class StuckMigration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occupied:
-    """All occupancies of a host, and what was left out of them.
+    """All occupancies of a host, and the migrations and instances that are not among them.
 
-    ``unknown`` are uuids of instances that are here, or may be, and whose size cannot be read, sorted.
+    ``unknown`` are the sorted uuids of instances that are, or may be, on this host and whose size cannot be read.
     """
 
     occupancies: tuple[Occupancy, ...]

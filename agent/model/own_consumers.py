@@ -1,8 +1,7 @@
-"""Name the consumers that are ours: one per root provider and cause of use that the cloud does not know (design 2.1).
+"""The agent's own consumers in Placement: one per root provider and cause of use that the cloud does not know.
 
-What a newcomer would get wrong: they are told by their uuid, which follows from the
-root's and the cause, never by their type, which a server below 1.38 does not tell.
-Pure: no I/O.
+The agent recognizes its consumers by their uuid, which it derives from the root's uuid and the cause. The consumer
+type cannot serve for this: Placement reports no type below microversion 1.38. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -17,20 +16,20 @@ OWN_TYPE = "STOCKTAKE_UNMANAGED"
 OWN_KIND = "stocktake"
 OWN_CAUSES = tuple(sorted(UNMANAGED_CAUSES, key=lambda cause: cause.value))
 
-# RFC 9562 appendix: the name space of names that are domain names. Whoever meets the project in a
-# list of usages can make the two uuids again, and so knows whose they are.
+# RFC 9562 appendix: the name space for domain names. An operator who finds the project in a list of usages can compute
+# the two uuids again and so recognize the agent's consumers.
 OWN_PROJECT_ID = str(uuid.uuid5(uuid.NAMESPACE_DNS, "project.unmanaged.stocktake"))
 OWN_USER_ID = str(uuid.uuid5(uuid.NAMESPACE_DNS, "user.unmanaged.stocktake"))
 
 
 def own_consumer_uuid(root_uuid: str, cause: Cause) -> str:
-    """The consumer that holds this cause's use of this root: the same on every start."""
+    """Return the uuid of the consumer for this root provider and cause. The uuid is the same after every restart."""
     return str(uuid.uuid5(uuid.UUID(root_uuid), cause.value))
 
 
 @for_equal_arguments
 def own_consumers(root_uuid: str | None) -> Mapping[str, Cause]:
-    """The cause of each consumer of ours by its uuid; none where the root is not known."""
+    """Return the cause of each of the agent's consumers by uuid; an empty mapping if the root is not known."""
     if root_uuid is None:
         return {}
     return {own_consumer_uuid(root_uuid, cause): cause for cause in OWN_CAUSES}

@@ -1,6 +1,7 @@
-"""The traits by which an agent and nova-compute say whose a provider is.
+"""The traits with which the agent and nova-compute mark the providers that they own.
 
-CUSTOM_OWNER_STOCKTAKE stands in the place of nova-compute's OWNER_NOVA, so that two owners can be told apart.
+The agent sets CUSTOM_OWNER_STOCKTAKE instead of nova-compute's OWNER_NOVA, so that the two owners can be
+distinguished.
 """
 
 from __future__ import annotations
