@@ -1,4 +1,4 @@
-"""What Placement holds: providers, inventories, traits, allocations."""
+"""Placement's objects as the agent reads them: providers, inventories, traits, allocations, consumers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_UNIT_DEFAULT = 2**31 - 1
 
 
 class ProviderKey(NamedTuple):
-    """A provider of ours before any uuid is known: (kind, name). The root is ROOT."""
+    """(kind, name) of one of the agent's providers, usable before any uuid is known. The root's key is ROOT."""
 
     kind: str
     name: str
@@ -22,7 +22,7 @@ ROOT = ProviderKey("root", "")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inventory:
-    """One class of one provider. Every field is always set, so that changed means ``!=``."""
+    """The inventory of one class of one provider. Every field is always set, so ``!=`` detects any change."""
 
     resource_class: str
     total: int
@@ -34,13 +34,13 @@ class Inventory:
 
     @property
     def capacity(self) -> float:
-        """(total − reserved) × ratio, what Placement lets consumers take."""
+        """(total − reserved) × ratio: the most that Placement allocates to all consumers together."""
         return (self.total - self.reserved) * self.allocation_ratio
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """A resource provider as it stands. ``generation`` is None for one that does not exist yet."""
+    """A resource provider in its current state. ``generation`` is None for a provider that does not exist yet."""
 
     uuid: str
     name: str
@@ -51,13 +51,13 @@ class Provider:
     aggregates: frozenset[str] = frozenset()
 
     def inventory(self, resource_class: str) -> Inventory | None:
-        """The inventory of that class, or None."""
+        """Return the inventory of the class, or None."""
         return next((i for i in self.inventories if i.resource_class == resource_class), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allocation:
-    """An amount of one class of one provider, held by one consumer."""
+    """An amount of one class of one provider, allocated to one consumer."""
 
     consumer_uuid: str
     consumer_generation: int | None
@@ -68,7 +68,7 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnlistedUsage:
-    """``amount`` of one class of one provider that Placement counts as used, and lists as no consumer's allocation."""
+    """An amount of one class of one provider that Placement counts as used but lists in no consumer's allocations."""
 
     provider_uuid: str
     resource_class: str
@@ -77,9 +77,9 @@ class UnlistedUsage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerRecord:
-    """What ``GET /allocations/{consumer}`` says: all that it holds, here and elsewhere.
+    """Answer of ``GET /allocations/{consumer}``: all allocations of the consumer, on this host and elsewhere.
 
-    ``consumer_type`` is None where the server is older than 1.38, and for a consumer without one.
+    ``consumer_type`` is None if the server does not support microversion 1.38 or the consumer has no type.
     """
 
     consumer_uuid: str
@@ -91,7 +91,7 @@ class ConsumerRecord:
 
 
 class LeftProvider(NamedTuple):
-    """A provider that stayed when we deleted its compute node record."""
+    """A provider that stayed in Placement when the agent deleted its compute node record."""
 
     uuid: str
     name: str
@@ -99,7 +99,10 @@ class LeftProvider(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrphanTree:
-    """The provider of an orphaned compute node with all that is in its tree, parents first; none: it has none."""
+    """The provider of an orphaned compute node, with all providers and allocations of its tree, parents first.
+
+    ``uuid`` is the compute node's uuid. ``providers`` is empty if Placement has no such provider.
+    """
 
     uuid: str
     providers: tuple[Provider, ...] = ()
@@ -107,13 +110,16 @@ class OrphanTree:
 
     @property
     def root(self) -> Provider | None:
-        """The node's own provider."""
+        """The node's own provider, or None."""
         return next((p for p in self.providers if p.uuid == self.uuid), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharingProvider:
-    """A provider outside our tree that it may take from through an aggregate; ``allocations`` are some of its."""
+    """A provider outside this host's tree that shares its resources with the tree through an aggregate.
+
+    ``allocations`` are only a part of the provider's allocations: one read covers a limited number of consumers.
+    """
 
     provider: Provider
     allocations: tuple[Allocation, ...]
@@ -121,9 +127,10 @@ class SharingProvider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeBeside:
-    """A provider of ours that is not in our tree, and all below it, parents first; none: there is no such one.
+    """One of the agent's providers that is outside this host's tree, with all providers below it, parents first.
 
-    ``uuid`` is the provider that was looked for. One that shares through an aggregate is the root of such a tree.
+    ``uuid`` is the uuid that the agent searched for; ``providers`` is empty if Placement has no such provider. A
+    provider that shares through an aggregate is the root of such a tree.
     """
 
     uuid: str
@@ -133,24 +140,26 @@ class TreeBeside:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementView:
-    """One consistent look at our provider tree.
+    """One consistent read of this host's provider tree.
 
-    ``providers`` hold the root and all below it, parents first, nothing above it; empty where the root
-    does not exist yet. ``allocations`` are those on them. ``allocations_fresh``
-    is False where they stand as an earlier audit read them (principle 6).
-    ``consumers`` are the records of single consumers that were read.
-    ``name_holder`` is another provider that bears our root's name. ``orphans`` are the
-    trees of orphaned compute nodes that were looked at, allocations always read now.
-    ``typed_consumers``: the server keeps a consumer's type (1.38). ``shared`` are the
-    providers that share with our root, never part of our tree; ``shared_is_read`` says
-    whether they were looked for in this very look: without it nothing is known of them.
-    ``beside`` are trees of providers of ours that were looked for outside our tree. ``reparents``: the server gives a
-    provider another parent, or none (1.37); an older one only gives a parent to one that has none.
-    ``unread`` names what shares with our tree and was not taken since its list of allocations is too large, with the
-    reason; sorted. It is in ``shared`` of no look until it was read.
-    ``unlisted`` is what Placement counts beyond ``allocations``, sorted; empty where there is none, and in an audit
-    that did not ask for it.
-    ``microversion`` is the newest that the server speaks, None where nobody asked.
+    ``providers``: the root and all providers below it, parents first; providers above the root are not included.
+    Empty if the root does not exist yet.
+    ``allocations``: all allocations on ``providers``.
+    ``allocations_fresh``: False if ``allocations`` come from an earlier audit's cache.
+    ``consumers``: the records of those consumers whose record the agent has read.
+    ``name_holder``: another provider that has the root's name.
+    ``typed_consumers``: whether the server stores a consumer's type (microversion 1.38).
+    ``orphans``: the trees of the requested orphaned compute nodes. Their allocations are never from the cache.
+    ``shared``: the providers that share with this host's tree; they are never part of the tree.
+    ``shared_is_read``: whether this read included sharing providers. If not, nothing is known about them.
+    ``unread``: (name, reason) of each sharing provider that the agent skipped because its list of allocations is too
+    large; sorted. Such a provider is not in ``shared`` until the agent has read it.
+    ``beside``: trees of the agent's providers that the agent searched for outside this host's tree.
+    ``reparents``: whether the server can replace or remove a provider's parent (microversion 1.37). An older server can
+    only set a parent for a provider that has none.
+    ``microversion``: the newest microversion that the server supports, None if the agent did not ask.
+    ``unlisted``: usage that Placement counts beyond ``allocations``, sorted. Empty also in an audit that did not
+    request it.
     """
 
     root_uuid: str
@@ -172,7 +181,7 @@ class PlacementView:
 
     @property
     def used(self) -> Mapping[tuple[str, str], int]:
-        """By (provider uuid, class), what the scheduler subtracts."""
+        """Usage by (provider uuid, class). The scheduler subtracts this usage from the capacity."""
         used: dict[tuple[str, str], int] = defaultdict(int)
         for held in self.allocations:
             used[held.provider_uuid, held.resource_class] += held.amount
@@ -181,26 +190,26 @@ class PlacementView:
         return used
 
     def provider(self, uuid: str) -> Provider | None:
-        """The provider of the tree with that uuid, or None."""
+        """Return the provider of the tree with the given uuid, or None."""
         return next((p for p in self.providers if p.uuid == uuid), None)
 
     @property
     def known(self) -> Mapping[str, Provider]:
-        """By uuid, every provider of our tree and of those beside it."""
+        """Every provider of this host's tree and of the trees in ``beside``, by uuid."""
         beside = {p.uuid: p for tree in self.beside for p in tree.providers}
         return beside | {p.uuid: p for p in self.providers}
 
     @property
     def consumer_uuids(self) -> frozenset[str]:
-        """Consumers that hold anything on the tree."""
+        """Consumers that have an allocation on the tree."""
         return frozenset(a.consumer_uuid for a in self.allocations)
 
     @property
     def shared_consumer_uuids(self) -> frozenset[str]:
-        """Consumers that hold anything on the sharing providers, as far as they were read."""
+        """Consumers that have an allocation on a sharing provider, as far as the agent has read them."""
         return frozenset(a.consumer_uuid for sharing in self.shared for a in sharing.allocations)
 
     @property
     def root(self) -> Provider | None:
-        """Our root provider as it stands, or None."""
+        """The root provider of the tree, or None."""
         return self.provider(self.root_uuid)

@@ -1,4 +1,4 @@
-"""What is to be written, in order, as values. Only the writer carries a plan out."""
+"""The planned writes, in execution order, as values; only the writers carry a plan out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class CreateProvider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutInventories:
-    """PUT …/inventories: the whole set, unowned classes carried through as observed."""
+    """PUT …/inventories: the whole set. Classes that the agent does not own keep the values that the agent read."""
 
     provider_uuid: str
     inventories: tuple[Inventory, ...]
@@ -30,7 +30,7 @@ class PutInventories:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutTraits:
-    """PUT …/traits: the whole set, others' traits carried through as observed."""
+    """PUT …/traits: the whole set, including the traits that the agent read and does not own."""
 
     provider_uuid: str
     traits: tuple[str, ...]
@@ -53,7 +53,7 @@ class DeleteProvider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenameProvider:
-    """PUT /resource_providers/{uuid}: a new name, nothing else (``adopt`` alone does it)."""
+    """PUT /resource_providers/{uuid} with a new name and no other change. Only ``adopt`` renames providers."""
 
     provider_uuid: str
     name: str
@@ -61,9 +61,10 @@ class RenameProvider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoveProvider:
-    """PUT /resource_providers/{uuid} with another parent (1.37; below, only a provider without one can be given one).
+    """PUT /resource_providers/{uuid} with another parent.
 
-    ``name`` is the one that it has: the request replaces both.
+    Below microversion 1.37 the request can only set a parent for a provider that has none. ``name`` is the current
+    name, because the request replaces both name and parent.
     """
 
     provider_uuid: str
@@ -73,11 +74,12 @@ class MoveProvider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutAllocations:
-    """PUT /allocations/{consumer}: all that the consumer holds from now on; nothing: the consumer is gone.
+    """PUT /allocations/{consumer}: the complete new allocations of the consumer. An empty set removes the consumer.
 
-    ``consumer_generation`` is the one it was read with, None for a consumer that holds
-    nothing yet. ``consumer_type`` None: sent at 1.28, which keeps the type that it has.
-    Only ``heal`` and ``undo`` make one for a consumer of the cloud's, only role companion for one of ours.
+    ``consumer_generation`` is the generation that the agent read, None for a consumer without allocations. If
+    ``consumer_type`` is None, the writer sends the request at microversion 1.28, which keeps the consumer's type.
+    Only ``heal`` and ``undo`` create this write for the cloud's consumers. Only role companion creates it for the
+    agent's own consumers.
     """
 
     consumer_uuid: str
@@ -90,10 +92,10 @@ class PutAllocations:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reshape:
-    """POST /reshaper: inventories of several providers and allocations of several consumers, all of it or nothing.
+    """POST /reshaper: inventories of several providers and allocations of several consumers in one atomic request.
 
-    ``inventories`` are (provider uuid, its generation, the whole set; empty: all of it goes), ``allocations`` all that
-    each consumer holds from then on. Only ``heal`` and ``undo`` make one.
+    ``inventories`` are (provider uuid, generation, complete new set); an empty set removes all inventories.
+    ``allocations`` are the complete new allocations of each consumer. Only ``heal`` and ``undo`` create this write.
     """
 
     inventories: tuple[tuple[str, int, tuple[Inventory, ...]], ...]
@@ -102,14 +104,14 @@ class Reshape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateComputeNode:
-    """A new compute node record (conductor: ComputeNode.create; a soft-deleted row of its uuid comes back)."""
+    """Create a compute node record (conductor: ComputeNode.create). nova restores a soft-deleted row of that uuid."""
 
     record: NodeRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaveComputeNode:
-    """The fields of an existing record that differ from what is stored (conductor: ComputeNode.save)."""
+    """Save those fields of an existing record that differ from the stored ones (conductor: ComputeNode.save)."""
 
     record: NodeRecord
     changed: tuple[str, ...]
@@ -117,7 +119,7 @@ class SaveComputeNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteComputeNode:
-    """An orphaned record: deleted only while it is still of this host (conductor: ComputeNode.destroy)."""
+    """Delete an orphaned record, only if it still belongs to this host (conductor: ComputeNode.destroy)."""
 
     record: NodeRecord
 
@@ -131,7 +133,7 @@ AnyWrite = Write | PutAllocations | RecordWrite
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldBack:
-    """A write, or a class of one, that is due but must not be done now, and why."""
+    """A necessary write, or one class of a write, that the agent must not do now, and why."""
 
     provider_uuid: str
     what: str
@@ -140,14 +142,17 @@ class HeldBack:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Writes in execution order, and what was held back.
+    """Writes in execution order, and the writes that the agent defers.
 
-    ``writes`` go to our provider tree, then ``allocations`` (consumers of our own, role
-    companion) to Placement, then ``records`` to nova's compute node records: a record says
-    what Placement has, so it is not written when Placement was not. ``removals`` come last: an
-    orphaned node's provider goes only after its record did, which nova refuses when the
-    record has become another host's. ``generations`` are
-    (provider uuid, generation as observed) of the providers that the plan writes; one that it creates is not listed.
+    The order of execution is ``writes``, ``allocations``, ``records``, ``removals``.
+    ``writes``: writes to this host's provider tree.
+    ``held_back``: deferred writes, with the reason.
+    ``generations``: (provider uuid, generation that the agent read) of each existing provider that the plan writes.
+    ``allocations``: allocations of the agent's own consumers (role companion).
+    ``records``: writes to nova's compute node records. A record describes what Placement has, so the agent skips the
+    records if a write to Placement failed.
+    ``removals``: providers of orphaned nodes. The agent deletes such a provider only after its record, because nova
+    refuses to delete a record that has become another host's.
     """
 
     writes: tuple[Write, ...] = ()
@@ -159,12 +164,12 @@ class Plan:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is to be written."""
+        """Whether the plan has no write."""
         return not (self.writes or self.allocations or self.records or self.removals)
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the writes: two plans with equal digests do the same."""
+        """SHA-256 of the writes: plans with equal digests make the same changes."""
         all_of_them = (*self.writes, *self.allocations, *self.records, *self.removals)
         body = [[type(write).__name__, asdict(write)] for write in all_of_them]
         return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
@@ -175,7 +180,7 @@ EMPTY_PLAN = Plan()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedWrite:
-    """A write that Placement refuses whoever asks how often, with its words."""
+    """A write that Placement rejects permanently, with its error."""
 
     write: Write
     error: PlacementError
@@ -183,10 +188,11 @@ class RefusedWrite:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
-    """What the writer did: the writes that Placement acknowledged, those that it refused for good, requests sent.
+    """What the writer did.
 
-    ``unknown_traits`` are standard names that this Placement does not know: they
-    were left out of the writes of traits, which are in ``done`` as they were sent.
+    ``done`` are the writes that Placement acknowledged, ``refused`` those that it rejected permanently. ``requests`` is
+    the number of requests sent. ``unknown_traits`` are standard traits that this Placement does not know. The writer
+    leaves them out of the writes of traits; ``done`` has those writes as they were sent.
     """
 
     done: tuple[Write, ...]

@@ -1,4 +1,4 @@
-"""What provider.yaml files add to providers: inventories of custom classes, and custom traits."""
+"""The additions of provider.yaml files to providers: inventories of custom classes, and custom traits."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ COMPUTE_NODE = "$COMPUTE_NODE"
 
 
 class Added(enum.StrEnum):
-    """What a file can add."""
+    """The kind of an addition."""
 
     RESOURCE_CLASS = "class"
     TRAIT = "trait"
 
 
 class Addition(NamedTuple):
-    """A class or trait that a file added to a provider: it goes again when no file names it any more."""
+    """A class or trait that a file added to a provider. The agent removes it when no file names it any more."""
 
     provider_uuid: str
     kind: Added
@@ -28,10 +28,10 @@ class Addition(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderEntry:
-    """One entry of one file: for the provider of that uuid or that name, whichever is given.
+    """One entry of one file, for the provider with the given uuid or name.
 
-    ``origin`` is ``file:line``. ``uuid`` may be COMPUTE_NODE: the root, unless
-    another entry names it by its own uuid or name.
+    ``origin`` is ``file:line``. The ``uuid`` COMPUTE_NODE means the root, unless another entry names the root by its
+    own uuid or name.
     """
 
     origin: str

@@ -1,4 +1,4 @@
-"""What an audit ends with: one value that the log, the report file and the commands all print from."""
+"""The report of an audit: one value from which the log, the report file and the commands print."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agent.model.usage import CellUsage
 
 
 class Outcome(enum.Enum):
-    """How an audit ended (design 2.2: exit codes follow from it)."""
+    """How an audit ended. The process's exit code depends on it (agent/exit_codes.py)."""
 
     CLEAN = "clean"
     FINDINGS = "findings"
@@ -26,7 +26,7 @@ class Outcome(enum.Enum):
 
 
 class Verdict(enum.Enum):
-    """What the comparison of the three books says of one consumer and class (design 3.3)."""
+    """The result of comparing the three books for one consumer and one class."""
 
     AGREED = "agreed"
     SETTLING = "settling"
@@ -46,9 +46,10 @@ class Verdict(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerRow:
-    """One consumer, one class, one provider, in the three books. None means: that book does not mention it.
+    """One consumer, one class and one provider in the three books.
 
-    ``outside_tree``: on a provider that shares with our root, and so no part of this host's sums.
+    ``promised``, ``held`` and ``recorded`` are None if the book has no such claim. ``outside_tree``: the provider
+    shares with this host's tree but is not part of it, so the row does not count in this host's sums.
     """
 
     consumer_uuid: str | None
@@ -70,7 +71,10 @@ class LedgerRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InventoryRow:
-    """One class of one provider as we want it, beside what Placement holds."""
+    """The inventory of one class of one provider as the agent wants it, beside the inventory in Placement.
+
+    ``terms`` are the (name, amount) terms of the wanted ``reserved``.
+    """
 
     provider: str
     provider_uuid: str
@@ -81,7 +85,7 @@ class InventoryRow:
 
     @property
     def free(self) -> float | None:
-        """(total − reserved) × ratio − used; may be negative; None where *recorded* could not be read."""
+        """(total − reserved) × ratio − used; may be negative. None if Placement could not be read."""
         inventory = self.wanted or self.recorded
         if inventory is None or self.used is None:
             return None
@@ -102,11 +106,11 @@ class TraitRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageRow:
-    """Bytes of one store and whose they are: the rows of a store add up to ``store_bytes``, its free room included.
+    """A number of bytes of one store, and their owner. The rows of a store, free space included, add up to its size.
 
-    ``store`` is ``vg NAME``, a path or a Ceph pool; ``store_bytes`` its size as the
-    store itself says. ``owner`` is a uuid, a ``VG/LV`` or a path by ``owner_kind``,
-    "" for what is free. ``what`` says in words what the bytes are, ``source`` where that was read.
+    ``store`` is ``vg NAME``, a path or a Ceph pool. ``store_bytes`` is the size that the store itself reports.
+    ``owner`` is a uuid, a ``VG/LV`` or a path, depending on ``owner_kind``; it is "" for free space. ``what`` describes
+    the bytes in words. ``source`` is where the agent read them.
     """
 
     store: str
@@ -120,10 +124,12 @@ class StorageRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceStatus:
-    """How one read went. ``age_s`` is 0 for a read of this audit, else since the last good one, None if never.
+    """The result of one read.
 
-    ``denied``: Placement refused our credentials (401, 403), which no waiting mends. ``behind_s``: how old the newest
-    heartbeat of the cell's services is, of the cloud's state alone; None where it has none, or was not read.
+    ``age_s`` is the age in seconds of the source's last successful read: 0 if this audit's read succeeded, None if no
+    read has ever succeeded. ``denied``: Placement rejected the agent's credentials (401, 403), so retries do not help.
+    ``behind_s`` is the age in seconds of the heartbeat in the cloud's state. ``behind_s`` is None for other sources,
+    and if the state has no heartbeat or was not read.
     """
 
     name: str
@@ -137,7 +143,7 @@ class SourceStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvacuationNote:
-    """A finished evacuation that contributes nothing, for ``explain`` to say so."""
+    """A finished evacuation. It takes nothing from this host, and ``explain`` says so."""
 
     instance_uuid: str
     migration_uuid: str
@@ -149,10 +155,10 @@ class EvacuationNote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostSummary:
-    """The numbers behind the three lines that operators of nova-compute grep for (design 2.7).
+    """The numbers of the three log lines that operators of nova-compute search for.
 
-    ``pci_devices`` is how many PCI functions libvirt lists, None where it was not read; ``pci_stats`` are the free
-    ones that may be handed out, one text a pool.
+    ``pci_devices`` is the number of PCI functions that libvirt lists, None if the agent could not read them.
+    ``pci_stats`` describes the free functions that guests may get, with one text for each pool.
     """
 
     node: str
@@ -173,11 +179,12 @@ class HostSummary:
 class AuditReport:
     """Everything that one audit found and did. ``started_at`` is ISO 8601 UTC.
 
-    ``cell_usages`` are of the cells of ``resource_view``, None where they or what guests use are not known;
-    ``record_note`` is one sentence on who writes this host's compute node record.
-    ``conflict_kinds`` are (kind, count) of every 409 of Placement's, sorted; ``conflicts`` is their sum.
-    ``microversion`` is the newest that Placement speaks, None where it was not asked.
-    ``notes`` are sentences on the agent's own files: what was not read of them, what cannot be written.
+    ``conflicts``: number of 409 answers from Placement.
+    ``conflict_kinds``: (kind, count) of these answers, sorted.
+    ``cell_usages``: usage of the cells of ``resource_view``, None if the cells or their usage are not known.
+    ``record_note``: one sentence that says who writes this host's compute node record.
+    ``microversion``: the newest microversion that Placement supports, None if the agent did not ask.
+    ``notes``: sentences about the agent's own files: which parts were not read, which files cannot be written.
     """
 
     audit_id: str

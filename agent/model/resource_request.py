@@ -1,8 +1,8 @@
-"""What is asked of Placement (``GET /allocation_candidates``), and the providers that it is asked of.
+"""A request for ``GET /allocation_candidates`` of Placement, and the providers that can satisfy the request.
 
-A request is one unnumbered group (suffix ""), whose classes may come from several
-providers of one tree and of those that share with it, and any number of granular
-groups, each of which one single provider must satisfy alone.
+A request has one unnumbered group (suffix "") and any number of granular groups. The classes of the unnumbered
+group may come from several providers of one tree, and from providers that share with the tree. A single provider
+must satisfy all of a granular group.
 """
 
 from __future__ import annotations
@@ -16,9 +16,12 @@ from agent.model.placement import Provider
 class RequestGroup:
     """One group of a request.
 
-    ``resources`` are (class, amount), sorted by class; ``required`` are sets of traits, of each of which one must be
-    there (a plain required trait is a set of one); ``forbidden`` traits must not. ``member_of`` likewise are sets of
-    aggregates' uuids, ``forbidden_aggregates`` those it must not be in. ``in_tree`` is a provider's uuid.
+    ``resources``: (class, amount), sorted by class.
+    ``required``: sets of traits. A provider must have one trait of each set; a plain required trait is a set of one.
+    ``forbidden``: traits that the provider must not have.
+    ``member_of``: sets of aggregate uuids. The provider must be in one aggregate of each set.
+    ``forbidden_aggregates``: aggregates that the provider must not be in.
+    ``in_tree``: uuid of a provider. Only the tree of that provider may satisfy the group.
     """
 
     suffix: str = ""
@@ -32,10 +35,10 @@ class RequestGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceRequest:
-    """A whole request. ``group_policy`` is "none" or "isolate", None where at most one group is granular.
+    """A whole request. ``group_policy`` is "none" or "isolate"; it may be None if at most one group is granular.
 
-    ``root_required`` and ``root_forbidden`` are traits of the tree's root (1.35); ``same_subtree`` are sets of
-    suffixes whose providers must lie below one of them (1.36).
+    ``root_required`` and ``root_forbidden`` are traits of the tree's root (microversion 1.35). ``same_subtree`` are
+    sets of suffixes: all providers that satisfy these groups must be in the subtree of one of them (1.36).
     """
 
     groups: tuple[RequestGroup, ...]
@@ -46,40 +49,41 @@ class ResourceRequest:
 
     @property
     def classes(self) -> frozenset[str]:
-        """Every resource class that it names."""
+        """Every resource class that the request names."""
         return frozenset(name for group in self.groups for name, _ in group.resources)
 
     @property
     def traits(self) -> frozenset[str]:
-        """Every trait that it names, wanted or not."""
+        """Every trait that the request names, required or forbidden."""
         named = [names for group in self.groups for names in (*group.required, group.forbidden)]
         return frozenset().union(*named, self.root_required, self.root_forbidden)
 
     @property
     def aggregates(self) -> frozenset[str]:
-        """The uuid of every aggregate that it names, wanted or not."""
+        """The uuid of every aggregate that the request names, required or forbidden."""
         named = [uuids for group in self.groups for uuids in (*group.member_of, group.forbidden_aggregates)]
         return frozenset().union(*named)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfferedProvider:
-    """A provider with what is taken of it: ``used`` are (class, amount), sorted; ``root_uuid`` is its tree's root."""
+    """A provider with its usage: ``used`` are (class, amount), sorted; ``root_uuid`` is the root of its tree."""
 
     provider: Provider
     root_uuid: str
     used: tuple[tuple[str, int], ...] = ()
 
     def used_of(self, resource_class: str) -> int:
-        """What consumers hold of that class."""
+        """Return the usage of the class, 0 if the class has none."""
         return dict(self.used).get(resource_class, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfferedWorld:
-    """Providers that a request may be answered from, parents first: whole trees, those that share included.
+    """The providers that may satisfy a request, parents first: whole trees, sharing providers included.
 
-    ``is_whole``: every provider of the cloud is here; else it is one host's tree and what shares with it.
+    ``is_whole``: the world has every provider of the cloud. Otherwise it is one host's tree and the providers that
+    share with it.
     """
 
     providers: tuple[OfferedProvider, ...]

@@ -1,4 +1,4 @@
-"""What the operator decided, read once from configuration. An audit uses the Settings it started with."""
+"""The operator's configuration as immutable values; an audit uses the Settings with which it started."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from agent.model.provider_config import ProviderEntry
 
 
 class Role(enum.Enum):
-    """Who writes what (design 2.1)."""
+    """What this agent may write.
+
+    OWNER: everything that nova-compute would write. COMPANION: only the agent's own consumers, beside a running
+    nova-compute. OBSERVER: nothing.
+    """
 
     OWNER = "owner"
     COMPANION = "companion"
@@ -19,7 +23,7 @@ class Role(enum.Enum):
 
 
 class UnmanagedPolicy(enum.Enum):
-    """What to do with use that the cloud does not know."""
+    """How to treat use that the cloud does not know."""
 
     RESERVE = "reserve"
     REPORT = "report"
@@ -28,7 +32,7 @@ class UnmanagedPolicy(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RatioPolicy:
-    """An allocation ratio: ``configured`` always wins; else what Placement has; else ``initial``."""
+    """An allocation ratio: ``configured`` has priority, then the ratio in Placement, then ``initial``."""
 
     configured: float | None
     initial: float
@@ -36,7 +40,7 @@ class RatioPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestCpu:
-    """``[libvirt] cpu_*``: what CPU guests get. ``mode`` None: unset. Flags as configured, with their sign."""
+    """``[libvirt] cpu_*``: the CPU of guests. ``mode`` is None if unset. The flags have their configured sign."""
 
     mode: str | None = None
     models: tuple[str, ...] = ()
@@ -53,10 +57,10 @@ class Tpm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MdevTypeChoice:
-    """One of ``[devices] enabled_mdev_types``: the parents it is bound to, its class, a cap."""
+    """One of ``[devices] enabled_mdev_types``: its parent devices, its resource class, and an upper limit."""
 
     type_id: str
-    # PCI addresses; of a parent that is no PCI device its name in /sys.
+    # PCI addresses; for a parent that is no PCI device, its name in /sys.
     addresses: tuple[str, ...] = ()
     resource_class: str = "VGPU"
     max_instances: int | None = None
@@ -72,7 +76,7 @@ class PmemLabel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReservedPages:
-    """One ``reserved_huge_pages``: so many pages of that size in that NUMA cell."""
+    """One ``reserved_huge_pages``: ``count`` pages of ``size_kib`` KiB in NUMA cell ``cell``."""
 
     cell: int
     size_kib: int
@@ -81,7 +85,7 @@ class ReservedPages:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkAffinity:
-    """NUMA cells of physical networks, by name, and of tunnels."""
+    """The NUMA cells of each physical network, by the network's name, and of tunnels."""
 
     physnets: tuple[tuple[str, tuple[int, ...]], ...] = ()
     tunnel: tuple[int, ...] = ()
@@ -89,7 +93,7 @@ class NetworkAffinity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Reserves, ratios, policies. Units are in the names."""
+    """Reserves, ratios and policies. The names of the fields have the units."""
 
     role: Role
     takeover: bool
@@ -133,12 +137,12 @@ class Settings:
     pci: PciSettings = field(default_factory=PciSettings)
     reserved_huge_pages: tuple[ReservedPages, ...] = ()
     networks: NetworkAffinity = field(default_factory=NetworkAffinity)
-    # None: as many as the kernel says.
+    # None: the number that the kernel reports.
     intel_tdx_guests: int | None = None
     provider_entries: tuple[ProviderEntry, ...] = ()
     heal: HealSettings = field(default_factory=HealSettings)
 
     @property
     def disk_group(self) -> str | None:
-        """The volume group that DISK_GB counts, or None where it counts a file system."""
+        """The volume group that DISK_GB counts, or None if DISK_GB counts another store."""
         return self.images_volume_group if self.images_type == "lvm" else None

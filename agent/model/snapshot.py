@@ -1,4 +1,4 @@
-"""One reading of everything: fresh values or errors, never silently nothing."""
+"""Everything that one audit read: each read ends in a value or an error, never in an empty default."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ FILESYSTEM = "filesystem"
 IMAGES = "images"
 CEPH = "ceph"
 PMEM = "pmem"
-# The part of IMAGES that DISK_GB's reserve may rest on: it can be unread while the disks were measured.
+# The part of IMAGES that the reserve of DISK_GB may need. The agent can fail to measure it and still measure the disks.
 IMAGE_CACHE = "image-cache"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading(Generic[T]):
-    """The end of one read: exactly one of ``value`` and ``error``.
+    """The result of one read: exactly one of ``value`` and ``error`` is set.
 
-    ``taken_at`` is ISO 8601 UTC, ``duration_s`` wall time.
+    ``taken_at`` is ISO 8601 UTC, ``duration_s`` is wall time in seconds.
     """
 
     source: str
@@ -57,7 +57,7 @@ class Reading(Generic[T]):
 
     @property
     def ok(self) -> bool:
-        """Whether there is a value."""
+        """Whether the read returned a value."""
         return self.error is None
 
 
@@ -66,7 +66,10 @@ AnyReading: TypeAlias = Reading[PlacementView] | Reading[NovaState] | Reading[Ho
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """What one audit decides on. ``store`` is the store that DISK_GB counted last, None where none is remembered."""
+    """The facts that one audit decides on.
+
+    ``store`` is the store that DISK_GB counted last, None if the agent remembers no store.
+    """
 
     placement: Reading[PlacementView]
     nova: Reading[NovaState]
@@ -76,29 +79,29 @@ class Snapshot:
 
     @property
     def readings(self) -> tuple[AnyReading, ...]:
-        """All of them, in reading order."""
+        """All readings: Placement, state source, libvirt, storage."""
         return (self.placement, self.nova, self.host, *self.storage)
 
     def fresh(self, source: str) -> bool:
-        """Whether that source was read, and gave a value; of IMAGE_CACHE whether it was measured."""
+        """Whether the read of the source returned a value; for IMAGE_CACHE, whether the cache could be measured."""
         if source == IMAGE_CACHE:
             return any(store.cache_bytes is not None for store in self.image_stores)
         return any(r.source == source and r.ok for r in self.readings)
 
     def recorded_inventory(self, resource_class: str) -> Inventory | None:
-        """What Placement's root holds of that class; None where it holds none or was not read."""
+        """Return the root's inventory of the class in Placement; None if there is none or Placement was not read."""
         root = self.observed_root
         return root.inventory(resource_class) if root else None
 
     @property
     def observed_root(self) -> Provider | None:
-        """Our root as Placement holds it; None where it holds none or was not read."""
+        """The root provider as Placement has it; None if there is none or Placement was not read."""
         view = self.placement.value
         return view.root if view else None
 
     @property
     def root_classes_in_use(self) -> frozenset[str]:
-        """Classes that our root offers in Placement and that allocations on it use; none where it was not read."""
+        """Classes with an inventory and with allocations on the root; empty if Placement was not read."""
         view, root = self.placement.value, self.observed_root
         if view is None or root is None:
             return frozenset()
@@ -106,52 +109,53 @@ class Snapshot:
 
     @property
     def groups(self) -> tuple[VolumeGroup, ...]:
-        """Volume groups of all storage sources that answered."""
+        """Volume groups of all storage sources that were read."""
         return _joined(reading.value.groups for reading in self.storage if reading.value)
 
     @property
     def volumes(self) -> tuple[Volume, ...]:
-        """Volumes of all storage sources that answered."""
+        """Volumes of all storage sources that were read."""
         return _joined(reading.value.volumes for reading in self.storage if reading.value)
 
     @property
     def thin_pools(self) -> tuple[ThinPool, ...]:
-        """Thin pools of all storage sources that answered."""
+        """Thin pools of all storage sources that were read."""
         return _joined(reading.value.thin_pools for reading in self.storage if reading.value)
 
     @property
     def disk_files(self) -> tuple[DiskFile, ...]:
-        """Guests' disk files of all storage sources that answered."""
+        """Guests' disk files of all storage sources that were read."""
         return _joined(reading.value.disk_files for reading in self.storage if reading.value)
 
     @property
     def image_stores(self) -> tuple[ImageStore, ...]:
-        """Image stores of all storage sources that answered."""
+        """Image stores of all storage sources that were read."""
         return _joined(reading.value.image_stores for reading in self.storage if reading.value)
 
     @property
     def ceph_pools(self) -> tuple[CephPool, ...]:
-        """Ceph pools of all storage sources that answered."""
+        """Ceph pools of all storage sources that were read."""
         return _joined(reading.value.ceph_pools for reading in self.storage if reading.value)
 
     @property
     def pmem_namespaces(self) -> tuple[PmemNamespace, ...]:
-        """Persistent memory of all storage sources that answered."""
+        """Namespaces of persistent memory of all storage sources that were read."""
         return _joined(reading.value.pmem_namespaces for reading in self.storage if reading.value)
 
     @property
     def filesystems(self) -> tuple[FileSystem, ...]:
-        """File systems of all storage sources that answered."""
+        """File systems of all storage sources that were read."""
         return _joined(reading.value.filesystems for reading in self.storage if reading.value)
 
     def group(self, name: str) -> VolumeGroup | None:
-        """The volume group of that name, or None where it was not reported."""
+        """Return the volume group of that name, or None if no source reported it."""
         return next((group for group in self.groups if group.name == name), None)
 
 
 def _joined(parts: Iterable[tuple[T, ...]]) -> tuple[T, ...]:
-    """All of them in one; of one source alone the very same tuple, which compares at once with the last one's."""
+    """Return all parts in one tuple."""
     found = [part for part in parts if part]
+    # A single part is returned as the same object: its comparison with the last audit's tuple is then fast.
     return found[0] if len(found) == 1 else tuple(one for part in found for one in part)
 
 

@@ -1,7 +1,7 @@
-"""Units and the three roundings that the agent uses.
+"""Units, and the functions with which the agent rounds.
 
-Sizes of the host are bytes or MiB, Placement's DISK_GB is GiB (2**30), libvirt
-speaks KiB. Rounding is always named: nova truncates totals and rounds reserves up.
+The host's sizes are in bytes or MiB, Placement's DISK_GB is in GiB (2**30 bytes), and libvirt reports KiB. The name of
+each function says how it rounds: like nova, the agent truncates totals and rounds reserves up.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ GIB = 1 << 30
 
 
 def kib_to_mib(kib: int) -> int:
-    """KiB as whole MiB, truncated (nova: hypervisor-audit 3)."""
+    """Return KiB as whole MiB, truncated as in nova."""
     return kib // KIB
 
 
 def bytes_to_gib_floor(size_bytes: int) -> int:
-    """Bytes as whole GiB, rounded down: for totals."""
+    """Return bytes as whole GiB, rounded down. Use it for totals."""
     return size_bytes // GIB
 
 
 def bytes_to_gib_ceil(size_bytes: int) -> int:
-    """Bytes as whole GiB, rounded up: for what is taken away."""
+    """Return bytes as whole GiB, rounded up. Use it for amounts that are subtracted."""
     return -(-size_bytes // GIB)
 
 
 def mib_to_gib_ceil(size_mib: int) -> int:
-    """MiB as whole GiB, rounded up (``reserved_host_disk_mb`` in Placement)."""
+    """Return MiB as whole GiB, rounded up. Use it for ``reserved_host_disk_mb``."""
     return -(-size_mib // KIB)

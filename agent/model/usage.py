@@ -1,4 +1,4 @@
-"""What a compute node record says is used: figures by the books, not by what the hypervisor measures."""
+"""The usage figures of a compute node record; they come from the books, not from measurements of the hypervisor."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """The record's columns of use: counts, MiB and whole GiB (reconcile 4.1, 4.3).
+    """The record's columns of usage: counts, MiB and whole GiB.
 
-    What is free may be negative; ``free_disk_gib`` is None where the store was not measured.
-    ``stats`` (name, text) sorted by name. ``unknown`` are uuids of instances that are
-    here and whose size cannot be read: where there is one, the figures are too low.
+    Free amounts may be negative. ``free_disk_gib`` is None if the store could not be measured. ``stats`` are (name,
+    text), sorted by name. ``unknown`` are uuids of instances on this host whose size cannot be read; if there is such
+    an instance, the figures are too low.
     """
 
     vcpus_used: int
@@ -27,9 +27,10 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellUsage:
-    """What guests use of one NUMA cell (reconcile 4.2): ``cpus`` float, ``pinned`` host CPUs belong to one guest each.
+    """The guests' usage of one NUMA cell.
 
-    ``pages`` are (size in KiB, how many are used) of every size that the cell has.
+    ``cpus`` is the number of floating guest CPUs. ``pinned`` are host CPUs, each of which belongs to one guest.
+    ``pages`` are (size in KiB, number of used pages) for each page size of the cell.
     """
 
     id: int
@@ -41,10 +42,10 @@ class CellUsage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PinConflict:
-    """A host CPU that cannot be pinned as it is: two instances have it, or nobody may.
+    """A host CPU with an invalid pinning: several instances are pinned to it, or no instance may be pinned to it.
 
-    ``cpu`` of cell ``cell``; ``instances`` are the uuids, sorted: of one alone where the
-    CPU is not among those to pin to.
+    ``cpu`` is a CPU of cell ``cell``. ``instances`` are the sorted uuids of the instances pinned to the CPU. The list
+    can have a single uuid if the CPU is not available for pinning.
     """
 
     cell: int

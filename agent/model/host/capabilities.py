@@ -1,7 +1,7 @@
-"""What libvirt says that the host's CPU and its emulators can do. Asked once per connection.
+"""The capabilities of the host's CPU and emulators that libvirt reports; the agent reads them once per connection.
 
-A part that libvirt does not give is None and named in ``missing``: what rests on
-it is unknown, and is left as it stands. An empty set says "none of them".
+A part that libvirt does not report is None, and ``missing`` names it. Whatever depends on such a part is unknown, so
+the agent does not change it in Placement. An empty set means that libvirt reported no element.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from dataclasses import dataclass
 class HostCpu:
     """``<host><cpu>``.
 
-    ``features`` are those of the host with its model's written out (baselineCPU,
-    hypervisor-audit 2); None where libvirt gives neither a model nor features.
-    ``maxphysaddr`` is (mode, bits or None), None where the host CPU has none.
+    ``features`` are the host's features together with those of its CPU model (baselineCPU). ``features`` is None if
+    libvirt reports neither a model nor features. ``maxphysaddr`` is (mode, bits or None), None if the CPU has none.
     """
 
     arch: str
@@ -31,7 +30,7 @@ class HostCpu:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestKind:
-    """One ``<guest>``: an architecture (as libvirt writes it), hvm, xen or exe, and the domain types that run it."""
+    """One ``<guest>``: an architecture in libvirt's spelling, an OS type (hvm, xen, exe) and its domain types."""
 
     arch: str
     os_type: str
@@ -40,7 +39,7 @@ class GuestKind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SevLimits:
-    """How many encrypted guests the platform takes: SEV, and SEV-ES or SEV-SNP."""
+    """The maximum number of encrypted guests: ``max_guests`` for SEV, ``max_es_guests`` for SEV-ES or SEV-SNP."""
 
     max_guests: int
     max_es_guests: int
@@ -50,12 +49,13 @@ class SevLimits:
 class DomainCapabilities:
     """``virConnectGetDomainCapabilities`` of one architecture and machine type.
 
-    ``machines`` are the names that stand for it: as asked (an alias) and as
-    libvirt expands it. ``buses`` are the values of every enum ``bus`` in the
-    document, ``video_models`` of every enum ``modelType``. ``tpm_models`` and
-    ``tpm_backends`` are empty where ``<tpm>`` is not supported; ``tpm_versions`` is
-    None where this libvirt does not list them. ``sev`` is None where ``<sev>`` is
-    not supported; ``tdx`` is whether ``<tdx>`` is.
+    ``machines``: the names of the machine type: the requested name (an alias) and libvirt's expanded name.
+    ``buses``: the values of every enum ``bus`` in the document.
+    ``video_models``: the values of every enum ``modelType``.
+    ``tpm_models``, ``tpm_backends``: empty if ``<tpm>`` is not supported.
+    ``tpm_versions``: None if this libvirt does not list them.
+    ``sev``: None if ``<sev>`` is not supported.
+    ``tdx``: whether ``<tdx>`` is supported.
     """
 
     arch: str
@@ -73,9 +73,9 @@ class DomainCapabilities:
 
 
 class Part(enum.Enum):
-    """What libvirt is asked, in words.
+    """The parts of the capabilities that the agent requests from libvirt. The values are words for messages.
 
-    MACHINE is what the emulator of one machine type, or of one architecture, can do; DOMAIN all of those.
+    MACHINE means the domain capabilities of one machine type or one architecture; DOMAIN means all of them.
     """
 
     HOST_CPU = "host CPU"
@@ -87,15 +87,15 @@ class Part(enum.Enum):
     VERSION = "hypervisor version"
 
 
-# Parts without which it is not known, or known in part, what emulators can do.
+# If one of these parts is missing, the emulators' capabilities are unknown, or known only in part.
 OF_EMULATORS = frozenset({Part.GUESTS, Part.DOMAIN, Part.MACHINE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingPart:
-    """A part of the capabilities that could not be read: which, and libvirt's reason.
+    """A part of the capabilities that could not be read, with libvirt's reason.
 
-    ``detail`` is the CPU model of MODEL_FEATURES, architecture (and machine type) of MACHINE, "" for a whole part.
+    ``detail`` is the CPU model for MODEL_FEATURES, the architecture (and machine type) for MACHINE, else "".
     """
 
     part: Part
@@ -104,18 +104,17 @@ class MissingPart:
 
     @property
     def name(self) -> str:
-        """The part in words, with its detail."""
+        """The words for the part, with its detail."""
         return f"{self.part.value} {self.detail}".rstrip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """All of it.
+    """All capabilities of one libvirt connection.
 
-    ``domain`` is sorted by architecture and machine; an architecture whose
-    emulator libvirt cannot run has none, as in the reference, and is no missing
-    part; None where the driver has no such call. ``model_features`` are
-    (CPU model, its features) as asked for by ``cpu_mode`` custom and none.
+    ``domain`` is sorted by architecture and machine, None if the driver has no such call. As in nova, an architecture
+    whose emulator libvirt cannot run has no entry in ``domain`` and is no missing part. ``model_features`` are (CPU
+    model, its features) for the models that ``cpu_mode`` custom and none name.
     """
 
     host_cpu: HostCpu
@@ -125,5 +124,5 @@ class Capabilities:
     missing: tuple[MissingPart, ...] = ()
 
     def of_arch(self, arch: str) -> tuple[DomainCapabilities, ...]:
-        """Those of one architecture, in order."""
+        """Return the domain capabilities of one architecture, in order."""
         return tuple(one for one in self.domain or () if one.arch == arch)

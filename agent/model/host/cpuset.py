@@ -1,24 +1,24 @@
-"""CPU lists as operators write them: ``1-4,^3,6``.
+"""Parse and render CPU lists as operators write them: ``1-4,^3,6``.
 
-Exclusions win wherever they stand, so ``^3,1-4`` and ``1-4,^3`` are the same
-set. A list that ends up empty is an error and not "no CPUs": the operator meant
-something else. Pure: whether the CPUs exist is decided where the host is known.
+Exclusions always win, whatever their position, so ``^3,1-4`` and ``1-4,^3`` are the same set. An empty result is an
+error and does not mean "no CPUs", because the operator cannot have intended it. Pure: the callers that know the host
+check whether the CPUs exist.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-# Linux is built for at most 8,192 CPUs on x86; a typo like 0-99999999 must not eat the memory.
+# Linux supports at most 8,192 CPUs on x86. The limit keeps a typo like 0-99999999 from using up the memory.
 HIGHEST_CPU = 65535
 
 
 def parse_cpu_list(text: str) -> tuple[int, ...]:
-    """CPU ids of a list, ascending.
+    """Return the CPU ids of a list, ascending.
 
-    Items are ``N``, ``A-B``, ``^N`` or ``^A-B``, separated by commas; empty items
-    are allowed. Raises ValueError, naming the item, on A > B, on anything that is
-    not a number, and on an empty result.
+    Items are ``N``, ``A-B``, ``^N`` or ``^A-B``, separated by commas; empty items are allowed.
+    Raises ValueError with the item's text if A > B or a part is no number up to HIGHEST_CPU.
+    Raises ValueError also if the result is empty.
     """
     chosen: set[int] = set()
     excluded: set[int] = set()
@@ -33,7 +33,7 @@ def parse_cpu_list(text: str) -> tuple[int, ...]:
 
 
 def render_cpu_list(cpus: Iterable[int]) -> str:
-    """The shortest list that parses to these CPUs, e.g. ``1-4,6``."""
+    """Return the shortest list that parses to these CPUs, e.g. ``1-4,6``."""
     spans: list[tuple[int, int]] = []
     for cpu in sorted(set(cpus)):
         if spans and spans[-1][1] == cpu - 1:

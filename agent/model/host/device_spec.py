@@ -1,4 +1,4 @@
-"""``[pci] device_spec``: which devices the cloud may hand out, and the tags that they carry."""
+"""``[pci] device_spec``: the PCI devices that the cloud may assign to guests, and the tags of these devices."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceSpec:
-    """One entry, as hypervisor-audit 7.2 reads it.
+    """One entry of ``device_spec``.
 
-    ``text`` is the entry as configured, for messages. ``vendor_id`` and
-    ``product_id`` are four lower-case hex digits or ``*``. ``address_parts`` are
-    four regular expressions (domain, bus, slot, function) that must match the
-    whole part; ``single_address`` is set where they name one function. ``tags``
-    are the remaining keys, sorted, values as normalised text; one that is null in the
-    file is there and has None.
+    ``text``: the configured entry, for messages.
+    ``vendor_id``, ``product_id``: four lower-case hex digits, or ``*``.
+    ``address_parts``: regular expressions for domain, bus, slot and function. Each must match the whole part.
+    ``single_address``: the address, if the entry names exactly one function by its address.
+    ``devname``: name of the network device, if the entry names one.
+    ``tags``: the remaining keys, sorted, with values as normalised text. A key with the value null stays and has None.
     """
 
     text: str
@@ -26,13 +26,13 @@ class DeviceSpec:
     tags: tuple[tuple[str, str | None], ...] = ()
 
     def tag(self, name: str) -> str | None:
-        """The value of that tag, or None."""
+        """Return the value of the tag, or None."""
         return dict(self.tags).get(name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PciSettings:
-    """``[pci]``: the first spec that matches a device wins."""
+    """Options of ``[pci]``. The first spec that matches a device applies to it."""
 
     specs: tuple[DeviceSpec, ...] = ()
     report_in_placement: bool = False

@@ -1,4 +1,4 @@
-"""Devices that libvirt lists: PCI functions, and mediated devices with the parents that can make them."""
+"""The devices that libvirt lists: PCI functions, and mediated devices with the parents that can create them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 class PciKind(enum.Enum):
-    """nova's dev_type: a whole device, a physical function with virtual ones, one of those, one that vDPA uses."""
+    """nova's dev_type: a device without virtual functions, a physical function, a virtual function, a vDPA device."""
 
     PCI = "type-PCI"
     PF = "type-PF"
@@ -19,10 +19,10 @@ class PciKind(enum.Enum):
 class PciDevice:
     """One PCI function.
 
-    ``name`` is libvirt's (pci_0000_81_00_0); addresses are ``dddd:bb:ss.f`` in
-    lower-case hex (five or more digits for a longer domain), ids four lower-case
-    hex digits. ``parent_address`` is a VF's physical function. ``interface`` is
-    the name of its own network device; ``parent_interface`` of its PF's.
+    ``name`` is libvirt's name (pci_0000_81_00_0). Addresses are ``dddd:bb:ss.f`` in lower-case hex, with five or more
+    digits for a longer domain. Ids are four lower-case hex digits. ``parent_address`` is the address of a VF's
+    physical function. ``interface`` is the name of the function's own network device, ``parent_interface`` that of
+    the PF's network device.
     """
 
     name: str
@@ -43,9 +43,10 @@ class PciDevice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PciPool:
-    """Free PCI devices that are alike, at least one; ``address`` is their physical function's, or their own.
+    """One or more free PCI devices with the same properties.
 
-    ``tags`` are those of their spec, sorted; ``provider_uuid`` is the provider in Placement, where there is one.
+    ``address`` is the address of their physical function, else their own. ``tags`` are the sorted tags of their spec.
+    ``provider_uuid`` is their provider in Placement, None if there is none.
     """
 
     address: str
@@ -61,7 +62,7 @@ class PciPool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MdevType:
-    """A type of mediated device that a parent can make: how many more."""
+    """A type of mediated device that a parent supports, and how many more devices the parent can create."""
 
     type_id: str
     available_instances: int
@@ -69,7 +70,7 @@ class MdevType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MdevParent:
-    """A device that can make mediated devices; ``address`` is None for one that is no PCI device (mtty)."""
+    """A device that can create mediated devices; ``address`` is None if the parent is no PCI device (mtty)."""
 
     name: str
     address: str | None
@@ -78,7 +79,7 @@ class MdevParent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mdev:
-    """A mediated device that exists; ``parent`` is the libvirt name of its parent."""
+    """An existing mediated device; ``parent`` is libvirt's name of the parent."""
 
     name: str
     type_id: str
@@ -88,7 +89,7 @@ class Mdev:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OddDevice:
-    """A device that is there but cannot be understood."""
+    """A device whose description the agent cannot parse."""
 
     name: str
     reason: str

@@ -1,4 +1,4 @@
-"""What the hypervisor says about the host: CPUs, memory, NUMA cells and domains."""
+"""The hypervisor's facts about the host: CPUs, memory, NUMA cells, domains, devices and kernel parameters."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from types import MappingProxyType
 from agent.model.host.capabilities import Capabilities
 from agent.model.host.devices import Devices
 
-#: Metadata key: what stands in the place of a field's value when an audit compares its facts with the last audit's.
+#: Metadata key: the value that replaces a field's own when an audit compares its facts with those of the last audit.
 BLANK = "blank"
 #: Metadata of a field that the books rest on: if its value changes, the audit writes the books again.
 COUNTED: Mapping[str, object] = MappingProxyType({"counted": True})
 
 
 def blanked(value: object) -> Mapping[str, object]:
-    """Metadata of a field that changes by itself and that no book rests on: the books see ``value`` instead."""
+    """Return the metadata of a field that changes by itself and that no book rests on; the books see ``value`` instead."""
     return MappingProxyType({BLANK: value})
 
 
-# What oslo.utils' strutils.bool_from_string takes for true, by which nova reads them.
+# The texts that oslo.utils' strutils.bool_from_string treats as true. nova uses that function for kernel parameters.
 _ON = frozenset({"1", "t", "true", "on", "y", "yes"})
 
 
 class DomainState(enum.Enum):
-    """libvirt's virDomainState, by its documented names."""
+    """libvirt's virDomainState, with libvirt's documented names."""
 
     NO_STATE = "no-state"
     RUNNING = "running"
@@ -40,7 +40,7 @@ class DomainState(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cpu:
-    """One logical CPU; core, socket and cell are None where libvirt does not say."""
+    """One logical CPU; core, socket and cell are None if libvirt does not report them."""
 
     id: int
     online: bool
@@ -51,7 +51,7 @@ class Cpu:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PagePool:
-    """Pages of one size in one cell: ``size_kib``, how many there are."""
+    """The pages of one size in one cell; ``total`` is their number."""
 
     size_kib: int
     total: int
@@ -59,7 +59,7 @@ class PagePool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One NUMA cell; ``siblings`` are the distinct sets of CPUs that share a core, each ascending."""
+    """One NUMA cell; ``siblings`` are the distinct sets of CPUs that share a core, each set ascending."""
 
     id: int
     memory_mib: int
@@ -72,10 +72,9 @@ class Cell:
 class Disk:
     """One disk of a domain.
 
-    ``kind`` is libvirt's ``type`` (file, block, network, volume, ...), ``source``
-    the path or name, or None for an empty drive; ``format`` the driver's type
-    (qcow2, raw, ...), None where the XML gives none, which libvirt takes for raw.
-    The domain XML carries no sizes: those of files are DiskFile's.
+    ``kind`` is libvirt's ``type`` (file, block, network, volume, ...). ``source`` is the path or name, None for an
+    empty drive. ``format`` is the driver's type (qcow2, raw, ...), None if the XML has none; libvirt treats that as
+    raw. The domain XML has no sizes; DiskFile has the sizes of files.
     """
 
     target: str
@@ -88,12 +87,14 @@ class Disk:
 class Domain:
     """A defined guest, running or not.
 
-    ``vcpus`` and ``memory_mib`` are what it may use (current vCPUs, maximum
-    memory); ``maximum_vcpus`` is how many it was defined with, ``current_memory_mib``
-    what its balloon leaves it now, None where libvirt does not say. ``nova_flavor``
-    is (vcpus, memory MiB, disk GiB) from the ``<nova:instance>`` metadata where there
-    is any; ``managed_by_nova`` says whether that metadata is there at all. ``pci_addresses`` are the host's PCI
-    functions that its definition takes, as PciDevice writes them, ``mdev_uuids`` the mediated devices.
+    ``vcpus``: current number of vCPUs, the number that the guest may use.
+    ``memory_mib``: maximum memory in MiB, the memory that the guest may use.
+    ``managed_by_nova``: whether the domain has ``<nova:instance>`` metadata.
+    ``nova_flavor``: the flavor in that metadata, None if there is none.
+    ``current_memory_mib``: memory in MiB that the balloon leaves to the guest now, None if libvirt does not report it.
+    ``pci_addresses``: the host's PCI functions in the guest's definition, in the notation of PciDevice.
+    ``maximum_vcpus``: number of vCPUs in the guest's definition, None if libvirt does not report it.
+    ``mdev_uuids``: the mediated devices in the guest's definition.
     """
 
     uuid: str
@@ -112,7 +113,7 @@ class Domain:
 
     @property
     def running_memory_mib(self) -> int:
-        """What it takes of the host while it runs."""
+        """Memory in MiB that the guest takes from the host while it runs."""
         return self.memory_mib if self.current_memory_mib is None else self.current_memory_mib
 
 
@@ -130,7 +131,7 @@ class NovaMetadataFlavor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OddDomain:
-    """A domain that is there but cannot be understood: what it uses is unknown."""
+    """A domain whose definition the agent cannot parse; the resources that the domain uses are unknown."""
 
     uuid: str
     name: str
@@ -139,29 +140,30 @@ class OddDomain:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A small file that could not be read, though it may be there: what it says is unknown. ``why`` is errno's word."""
+    """A small file that may exist but could not be read, so its contents are unknown. ``why`` is errno's message."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostFacts:
-    """One reading of libvirt and /proc, taken together.
+    """One read of libvirt, /proc and /sys.
 
-    ``hostname`` is the node name (libvirt's, but for the test driver: design
-    3.1), the first that was ever read; ``ignored_hostname`` is another one that
-    libvirt gives now. ``memory_mib`` is getInfo's, ``memory_used_mib`` from /proc/meminfo:
-    memory − (MemFree + Buffers + Cached), None where it cannot be read.
-    ``simulated`` names what a test driver invents, for the demo to say.
-    ``capabilities`` is None while libvirt has not answered yet (it probes QEMU for
-    seconds after its start): then cells, the places of CPUs and the hypervisor's
-    version are unknown too, not absent. ``devices`` is None where they could not be
-    listed, ``devices_unknown_because`` says why. ``kernel_parameters`` are
-    (``kvm_amd/sev``, its text, None where the module or parameter is not there, or
-    Unread). ``tdx_capacity`` is how many guests with Intel TDX the kernel has keys for,
-    None where it does not say or could not be asked.
-    ``uptime_s`` and ``load`` are /proc/uptime and the three averages of
-    /proc/loadavg, None where they cannot be read.
+    ``hostname``: the node name, the first one that this process read. It is libvirt's host name, except with libvirt's
+    test driver.
+    ``ignored_hostname``: the host name that libvirt reports now, if it differs from ``hostname``.
+    ``memory_mib``: memory by libvirt's getInfo.
+    ``memory_used_mib``: memory − (MemFree + Buffers + Cached) by /proc/meminfo, None if that cannot be read.
+    ``simulated``: names of the facts that a test driver invents; the demo prints them.
+    ``capabilities``: None while libvirt has not answered yet: it probes QEMU for seconds after its start. Until then
+    the NUMA cells, the topology of CPUs and the hypervisor's version are unknown too, not absent.
+    ``devices``: None if libvirt could not list them; ``devices_unknown_because`` is the reason.
+    ``kernel_parameters``: (name such as ``kvm_amd/sev``, value). The value is None if the module or the parameter does
+    not exist, Unread if it could not be read.
+    ``tdx_capacity``: number of guests with Intel TDX for which the kernel has keys, None if the kernel does not report
+    it or could not be read.
+    ``uptime_s``: from /proc/uptime, None if that cannot be read.
+    ``load``: the three averages of /proc/loadavg, None if that cannot be read.
     """
 
     hostname: str = field(metadata=COUNTED)
@@ -186,28 +188,25 @@ class HostFacts:
 
     @property
     def guest_uuids(self) -> frozenset[str]:
-        """Of all defined guests, those that cannot be understood included."""
+        """Uuids of all defined guests, including those whose definition the agent cannot parse."""
         return frozenset(d.uuid for d in self.domains) | frozenset(d.uuid for d in self.odd_domains)
 
     @property
     def capabilities_known(self) -> bool:
-        """Whether libvirt has answered what it can do."""
+        """Whether libvirt has reported its capabilities."""
         return self.capabilities is not None
 
     def kernel_flag(self, parameter: str) -> bool | None:
-        """Whether a kernel module's parameter is on; a module that is not loaded has none (hypervisor-audit 6).
-
-        None where it could not be read, which is neither.
-        """
+        """Return whether a kernel module's parameter is on: False if the module is not loaded, None if unreadable."""
         text = dict(self.kernel_parameters).get(parameter)
         return None if isinstance(text, Unread) else (text or "").strip().lower() in _ON
 
     @property
     def unread_parameters(self) -> tuple[str, ...]:
-        """Those that could not be read, each with the reason."""
+        """The kernel parameters that could not be read, each with the reason."""
         return tuple(f"{name}: {text.why}" for name, text in self.kernel_parameters if isinstance(text, Unread))
 
     @property
     def online_cpus(self) -> tuple[int, ...]:
-        """Ids of the CPUs that are online, ascending."""
+        """Ids of the online CPUs, ascending."""
         return tuple(cpu.id for cpu in self.cpus if cpu.online)

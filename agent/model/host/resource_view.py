@@ -1,6 +1,6 @@
-"""The host as a compute node record describes it: what nova-compute's driver calls the available resource.
+"""The host as a compute node record describes it, the result of get_available_resource in nova-compute's driver.
 
-Memory is MiB, disk bytes. What could not be read is None and named in ``unknown``.
+Memory is in MiB, disk sizes are in bytes. A figure that could not be read is None, and ``unknown`` names it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from agent.model.host.devices import PciPool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellPages:
-    """Pages of one size in one cell, and how many of them ``reserved_huge_pages`` keeps from guests."""
+    """The pages of one size in one cell; ``reserved`` is the number that ``reserved_huge_pages`` keeps from guests."""
 
     size_kib: int
     total: int
@@ -22,9 +22,11 @@ class CellPages:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewCell:
-    """One NUMA cell as guests may use it: CPUs for shared and for pinned use, memory, cores, pages, networks near it.
+    """One NUMA cell with the resources that guests may use.
 
-    ``socket`` is None where its CPUs are in several, or none is known.
+    ``cpuset`` are CPUs for floating guest CPUs, ``pcpuset`` CPUs for pinned ones. ``siblings`` are the sets of CPUs
+    that share a core. ``physnets`` are the physical networks near the cell. ``is_tunneled``: tunnel networks are near
+    the cell. ``socket`` is None if the cell's CPUs are in several sockets or no socket is known.
     """
 
     id: int
@@ -40,13 +42,15 @@ class ViewCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceView:
-    """hypervisor-audit 3, field by field.
+    """The driver's figures for a compute node record, field by field.
 
-    ``cells`` is None where the host has no NUMA topology in nova's sense.
-    ``disk_available_least_gib`` may be negative. ``pci_devices`` is how many PCI functions
-    libvirt lists, ``pci_pools`` are the ones to hand out that no
-    guest has, by the cloud's rows as far as they were read, and by libvirt's definitions. ``supported_instances`` are
-    (architecture, hypervisor, mode) in nova's spelling.
+    ``cells``: None if the host has no NUMA topology in nova's sense.
+    ``disk_available_least_gib``: may be negative.
+    ``pci_devices``: number of PCI functions that libvirt lists.
+    ``pci_pools``: the PCI devices for guests that no guest has. A device counts as taken by the cloud's rows, as far as
+    the agent could read them, and by libvirt's definitions.
+    ``supported_instances``: (architecture, hypervisor, mode) in nova's spelling.
+    ``unknown``: names of the figures that could not be read.
     """
 
     hypervisor_type: str

@@ -1,4 +1,4 @@
-"""What the storage of the host says: volume groups, their volumes, file systems. All sizes in bytes."""
+"""The facts about the host's storage: LVM, file systems, disk files, Ceph, persistent memory; all sizes in bytes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ class VolumeGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Volume:
-    """A logical volume, hidden ones included (their name as LVM gives it, without brackets).
+    """A logical volume, which may be hidden. A hidden volume has LVM's name for it, without the brackets.
 
-    ``size_bytes`` is the virtual size; ``extent_bytes`` what it takes from the
-    group itself, counted once on the physical side (0 for a thin volume, a
-    cached view, a raid or mirror whose legs are counted). ``pool`` is the thin or
-    VDO pool that holds its extents, ``origin`` what it is a snapshot of, ``parent``
-    the volume that a hidden one is a part of: names within the group.
+    ``size_bytes``: the virtual size.
+    ``extent_bytes``: the bytes that the volume takes from the group, counted once, where the extents physically are.
+    So a thin volume, a cached view, and a raid or mirror whose legs are counted have 0.
+    ``pool``: the thin or VDO pool that has the volume's extents.
+    ``origin``: the volume of which this volume is a snapshot.
+    ``parent``: the volume of which this hidden volume is a part.
+    ``pool``, ``origin`` and ``parent`` are names within the group.
     """
 
     group: str
@@ -44,18 +46,17 @@ class Volume:
 
     @property
     def path(self) -> str:
-        """``VG/LV``, the way lvm2 names it."""
+        """``VG/LV``, as lvm2 names the volume."""
         return f"{self.group}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThinPool:
-    """A thin pool: what it can give out and how full it is.
+    """A thin pool: its size and how full it is.
 
-    ``size_bytes`` is the room for data. The percentages are None where lvm2 cannot
-    say (the pool is not active here). ``mapped`` has (name, bytes) of each thin
-    volume of which it says how much is written; snapshots share blocks, so their
-    sum may be more than the pool has given out.
+    ``size_bytes`` is the size of the data area. The percentages are None if lvm2 does not report them because the pool
+    is not active on this host. ``mapped`` has (name, written bytes) of each thin volume for which lvm2 reports them.
+    Snapshots share blocks, so the sum of ``mapped`` may exceed the pool's used bytes.
     """
 
     group: str
@@ -74,10 +75,11 @@ class ThinPool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileSystemIdentity:
-    """Which file system a path is on. ``kind`` is its type, ``device`` what is mounted (/dev/vdb, server:/export).
+    """The file system of a path.
 
-    ``inner`` is the path within the file system: a bind mount changes the mount point and not this. ``uuid`` is of a
-    file system on a disk, None of any other and where the host does not say.
+    ``kind`` is its type. ``device`` is the mounted device or export (/dev/vdb, server:/export). ``inner`` is the path
+    within the file system; a bind mount changes the mount point but not ``inner``. ``uuid`` is the uuid of a file
+    system on a disk, None for any other file system and if the host does not report a uuid.
     """
 
     mount_point: str
@@ -89,9 +91,9 @@ class FileSystemIdentity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileSystem:
-    """statvfs of one path: size, free (root's reserve included) and available, in bytes.
+    """statvfs of one path: size, free bytes (including root's reserve) and available bytes.
 
-    ``identity`` is None where the kernel's list of mounts does not have it.
+    ``identity`` is None if the kernel's list of mounts does not have the file system.
     """
 
     path: str
@@ -102,10 +104,10 @@ class FileSystem:
 
 
 class GuestFile(NamedTuple):
-    """A file that a domain names as its disk; ``format`` by the domain's XML, never by what the file holds.
+    """A file that a domain names as its disk; ``format`` comes from the domain's XML, never from the file's contents.
 
-    A guest writes what it likes into a raw disk, a qcow2 header with any size too.
-    A tuple, since each audit compares all of them with those of the last.
+    A guest can write anything into a raw disk, even a qcow2 header with any size. The class is a tuple because each
+    audit compares all these files with those of the last audit.
     """
 
     path: str
@@ -114,12 +116,12 @@ class GuestFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiskFile:
-    """A file that is a guest's disk: what the guest may write into it, and what it takes now.
+    """A file that is a guest's disk, with its virtual size and the bytes that it takes now.
 
-    ``format`` is qcow2, ploop or raw (any other). ``virtual_bytes`` is the size
-    that the guest sees, ``allocated_bytes`` what the file takes (st_blocks × 512).
-    ``problem`` names why they are unknown (None then): a file that vanished, or may not be read. ``error_name`` is
-    errno's name where a call failed, such as ENOENT: decisions rest on it, never on the words of ``problem``.
+    ``format`` is qcow2 or ploop; any other format counts as raw. ``virtual_bytes`` is the size that the guest sees.
+    ``allocated_bytes`` are the bytes that the file takes (st_blocks × 512). ``problem`` says why both sizes are unknown
+    and None, for example because the file vanished or may not be read. ``error_name`` is errno's name of a failed
+    call, such as ENOENT. Decisions use ``error_name``, never the text of ``problem``.
     """
 
     path: str
@@ -132,9 +134,10 @@ class DiskFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFile:
-    """A folder in ``instances_path`` with all that is in it, or a file of its own. Bytes are st_blocks × 512.
+    """An entry of ``instances_path`` with everything in it, or a file with a row of its own. Bytes are st_blocks × 512.
 
-    Of their own are the cache's images and guests' disks outside folders named after an instance; hard links are one.
+    Files with a row of their own are the images of the cache, and guests' disks outside folders named after an
+    instance. Several hard links to one file count once.
     """
 
     path: str
@@ -143,13 +146,13 @@ class StoredFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageStore:
-    """What lies below ``instances_path`` on its own file system.
+    """The files below ``instances_path`` that are on the same file system.
 
-    ``cache_path`` is the folder of base images below it, ``cache_bytes`` what its
-    plain files take (0 where the folder is on another device or not there), None
-    where that could not be measured.
-    ``filesystem`` is it as measured right after the files. ``shared_because`` says why
-    other hosts may keep their guests here too, "" where nothing says so.
+    ``cache_path``: the folder of base images below ``path``.
+    ``cache_bytes``: bytes that the regular files of that folder take; 0 if the folder is absent or on another device,
+    None if the agent could not measure it.
+    ``filesystem``: the file system, measured right after the files.
+    ``shared_because``: why other hosts may store their guests here too, "" if nothing indicates that.
     """
 
     path: str
@@ -162,7 +165,7 @@ class ImageStore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CephPool:
-    """``ceph df``: the whole cluster's size, and what one pool uses and can still take."""
+    """``ceph df``: the size of the whole cluster, and the used and available bytes of one pool."""
 
     name: str
     cluster_bytes: int
@@ -172,7 +175,7 @@ class CephPool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PmemNamespace:
-    """A namespace of persistent memory by its name; size and alignment in bytes."""
+    """A namespace of persistent memory, with size and alignment in bytes."""
 
     name: str
     device_path: str
@@ -182,9 +185,9 @@ class PmemNamespace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageFacts:
-    """What one storage source read; a source fills only its own part.
+    """The result of one storage source. Each source fills only its own fields.
 
-    ``unread`` are (path, why) of what it could not read while all the rest stands.
+    ``unread`` are (path, reason) of the parts that the source could not read. The other parts are valid.
     """
 
     groups: tuple[VolumeGroup, ...] = ()

@@ -1,4 +1,4 @@
-"""The store that DISK_GB counts, as it is remembered from audit to audit: which one it is, and how large it was."""
+"""The store that DISK_GB counts, as the agent remembers it from audit to audit: its identity and its size."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from agent.model.host.storage import FileSystemIdentity
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreMark:
-    """One store. ``source`` is the source that measures it, ``name`` the path or the volume group.
+    """One store. ``source`` is the source that measures the store, ``name`` is the path or the volume group.
 
-    ``uuid`` is the file system's or the volume group's, None where it has none or the host did not say.
+    ``uuid`` is the uuid of the file system or volume group, None if there is none or the host did not report it.
     ``filesystem`` is None for a volume group.
     """
 
@@ -24,6 +24,9 @@ class StoreMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreRecord:
-    """What the state directory says of the store; ``mark`` None: an operator's undo made the agent forget it."""
+    """The contents of the store's file in the state directory.
+
+    ``mark`` is None if the operator made the agent forget the store with ``stocktake undo``.
+    """
 
     mark: StoreMark | None
