@@ -17,7 +17,7 @@ COUNTED: Mapping[str, object] = MappingProxyType({"counted": True})
 
 
 def blanked(value: object) -> Mapping[str, object]:
-    """Return the metadata of a field that changes by itself and that no book rests on; the books see ``value`` instead."""
+    """Return metadata for a field that changes by itself and that no book rests on; the books see ``value`` instead."""
     return MappingProxyType({BLANK: value})
 
 
