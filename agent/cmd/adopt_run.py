@@ -1,7 +1,8 @@
-"""adopt in a command's own process: a look, a plan, and with its digest exactly that plan. No audit is made.
+"""Run ``stocktake adopt`` in the command's own process: read the facts, print a plan, carry out a confirmed plan.
 
-Nothing that the look found is remembered, and files, provider and record are looked at
-again by each run: a plan that was shown an hour ago is carried out only if it is still the plan.
+The run makes no audit and stores nothing that it read. Each run reads the files, the provider and the
+compute node record again. A plan that was shown an hour ago is therefore carried out only if the plan has
+not changed since.
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdoptRun:
-    """What was looked at, the plan, what became of it; ``stale``: the digest given is that of another plan."""
+    """The facts, the plan and the outcome of each step.
+
+    ``stale``: the digest that the operator gave does not match the current plan.
+    """
 
     facts: AdoptFacts
     plan: AdoptPlan
@@ -40,7 +44,10 @@ class AdoptRun:
 
 
 def adopted(options: argparse.Namespace, digest: str | None) -> AdoptRun | None:
-    """One run; None where libvirt or Placement could not be looked at. Raises ConfigError."""
+    """Return one run, or None if libvirt or Placement cannot be read or another process holds the write lock.
+
+    Raises ConfigError.
+    """
     loaded = loaded_for(options)
     if digest is not None:
         wiring.prepare_state_dir(loaded, Publish.BY_ROLE)
@@ -61,7 +68,7 @@ def _run(errand: Errand, digest: str | None) -> AdoptRun:
     if digest is None:
         facts = looked(errand, parts.names, parts.own_file)
         return AdoptRun(facts=facts, plan=adoption(facts, errand.settings))
-    # Under the lock from the look on: no audit of the daemon's comes between it and the change.
+    # Take the lock before reading the facts, so that no audit of the daemon runs between the read and the change.
     with parts.lock.hold():
         facts = looked(errand, parts.names, parts.own_file)
         plan = adoption(facts, errand.settings)
@@ -71,12 +78,12 @@ def _run(errand: Errand, digest: str | None) -> AdoptRun:
 
 
 def code_of(run: AdoptRun | None) -> int:
-    """0 nothing to adopt; 3 a plan that was shown; 4 carried out; 5 refused; 2 when something was out of reach."""
+    """Return the exit code: 0 nothing to adopt, 2 a source was unreachable, 3 plan shown, 4 carried out, 5 refused."""
     return PARTIAL if run is None else code_of_steps(run.plan, run.done, is_stale=run.stale)
 
 
 def code_of_steps(plan: AdoptPlan, done: tuple[Adopted, ...], *, is_stale: bool) -> int:
-    """The exit code of a plan and of what became of it."""
+    """Return the exit code for a plan and the outcomes of its steps."""
     outcomes = [each.outcome for each in done]
     if plan.refusals or is_stale or any(o.result is Result.REFUSED and not o.unread for o in outcomes):
         return REFUSED
@@ -88,7 +95,11 @@ def code_of_steps(plan: AdoptPlan, done: tuple[Adopted, ...], *, is_stale: bool)
 
 
 def adopt_document(run: AdoptRun) -> Document:
-    """``steps`` in execution order, ``refusals`` with the guard that refuses, ``results`` of what was carried out."""
+    """Return the document of ``adopt``.
+
+    ``steps`` are in execution order, ``refusals`` name the guard that refuses, ``results`` are the outcomes of the
+    steps that were carried out.
+    """
     return {
         "schema_version": SCHEMA_VERSION,
         "host": run.facts.host,
@@ -101,7 +112,7 @@ def adopt_document(run: AdoptRun) -> Document:
 
 
 def plan_document(plan: AdoptPlan, done: tuple[Adopted, ...], *, is_stale: bool) -> Document:
-    """The keys that every adoption's document has."""
+    """Return the keys that the documents of ``adopt`` and ``adopt --store`` share."""
     return {
         "digest": plan.digest,
         "stale": is_stale,
@@ -121,7 +132,7 @@ def plan_document(plan: AdoptPlan, done: tuple[Adopted, ...], *, is_stale: bool)
 
 
 def adopt_lines(document: Document) -> Iterator[str]:
-    """The plan, what refuses it, and what was done or how to do it."""
+    """Yield the plan and its refusals, then the results, or the command that carries the plan out."""
     identity = document["provider_uuid"] or "no identity"
     origin = document["identity_origin"] or "none found"
     yield f"host {document['host']}, node {document['node']}: {identity} ({origin})"
@@ -130,7 +141,7 @@ def adopt_lines(document: Document) -> Iterator[str]:
 
 
 def result_lines(document: Document) -> Iterator[str]:
-    """Steps, refusals, results and notes."""
+    """Yield one line for each step, refusal, result and note."""
     yield from (f"  {step}" for step in document["steps"])
     for refusal in document["refusals"]:
         yield f"refused ({refusal['guard']}): {refusal['why']}"
@@ -141,7 +152,7 @@ def result_lines(document: Document) -> Iterator[str]:
 
 
 def how_to(document: Document, command: str) -> Iterator[str]:
-    """The command that carries the plan out, or that the plan which was named is another one now."""
+    """Yield the command that carries the plan out, or a line that the plan has changed since it was shown."""
     if document["stale"]:
         yield f"nothing was done: the plan is another one now, {document['digest']}"
     elif document["steps"] and not document["results"]:

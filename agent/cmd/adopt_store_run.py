@@ -1,4 +1,4 @@
-"""adopt --store in a command's own process: a dry audit, a plan, and with its digest exactly that plan."""
+"""Run ``stocktake adopt --store`` in the command's own process: a dry audit, a plan, and the plan once confirmed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from agent.resources.store_doubt import store_now
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreRun:
-    """The audit that looked, the store then and now as JSON, the plan, what became of it."""
+    """The report of the dry audit, the remembered and the present store as JSON, the plan and its outcomes."""
 
     report: AuditReport
     before: Document | None
@@ -39,7 +39,7 @@ class StoreRun:
 
 
 def store_adopted(options: argparse.Namespace, digest: str | None) -> StoreRun | None:
-    """One run; None where another process of the agent writes. Raises ConfigError."""
+    """Return one run, or None if another process of the agent holds the write lock. Raises ConfigError."""
     loaded = loaded_for(options)
     if digest is not None:
         wiring.prepare_state_dir(loaded, Publish.BY_ROLE)
@@ -49,7 +49,7 @@ def store_adopted(options: argparse.Namespace, digest: str | None) -> StoreRun |
         if digest is None:
             return _looked(errand)
         try:
-            # Under the lock from the look on: no audit of the daemon's comes between it and the change.
+            # Take the lock before the dry audit, so that no audit of the daemon runs between it and the change.
             with wired.parts.lock.hold():
                 return _carried_out(errand, _looked(errand), digest)
         except LockHeld as error:
@@ -82,19 +82,19 @@ def _carried_out(errand: Errand, run: StoreRun, digest: str) -> StoreRun:
 
 
 def code_of(run: StoreRun | None) -> int:
-    """As ``adopt``."""
+    """Return the same exit codes as ``adopt``."""
     return PARTIAL if run is None else code_of_steps(run.plan, run.done, is_stale=run.stale)
 
 
 def store_lines(document: Document) -> Iterator[str]:
-    """The plan, what refuses it, and what was done or how to do it."""
+    """Yield the plan and its refusals, then the results, or the command that carries the plan out."""
     yield f"host {document['host']}, node {document['node']}: the store that DISK_GB counts"
     yield from result_lines(document)
     yield from how_to(document, "stocktake adopt --store")
 
 
 def document_of(run: StoreRun) -> Document:
-    """As of ``adopt``, with the store as it is remembered and as it is now."""
+    """Return a document like that of ``adopt``, with the remembered store and the present store."""
     return {
         "schema_version": SCHEMA_VERSION,
         "host": run.report.host,

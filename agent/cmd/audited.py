@@ -1,7 +1,7 @@
-"""One audit in a command's own process: the daemon's pipeline, reading everything, writing only when asked to.
+"""Run one audit in a command's own process: the daemon's pipeline, which reads everything and writes only on request.
 
-The findings' history is read and left alone unless the audit publishes. What
-could not be read goes to stderr, one line a source, so that stdout is the answer alone.
+The audit reads the findings' history and changes it only if the audit publishes. Each source that
+cannot be read gets one line on stderr, so stdout carries only the answer.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from agent.model.report import AuditReport, Outcome
 from agent.render.explain import unread
 from agent.telemetry.lines import audit_line, emit
 
-# They announce each retry; what came of it is in the one line that we print.
+# These libraries log every retry. The command prints one line with the final error instead.
 CHATTY = ("keystoneauth", "urllib3")
 
 
 def loaded_for(options: argparse.Namespace) -> Loaded:
-    """The configuration that the global options name, with logging on stderr. Raises ConfigError."""
+    """Load the configuration that the global options name, and set up logging to stderr. Raises ConfigError."""
     loaded = load_checked(options.config_file, options.config_dir)
     if options.debug:
         set_override(loaded.conf, "DEFAULT", "debug", True)  # noqa: FBT003 - an option's value
@@ -39,7 +39,7 @@ def loaded_for(options: argparse.Namespace) -> Loaded:
 
 
 def audited(options: argparse.Namespace, command: str, publish: Publish = Publish.NEVER) -> AuditReport:
-    """The report of one audit. Raises ConfigError."""
+    """Run one audit and return its report. Raises ConfigError."""
     loaded = loaded_for(options)
     try:
         wiring.prepare_state_dir(loaded, publish)
@@ -53,7 +53,7 @@ def audited(options: argparse.Namespace, command: str, publish: Publish = Publis
 
 
 def is_readable(report: AuditReport) -> bool:
-    """Whether so much could be read that there is a document (else exit 75)."""
+    """Return whether the audit read enough for a document. If not, the command exits with 75."""
     return report.outcome is not Outcome.UNREADABLE
 
 

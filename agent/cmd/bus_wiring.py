@@ -1,4 +1,4 @@
-"""Make what speaks to those on the broker, where one is configured: a host without never loads its library (9 MiB)."""
+"""Build the broker connection if one is configured; a host without a broker never loads oslo.messaging (9 MiB)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from agent.daemon.service import Nobody, Telling
 
 
 def telling_from(loaded: Loaded, now: Callable[[], str]) -> Callable[[Inside], Telling]:
-    """Makes it once the daemon's inside is there. Raises ConfigError on a transport_url that cannot be read."""
+    """Return a factory that builds the broker connection from the daemon's ``Inside``.
+
+    The factory exists because the daemon builds ``Inside`` later. Raises ConfigError if transport_url cannot be parsed.
+    """
     bus_options, told = bus_options_from(loaded), telling_options_from(loaded)
     if bus_options is None or not (told.topics or told.interval_s or told.answers):
         return lambda _inside: Nobody()

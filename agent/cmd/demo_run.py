@@ -1,8 +1,8 @@
-"""Run the demo: build the world, let the agent audit it as its daemon would, gather what was seen.
+"""Run the demo: audit a built world with the agent's own code, and gather the results.
 
-The agent's own wiring and run_audit do the work; the demo only plays the cloud
-around them. The first audit of the first host comes before anything is scheduled
-there: Placement can allocate only from an inventory.
+The agent's own wiring and ``run_audit`` do the work; the demo only simulates the cloud
+around them. The first host is audited before anything is scheduled on it, because
+Placement can allocate only from an existing inventory.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from agent.why.model import TreeAnswer
 
 
 def run(built: World, tell: Callable[[str], None]) -> DemoRun:
-    """Audit both hosts until their findings are confirmed, then look at what Placement holds."""
+    """Audit both hosts until their findings are confirmed, then read what Placement records."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(_lvm_sees(built))
         agents = {host.name: stack.enter_context(_agent(built, host)) for host in HOSTS}
@@ -64,7 +64,7 @@ def run(built: World, tell: Callable[[str], None]) -> DemoRun:
 
 
 class _Agent:
-    """The agent of one host: its parts, and its memory from one audit to the next."""
+    """The agent of one host: its parts, and the memory that it keeps between audits."""
 
     def __init__(self, settings: Settings, parts: Parts, client: PlacementClient) -> None:
         self._settings = settings
@@ -74,24 +74,24 @@ class _Agent:
         self._last: AuditReport | None = None
 
     def audit(self) -> None:
-        """One audit, published by role."""
+        """Run one audit, which publishes what the role allows."""
         request = AuditRequest(reasons=("demo",), depth=Depth.FULL)
         result = run_audit(request, self._settings, self._parts, self._memory, lambda: False)
         self._memory, self._last = result.memory, result.report
 
     def last(self) -> AuditReport:
-        """The last report."""
+        """Return the last report."""
         if self._last is None:
             raise AssertionError("no audit was run")
         return self._last
 
     def holds(self, host: HostCast) -> tuple[InventoryRow, ...]:
-        """What Placement holds for this host now, read anew."""
+        """Return the inventory that Placement records for this host, read again for this call."""
         rows = inventory_rows(self._view(host), None)
         return tuple(dataclasses.replace(row, wanted=row.recorded) for row in rows)
 
     def answer(self, host: HostCast, request: ResourceRequest) -> TreeAnswer | None:
-        """Whether this host's tree has room for the request now, and what refuses it; None without a tree."""
+        """Return whether this host's tree has room for the request, and what refuses it; None if there is no tree."""
         trees = why(request, own_world(self._client, self._view(host))).trees
         return next((tree for tree in trees if tree.root_uuid == host.root_uuid), None)
 
@@ -114,7 +114,7 @@ def _agent(built: World, host: HostCast) -> Iterator[_Agent]:
 
 
 def _parts(built: World, host: HostCast, wired: Wired) -> Parts:
-    """The wired parts; where the volume group is a recorded report, its runner answers in the place of lvm2."""
+    """Return the wired parts. If the host's volume group is a recorded report, its runner replaces lvm2."""
     recorded = [g for g in built.groups if isinstance(g, RecordedGroup) and g.name == host.group]
     if not recorded:
         return wired.parts
@@ -124,7 +124,7 @@ def _parts(built: World, host: HostCast, wired: Wired) -> Parts:
 
 @contextlib.contextmanager
 def _lvm_sees(built: World) -> Iterator[None]:
-    """lvm2 sees the demo's devices alone, as long as this lasts."""
+    """Make lvm2 see only the demo's devices inside the block."""
     before = os.environ.get("LVM_SYSTEM_DIR")
     os.environ["LVM_SYSTEM_DIR"] = str(built.lvm_folder)
     try:

@@ -1,7 +1,7 @@
-"""Turn whatever ends a command into an exit code and, where it failed, one clear line a problem on stderr.
+"""Turn the end of a command into an exit code and, if the command failed, one line on stderr for each problem.
 
-cliff and argparse end with 2 on bad arguments, which means partial here; a
-traceback is for --debug alone.
+cliff and argparse exit with 2 on bad arguments; in this program 2 means a partial audit, so bad arguments
+exit with 127. Only --debug prints a traceback.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from agent.exit_codes import BAD_ARGUMENTS, BUG, CLEAN, CONFIGURATION, TEMPORARY
 from agent.usage_error import UsageError
 
 PROGRAM = "stocktake"
-# 128 + the signal's number, as a shell counts.
+# 128 + the number of the signal, as shells report it.
 INTERRUPTED = 130
 PIPE_BROKEN = 141
 
 
 def ended(run: Callable[[], int], *, debug: bool) -> int:
-    """The exit code of ``run``; never raises."""
+    """Call ``run`` and return the exit code. Never raises."""
     try:
         code = run()
         sys.stdout.flush()
@@ -39,14 +39,14 @@ def ended(run: Callable[[], int], *, debug: bool) -> int:
 
 
 def say(line: str) -> None:
-    """One line on stderr, signed."""
+    """Write one line to stderr, prefixed with the program's name."""
     from agent.text.wording import printable
 
     sys.stderr.write(f"{PROGRAM}: {printable(line)}\n")
 
 
 def _of_exit(error: SystemExit) -> int:
-    # argparse ends with 2 on bad arguments, None or 0 after --help and --version.
+    # argparse exits with 2 on bad arguments, and with None or 0 after --help and --version.
     return BAD_ARGUMENTS if error.code else CLEAN
 
 
@@ -78,7 +78,7 @@ def _place(error: Exception) -> str:
 
 
 def _forget_stdout() -> None:
-    """The reader has gone (``| head``): the interpreter's last flush must not complain either."""
+    """Point stdout at /dev/null: the reader has closed the pipe (``| head``), and the last flush would fail."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     os.close(null)

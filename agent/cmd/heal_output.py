@@ -1,4 +1,4 @@
-"""How a run of heal is told: the document, and the lines for people."""
+"""Render a run of ``stocktake heal``: the JSON document, and the lines for people."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ Document = dict[str, Any]
 
 
 def heal_document(run: HealRun) -> Document:
-    """``actions`` in execution order, ``refusals`` with the guard that refuses, ``results`` of what was carried out.
+    """Return the document of ``heal``.
 
-    ``unread`` are the sources that could not be read: what rests on them is neither. ``undecided``: whether the plan is
-    the one that was asked for is therefore not known.
+    ``actions`` are in execution order, ``refusals`` name the guard that refuses, ``results`` are the outcomes of the
+    actions that were carried out. ``unread`` are the sources that could not be read; findings that rest on them have
+    neither an action nor a refusal. ``undecided``: because of ``unread``, the run cannot say whether the plan that the
+    operator confirmed is still the plan.
     """
     plan = run.prepared.plan if run.prepared else HealPlan()
     return {
@@ -57,7 +59,7 @@ def heal_document(run: HealRun) -> Document:
 
 
 def heal_lines(document: Document) -> Iterator[str]:
-    """The plan, what is left alone and why, and what was done or how to do it."""
+    """Yield the plan and its refusals with reasons, then the results, or the command that carries the plan out."""
     actions, refusals, results = document["actions"], document["refusals"], document["results"]
     yield f"plan for {document['node'] or document['host']}: {len(actions)} to change, {len(refusals)} left alone"
     if document["unread"]:
@@ -81,7 +83,7 @@ def heal_lines(document: Document) -> Iterator[str]:
 
 
 def _end(document: Document) -> Iterator[str]:
-    """What a digest that was given came to, or how to give one."""
+    """Yield why a confirmed plan was not carried out, or the command that carries the plan out."""
     actions = document["actions"]
     if document["undecided"]:
         names = ", ".join(each["source"] for each in document["unread"])
@@ -96,7 +98,10 @@ def _end(document: Document) -> Iterator[str]:
 
 
 def _details(action: Document) -> Iterator[str]:
-    """Of a reshape: what each provider is to offer, and whose amount goes where."""
+    """Yield the details of a reshape: each provider's total before and after, and where each consumer's amount moves.
+
+    Yield nothing for an action on a single consumer.
+    """
     if action["consumer_uuid"] is not None:
         return
     before, after = action["before"], action["after"]

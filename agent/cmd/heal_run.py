@@ -1,8 +1,8 @@
-"""heal by hand: audits until what is asked for is confirmed, a plan, and with its digest exactly that plan.
+"""Run ``stocktake heal``: dry audits until the requested findings are confirmed, a plan, and the plan once confirmed.
 
-The audits are dry: nothing is published. Findings are remembered for the daemon and for
-the next run where the write lock can be had, since a finding must be some minutes old
-before it may be healed, and a run that remembered nothing would never get there.
+The audits publish nothing. The run saves the findings' history for the daemon and for the next run if it gets the
+write lock. It must save them, because a finding must be some minutes old before it may be healed: without a
+saved history no finding would ever be old enough.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from agent.repairs import BY_CODE
 from agent.timing.backoff import wait_s
 from agent.usage_error import UsageError
 
-# What any verdict that is repaired rests on.
+# The sources that at least one repair needs.
 _NEEDED = frozenset(source for repair in BY_CODE.values() for source in repair.needs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ordered:
-    """What the command line asks for: findings (none: all that can be repaired), and the plan that may be done."""
+    """The operator's request: ids of findings (none: all that have a repair), and the digest of the confirmed plan."""
 
     ids: frozenset[str]
     digest: str | None
@@ -45,7 +45,7 @@ class Ordered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealRun:
-    """The last audit, the plan, what became of it; ``differs``: the digest given is not this plan's."""
+    """The last audit, the plan and its outcomes; ``differs``: the operator's digest does not match this plan."""
 
     ordered: Ordered
     report: AuditReport
@@ -55,22 +55,22 @@ class HealRun:
 
     @property
     def unread(self) -> tuple[SourceStatus, ...]:
-        """Sources that the audit could not read."""
+        """The sources that the audit could not read."""
         return tuple(source for source in self.report.sources if not source.ok)
 
     @property
     def undecided(self) -> bool:
-        """The digest given is not this plan's, and perhaps only because a source that verdicts rest on was not read."""
+        """Whether the plan differs from the confirmed one, but perhaps only because a source was unread."""
         return self.differs and any(source.name in _NEEDED for source in self.unread)
 
     @property
     def stale(self) -> bool:
-        """The digest given is that of another plan."""
+        """Whether the confirmed plan is no longer the plan."""
         return self.differs and not self.undecided
 
 
 def healed(options: argparse.Namespace, ordered: Ordered) -> HealRun:
-    """One run. Raises ConfigError, UsageError for a finding that there is not."""
+    """Run heal once. Raises ConfigError, and UsageError for the id of a finding that does not exist."""
     loaded = loaded_for(options)
     _prepare(loaded, ordered)
     request = AuditRequest(reasons=("command: heal",), publish=Publish.NEVER, depth=Depth.FULL)
@@ -86,7 +86,7 @@ def healed(options: argparse.Namespace, ordered: Ordered) -> HealRun:
 
 
 def code_of(run: HealRun) -> int:
-    """Design 2.2's table: 5 before 2 before 3 before 4."""
+    """Return the exit code. If several apply, 5 (refused) wins over 2 (partial), 3 (findings) and 4 (repaired)."""
     plan = run.prepared.plan if run.prepared else None
     refused_by_name = bool(run.ordered.ids and plan and plan.refusals)
     outcomes = [each.outcome for each in run.healed]
@@ -103,7 +103,10 @@ def code_of(run: HealRun) -> int:
 
 
 def _prepare(loaded: Loaded, ordered: Ordered) -> None:
-    """Make the state directory: a change needs it, and a plan alone is remembered there where that can be."""
+    """Make the state directory. A change needs it; a run that only shows a plan can do without it.
+
+    Raises ConfigError, FolderUnavailable if the run is to change something.
+    """
     try:
         wiring.prepare_state_dir(loaded, Publish.BY_ROLE)
     except (ConfigError, FolderUnavailable) as error:
@@ -113,7 +116,7 @@ def _prepare(loaded: Loaded, ordered: Ordered) -> None:
 
 
 def _audited(errand: Errand, ordered: Ordered) -> AuditResult:
-    """Audits in a row, until what is asked for is confirmed or as many were made as that takes."""
+    """Run audits until every requested finding is confirmed, at most as many as a confirmation needs."""
     memory = AuditMemory()
     for audits_before in range(max(1, errand.settings.confirm_audits)):
         if audits_before:
@@ -127,7 +130,7 @@ def _audited(errand: Errand, ordered: Ordered) -> AuditResult:
 
 
 def _await_next_look(errand: Errand) -> None:
-    """Audits that confirm a finding are some seconds apart: two at once may see one moment of a build or a delete."""
+    """Wait between two confirming audits. Without the gap both could see the same moment of a build or a delete."""
     spacing_s = errand.settings.confirm_spacing_s
     if spacing_s:
         say(f"not confirmed yet: the next audit follows in {spacing_s:.0f} s ([agent] confirm_spacing)")
@@ -144,7 +147,7 @@ def _remember(errand: Errand, result: AuditResult) -> None:
         return
     try:
         with errand.parts.lock.hold():
-            # What the daemon has saved since this run began stays: only what was seen here is new.
+            # Keep what the daemon has saved since this run began. Replace only the fields that this run's audits fill.
             stored = errand.parts.history.load()
             errand.parts.history.save(
                 dataclasses.replace(
@@ -179,9 +182,10 @@ def _run(errand: Errand, result: AuditResult, ordered: Ordered) -> HealRun:
 
 
 def _decided_again(errand: Errand, run: HealRun) -> HealRun:
-    """Audits and tries more, a few, where nothing was changed but that something moved and the plan is the same still.
+    """Audit and try again, up to ``conflict_rounds`` tries, while every action failed because something had moved.
 
-    Instances are scheduled all the time, and each one refuses a reshape that was decided before it.
+    Stop as soon as the plan differs. Instances are scheduled all the time, and each new allocation makes Placement
+    refuse a reshape that was decided before it.
     """
     for conflict in range(1, errand.settings.conflict_rounds):
         if not run.healed or not all(each.outcome.moved for each in run.healed):
@@ -195,7 +199,7 @@ def _decided_again(errand: Errand, run: HealRun) -> HealRun:
 
 
 def _left(run: HealRun) -> bool:
-    """Whether findings remain: of those asked for by name, else of all that the audit has."""
+    """Return whether findings remain, among the requested ids, or among all findings if no id was requested."""
     done = {id_ for each in run.healed if each.outcome.result is Result.DONE for id_ in _ids(each.action)}
     refused = {refusal.finding_id for refusal in run.prepared.plan.refusals} if run.prepared else set()
     return any(
@@ -208,5 +212,8 @@ def _left(run: HealRun) -> bool:
 
 
 def _ids(action: AnyAction) -> tuple[str | None, ...]:
-    """The finding, and the consumer where it is about one: its other findings are repaired with it."""
+    """Return the ids that the action repairs: the finding, and the consumer if there is one.
+
+    Repairing a consumer repairs its other findings too.
+    """
     return (action.finding_id, action.consumer_uuid) if action.consumer_uuid else (action.finding_id,)

@@ -1,8 +1,8 @@
 """Set up oslo.log: text or JSON lines, each line of an audit with its ``audit_id``, fields visible in both.
 
-oslo.log's text format drops ``extra``: a constant message would say nothing, so the
-fields are appended as ``name=value``. It also writes to stdout where nothing is
-configured, which for a command is the document; here it is stderr.
+oslo.log's text format drops ``extra``, and the agent's messages are constant texts. This module therefore
+appends the fields as ``name=value``. By default oslo.log logs to stdout; the agent logs to stderr, because a
+command prints its document to stdout.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from agent.text.wording import printable
 
 PRODUCT = "stocktake"
 
-# Where auth_url names no version it warns at every try to get a token, without end while Keystone is away;
-# the audit's own line says the same at the 1st, 2nd, 4th, 8th … time.
+# If auth_url names no version, this logger warns at every attempt to get a token, for as long as Keystone is down.
+# The audit logs the same error itself, at its 1st, 2nd, 4th, 8th … occurrence.
 REPEATS_ITSELF = "keystoneauth.identity.generic.base"
 
-# oslo.messaging: an error at every try to reconnect, without end, where ours says it at the 1st, 2nd, 4th … time; and a
-# traceback for a call of a method that there is not, which is the caller's to hear.
+# oslo.messaging logs an error at every attempt to reconnect; the agent logs it at the 1st, 2nd, 4th … attempt.
+# oslo.messaging also logs a traceback when a caller calls an unknown method; that error belongs to the caller.
 BROKER_LIBRARY = (
     "oslo.messaging._drivers.impl_rabbit",
     "oslo_messaging._drivers.amqpdriver",
@@ -42,13 +42,13 @@ BROKER_LIBRARY = (
 
 _audit_id: contextvars.ContextVar[str | None] = contextvars.ContextVar("audit_id", default=None)
 _BARE = re.compile(r"[^\s\"=]+\Z")
-# project and version are oslo.log's own additions to every line, and say nothing of ours.
+# oslo.log adds project and version to every line. They say nothing about the agent.
 _UNSHOWN = frozenset({"audit_id", "resource", "instance", "instance_uuid", "context", "project", "version"})
 
 
 @contextlib.contextmanager
 def audit_context(audit_id: str) -> Iterator[None]:
-    """Every line of this thread within the block carries the id, those of libraries too."""
+    """Put the id on every line that this thread logs inside the block, lines of libraries included."""
     token = _audit_id.set(audit_id)
     try:
         yield
@@ -57,13 +57,13 @@ def audit_context(audit_id: str) -> Iterator[None]:
 
 
 class AuditIdFilter(stdlib.Filter):
-    """Puts the current audit's id on a record, as a field that the JSON format shows. Belongs on a handler.
+    """Adds the current audit's id to a record, as a field that the JSON format shows. Attach the filter to a handler.
 
-    It also drops oslo.log's ``project`` and ``version``, which say "unknown" in every line.
+    The filter also drops oslo.log's ``project`` and ``version`` if their value is "unknown", as on every line.
     """
 
     def filter(self, record: stdlib.LogRecord) -> bool:
-        """Let every record through."""
+        """Accept every record."""
         names = {name for name in getattr(record, "extra_keys", ()) if not _is_noise(name, getattr(record, name))}
         if audit_id := getattr(record, "audit_id", None) or _audit_id.get():
             record.audit_id = audit_id
@@ -75,11 +75,11 @@ class AuditIdFilter(stdlib.Filter):
 class FieldsFormatter(formatters.ContextFormatter):
     """oslo.log's text line with ``[audit ID]`` before the message and ``name=value`` after it.
 
-    The message is one line; each line of a traceback has oslo.log's own prefix. All of it is ``printable``.
+    The message is one line; each line of a traceback has oslo.log's own prefix. Every line is ``printable``.
     """
 
     def format(self, record: stdlib.LogRecord) -> str:
-        """One line; the record itself stays as it is for other handlers."""
+        """Return the formatted line. The record stays unchanged for other handlers."""
         shown = stdlib.makeLogRecord(record.__dict__)
         audit_id = getattr(record, "audit_id", None)
         prefix = f"[audit {audit_id}] " if audit_id else ""
@@ -89,20 +89,20 @@ class FieldsFormatter(formatters.ContextFormatter):
         return _printable_lines(super().format(shown))
 
     def formatException(self, ei: Any, *, record: stdlib.LogRecord | None = None) -> str:  # noqa: ANN401, N802 - logging's
-        """The traceback; journald gets it once more as a field of its own."""
+        """Return the traceback. The journald handler also sends the traceback as a separate field."""
         return _printable_lines(super().formatException(ei, record=record))
 
 
 class JsonFormatter(formatters.JSONFormatter):
-    """oslo.log's JSON line; of a record whose arguments it cannot follow, the text alone.
+    """oslo.log's JSON line. A record whose arguments cannot be serialized is logged with its text only.
 
-    oslo.serialization never gets to the end of some objects (an EntryPoint, which
-    stevedore logs at DEBUG), and of all errors logging lets that one through to the caller.
+    oslo.serialization recurses without end on some objects (an EntryPoint, which stevedore logs at DEBUG).
+    Of all errors in a handler, logging lets the RecursionError through to the caller.
     """
 
     def format(self, record: stdlib.LogRecord) -> str:
-        """One line, whatever the record holds."""
-        # Not inside an except: the formatter looks for an exception at work and tells it.
+        """Return one line, whatever the record contains."""
+        # The second format() must not run inside an except block: the formatter would add the current exception.
         with contextlib.suppress(RecursionError):
             return str(super().format(record))
         shown = stdlib.makeLogRecord(record.__dict__)
@@ -111,10 +111,10 @@ class JsonFormatter(formatters.JSONFormatter):
 
 
 def setup_logging(loaded: Loaded) -> None:
-    """Log as configured; call again after a reload: it applies ``debug`` and opens log files anew.
+    """Set up logging as configured. A second call, after a reload, applies ``debug`` and reopens the log files.
 
-    Raises ConfigError where the options cannot be followed (no such folder, no such
-    level); the logging that was there then goes on.
+    Raises ConfigError if the options cannot be applied (no such folder, no such level). The previous logging setup
+    then stays in force.
     """
     conf = _logging_conf(loaded)
     if not (loaded.value("DEFAULT", "log_file") or loaded.value("DEFAULT", "log_dir") or conf.use_journal):
@@ -125,7 +125,7 @@ def setup_logging(loaded: Loaded) -> None:
 
 
 def setup_command_logging(loaded: Loaded) -> None:
-    """For a command: stderr alone, warnings and worse, everything with ``debug``. Raises ConfigError."""
+    """Set up logging for a command: stderr only, from WARNING up, or everything with ``debug``. Raises ConfigError."""
     conf = _logging_conf(loaded)
     for name in ("log_file", "log_dir", "log_config_append"):
         conf.set_override(name, None)
@@ -144,12 +144,15 @@ def _quieten_broker_library(debug: bool) -> None:  # noqa: FBT001 - an option's 
 
 
 def _logging_conf(loaded: Loaded) -> cfg.ConfigOpts:
-    """A ConfigOpts of oslo.log's own: its registration wants command line options and hooks that ours does not have."""
+    """Return a ConfigOpts for oslo.log alone.
+
+    oslo.log registers command line options and hooks, which the agent's own ConfigOpts does not support.
+    """
     conf = cfg.ConfigOpts()
     root = stdlib.getLogger()
     before = list(root.handlers)
     logging.register_options(conf)
-    # It adds a handler where there is none, to bridge the time until setup().
+    # register_options() adds a handler if there is none, to cover the time until setup(). Remove that handler.
     for handler in [handler for handler in root.handlers if handler not in before]:
         root.removeHandler(handler)
     conf(args=[], project=PRODUCT, default_config_files=[], default_config_dirs=[], use_env=False)
@@ -176,7 +179,7 @@ def _apply(conf: cfg.ConfigOpts, loaded: Loaded) -> None:
             handler.setFormatter(FieldsFormatter(project=PRODUCT, datefmt=conf.log_date_format, config=conf))
         elif type(handler.formatter) is formatters.JSONFormatter:
             handler.setFormatter(JsonFormatter(datefmt=conf.log_date_format))
-    # setup() takes the old handlers off and leaves their files open.
+    # setup() removes the old handlers but leaves their files open.
     _close(handler for handler in before if handler not in root.handlers)
 
 

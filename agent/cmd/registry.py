@@ -1,8 +1,8 @@
-"""Every command of ``stocktake``: name, where it is, and what ``--help`` says. A new one is a file and a line here.
+"""Every command of ``stocktake``: its name, its module and its help text. A new command is a file and a line here.
 
-No entry points: cliff would scan every installed distribution to find ours, and
-to print help it would import and build every command. Modules are imported when
-their command runs.
+The commands are not entry points. With entry points cliff would scan every installed distribution to find
+them, and would import and build every command to print the help. Here a module is imported when its command
+runs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PACKAGE = "agent.cmd.commands"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What cliff calls an entry point. ``target`` is ``module:Class`` below agent.cmd.commands."""
+    """What cliff calls an entry point; ``target`` is ``module:Class`` below agent.cmd.commands."""
 
     name: str
     target: str
@@ -28,11 +28,11 @@ class Entry:
 
     @property
     def value(self) -> str:
-        """Where it is, for messages."""
+        """The dotted path of the command's class, for messages."""
         return f"{PACKAGE}.{self.target}"
 
     def load(self) -> type[Command]:
-        """The command's class."""
+        """Import the module and return the command's class."""
         module, _, name = self.target.partition(":")
         found: type[Command] = getattr(importlib.import_module(f"{PACKAGE}.{module}"), name)
         return found
@@ -55,12 +55,12 @@ COMMANDS = (
     Entry("watch", "watch:Watch", "the fleet live, from what the agents tell over the broker"),
     Entry("why", "why:Why", "No valid host: what refuses a request, and the smallest change that would make it fit"),
 )
-# What cliff brings along.
+# The commands that cliff itself provides.
 BUILT_IN = (("complete", "print what bash needs to complete this command"), ("help", "the help of one command"))
 
 
 class Commands(CommandManager):
-    """cliff's manager over the explicit list."""
+    """cliff's command manager, filled from the explicit list COMMANDS."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,14 +69,14 @@ class Commands(CommandManager):
 
 
 def summaries() -> str:
-    """The commands for ``--help``, one line each."""
+    """Return the list of commands for ``--help``, one line each."""
     rows = sorted([(entry.name, entry.summary) for entry in COMMANDS] + list(BUILT_IN))
     width = max(len(name) for name, _ in rows)
     return "".join(f"  {name:<{width}}  {summary}\n" for name, summary in rows)
 
 
 def nearest(words: Iterable[str]) -> str | None:
-    """The command whose name is nearest to these words, or None."""
+    """Return the command whose name is nearest to these words, or None."""
     names = [entry.name for entry in COMMANDS] + [name for name, _ in BUILT_IN]
     typed = list(words)
     for text in (" ".join(typed[:2]), *typed[:1]):

@@ -1,10 +1,10 @@
 """The operators' command ``stocktake``: a cliff application over an explicit list of commands.
 
-eventlet is shut out before anything of oslo can be imported; oslo.service, whose
-backend the daemon chooses, is not used by any command, and importing it costs 0.3 s. Errors leave the
-application as exceptions and become exit codes in ``ending``, because cliff itself
-would log them and end with 1 or 2, which mean something else here. Nothing heavy
-is imported before a command runs: ``--help`` must answer at once.
+This module blocks eventlet before any oslo module can be imported. No command uses oslo.service, whose
+backend the daemon selects; importing oslo.service would cost 0.3 s. Errors leave the application as
+exceptions, and ``exit_handling`` turns them into exit codes: cliff itself would log them and exit with 1 or
+2, which mean something else here. Nothing heavy is imported before a command runs, so that ``--help`` answers
+at once.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ DESCRIPTION = "Audit this host: what the cloud promised, what the host holds, wh
 
 
 class VersionAction(argparse.Action):
-    """``--version``, looked up only when asked for."""
+    """``--version``, which reads the version only when the option is used."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        """Print it and end."""
+        """Print the version and exit."""
         import importlib.metadata
 
         # parser.exit would write to stderr.
@@ -40,7 +40,7 @@ class VersionAction(argparse.Action):
 
 
 class Shell(App):
-    """Global options, help, and the one command that was asked for."""
+    """The application: global options, help, and the command that the operator typed."""
 
     NAME = PROGRAM
 
@@ -53,7 +53,7 @@ class Shell(App):
         version: str | None,  # noqa: ARG002 - cliff's signature
         argparse_kwargs: dict[str, Any] | None = None,  # noqa: ARG002
     ) -> argparse.ArgumentParser:
-        """The options that stand before, or after, every command."""
+        """Return the parser of the global options, which may stand before or after the command."""
         parser = argparse.ArgumentParser(prog=PROGRAM, description=description, add_help=False, allow_abbrev=False)
         parser.usage = f"{PROGRAM} [--config-file FILE] [--config-dir DIR] [--debug] COMMAND ..."
         parser.add_argument("-h", "--help", action="store_true", dest="help", help="this text, or a command's own")
@@ -76,19 +76,19 @@ class Shell(App):
         return parser
 
     def run(self, argv: list[str]) -> int:
-        """The exit code. Raises UsageError, ConfigError and whatever else a command raises."""
+        """Run the command and return its exit code. Raises UsageError, ConfigError and every error of a command."""
         self.options, words = self.parser.parse_known_args(argv)
         if not words:
             return self._help()
         return self.run_subcommand(words)
 
     def run_subcommand(self, argv: list[str]) -> int:
-        """Find the command, parse its own arguments, run it."""
+        """Find the command, parse its own arguments, run the command and return its exit code."""
         try:
             factory, name, arguments = self.command_manager.find_command(argv)
         except ValueError:
             raise UsageError(_unknown(argv)) from None
-        # Without a name cliff looks for no plug-ins of the command, which costs a scan of every distribution.
+        # Pass no command name: given a name, cliff would search every distribution for plug-ins of the command.
         command = factory(self, self.options)
         parser = command.get_parser(f"{PROGRAM} {name}")
         return int(command.run(parser.parse_args(["--help"] if self.options.help else arguments)))
@@ -111,7 +111,7 @@ def _unknown(words: Sequence[str]) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Entry point of the console script; gives the exit code of design 2.2."""
+    """Entry point of the console script. Return one of the codes of agent/exit_codes.py."""
     words = list(sys.argv[1:] if argv is None else argv)
     return ended(lambda: Shell().run(words), debug="--debug" in words)
 

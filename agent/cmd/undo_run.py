@@ -1,4 +1,4 @@
-"""undo in a command's own process: find the entry, hand it to who can put it back."""
+"""Run ``stocktake undo`` in the command's own process: find the journal entry and pass it to agent/healing/undo.py."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undone:
-    """The entry, and what became of putting it back."""
+    """The entry, and the outcome of undoing it."""
 
     entry: Entry
     outcome: Outcome
 
 
 def undone(options: argparse.Namespace, typed: str) -> Undone | NotFound:
-    """Put that entry back. Raises ConfigError, SourceUnavailable where the journal cannot be read."""
+    """Undo the entry whose id is ``typed``. Raises ConfigError, and SourceUnavailable if the journal cannot be read."""
     loaded = loaded_for(options)
     journal = wiring.journal_of(loaded)
     told = journal.read()
@@ -47,14 +47,17 @@ def undone(options: argparse.Namespace, typed: str) -> Undone | NotFound:
 
 
 def code_of(found: Undone) -> int:
-    """0 done; 2 when it was out of reach or its end is not known; 5 refused."""
+    """Return the exit code: 0 undone, 2 a source was unreachable or the outcome is not known, 5 refused."""
     if found.outcome.result is Result.DONE:
         return CLEAN
     return PARTIAL if found.outcome.unread else REFUSED
 
 
 def undo_document(found: Undone) -> Document:
-    """``entry`` was to be put back; ``entry_id`` is the entry that did it or tried to, None where nothing was tried."""
+    """Return the document of ``undo``.
+
+    ``entry`` is the entry to undo. ``entry_id`` is the journal entry of the undo itself, None if nothing was attempted.
+    """
     return {
         "schema_version": SCHEMA_VERSION,
         "entry": found.entry.id,

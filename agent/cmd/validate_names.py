@@ -1,7 +1,7 @@
-"""Refuse a resource class or a consumer that nobody knows, with the nearest name or with where was looked.
+"""Refuse an unknown resource class or consumer, and name the nearest class or the places that were searched.
 
-A consumer that was not found while a source could not be read is not unknown: that
-source may hold it.
+While a source is unread, a consumer that was not found does not count as unknown: the unread source may
+have it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from agent.usage_error import UsageError
 
 
 def require_class(report: AuditReport, name: str) -> str:
-    """The class. Raises UsageError, naming the nearest."""
+    """Return the class name. Raises UsageError, with the nearest name, if the class is unknown."""
     known = known_classes(report)
     if name in known:
         return name
@@ -26,7 +26,10 @@ def require_class(report: AuditReport, name: str) -> str:
 
 
 def require_consumer(report: AuditReport, consumer: str) -> bool:
-    """Whether the audit saw it; False, said on stderr, where an unread source may know it. Raises UsageError."""
+    """Return True if the audit saw the consumer. Raises UsageError if every source was read and none has the consumer.
+
+    Return False, after a line on stderr, if a source is unread and may have the consumer.
+    """
     try:
         explain_consumer(report, consumer, owned)
     except LookupError:

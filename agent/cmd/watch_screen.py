@@ -1,4 +1,7 @@
-"""How ``watch`` shows what it hears: drawn anew on a terminal, a line a message in a pipe, a table after one round."""
+"""How ``watch`` shows messages: a table redrawn on a terminal, one line per message in a pipe, a table at the end.
+
+The table at the end is for ``--once``.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,12 @@ from agent.errors import SourceInconsistent
 #: Cursor home, and clear to the end of the screen.
 HOME = "\x1b[H\x1b[J"
 SMALLEST_GAP_S = 0.5
-#: Kinds of messages that are complained about.
+#: At most this many different errors about malformed messages are reported.
 MOST_COMPLAINTS = 100
 
 
 class Screen:
-    """What has been heard, and how it is shown: ``draw`` after each second, ``tell`` at each message."""
+    """Keeps the last state of each host. Subclasses show it: ``tell`` runs at each message, ``draw`` every second."""
 
     def __init__(self, out: TextIO) -> None:
         self.out = out
@@ -27,7 +30,7 @@ class Screen:
         self._odd: set[str] = set()
 
     def heard(self, document: object, received_at: float) -> None:
-        """One message; what is not a host's state is said once on stderr."""
+        """Take one message. Report a message that is not a host's state on stderr, each kind of error once."""
         try:
             seen = host_seen(document, received_at)
         except SourceInconsistent as error:
@@ -39,29 +42,29 @@ class Screen:
         self.tell(document, seen)
 
     def tell(self, document: object, seen: HostSeen) -> None:
-        """A message that can be shown."""
+        """Show one valid message. Does nothing here."""
 
     def draw(self, now: float) -> None:
-        """Time has passed."""
+        """Redraw at ``now``, in monotonic seconds. Does nothing here."""
 
     def end(self, now: float) -> None:
-        """The round is over."""
+        """Show the result when the round of ``--once`` is over. Does nothing here."""
 
 
 class Lines(Screen):
-    """One line a message, and one where a host goes silent."""
+    """One line per message, and one line when a host goes silent."""
 
     def __init__(self, out: TextIO) -> None:
         super().__init__(out)
         self._silent: set[str] = set()
 
     def tell(self, document: object, seen: HostSeen) -> None:  # noqa: ARG002 - the base's
-        """At once, for whoever reads the pipe."""
+        """Write the message's line and flush, so that the reader of the pipe gets it at once."""
         self._silent.discard(seen.host)
         _write(self.out, line(seen))
 
     def draw(self, now: float) -> None:
-        """Those that have gone silent since."""
+        """Write one line for each host that has gone silent since the last call."""
         for seen in sorted(self.fleet.values(), key=lambda seen: seen.host):
             if seen.is_silent(now) and seen.host not in self._silent:
                 self._silent.add(seen.host)
@@ -69,10 +72,13 @@ class Lines(Screen):
 
 
 class JsonLines(Screen):
-    """Each message as it came, on one line."""
+    """Each message as it arrived, on one line."""
 
     def tell(self, document: object, seen: HostSeen) -> None:
-        """At once; a number that JSON has not came by a reader that is less strict, and is not passed on."""
+        """Write the message and flush. Report a message with NaN or Infinity on stderr instead.
+
+        JSON has no such number, but a less strict parser lets it through.
+        """
         try:
             text = json.dumps(document, allow_nan=False)
         except ValueError as error:
@@ -82,23 +88,23 @@ class JsonLines(Screen):
 
 
 class Table(Screen):
-    """The round's table, at its end."""
+    """The table of all hosts, once, at the end of the round."""
 
     def end(self, now: float) -> None:
-        """Nothing where nobody answered."""
+        """Write the table, or nothing if no agent answered."""
         if self.fleet:
             _write(self.out, *table(self.fleet.values(), now))
 
 
 class Terminal(Screen):
-    """The table, drawn anew in the same place."""
+    """The table, redrawn in place."""
 
     def __init__(self, out: TextIO) -> None:
         super().__init__(out)
         self._drawn_at = float("-inf")
 
     def draw(self, now: float) -> None:
-        """As many hosts as there is room for, twice a second at most."""
+        """Draw as many hosts as fit on the terminal, at most twice a second."""
         if now - self._drawn_at < SMALLEST_GAP_S:
             return
         self._drawn_at = now
@@ -113,7 +119,7 @@ class Terminal(Screen):
 
 
 def screen_for(form: str, out: TextIO, *, once: bool) -> Screen:
-    """The one for this format and this place."""
+    """Return the screen for this output format and this output."""
     if form == JSON:
         return JsonLines(out)
     if once:

@@ -1,8 +1,8 @@
-"""One question to the engine of agent/why/answer.py: what is asked, the facts, what is offered, the answer.
+"""Run ``stocktake why``: parse the request, audit the host, read what Placement offers, ask agent/why/answer.py.
 
-The audit is the one of every command; it is not published. Placement not read is an end
-without a document. Of everything else that is not read the answer says that it is not
-known, and nothing of it refuses a request.
+The audit is the same as in every other command and publishes nothing. If Placement cannot be read, the
+command ends without a document. If any other source cannot be read, the answer reports its facts as unknown,
+and an unknown fact never refuses a request.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ from agent.why.report import CellRoom, WhyReport
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What the command line asks: the request in words, or an instance's flavor, of which hosts, in which cells.
+    """What the command line asks: a request or an instance's flavor, which hosts, how many NUMA cells, which pages.
 
-    ``notes`` are sentences on what of the flavor is not asked.
+    ``notes`` are sentences about extra specs of the flavor that the request leaves out.
     """
 
     words: Words
@@ -56,8 +56,8 @@ class Question:
 
 
 def answered(options: argparse.Namespace, question: Question) -> WhyReport:
-    """The answer. Raises ConfigError, UsageError, PlacementError where Placement cannot be read."""
-    # Before anything is read: most of what is wrong with a request can be said at once.
+    """Return the answer. Raises ConfigError, UsageError, and PlacementError if Placement cannot be read."""
+    # Parse the request before any read, so that most errors in it are reported at once.
     request = None if question.flavor_of else request_of(question.words)
     loaded = loaded_for(options)
     asked = AuditRequest(reasons=("command: why",), publish=Publish.NEVER, depth=Depth.FULL)
@@ -74,7 +74,10 @@ def answered(options: argparse.Namespace, question: Question) -> WhyReport:
 
 
 def code_of(report: WhyReport) -> int:
-    """2 where a source, or a tree that may fit where none else does, is not known; else 0 fits, 3 does not."""
+    """Return the exit code: 2 if the answer is incomplete, else 0 if the request fits and 3 if it does not.
+
+    The answer is incomplete if a source was unread, or if no tree fits and an unread or undecided tree may fit.
+    """
     if report.unknown or report.is_open:
         return PARTIAL
     return CLEAN if report.fits else FINDINGS
@@ -112,7 +115,7 @@ def _answer(client: PlacementClient, question: Question, request: ResourceReques
 
 @contextlib.contextmanager
 def _no_document_without() -> Iterator[None]:
-    """A Placement that refuses to be read (too old, or no Placement) is none that was read."""
+    """Turn PlacementRejected (server too old, or not a Placement) into PlacementUnavailable, which exits with 75."""
     try:
         yield
     except PlacementRejected as error:
@@ -120,7 +123,7 @@ def _no_document_without() -> Iterator[None]:
 
 
 def _with_flavor_of(question: Question, instance: Instance) -> Question:
-    """What the flavor says of cells and pages, where the command line says nothing of both; and what is not asked."""
+    """Return the question with the flavor's notes, and with its cells and pages if the command line gives neither."""
     if instance.flavor is None:
         return question
     question = dataclasses.replace(question, notes=flavor_notes(instance.flavor))
@@ -154,13 +157,13 @@ def _instance(result: AuditResult, text: str) -> Instance:
 
 
 def _why_unread(report: AuditReport, source: str) -> str:
-    """What kept that source from being read, without the name, which the error begins with by itself."""
+    """Return why the source could not be read. Cut off the source's name: the caller's error starts with it."""
     lines = (line.removeprefix(f"{source}: ") for line in unread(report) if line.startswith(source))
     return "; ".join(lines) or "it was not read"
 
 
 def _what_helps(report: AuditReport) -> str:
-    """What kept the host from being known, and what tells who it is where nothing else does."""
+    """Return the errors that hid the host's identity, and how the operator can set it; "" if the identity is known."""
     if report.provider_uuid is not None:
         return ""
     others = "".join(f"; {line}" for line in unread(report) if not line.startswith(PLACEMENT))

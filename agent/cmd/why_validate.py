@@ -1,8 +1,8 @@
-"""Refuse a request for what there is not: an unknown class, trait, aggregate or provider, with the nearest name.
+"""Refuse a request that names an unknown class, trait, aggregate or provider, and suggest the nearest name.
 
-Names are those of this Placement; where it cannot be asked, those of os-resource-classes and os-traits, and
-then a CUSTOM_ name is nobody's to refuse. An aggregate has no name and no list: it is
-known when a provider is in it.
+The known names are those that this Placement lists. If Placement cannot be read, the known names are those of
+os-resource-classes and os-traits, and a CUSTOM_ name is never refused. Placement does not list aggregates: an
+aggregate counts as known if a provider is in it.
 """
 
 from __future__ import annotations
@@ -22,21 +22,22 @@ from agent.placement.http.client import PlacementClient
 from agent.usage_error import UsageError
 
 CUSTOM = "CUSTOM_"
-# Characters of a uuid: two digits the wrong way round are two. Two uuids of chance have about 30 that differ.
+# A mistyped uuid differs from the intended one in at most so many characters. Two swapped digits make two
+# differences; two random uuids differ in about 30 characters.
 MOST_SLIPS = 2
 
 
 def refuse_unknown_names(client: PlacementClient, request: ResourceRequest) -> None:
-    """Raises UsageError for the first class or trait that nobody knows."""
+    """Raise UsageError for the first unknown class or trait."""
     _refuse("resource class", request.classes, lambda: offers.known_classes(client), os_resource_classes.STANDARDS)
     if request.traits:
         _refuse("trait", request.traits, lambda: offers.known_traits(client), os_traits.get_traits())
 
 
 def refuse_unknown_places(client: PlacementClient, request: ResourceRequest, own: Iterable[Provider]) -> None:
-    """Raises UsageError for an aggregate that no provider is in, or an ``in_tree`` that is no provider.
+    """Raise UsageError for an aggregate without a provider, or for an ``in_tree`` that is not a provider.
 
-    Raises PlacementError. ``own`` is this host's tree, whose aggregates are the names that are at hand.
+    Raises PlacementError. ``own`` is this host's tree: its aggregates are known without a request.
     """
     tree = tuple(own)
     known_aggregates = sorted(frozenset().union(*(provider.aggregates for provider in tree)))
@@ -53,7 +54,7 @@ def refuse_unknown_places(client: PlacementClient, request: ResourceRequest, own
 
 
 def unknown_aggregate(request: ResourceRequest, aggregate: str, known: Iterable[str]) -> str:
-    """The sentence on an aggregate without providers; ``known`` are those that this host's tree is in."""
+    """Return the error for an aggregate without providers; ``known`` are the aggregates of this host's tree."""
     near = mistyped(aggregate, known)
     hint = f" (did you mean {near}?)" if near else ""
     wanted = any(aggregate in some for group in request.groups for some in group.member_of)
@@ -65,7 +66,10 @@ def unknown_aggregate(request: ResourceRequest, aggregate: str, known: Iterable[
 
 
 def mistyped(uuid: str, known: Iterable[str]) -> str | None:
-    """The nearest of these uuids, where so few characters differ that it is a slip; all uuids look alike else."""
+    """Return the known uuid that ``uuid`` most likely mistypes, or None.
+
+    difflib does not serve here, because any two uuids look alike to it.
+    """
     differing = {other: sum(map(operator.ne, uuid, other)) for other in sorted(known)}
     nearest = min(differing, key=lambda other: differing[other], default=None)
     return nearest if nearest is not None and differing[nearest] <= MOST_SLIPS else None

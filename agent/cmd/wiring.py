@@ -1,8 +1,7 @@
-"""Make the parts of an audit from a configuration, by hand and in one place. The daemon and the commands use it.
+"""Build the parts of an audit from a configuration, explicitly and in one place, for the daemon and the commands.
 
-Nothing is asked here: no connection is opened and no file written before the first
-audit, so an unreachable libvirt or Placement is that audit's to report. Only a
-configuration that cannot work raises.
+Wiring opens no connection and writes no file; the first audit does. An unreachable libvirt or Placement is
+therefore an error of that audit. Wiring raises only if the configuration cannot work.
 """
 
 from __future__ import annotations
@@ -65,7 +64,8 @@ from agent.sources.storage.lvm import Lvm
 from agent.sources.storage.ndctl import Ndctl
 
 LOCK_FILE = "lock"
-#: Somebody waits for its end, and one command is no fleet.
+#: The longest pause of a command while Placement is overloaded, in seconds. It is shorter than the daemon's, because
+#: an operator waits for the command, and one command adds little load.
 PAUSE_OF_A_COMMAND_S = 5.0
 
 
@@ -73,25 +73,25 @@ BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 class SystemClock:
-    """The Clock of a process that runs; ``wait`` lets so many seconds pass, or less."""
+    """The Clock of a running process; ``wait`` sleeps for the given number of seconds or less."""
 
     def __init__(self, wait: Callable[[float], None] = time.sleep) -> None:
         self._wait = wait
 
     def now(self) -> str:
-        """ISO 8601 UTC with milliseconds and a Z."""
+        """Return the time as ISO 8601 UTC with milliseconds and a Z."""
         return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
     def monotonic(self) -> float:
-        """Seconds that never go back."""
+        """Return monotonic seconds."""
         return time.monotonic()
 
     def boot(self) -> str:
-        """The kernel's own id of this start; one of this process alone where the kernel gives none."""
+        """Return the kernel's boot id, or a random id for this process if the kernel's cannot be read."""
         return _boot_id()
 
     def wait(self, seconds: float) -> None:
-        """Let that time pass, or what is left of it when a stop is asked for."""
+        """Sleep for that time, but return at once when a stop is requested."""
         self._wait(seconds)
 
 
@@ -104,7 +104,7 @@ def _boot_id() -> str:
 
 
 class Cloud(NamedTuple):
-    """Where the cloud's state is read, and what writes nova's records where the source can."""
+    """The source of the cloud's state, and the writer of nova's compute node records if the source has one."""
 
     state: StateSource
     records: RecordWriter | None = None
@@ -112,7 +112,7 @@ class Cloud(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wired:
-    """The parts, and what is needed to watch and to close them. Use it as a context manager, or call ``close``."""
+    """The parts, and the handles to watch and close them. Use it as a context manager, or call ``close``."""
 
     parts: Parts
     host: LibvirtHost
@@ -126,15 +126,15 @@ class Wired:
 
     @property
     def misses(self) -> int:
-        """Reads of libvirt in a row that gave no answer in time."""
+        """The number of consecutive reads of libvirt that missed their deadline."""
         return self.libvirt_reader.misses
 
     def events(self) -> LibvirtEvents:
-        """The event source of the same libvirt; start it before the first read."""
+        """Return the event source of the same libvirt. Start it before the first read."""
         return LibvirtEvents(self.libvirt_uri, self.host, Backoff())
 
     def close(self) -> None:
-        """Close connections and end the readers' threads; takes a second at most where libvirt hangs."""
+        """Close the connections and end the reader threads. Takes at most a second if libvirt hangs."""
         self.resources.close()
 
     def __enter__(self) -> Wired:
@@ -145,7 +145,7 @@ class Wired:
 
 
 def wire(loaded: Loaded, pause_at_most_s: float = PAUSE_OF_A_COMMAND_S) -> Wired:
-    """All parts. ``pause_at_most_s``: how long a crowded Placement is left alone at most. Raises ConfigError."""
+    """Build all parts. ``pause_at_most_s``: the longest pause while Placement is overloaded. Raises ConfigError."""
     settings = build.settings_from(loaded)
     libvirt_options = build.libvirt_options_from(loaded)
     resources = contextlib.ExitStack()
@@ -180,7 +180,7 @@ def wire(loaded: Loaded, pause_at_most_s: float = PAUSE_OF_A_COMMAND_S) -> Wired
 
 
 def configured_from(loaded: Loaded, parts: Parts, publish: Publish) -> Configured:
-    """What the worker uses from now on. Raises ConfigError."""
+    """Return the settings and parts that the worker uses from now on. Raises ConfigError."""
     options = build.agent_options_from(loaded)
     return Configured(
         settings=build.settings_from(loaded),
@@ -193,7 +193,10 @@ def configured_from(loaded: Loaded, parts: Parts, publish: Publish) -> Configure
 
 
 def prepare_state_dir(loaded: Loaded, publish: Publish) -> None:
-    """Make the state directory where this run may write. Raises ConfigError, FolderUnavailable where that may pass."""
+    """Make the state directory if this run may write.
+
+    Raises FolderUnavailable if the cause may pass without a change of the configuration, else ConfigError.
+    """
     if publish is Publish.NEVER or build.settings_from(loaded).role is Role.OBSERVER:
         return
     path = build.agent_options_from(loaded).state_dir
@@ -204,7 +207,10 @@ def prepare_state_dir(loaded: Loaded, publish: Publish) -> None:
 
 
 def sweep_left_behind(loaded: Loaded) -> None:
-    """Remove the unfinished files of runs that were killed; an older program's report was for everybody."""
+    """Remove the unfinished files of killed runs, and make the report file unreadable to others.
+
+    An older version of the agent wrote the report file world-readable.
+    """
     options = build.agent_options_from(loaded)
     for path in (
         os.path.join(options.state_dir, COMPUTE_ID),
@@ -217,9 +223,10 @@ def sweep_left_behind(loaded: Loaded) -> None:
 
 
 def _notes(findings: FindingsFile, state_dir: str, role: Role) -> tuple[str, ...]:
-    """What is wrong with the state directory and the file in it.
+    """Return what is wrong with the state directory and with the findings' history in it.
 
-    An observer makes the directory when it first has something to remember: only a save that failed is a note.
+    An observer makes the directory only when it first has something to save. Its notes therefore report a failed
+    save, but not a missing directory.
     """
     problem = why_not_writable(state_dir) if role is not Role.OBSERVER else None
     if problem is None or findings.is_unsaved:
@@ -229,12 +236,12 @@ def _notes(findings: FindingsFile, state_dir: str, role: Role) -> tuple[str, ...
 
 
 def journal_of(loaded: Loaded) -> FileJournal:
-    """The journal in the state directory. Nothing is opened before it is used."""
+    """Return the journal in the state directory. The journal opens no file before its first use."""
     return FileJournal(build.agent_options_from(loaded).state_dir, SystemClock().now)
 
 
 def host_place(options: LibvirtOptions, settings: Settings) -> HostPlace:
-    """Which libvirt, and what it is asked about guests."""
+    """Return which libvirt to read, and for which guest types to query its capabilities."""
     guests = GuestChoice(
         virt_type=options.virt_type,
         machine_types=options.machine_types,
@@ -279,7 +286,7 @@ def _parts(
 
 @contextlib.contextmanager
 def _scope(client: PlacementClient, audit_id: str) -> Iterator[None]:
-    """Lines of the log and requests to Placement bear the audit's id."""
+    """Put the audit's id on log lines and on requests to Placement inside the block."""
     with audit_context(audit_id), client.global_request_id(f"req-{audit_id}"):
         yield
 
@@ -290,7 +297,7 @@ def _cloud(loaded: Loaded, resources: contextlib.ExitStack) -> Cloud:
         return _conductor(loaded, resources)
     if options.kind is StateKind.NONE or options.connection is None:
         return Cloud(NoState())
-    # SQLAlchemy is 20 MiB that a host without a database need not carry.
+    # Import late: SQLAlchemy takes 20 MiB, which a host without a database does not need.
     from agent.sources.nova.sql import NovaSql
 
     source = NovaSql(options.connection)
@@ -301,7 +308,7 @@ def _cloud(loaded: Loaded, resources: contextlib.ExitStack) -> Cloud:
 def _conductor(loaded: Loaded, resources: contextlib.ExitStack) -> Cloud:
     bus = bus_options_from(loaded)
     assert bus is not None, "state_options_from asks for a transport_url"
-    # oslo.messaging is 9 MiB that a host without a broker need not carry.
+    # Import late: oslo.messaging takes 9 MiB, which a host without a broker does not need.
     from agent.bus.transport import Bus
     from agent.conductor.client import ConductorClient
     from agent.conductor.reader import ConductorState
@@ -314,7 +321,7 @@ def _conductor(loaded: Loaded, resources: contextlib.ExitStack) -> Cloud:
 
 def _storage(loaded: Loaded, settings: Settings, disk_reader: ReaderThread) -> tuple[StorageSource, ...]:
     lvm = build.lvm_options_from(loaded)
-    # A frozen dataclass has a read-only name, which mypy takes for less than the protocol's.
+    # The cast is for mypy: ``name`` is read-only in a frozen dataclass and writable in the protocol.
     groups = (cast(StorageSource, Lvm(lvm.groups, lvm.deadline_s)),) if lvm.groups else ()
     pmem = (cast(StorageSource, Ndctl(settings.source_deadline_s)),) if settings.pmem_labels else ()
     if settings.disk_group is not None:

@@ -1,0 +1,11 @@
+"""The commands of ``stocktake``, one module for each: arguments, exit code, and the call that does the work.
+
+Begin with base.py, which prints documents and lists, and with a small command such as traits.py. A new command
+is a module here and a line in agent/cmd/registry.py. The docstring of a command's class is the description that
+``stocktake COMMAND --help`` prints. storage_listing.py is the part of ``stocktake ledger`` behind --storage.
+
+The commands import their dependencies inside functions, so that ``stocktake --help`` stays fast.
+
+What does not belong here: the work itself. It is in the ``*_run.py`` modules of agent/cmd, and the text and
+JSON of an audit are in agent/render.
+"""

@@ -1,4 +1,7 @@
-"""``stocktake adopt``: move this host's provider to a new identity, or confirm a new store; with --yes that plan."""
+"""``stocktake adopt``: plan the move of this host's provider to a new identity, or plan to confirm a new store.
+
+``--plan DIGEST --yes`` carries the plan out.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ class Adopt(DocumentCommand):
     """After a rename or a reinstallation: bring uuid, names and record together again; --store: confirm a new store."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Arguments of the command."""
+        """Return the parser with the arguments of the command."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             "--store", action="store_true", help="confirm the store that is there now as the one that DISK_GB counts"
@@ -22,7 +25,10 @@ class Adopt(DocumentCommand):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """0 nothing to adopt, 3 a plan, 4 carried out, 5 refused, 2 when libvirt or Placement was out of reach."""
+        """Return the exit code: 0 nothing to adopt, 2 a source was unreachable, 3 a plan, 4 carried out, 5 refused.
+
+        Raises UsageError unless --plan and --yes come together.
+        """
         if parsed_args.yes != (parsed_args.plan is not None):
             raise UsageError("--plan DIGEST and --yes go together: look at the plan first, then name it")
         return self._of_the_store(parsed_args) if parsed_args.store else self._of_the_identity(parsed_args)

@@ -1,4 +1,4 @@
-"""``stocktake audit``: one audit, one row a finding; with --publish it also writes, as the daemon would."""
+"""``stocktake audit``: one audit, one row per finding; with --publish the command also writes, as the daemon does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Audit(DocumentCommand):
     """One audit: what could be read, the findings, and what would be written."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Arguments of the command."""
+        """Return the parser with the arguments of the command."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             "--publish", action="store_true", help="write to Placement what the role allows (the daemon's own step)"
@@ -20,7 +20,7 @@ class Audit(DocumentCommand):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Exit codes of design 2.2; no document where nothing could be read."""
+        """Return the audit's exit code (agent/exit_codes.py). Print no document if nothing could be read."""
         from agent.cmd.audited import audited, is_readable
         from agent.exit_codes import exit_code
         from agent.model.audit import Publish

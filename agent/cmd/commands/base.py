@@ -1,7 +1,7 @@
-"""What the commands share: how a document, and how a list, is printed for people and for programs.
+"""The base classes of the commands: how a document and how a list is printed for people and for programs.
 
-stdout is the answer and nothing else. cliff's scans of installed distributions
-(formatters, the epilog of help) are left out: they cost more than a whole ``status``.
+stdout carries only the answer. cliff would scan the installed distributions for formatters and for the epilog
+of the help. The base classes bypass these scans, which take longer than a whole ``stocktake status``.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ TEXT = "text"
 JSON = "json"
 TABLE = "table"
 VALUE = "value"
-# These are read line by line, or off a terminal; the others have an escape for every character.
+# People and scripts read these formats line by line, so line ends in cells must go. All other formats escape them.
 FOR_EYES = (TABLE, VALUE)
 Row = Sequence[Any]
 
 
 class Listing(NamedTuple):
-    """Columns and rows. ``people`` is the short form for a terminal; ``foot`` are lines below its table.
+    """Columns and rows of a list. ``people_columns`` and ``people_rows`` are the short form for a terminal.
 
-    A cell for people may have line ends; names in it must have been made ``printable``.
+    ``foot`` are the lines below the table. A cell for people may contain line ends. The caller must have made the names in it ``printable``.
     """
 
     columns: tuple[str, ...]
@@ -48,10 +48,10 @@ class Listing(NamedTuple):
 
 
 class DocumentCommand(Command):
-    """A command that answers with one document: text for people, or ``-f json``."""
+    """A command that prints one document: text for people, or JSON with ``-f json``."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Arguments of the command."""
+        """Return the parser with the arguments of the command."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             "-f", "--format", choices=(TEXT, JSON), default=TEXT, help="text for people (the default), or one object"
@@ -59,11 +59,11 @@ class DocumentCommand(Command):
         return parser
 
     def get_epilog(self) -> str:
-        """Nothing; cliff would scan every distribution."""
+        """Return nothing. cliff's own method would scan every installed distribution."""
         return ""
 
     def answer(self, form: str, lines: Sequence[str], document: Mapping[str, Any]) -> None:
-        """Print the one or the other."""
+        """Print ``document`` if ``form`` is JSON, else ``lines``."""
         if form == JSON:
             self.app.stdout.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
         else:
@@ -85,7 +85,7 @@ FORMATTERS: Mapping[str, ListFormatter] = {
 
 
 class _Formatters:
-    """cliff's formatters of lists, by name, without the scan that usually finds them."""
+    """cliff's list formatters by name, found without cliff's scan of distributions."""
 
     def __init__(self, formatters: Mapping[str, ListFormatter]) -> None:
         self._formatters = formatters
@@ -101,9 +101,9 @@ class _Formatters:
 
 
 class ListCommand(Lister):
-    """A command that answers with rows, in cliff's formats; ``-f json`` is a bare list.
+    """A command that prints rows in cliff's formats; ``-f json`` prints a bare list.
 
-    A terminal gets a shorter table with units, unless columns or an order are asked for.
+    The table format prints the short form with units, unless the operator chose columns or an order.
     """
 
     COLUMNS: tuple[str, ...] = ()
@@ -112,24 +112,24 @@ class ListCommand(Lister):
         return _Formatters(FORMATTERS)
 
     def get_epilog(self) -> str:
-        """Nothing; cliff would scan every distribution."""
+        """Return nothing. cliff's own method would scan every installed distribution."""
         return ""
 
     def columns(self, parsed_args: argparse.Namespace) -> tuple[str, ...]:  # noqa: ARG002 - for those that choose
-        """The columns that there are with these arguments."""
+        """Return the columns that exist with these arguments."""
         return self.COLUMNS
 
     @abstractmethod
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing | None, int]:
-        """What to print, None where there is nothing to print from, and the exit code."""
+        """Return the listing, or None if nothing could be read, and the exit code."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Sequence[Row]]:
-        """The rows as programs get them."""
+        """Return the columns and rows for programs."""
         found, _ = self.listing(parsed_args)
         return (found.columns, found.rows) if found else (self.COLUMNS, ())
 
     def run(self, parsed_args: argparse.Namespace) -> int:
-        """Print the list; gives the exit code."""
+        """Print the list and return the exit code. Raises UsageError on an unknown column."""
         self._refuse_unknown_columns(parsed_args)
         found, code = self.listing(parsed_args)
         if found is None:
@@ -163,12 +163,12 @@ class ListCommand(Lister):
 
 
 def _on_one_line(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Cells without control characters, line ends included."""
+    """Return the rows with control characters, including line ends, escaped in every cell."""
     return tuple(tuple(printable(cell) if isinstance(cell, str) else cell for cell in row) for row in rows)
 
 
 def terminal_width() -> int:
-    """Columns of the terminal, or of $COLUMNS; 120 where there is none."""
+    """Return the terminal's width, or $COLUMNS. Without a terminal and $COLUMNS the width is 120."""
     import shutil
 
     return shutil.get_terminal_size((120 if not sys.stdout.isatty() else 80, 24)).columns

@@ -1,4 +1,4 @@
-"""``stocktake config check``: every problem of the configuration at once, one line each; nothing is contacted."""
+"""``stocktake config check``: report every problem of the configuration, one line each, without contacting a server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class ConfigCheck(DocumentCommand):
     """Say whether the configuration is right, and what is wrong with it."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """0, or 78 with a line on stderr for each problem. A note there is no problem."""
+        """Return 0, or 78 after one line on stderr for each problem. Lines that start with "note:" are not problems."""
         from agent.cmd.exit_handling import say
         from agent.config.build import notices
         from agent.exit_codes import CLEAN, CONFIGURATION

@@ -1,4 +1,4 @@
-"""``stocktake config show``: every value in force, and which file it came from; secrets are masked."""
+"""``stocktake config show``: every value in force and the file that set it, with secrets masked."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from agent.cmd.commands.base import ListCommand, Listing, Row, terminal_width
 
-#: Columns of a value, however narrow the terminal is.
+#: The smallest width of the value column, however narrow the terminal is.
 NARROWEST = 24
-#: What the table draws in a line beside the four cells.
+#: The width of the borders and blanks around the four cells of a line.
 BORDERS = 13
 
 
@@ -19,7 +19,7 @@ class ConfigShow(ListCommand):
     COLUMNS = ("group", "option", "value", "origin")
 
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing | None, int]:  # noqa: ARG002 - the base's
-        """Raises ConfigError where a file or a value cannot be read."""
+        """Return one row per option. Raises ConfigError if a file or a value cannot be read."""
         from agent.config.load import load
         from agent.exit_codes import CLEAN
 
@@ -29,7 +29,7 @@ class ConfigShow(ListCommand):
 
 
 def _people(rows: Sequence[Row], width: int) -> tuple[Row, ...]:
-    """The rows with each value on lines so short that the table fits the terminal where it can."""
+    """Return the rows with long values folded, so that the table fits the terminal if possible."""
     widest = sum(max((len(row[column]) for row in rows), default=0) for column in (0, 1, 3))
     room = max(NARROWEST, width - widest - BORDERS)
     return tuple((group, option, _folded(value, room), origin) for group, option, value, origin in rows)
@@ -43,5 +43,5 @@ def _folded(value: str, room: int) -> str:
     text = printable(value)
     if len(text) <= room:
         return text
-    # oslo's lists have no blanks: without one after the comma they would be cut in the middle of a name.
+    # oslo prints lists without blanks. Add a blank after each comma, so that textwrap does not break inside a name.
     return "\n".join(textwrap.wrap(text.replace(",", ", "), room, break_on_hyphens=False))

@@ -1,6 +1,7 @@
-"""``stocktake demo``: five stories on real parts, told and checked; leaves nothing behind unless it is asked to.
+"""``stocktake demo``: build a small cloud, run the agent on it, print and check five stories, then clean up.
 
-However it ends: done, failed, by a signal, or because nobody reads any more.
+The demo cleans up however it ends: success, failure, a signal, or a closed stdout. With --keep it leaves the
+cloud running.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from agent.demo.world import World
 
 NOT_SHOWN = 1
-# 128 + the signal's number, as a shell counts.
+# 128 + the number of the signal, as shells report it.
 BY_SIGNAL = 128
 
 
@@ -37,7 +38,7 @@ class Demo(Command):
     """Build a small cloud with five real problems in it, run the agent on it, and show what it finds."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """--keep and -f."""
+        """Return the parser with --keep and -f."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
         parser.add_argument(
             "--keep", action="store_true", help="leave the world standing and say how to use and end it"
@@ -46,7 +47,7 @@ class Demo(Command):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """0 when all five stories were shown, 128 + the number when a signal ended it, else 1."""
+        """Return 0 if all five stories were shown, 128 + the signal's number if a signal ended the demo, else 1."""
         from agent.demo.interruptions import Interrupted
 
         missing = _missing_packages()
@@ -66,7 +67,10 @@ class Demo(Command):
 
 
 def _shown(*, keep: bool, form: str) -> DemoRun:
-    """Build, run and print. Whatever was made is noted in ``standing`` before a signal can end us."""
+    """Build the cloud, run the agent and print the stories.
+
+    Each thing that is created is registered in ``standing`` for clean-up before a signal can end the demo.
+    """
     from agent.cmd.demo_run import run
     from agent.demo import world
     from agent.demo.interruptions import Interruptions
@@ -86,7 +90,7 @@ def _shown(*, keep: bool, form: str) -> DemoRun:
                 _answer(ran, form, commands)
                 sys.stderr.write(_how_to_end(built, commands) + "\n")
         if keep:
-            # Only now: what nobody was told of must not be kept.
+            # Drop the clean-up only now: before this point the operator does not know what is kept and how to end it.
             standing.pop_all()
     if not keep:
         tell("done")
@@ -104,7 +108,7 @@ def _answer(ran: DemoRun, form: str, commands: Mapping[str, str]) -> None:
 
 
 class _Progress:
-    """A line and the time so far on stderr for each step; a signal may end us there."""
+    """Writes one line to stderr for each step, with the elapsed time. A signal may end the demo during the write."""
 
     def __init__(self, interruptions: Interruptions) -> None:
         self._interruptions = interruptions
@@ -128,20 +132,20 @@ def _missing_packages() -> str:
 
 
 def _program() -> str:
-    """How a shell finds this program again, from wherever it stands."""
+    """Return the command that starts this program from any working directory."""
     called = sys.argv[0]
     found = shutil.which(Path(called).name)
-    # By its bare name a script is called with the path that PATH gave.
+    # If the shell found the script through PATH, argv[0] is the full path. The bare name then suffices.
     if found is not None and os.path.abspath(found) == os.path.abspath(called):
         return Path(called).name
     return os.path.abspath(called) if os.sep in called else called
 
 
 def _commands(built: World) -> dict[str, str]:
-    """How a question to each host's agent begins, to be copied as it stands."""
+    """Return, for each host, the start of a ``stocktake`` command that an operator can copy."""
     from agent.demo.cast import HOSTS
 
-    # Not an assignment: quoted for a folder with a blank, it would be none any more.
+    # Use env and no plain VAR=value: if the folder has a blank, shlex quotes the word, and no assignment is left.
     view = ["env", f"LVM_SYSTEM_DIR={built.lvm_folder}"] if built.has_real_groups else []
     return {host.name: shlex.join([*view, _program(), "--config-file", str(built.config_file(host))]) for host in HOSTS}
 

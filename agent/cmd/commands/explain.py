@@ -1,4 +1,4 @@
-"""``stocktake explain RC|CONSUMER``: where a number comes from, or all that is known of one consumer."""
+"""``stocktake explain RC|CONSUMER``: how the numbers of a class are computed, or all facts about one consumer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Explain(DocumentCommand):
     """The arithmetic behind one resource class or one consumer, in words, with sources."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Arguments of the command."""
+        """Return the parser with the arguments of the command."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             "what",
@@ -27,7 +27,10 @@ class Explain(DocumentCommand):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Exit codes of design 2.2; 127 for a class or consumer that nobody knows."""
+        """Return the audit's exit code (agent/exit_codes.py).
+
+        Raises UsageError (127) on an unknown class or consumer.
+        """
         from agent.cmd.audited import audited, is_readable
         from agent.exit_codes import exit_code
         from agent.render.explain_json import document
@@ -43,7 +46,7 @@ class Explain(DocumentCommand):
 
 
 def _explained(report: AuditReport, what: str) -> Explanation | None:
-    """None where a source that may know the consumer could not be read."""
+    """Return the explanation, or None if the consumer was not found and an unread source may have it."""
     from agent.cmd.validate_names import require_class, require_consumer
     from agent.render.explain import explain_class, explain_consumer, is_class_name
     from agent.resources import owned

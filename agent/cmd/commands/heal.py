@@ -1,4 +1,4 @@
-"""``stocktake heal``: the plan that repairs confirmed findings; with its digest and --yes, exactly that plan."""
+"""``stocktake heal``: plan repairs for confirmed findings; ``--plan DIGEST --yes`` carries out exactly that plan."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Heal(DocumentCommand):
     """Repair confirmed findings: without --yes print the plan, what is left alone and why, and the plan's digest."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Arguments of the command."""
+        """Return the parser with the arguments of the command."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             "--finding", action="append", default=[], metavar="ID", help="only this finding (may be given often)"
@@ -22,7 +22,10 @@ class Heal(DocumentCommand):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Exit codes of design 2.2: 4 when all findings were repaired, 5 when a guard rail or the digest refuses."""
+        """Return the exit code (agent/exit_codes.py): 4 all findings repaired, 5 a guard rail or the digest refuses.
+
+        Raises UsageError unless --plan and --yes come together.
+        """
         from agent.cmd.heal_output import heal_document, heal_lines
         from agent.cmd.heal_run import Ordered, code_of, healed
         from agent.model.report import Outcome

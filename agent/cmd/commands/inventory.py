@@ -1,4 +1,4 @@
-"""``stocktake inventory``: what we want per provider and class; with --diff beside what Placement holds."""
+"""``stocktake inventory``: the inventory that the agent wants; --diff adds the inventory that Placement records."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Inventory(ListCommand):
     COLUMNS = _WANTED
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Arguments of the command."""
+        """Return the parser with the arguments of the command."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             "--diff",
@@ -32,11 +32,11 @@ class Inventory(ListCommand):
         return parser
 
     def columns(self, parsed_args: argparse.Namespace) -> tuple[str, ...]:
-        """With --diff there are more."""
+        """Return the columns; --diff adds more."""
         return _BESIDE if parsed_args.diff else _WANTED
 
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing | None, int]:
-        """Rows of what we want; with --diff of what Placement holds too."""
+        """Return rows of the wanted inventory; with --diff also of the inventory that Placement records."""
         from agent.cmd.audited import audited, is_readable
         from agent.exit_codes import exit_code
         from agent.render.documents import inventory_rows
@@ -79,7 +79,7 @@ def _people(row: Document) -> tuple[str, ...]:
 
 
 def _changes(row: Document) -> list[str]:
-    # Where Placement was not read nothing is known to change.
+    # If Placement was not read, no change is known: show each wanted value as unchanged.
     known = row["differs"] != "unknown"
     return [_change(row[f"recorded_{field}"] if known else row[field], row[field]) for field in _FIELDS]
 

@@ -1,4 +1,4 @@
-"""``stocktake journal``: what was changed, when, why, and what became of it."""
+"""``stocktake journal``: every change that the agent journalled, with its time, reason and outcome."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 from agent.cmd.commands.base import ListCommand, Listing, Row, terminal_width
 from agent.host_files.journal import Entry
 
-# Forms whose cells may be objects.
+# Output formats whose cells may be objects.
 NESTED = ("json", "yaml")
-# The rules and blanks of a table of two columns.
+# The width of the borders and blanks of a table with two columns.
 FRAME = 7
 
 
@@ -40,7 +40,7 @@ class Journal(ListCommand):
     )
 
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing | None, int]:
-        """All entries; a line that is none of ours goes to stderr, and is exit 2."""
+        """Return all entries. A line that is not a journal entry is reported on stderr and makes the exit code 2."""
         from agent.cmd.audited import loaded_for
         from agent.cmd.exit_handling import say
         from agent.cmd.wiring import journal_of
@@ -58,7 +58,7 @@ class Journal(ListCommand):
 
 
 def _people(entry: Entry, width: int) -> Row:
-    """Two cells that fit a terminal of 80 columns; an entry that was put back says by which."""
+    """Return two cells that fit a terminal of 80 columns. An undone entry names the entry that undid it."""
     from agent.render.audit_text import LEFT_WIDTH
     from agent.text.wording import printable, wrapped
 
@@ -69,7 +69,7 @@ def _people(entry: Entry, width: int) -> Row:
 
 
 def _row(entry: Entry, *, nested: bool) -> dict[str, Any]:
-    """The entry by column; where a cell is one text, what is nested is JSON in it."""
+    """Return the entry by column. Unless ``nested``, the cells of nested values are JSON text."""
     row = {**dataclasses.asdict(entry.change), **dataclasses.asdict(entry), "result": entry.result.value}
     lists = {name: list(row[name]) if nested else " ".join(row[name]) for name in ("undone_by",)}
     documents = {name: row[name] if nested else json.dumps(row[name], sort_keys=True) for name in ("before", "after")}

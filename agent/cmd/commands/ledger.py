@@ -1,6 +1,6 @@
-"""``stocktake ledger``: one row per consumer and class in the three books, with totals at the foot for people.
+"""``stocktake ledger``: one row per consumer and class in the three books, with totals below the table for people.
 
-With --storage: whose every byte of the host's stores is (storage_listing).
+With --storage the command lists instead who owns each byte of the host's stores (storage_listing.py).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Ledger(ListCommand):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Arguments of the command."""
+        """Return the parser with the arguments of the command."""
         parser = super().get_parser(prog_name)
         parser.add_argument("--resource-class", metavar="RC", help="only this class, such as VCPU")
         parser.add_argument("--consumer", metavar="UUID", help="only this consumer (or a volume as GROUP/NAME)")
@@ -51,11 +51,14 @@ class Ledger(ListCommand):
         return parser
 
     def columns(self, parsed_args: argparse.Namespace) -> tuple[str, ...]:
-        """With --storage there are others."""
+        """Return the columns; --storage has its own."""
         return storage_listing.COLUMNS if parsed_args.storage else self.COLUMNS
 
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing | None, int]:
-        """The rows asked for. Raises UsageError on an unknown class or consumer, and on a class of --storage."""
+        """Return the requested rows.
+
+        Raises UsageError on an unknown class or consumer, and on --storage together with --resource-class.
+        """
         from agent.cmd.audited import audited, is_readable
         from agent.exit_codes import exit_code
         from agent.render.documents import ledger_rows
@@ -113,7 +116,7 @@ def _people(row: LedgerRow, not_counted: str | None, unread: Unread) -> Row:
 
 
 def _totals(report: AuditReport) -> tuple[str, ...]:
-    """One line a class, then why what is not counted is not."""
+    """Return one line per class, then the reasons why some classes are not counted."""
     from agent.render.explain import all_uncounted, totals, unread
     from agent.resources import owned
 
@@ -123,7 +126,7 @@ def _totals(report: AuditReport) -> tuple[str, ...]:
 
 
 def _nobody(unread: tuple[str, ...]) -> str:
-    """Of a ledger without a row: an unread book is no empty one."""
+    """Return the line for a ledger without rows. If a source was unread, the line does not say that nothing is held."""
     return "nobody is known to hold anything here, as far as could be read" if unread else "nobody holds anything here"
 
 

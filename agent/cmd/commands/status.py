@@ -1,4 +1,4 @@
-"""``stocktake status``: what the daemon found last, read from its report file: it works while all else is down."""
+"""``stocktake status``: the daemon's last report, read from its file, so it works while all services are down."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ class Status(DocumentCommand):
     """What the daemon found last: age, sources, findings, free per class."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """The code of the last audit, at least 2 where the report is old or has bad rows. Raises AgentError (75)."""
+        """Return the last audit's exit code. Raises AgentError (75) if there is no readable report.
+
+        If the report is old or has bad rows, 0, 3 and 4 become 2.
+        """
         from agent.cmd.exit_handling import say
         from agent.config.build import agent_options_from
         from agent.config.load import load
@@ -39,5 +42,5 @@ def _code(outcome: Outcome, *, partial: bool) -> int:
     from agent.exit_codes import BUG, PARTIAL, REFUSED, TEMPORARY, code_of
 
     code = code_of(outcome)
-    # A daemon that went silent, or a row that cannot be read, is a source that could not be read.
+    # A silent daemon and an unreadable row count as an unread source.
     return PARTIAL if partial and code not in (BUG, REFUSED, TEMPORARY) else code

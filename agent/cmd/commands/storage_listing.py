@@ -1,4 +1,4 @@
-"""``stocktake ledger --storage``: whose every byte of each store is, with a foot that adds the rows up."""
+"""``stocktake ledger --storage``: the owner of every byte of each store, with the sums of the rows below the table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _GIB = 1 << 30
 
 
 def storage_listing(report: AuditReport, owner: str | None) -> Listing:
-    """The rows, of one owner where one is named. Raises UsageError when every store was read and it has nothing."""
+    """Return the rows, of one owner if ``owner`` is set.
+
+    Raises UsageError if every source was read and the owner has nothing.
+    """
     from agent.render.documents import storage_rows
 
     shown = tuple(row for row in report.storage if owner is None or row.owner == owner)
@@ -47,7 +50,7 @@ def _people(row: StorageRow) -> tuple[str, ...]:
 
 
 def _feet(rows: tuple[StorageRow, ...], owner: str | None) -> tuple[str, ...]:
-    """One line a store, in the order of the rows; of one owner's rows nobody asks what is not explained."""
+    """Return one line per store, in the order of the rows. A listing of one owner leaves out the unexplained bytes."""
     sums: dict[tuple[str, int], int] = defaultdict(int)
     for row in rows:
         sums[row.store, row.store_bytes] += row.size_bytes

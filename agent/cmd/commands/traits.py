@@ -1,4 +1,4 @@
-"""``stocktake traits``: the traits of our providers, wanted beside recorded; with --diff only those that differ."""
+"""``stocktake traits``: the wanted and the recorded traits of this host's providers; --diff lists only differences."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ class Traits(ListCommand):
     COLUMNS = ("provider", "provider_uuid", "trait", "wanted", "recorded", "owner")
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Arguments of the command."""
+        """Return the parser with the arguments of the command."""
         parser = super().get_parser(prog_name)
         parser.add_argument("--diff", action="store_true", help="only traits that we would add or take away")
         return parser
 
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing | None, int]:
-        """Rows of the report; a difference is no difference where Placement could not be read."""
+        """Return the rows of the report. If Placement could not be read, --diff returns no rows."""
         from agent.cmd.audited import audited, is_readable
         from agent.exit_codes import exit_code
         from agent.model.snapshot import PLACEMENT

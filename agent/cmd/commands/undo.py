@@ -1,4 +1,4 @@
-"""``stocktake undo``: put back what an entry of the journal changed, or say why that must not be."""
+"""``stocktake undo``: restore the state before a journal entry, or report why it must not be restored."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ class Undo(DocumentCommand):
     """Put back exactly what stood before an entry of the journal; that is an entry of its own."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Arguments of the command."""
+        """Return the parser with the arguments of the command."""
         parser = super().get_parser(prog_name)
         parser.add_argument("entry", metavar="ENTRY", help="the entry's id, or how it begins (stocktake journal)")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """0 when it was put back, 5 when it must not be, 2 when Placement or the state source was out of reach."""
+        """Return the exit code: 0 undone, 2 Placement or the state source was unreachable, 5 refused.
+
+        Raises UsageError if no entry has this id.
+        """
         from agent.cmd.undo_run import code_of, undo_document, undone
         from agent.healing.undo import NotFound
 

@@ -1,4 +1,4 @@
-"""``stocktake watch``: the fleet live, from what the agents tell over the broker."""
+"""``stocktake watch``: the state of all hosts, live, from the messages that the agents send over the broker."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from agent.bus.transport import Bus
     from agent.cmd.watch_screen import Screen
 
-#: How long ``--once`` waits for the first answer, unless told otherwise.
+#: The default of ``--timeout``: how long ``--once`` waits for the first answer.
 TIMEOUT_S = 5.0
-#: A round is over when no further host has been heard for so long.
+#: A round is over if no further host has answered for so long.
 SETTLED_S = 2.0
 REDRAW_S = 1.0
 LONGEST_S = 86_400
@@ -27,7 +27,7 @@ class Watch(DocumentCommand):
     """The fleet live: one row a host. On a terminal it is drawn anew, in a pipe a message is a line."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Arguments of the command."""
+        """Return the parser with the arguments of the command."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             "--once", action="store_true", help="ask all agents, print what they answer, and end; 2 when none answers"
@@ -43,7 +43,10 @@ class Watch(DocumentCommand):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Raises ConfigError without a transport_url, SourceUnavailable where the broker cannot be reached (75)."""
+        """Show messages until interrupted; with --once return 0, or 2 if no agent answered.
+
+        Raises ConfigError without a transport_url, SourceUnavailable (75) if the broker cannot be reached.
+        """
         from agent.bus.listener import FleetListener
         from agent.cmd.watch_screen import screen_for
 
@@ -76,7 +79,7 @@ def _one_round(listener: FleetListener, screen: Screen, timeout_s: float) -> int
 
 
 def _hear(listener: FleetListener, screen: Screen, timeout_s: float) -> None:
-    """What comes within that time, or within a second: the first message and all that wait behind it."""
+    """Wait up to ``timeout_s``, but at most one second, for a message. Pass it and all queued ones to the screen."""
     message = listener.take(min(timeout_s, REDRAW_S))
     while message is not None:
         received_at, document = message

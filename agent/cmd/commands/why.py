@@ -1,4 +1,4 @@
-"""``stocktake why``: which constraint refuses a request, with the numbers, and the smallest change that would help."""
+"""``stocktake why``: the constraint that refuses a request, its numbers, and the smallest change that would help."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Why(DocumentCommand):
     """The answer to "No valid host": what refuses a request here, or everywhere, and what would make it fit."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Arguments of the command."""
+        """Return the parser with the arguments of the command."""
         parser = super().get_parser(prog_name)
         _request_arguments(parser)
         parser.add_argument("--everywhere", action="store_true", help="ask of all providers of the cloud")
@@ -38,14 +38,17 @@ class Why(DocumentCommand):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """0 fits, 3 does not, 2 something was not read, 127 bad input; raises PlacementUnavailable (75)."""
+        """Return the exit code: 0 the request fits, 3 it does not, 2 the answer is incomplete.
+
+        Raises UsageError (127) on bad input, PlacementUnavailable (75).
+        """
         from agent.cmd.exit_handling import say
         from agent.cmd.why_run import answered, code_of
         from agent.why.json import document
         from agent.why.text import lines
 
         report = answered(self.app.options, _question(parsed_args))
-        # The text for people has these lines itself.
+        # The text for people contains these lines already.
         for line in report.unknown if parsed_args.format == JSON else ():
             say(f"could not be read: {line}")
         self.answer(parsed_args.format, lines(report, terminal_width()), document(report))
@@ -71,7 +74,7 @@ def _request_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class _Once(argparse.Action):
-    """Stores the one value of an option; argparse itself lets the last of several win without a word."""
+    """Stores the value of an option and refuses a second one. argparse itself would silently take the last value."""
 
     def __call__(
         self,
@@ -80,7 +83,7 @@ class _Once(argparse.Action):
         values: object,
         option_string: str | None = None,  # noqa: ARG002
     ) -> None:
-        """Raises ArgumentError where it was given before."""
+        """Store the value. Raises ArgumentError if the option was already given."""
         if getattr(namespace, self.dest) is not None:
             raise argparse.ArgumentError(self, "is given twice")
         setattr(namespace, self.dest, values)
