@@ -1,7 +1,7 @@
-"""Write an audit for people: how it ended, what could be read, the findings, the plan. Pure.
+"""Write an audit for people: its outcome, its sources, the findings, the plan. Pure.
 
-Works on the document (documents.py) and not on the report, since ``status`` has
-nothing but the report file.
+The functions take the JSON document (documents.py) and not the report, because ``stocktake status`` has only
+the report file.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from agent.render.record_words import record_words
 from agent.text.amounts import number_text, with_class
 from agent.text.wording import alike, cell, some_of, wrapped
 
-# A uuid fits: what an operator copies must not be broken over two lines.
+# The width of a uuid: an operator copies uuids, so they must not be broken over two lines.
 LEFT_WIDTH = 36
 _FRAME = 7
 _LEAST_RIGHT = 30
 
 
 def head_lines(audit: Document) -> Iterator[str]:
-    """Node, outcome, role and what was written; then one line a source."""
+    """Yield node, outcome, role and the number of writes, then one line per source, then the notes."""
     count = len(audit["findings"])
     yield (
         f"audit of {audit['node'] or audit['host']} at {audit['started_at']}: {audit['outcome']},"
@@ -41,12 +41,12 @@ def head_lines(audit: Document) -> Iterator[str]:
     yield from (f"  simulated: {what}" for what in audit["simulated"])
     if note := audit.get("record_note"):
         yield note
-    # A report of an older agent has none.
+    # The report of an older agent has no notes.
     yield from (f"note: {note}" for note in audit.get("notes", ()))
 
 
 def _kinds(cost: Document) -> str:
-    """Empty where there were none, and for a report of an agent that did not count them yet."""
+    """Return the conflicts by kind; "" if there were none, or if the report's agent did not count kinds yet."""
     kinds = cost.get("conflict_kinds") or {}
     return f" ({', '.join(f'{kind} {count}' for kind, count in kinds.items())})" if kinds else ""
 
@@ -59,7 +59,7 @@ def _written(audit: Document) -> str:
 
 
 def source_line(source: Document) -> str:
-    """``libvirt ok, 12.5 ms``, or what is wrong and since when."""
+    """Return ``libvirt ok, 12.5 ms``, or the source's error and the age of its last good read."""
     took = f"{number_text(source['duration_ms'])} ms"
     if source["ok"]:
         return f"{source['name']} ok, {took}"
@@ -69,7 +69,7 @@ def source_line(source: Document) -> str:
 
 
 def _late(source: Document) -> str:
-    """How old the newest heartbeat is, where that is known; a report of an older agent does not say."""
+    """Return the age of the newest service heartbeat; "" if it is unknown, as in the report of an older agent."""
     behind = source.get("behind_s")
     if behind is None:
         return ""
@@ -77,7 +77,7 @@ def _late(source: Document) -> str:
 
 
 def finding_table(findings: Iterable[Document], width: int) -> Iterator[str]:
-    """One row a finding, fitted to ``width`` columns: what and whom on the left, in words on the right."""
+    """Yield a table of ``width`` columns, one row per finding: code and subject on the left, sentences on the right."""
     right = max(width - LEFT_WIDTH - _FRAME, _LEAST_RIGHT)
     rule = f"+{'-' * (LEFT_WIDTH + 2)}+{'-' * (right + 2)}+"
     found = list(findings)
@@ -111,9 +111,9 @@ def _row(left: list[str], right: list[str], width: int) -> Iterator[str]:
 
 
 def plan_lines(plan: Document, width: int) -> Iterator[str]:
-    """Writes in order with the plan's digest, then what is held back and why, in lines of ``width`` columns.
+    """Yield the plan's digest and its writes in order, then the withheld writes with reasons, at ``width`` columns.
 
-    Equal writes to many providers are told as one, where the first of them stands.
+    Equal writes to many providers are printed as one, at the place of the first.
     """
     if plan["writes"]:
         yield f"plan {plan['digest'][:12]}:"
@@ -127,7 +127,7 @@ def plan_lines(plan: Document, width: int) -> Iterator[str]:
 
 
 def _write_text(writes: tuple[Document, ...], names: Mapping[str, str]) -> str:
-    """One write, or several alike, in words; every amount with its unit."""
+    """Return one write, or several equal ones, in words; every amount has its unit."""
     first = writes[0]
     if len(writes) == 1:
         what = f"named {first['name']}" if first["kind"] == "create-provider" else _what(first)
@@ -137,12 +137,12 @@ def _write_text(writes: tuple[Document, ...], names: Mapping[str, str]) -> str:
 
 
 def _target(write: Document) -> str:
-    """The provider that is written, or the consumer."""
+    """Return the uuid of the provider or consumer that the write changes."""
     return str(write["consumer_uuid"] if write["kind"] == "put-allocations" else write["provider_uuid"])
 
 
 def _what(write: Document) -> str:
-    """What is written, without whom it is of."""
+    """Return what is written, without its target."""
     match write["kind"]:
         case "put-inventories":
             words = "; ".join(_inventory(inventory) for inventory in write["inventories"]) or "none"
@@ -162,7 +162,7 @@ def _what(write: Document) -> str:
 
 
 def _traits(write: Document) -> str:
-    """What changes: the whole set is near a hundred names, all but a few of them as they were."""
+    """Return only the changed traits: the whole set has nearly a hundred names, and only a few of them change."""
     signs = {"+": write["added"], "-": write["removed"]}
     changed = ", ".join(f"{sign}{name}" for sign, names in signs.items() for name in names)
     return f"+{len(write['added'])} -{len(write['removed'])} traits, {len(write['traits'])} then: {changed or 'none'}"

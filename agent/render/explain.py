@@ -1,11 +1,13 @@
-"""Decide what ``explain`` says: one class's three books taken apart by reason, or all that is known of one consumer.
+"""Decide what ``stocktake explain`` shows: the three books of one class by reason, or all facts about one consumer.
 
-A book whose source could not be read is unknown and has no amount: an empty book
-and an unread one look alike in the rows, so the sources decide. Nor has one that
-nobody keeps: what is promised and held is counted of the classes that a resource of
-ours decides on the root (``owned``), of all others nothing is, which is not 0. The
-parts of a book always add up to its amount. explain_text and explain_json write it
-down. Pure.
+A book whose source could not be read is unknown and has no amount. The rows cannot show this, because an empty
+book and an unread book look alike in them; the status of the sources decides.
+
+A book that the agent does not keep has no amount either. The agent counts what is promised and held only for the
+classes that one of its resources decides on the root provider (``owned``). For any other class these two books are
+not counted, which is not 0.
+
+The parts of a book always add up to its amount. explain_text and explain_json render the result. Pure.
 """
 
 from __future__ import annotations
@@ -24,26 +26,26 @@ from agent.model.report import AuditReport, EvacuationNote, LedgerRow, Verdict
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, LVM, PLACEMENT, STATE
 from agent.text.wording import MEANINGS, NOT_COMPARED, ON_CHILDREN, UNDECIDED
 
-# In the order in which an operator asks: what the scheduler subtracts comes first.
+# In the order that an operator needs: the recorded amount comes first, because the scheduler subtracts it.
 BOOKS = ("recorded", "promised", "held")
-# The one source without which a book is unknown, and those without which it is incomplete.
+# _SOURCE: without this source the book is unknown. _STORAGE: without these sources the held book is incomplete.
 _SOURCE = {"recorded": PLACEMENT, "promised": STATE, "held": LIBVIRT}
 _STORAGE = {"DISK_GB": (LVM, FILESYSTEM)}
-# Verdicts that say less than the cause does.
+# Verdicts that say less than the row's cause. The explanation shows only the cause.
 _PLAIN = frozenset({Verdict.AGREED, Verdict.RESERVED, Verdict.UNMANAGED})
 _WITH_CAUSE = frozenset({Verdict.SETTLING, Verdict.UNKNOWN})
-# Books that only a resource's own module keeps.
+# Books that exist only for classes with a module in agent/resources.
 _KEPT_BY_OWNER = frozenset({"promised", "held"})
 _CLASS_NAME = re.compile(r"\w+\Z", re.ASCII)
 
 
-# Book -> the sources that were not read and that may have more of it; a book that was read as a whole is not in it.
+# Book -> the unread sources that may have more of it. A book that was read completely has no key.
 Unread = Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Consumers of one book that count for the same reason; ``consumers`` are sorted keys, one a row."""
+    """Consumers of one book that count for the same reason; ``consumers`` are sorted keys, one for each ledger row."""
 
     reason: str
     amount: int
@@ -52,7 +54,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exact:
-    """``amount`` of a book was rounded up, consumer by consumer, from ``size_bytes`` in all."""
+    """The exact size behind an amount: ``amount`` was rounded up consumer by consumer, ``size_bytes`` is the total."""
 
     amount: int
     size_bytes: int
@@ -60,9 +62,10 @@ class Exact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Book:
-    """One book of one class. ``amount`` is None where it is unknown; ``problems`` are errors of its sources.
+    """One book of one class. ``amount`` is None if it is unknown; ``problems`` are the errors of its sources.
 
-    ``not_counted`` says why where nobody keeps this book of this class. ``exact`` is None where nothing has a size.
+    ``not_counted`` is the reason why the agent does not keep this book for this class. ``exact`` is None if no row has
+    a size.
     """
 
     name: str
@@ -75,9 +78,9 @@ class Book:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evacuated:
-    """A finished evacuation: ``amount`` is what its instance takes where it lives now; it contributes 0 here.
+    """A finished evacuation, which contributes 0 on this host; ``amount`` is what its instance uses on its new host.
 
-    ``recorded`` is what Placement still counts for it here, None where that is nothing or unknown.
+    ``recorded`` is what Placement still records for the instance here, None if that is nothing or unknown.
     """
 
     note: EvacuationNote
@@ -87,9 +90,9 @@ class Evacuated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassExplanation:
-    """``scope`` is the report cut down to this class: its ledger and inventory rows, findings, what was held back.
+    """``scope`` is the report reduced to this class: its ledger and inventory rows, findings and withheld writes.
 
-    ``not_counted``: as ``uncounted`` says it of the class.
+    ``not_counted`` is the result of ``uncounted`` for the class.
     """
 
     resource_class: str
@@ -101,10 +104,10 @@ class ClassExplanation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerExplanation:
-    """``scope`` is the report cut down to this consumer; ``evacuations`` are of this instance.
+    """``scope`` is the report reduced to this consumer; ``evacuations`` are those of this instance.
 
-    ``not_counted``: as ``uncounted`` says it of the classes of its rows. ``unread``: as ``unread_books`` says it of
-    each of them; ``unread_anywhere``: of all classes that a consumer may hold.
+    ``not_counted`` and ``unread`` have the results of ``uncounted`` and ``unread_books`` for each class of the
+    consumer's rows. ``unread_anywhere`` is ``unread_books`` for all classes that a consumer may have.
     """
 
     consumer: str
@@ -117,12 +120,12 @@ class ConsumerExplanation:
 
 Explanation = ClassExplanation | ConsumerExplanation
 
-# Whether a resource of ours decides that class on the root (agent.resources; telemetry decides nothing itself).
+# Whether one of the agent's resources decides that class on the root provider. The caller passes agent.resources.owned.
 Owned = Callable[[str], bool]
 
 
 def explain_class(report: AuditReport, resource_class: str, owned: Owned) -> ClassExplanation:
-    """The arithmetic of one class. Raises LookupError on a class that ``known_classes`` does not list."""
+    """Return the arithmetic of one class. Raises LookupError on a class that ``known_classes`` does not list."""
     if resource_class not in known_classes(report):
         raise LookupError(resource_class)
     scope = scope_of_class(report, resource_class)
@@ -136,13 +139,16 @@ def explain_class(report: AuditReport, resource_class: str, owned: Owned) -> Cla
 
 
 def explain_consumer(report: AuditReport, consumer: str, owned: Owned) -> ConsumerExplanation:
-    """All that the audit knows of a consumer: a uuid, or the key of what has none (``vg/lv``). Raises LookupError."""
+    """Return all facts of the audit about a consumer: a uuid, or the key of a consumer without a uuid (``vg/lv``).
+
+    Raises LookupError if the audit has no row, finding or evacuation for the consumer.
+    """
     wanted = canonical(consumer)
     scope = scope_of_consumer(report, wanted)
     notes = tuple(note for note in report.evacuations if wanted in (note.instance_uuid, note.migration_uuid))
     if not (scope.ledger or scope.findings or notes):
         raise LookupError(consumer)
-    # Of the whole report: whether a promise is known, other consumers' rows say.
+    # Pass the whole report to unread_books: rows of other consumers show whether the promised book is known.
     return ConsumerExplanation(
         consumer=wanted,
         not_counted=all_uncounted(scope, owned),
@@ -154,7 +160,7 @@ def explain_consumer(report: AuditReport, consumer: str, owned: Owned) -> Consum
 
 
 def scope_of_class(report: AuditReport, resource_class: str) -> AuditReport:
-    """The report cut down to that class."""
+    """Return the report reduced to that class."""
     held_back = tuple(held for held in report.plan.held_back if held.what == resource_class)
     return dataclasses.replace(
         report,
@@ -170,7 +176,7 @@ def scope_of_class(report: AuditReport, resource_class: str) -> AuditReport:
 
 
 def scope_of_consumer(report: AuditReport, consumer: str) -> AuditReport:
-    """The report cut down to that consumer, in the spelling of ``canonical``; the inventory is whole."""
+    """Return the report reduced to that consumer, in the spelling of ``canonical``; the inventory stays complete."""
     return dataclasses.replace(
         report,
         ledger=tuple(row for row in report.ledger if consumer in (row.consumer_uuid, row.consumer_key)),
@@ -179,7 +185,7 @@ def scope_of_consumer(report: AuditReport, consumer: str) -> AuditReport:
 
 
 def uncounted(report: AuditReport, resource_class: str, owned: Owned) -> str | None:
-    """Why nothing promised or held of the class is counted; None where it is."""
+    """Return why the promised and held books of the class are not counted, or None if they are counted."""
     if owned(resource_class):
         return None
     children = (row.wanted for row in report.inventory if row.provider_uuid != report.provider_uuid)
@@ -187,23 +193,23 @@ def uncounted(report: AuditReport, resource_class: str, owned: Owned) -> str | N
 
 
 def all_uncounted(report: AuditReport, owned: Owned) -> dict[str, str]:
-    """The same of every class in the report's ledger; those that are counted are left out."""
+    """Return ``uncounted`` for every class in the report's ledger, without the classes that are counted."""
     said = {name: uncounted(report, name, owned) for name in {row.resource_class for row in report.ledger}}
     return {name: why for name, why in said.items() if why}
 
 
 def meaning(row: LedgerRow, not_counted: str | None) -> str:
-    """What the row's verdict says; ``not_counted`` is of its class."""
+    """Return what the row's verdict means; ``not_counted`` is the result of ``uncounted`` for the row's class."""
     return not_counted if not_counted and row.verdict is Verdict.UNKNOWN else MEANINGS[row.verdict]
 
 
 def verdict_word(row: LedgerRow, not_counted: str | None) -> str:
-    """The verdict's name for people: one book alone compares with nothing."""
+    """Return the verdict's name for people: "not compared" if only the recorded book is counted for the class."""
     return NOT_COMPARED if not_counted and row.verdict is Verdict.UNKNOWN else row.verdict.value
 
 
 def known_classes(report: AuditReport) -> frozenset[str]:
-    """Placement's standard classes, and every class that the report mentions."""
+    """Return Placement's standard classes and every class that the report mentions."""
     listed = {r.resource_class for r in report.ledger}
     for row in report.inventory:
         listed |= {i.resource_class for i in (row.wanted, row.recorded) if i}
@@ -211,14 +217,14 @@ def known_classes(report: AuditReport) -> frozenset[str]:
 
 
 def is_class_name(text: str, report: AuditReport) -> bool:
-    """Whether the argument of ``explain`` means a class: one has no dash and no slash, and no consumer has that key."""
+    """Return whether the argument of ``explain`` is a class: it has no dash and no slash and is no consumer's key."""
     if any(text in (row.consumer_key, row.consumer_uuid) for row in report.ledger):
         return False
     return bool(_CLASS_NAME.match(text)) and canonical(text) == text
 
 
 def canonical(consumer: str) -> str:
-    """A uuid in the spelling of Placement; anything else as it is."""
+    """Return a uuid in Placement's spelling, and any other text unchanged."""
     try:
         return str(uuid.UUID(consumer))
     except ValueError:
@@ -226,8 +232,8 @@ def canonical(consumer: str) -> str:
 
 
 def totals(report: AuditReport, resource_class: str, owned: Owned) -> tuple[Book, ...]:
-    """The three books of one class over the report's rows: what stands at the foot of ``ledger``."""
-    # What is left on a provider that shares with us has a row, and is no part of this host's books.
+    """Return the three books of one class, summed over the report's rows: the totals of ``stocktake ledger``."""
+    # Leftover allocations on a sharing provider outside this host's tree have rows, but are not in this host's books.
     rows = tuple(row for row in report.ledger if row.resource_class == resource_class and not row.outside_tree)
     not_counted = uncounted(report, resource_class, owned)
     return tuple(
@@ -239,18 +245,21 @@ def totals(report: AuditReport, resource_class: str, owned: Owned) -> tuple[Book
 
 
 def unread(report: AuditReport) -> tuple[str, ...]:
-    """One line for each source that could not be read; its name leads."""
+    """Return one line for each source that could not be read, starting with the source's name."""
     return tuple(_named(s.name, s.error or "no answer") for s in report.sources if not s.ok)
 
 
 def unread_books(report: AuditReport, *resource_classes: str) -> Unread:
-    """Which books are not known, or not as a whole, of these classes: what they do not mention may be there."""
+    """Return the unread sources of each book that is unknown or incomplete for these classes.
+
+    A consumer that such a book does not mention may still be in it.
+    """
     missing = {book: _missing(book, report, resource_classes) for book in BOOKS}
     return {book: sources for book, sources in missing.items() if sources}
 
 
 def unread_of_inventory(report: AuditReport, resource_class: str) -> tuple[str, ...]:
-    """Sources that were not read and that may offer this class."""
+    """Return the unread sources that may have an inventory of this class."""
     failed = _errors(report)
     return tuple(s for s in (PLACEMENT, LIBVIRT, *_STORAGE.get(resource_class, ())) if s in failed)
 
@@ -289,13 +298,13 @@ def _book(
 
 
 def _exact(rows: Iterable[LedgerRow]) -> Exact | None:
-    """Sizes are what the host holds: a promise and an allocation are whole units."""
+    """Return the exact size of the held book, None if no row has one. Promises and allocations are whole units."""
     sized = [(row.held, row.size_bytes) for row in rows if row.held is not None and row.size_bytes is not None]
     return Exact(amount=sum(held for held, _ in sized), size_bytes=sum(size for _, size in sized)) if sized else None
 
 
 def _parts(book: str, rows: Iterable[LedgerRow], not_counted: str | None) -> tuple[Part, ...]:
-    """By reason; what is as it should be comes first, then by size."""
+    """Return the parts of the book, grouped by reason: agreed, reserved and unmanaged rows first, then by amount."""
     grouped: dict[tuple[bool, str], list[tuple[str, int]]] = defaultdict(list)
     for row in rows:
         value = getattr(row, book)
@@ -322,7 +331,8 @@ def _errors(report: AuditReport) -> dict[str, str]:
 def _is_known(book: str, report: AuditReport) -> bool:
     failed = _errors(report)
     if book == "promised" and LIBVIRT in failed:
-        # Without a database libvirt is the promise, and without a node's name no row of the database is ours.
+        # Promises need libvirt. Without a database, libvirt is the source of the promises. With a database, libvirt
+        # names the node, and without the node's name no database row can be matched to this host.
         return STATE not in failed and any(row.promised is not None for row in report.ledger)
     return _SOURCE[book] not in failed
 

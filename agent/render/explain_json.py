@@ -1,4 +1,4 @@
-"""Write an explanation as one JSON document (design 2.2): the numbers, and the same text that people get. Pure."""
+"""Write an explanation as one JSON document: the numbers, and the same text that people get. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from agent.text.amounts import unit_of
 
 
 def document(explanation: Explanation) -> Document:
-    """The document; ``subject`` says which kind it is."""
+    """Return the document; ``subject`` is ``class`` or ``consumer``."""
     match explanation:
         case ClassExplanation():
             body = _of_class(explanation)
@@ -64,7 +64,11 @@ def _inventories(scope: AuditReport) -> list[Document]:
 
 
 def _book(book: Book) -> Document:
-    """``not_counted`` says why where nobody keeps the book; ``rounded_up`` of the amount are ``size_bytes`` exactly."""
+    """Return one book.
+
+    ``not_counted`` is the reason why the agent does not keep this book. ``rounded_up`` is the part of the amount that
+    was rounded up from exactly ``size_bytes``.
+    """
     parts = [{"amount": p.amount, "reason": p.reason, "consumers": list(p.consumers)} for p in book.parts]
     return {
         "amount": book.amount,
@@ -81,7 +85,7 @@ def _evacuation(note: EvacuationNote) -> Document:
 
 
 def _unread(books: Unread) -> Document:
-    """Book to the sources that were not read: where a row has null there, nothing is known."""
+    """Return the unread sources of each book. In these books, null in a row means unknown."""
     return {book: list(sources) for book, sources in books.items()}
 
 

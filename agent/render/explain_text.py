@@ -1,4 +1,4 @@
-"""Write an explanation for people: one line a thought, every number with its unit and what it is made of. Pure."""
+"""Write an explanation for people: one line per fact, every number with its unit and its terms. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PLURALS = {"instance": "instances", "instance, unknown": "instances, unknown"}
 
 
 def lines(explanation: Explanation) -> tuple[str, ...]:
-    """The whole text, without line ends."""
+    """Return the whole text as lines without line ends."""
     match explanation:
         case ClassExplanation():
             return tuple(_of_class(explanation))
@@ -40,7 +40,7 @@ def lines(explanation: Explanation) -> tuple[str, ...]:
 
 
 def book_line(resource_class: str, book: Book) -> str:
-    """``VCPU recorded 24 = 16 (4 instances) + 8 (1 allocation-stale-move: UUID)``."""
+    """Return ``VCPU recorded 24 = 16 (4 instances) + 8 (1 allocation-stale-move: UUID)``."""
     if book.not_counted:
         return f"{resource_class} {book.name} {NOT_COUNTED}"
     if book.amount is None:
@@ -55,14 +55,14 @@ def book_line(resource_class: str, book: Book) -> str:
 
 
 def _exactly(resource_class: str, total: int, exact: Exact) -> str:
-    """Whole units are each consumer's own, rounded up: ten small volumes are 10 GiB, and hold perhaps 3."""
+    """Return the exact size. Each consumer is rounded up to whole units: ten volumes count as 10 GiB, and may take 3."""
     which = "" if exact.amount == total else f"{beside_its_class(resource_class, exact.amount)} of it "
     size = f"{exact.size_bytes / _GIB:.3f} GiB ({exact.size_bytes} bytes)"
     return f"; {which}exactly {size}, as each consumer's is rounded up"
 
 
 def _part(part: Part) -> str:
-    # More uuids in one line would hide the sum; each has a line of its own further down.
+    # Name no instances here: their uuids would hide the sum, and each has its own line further down.
     count = len(part.consumers)
     noun = _PLURALS.get(part.reason, part.reason) if count > 1 else part.reason
     names = "" if part.reason in _PLURALS else f": {some_of(part.consumers)}"
@@ -112,7 +112,7 @@ def _titled(title: str, found: Iterator[str]) -> Iterator[str]:
 
 
 def evacuation_line(resource_class: str, evacuated: Evacuated) -> str:
-    """``evacuation UUID of instance UUID (8 VCPU) to HOST is done: contributes 0``."""
+    """Return ``evacuation UUID of instance UUID (8 VCPU) to HOST is done: contributes 0``."""
     size = "" if evacuated.amount is None else f" ({amount(resource_class, evacuated.amount)})"
     still = (
         f", yet Placement still records {amount(resource_class, evacuated.recorded)} for it here"
@@ -133,7 +133,7 @@ def _but_for_its_name(row: InventoryRow) -> InventoryRow:
 
 
 def _whose(name: str, rows: tuple[InventoryRow, ...]) -> str:
-    """The provider, or all that are alike."""
+    """Return the heading for one provider, or for several providers with equal rows."""
     first = rows[0]
     if len(rows) == 1:
         return f"provider {first.provider} ({first.provider_uuid})"
@@ -183,7 +183,7 @@ def _held_by_placement(wanted: Inventory, row: InventoryRow) -> str:
     if row.recorded == wanted:
         return "Placement holds the same"
     if row.recorded is None:
-        # used is None exactly where Placement could not be read.
+        # used is None if and only if Placement could not be read.
         return "Placement could not be read" if row.used is None else "Placement holds nothing of this class yet"
     fields = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
     differing = ((field, getattr(row.recorded, field), getattr(wanted, field)) for field in fields)
@@ -215,7 +215,7 @@ def _findings(scope: AuditReport) -> Iterator[str]:
 
 
 def finding_lines(seen: SeenFinding) -> Iterator[str]:
-    """Four lines: what, expected, actual, remedy."""
+    """Yield four lines: the finding, expected, actual, remedy."""
     finding = seen.finding
     sure = "confirmed" if seen.confirmed else "not confirmed yet"
     yield f"{finding.code} ({finding.severity.value}, {sure}, first seen {seen.first_seen_at})"
@@ -243,7 +243,7 @@ def _of_consumer(explanation: ConsumerExplanation) -> Iterator[str]:
 
 
 def _nowhere(unread_books: Unread) -> str:
-    """Of a consumer without a row: an unread book is no empty one."""
+    """Return the line for a consumer without rows. If a book was unread, the line names its sources."""
     if not unread_books:
         return "it holds nothing here, in none of the three books"
     missing = ", ".join(f"{book}: {_not_read(sources)}" for book, sources in unread_books.items())

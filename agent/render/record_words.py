@@ -17,7 +17,10 @@ RECORD_KINDS: dict[type[RecordWrite], str] = {
 
 
 def record_document(write: RecordWrite) -> Document:
-    """Whose record, which fields are written, and their values; a record's uuid is that of its provider."""
+    """Return the record's provider and node, the written fields and their values.
+
+    A compute node record has the same uuid as its provider.
+    """
     record = write.record
     fields = _fields(write)
     values = dataclasses.asdict(record)
@@ -31,12 +34,12 @@ def record_document(write: RecordWrite) -> Document:
 
 
 def record_words(node: str, changed: list[str]) -> str:
-    """Which node, and what of its record: every field by name."""
+    """Return the node's name, and the names of all written fields."""
     return f"{node}: {', '.join(changed)}" if changed else node
 
 
 def record_text(write: RecordWrite) -> str:
-    """One write for a log line."""
+    """Return one write as text for a log line."""
     document = record_document(write)
     what = document["kind"].removesuffix("-compute-node")
     changed = document["changed"] if isinstance(write, SaveComputeNode) else []

@@ -1,7 +1,7 @@
-"""Decide what ``status`` says of the daemon's last report: age, whether it still reports, free per class. Pure.
+"""Decide what ``stocktake status`` shows of the daemon's last report: age, staleness, free amounts per class. Pure.
 
-The report file may be of another version of the program: a row of another shape is left
-out and named, and a document of another shape raises SourceInconsistent and never a bug.
+Another version of the program may have written the report file. A row of an unknown shape is left out and
+named. A document of an unknown shape raises SourceInconsistent, and never an unexpected exception.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from agent.text.numbers import unbounded
 from agent.text.own_rows import TOO_DEEP, BadRow, Rows, is_too_deep, read_rows
 from agent.text.wording import alike, cell, some_of
 
-# So many intervals without a report, and the daemon is said to be silent.
+# After so many intervals without a new report, the report is stale.
 PATIENCE = 3
-# What a value of another shape makes of printing it.
+# The exceptions that printing a value of an unknown shape may raise.
 _OTHER_SHAPE = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError)
 _TEXTS = ("code", "severity", "subject", "id", "expected", "actual", "remedy")
 _TEXTS_OR_NULL = ("consumer_uuid", "provider_uuid", "resource_class")
@@ -30,9 +30,10 @@ _TEXTS_OR_NULL = ("consumer_uuid", "provider_uuid", "resource_class")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastReport:
-    """``age_s`` since the audit began; ``interval_s`` is None where no timer asks for audits.
+    """The last report, checked. ``age_s`` counts from the start of the audit.
 
-    ``names`` are consumers' names by uuid; ``problems`` name the rows that were left out.
+    ``interval_s`` is None if no timer triggers audits. ``names`` maps consumers' uuids to names; ``problems`` name the
+    rows that were left out.
     """
 
     path: str
@@ -47,12 +48,12 @@ class LastReport:
 
     @property
     def is_stale(self) -> bool:
-        """Older than three intervals."""
+        """Whether the report is older than three intervals."""
         return self.interval_s is not None and self.age_s > PATIENCE * self.interval_s
 
 
 def last_report(report: Document, path: str, now: str, interval_s: float | None) -> LastReport:
-    """``report`` as report_from_json gives it, ``now`` in ISO 8601. Raises SourceInconsistent."""
+    """Check a document of ``report_from_json``; ``now`` is in ISO 8601. Raises SourceInconsistent."""
     as_a_whole = _without_rows(report)
     if where := unbounded(as_a_whole):
         raise SourceInconsistent("report", f"{path}: {where} is no number of 64 bits")
@@ -79,7 +80,7 @@ def last_report(report: Document, path: str, now: str, interval_s: float | None)
             names=names_in_documents(ledger.good),
             problems=problems,
         )
-        # Whatever the text needs is looked up here, once, so that printing cannot fail half-way.
+        # Render everything once, so that a bad value raises here and printing cannot fail half-way.
         status_lines(found)
         status_document(found)
     except _OTHER_SHAPE as error:
@@ -88,13 +89,13 @@ def last_report(report: Document, path: str, now: str, interval_s: float | None)
 
 
 def _without_rows(report: Document) -> Document:
-    """What is read as a whole: a bad number in a row costs that row."""
+    """Return the report without its rows. The rows are checked one by one, so a bad number drops only its row."""
     rest = {name: value for name, value in report.items() if not isinstance(value, list)}
     return {**rest, "audit": {name: value for name, value in report["audit"].items() if name != "findings"}}
 
 
 def _rows(name: str, rows: object, show: Callable[[Document], object]) -> Rows[Document]:
-    """The rows that ``show`` can show. Raises TypeError where there are no rows at all."""
+    """Return the rows that ``show`` can render. Raises TypeError if ``rows`` is not a list."""
     if not isinstance(rows, list):
         raise TypeError(f"{name} is not a list")
 
@@ -114,7 +115,7 @@ def _rows(name: str, rows: object, show: Callable[[Document], object]) -> Rows[D
 
 def _check_finding(finding: Document) -> None:
     _check_texts(finding, _TEXTS, _TEXTS_OR_NULL)
-    # Each is needed by the text or by the order of the text.
+    # The text and its order need both calls to succeed.
     _finding(finding)
     names_in_evidence([finding])
 
@@ -136,12 +137,12 @@ def _check_texts(row: Document, texts: tuple[str, ...], texts_or_null: tuple[str
 
 
 def status_lines(last: LastReport) -> tuple[str, ...]:
-    """For people."""
+    """Return the lines for people."""
     return tuple(_lines(last))
 
 
 def status_document(last: LastReport) -> Document:
-    """The keys of an audit's document, with age and free beside them."""
+    """Return the keys of an audit's document, plus the report's age and the free amounts."""
     return {
         **last.audit,
         "schema_version": SCHEMA_VERSION,
@@ -158,7 +159,7 @@ def status_document(last: LastReport) -> Document:
 
 
 def stale_line(last: LastReport) -> str:
-    """What to say of a report that is older than three intervals."""
+    """Return the warning for a report that is older than three intervals."""
     interval = number_text(last.interval_s or 0.0)
     return (
         f"the last report is {number_text(last.age_s)} s old, more than {PATIENCE} intervals of {interval} s:"
@@ -182,7 +183,7 @@ def _lines(last: LastReport) -> Iterator[str]:
 
 
 def _free(rows: tuple[Document, ...]) -> str:
-    """Of one provider, or of several alike."""
+    """Return the free amount of one provider, or of several providers with equal amounts."""
     first, name = rows[0], rows[0]["resource_class"]
     negative = " (negative: more is recorded than this host can give)" if (first["free"] or 0) < 0 else ""
     amounts = f"{name}: free {cell(name, first['free'])}, used {cell(name, first['used'])}"

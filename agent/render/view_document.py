@@ -1,7 +1,7 @@
 """The resource view as the columns of a compute node record, in nova's own JSON forms. Pure.
 
-GiB are cut as the record's integer columns cut them. What is not known is null,
-and ``unknown`` says why.
+GiB are rounded down, because the record's columns are integers. An unknown value is null,
+and ``unknown`` gives the reason.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from agent.node_record.nova_forms import Document, cpu_info, pci_stats, topology
 
 
 def view_document(view: ResourceView) -> Document:
-    """One key a column (hypervisor-audit 3), and ``unknown``."""
+    """Return one key for each column of nova's compute_nodes table, and ``unknown``."""
     return {
         "hypervisor_type": view.hypervisor_type,
         "hypervisor_version": view.hypervisor_version,

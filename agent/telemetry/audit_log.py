@@ -1,10 +1,11 @@
-"""Decide which lines an audit is worth in the log.
+"""Decide which lines an audit adds to the log.
 
-The log tells changes, not states: a finding that stays says nothing (finding_changes
-decides), a condition that repeats is counted and told again with growing gaps, and every
-summary interval there is one line of counts. nova-compute's three lines that operators
-grep for keep their words and fields. What was told is in a frozen state, passed in and
-given back.
+The log reports changes, not states. A finding that stays the same is not logged again (finding_changes.py
+decides). A condition that repeats is counted and logged again with growing gaps. Once per summary interval
+there is one line of counts. The three lines of nova-compute that operators grep for keep their text and fields.
+
+The module keeps no state of its own: a frozen LogState says what was logged so far. The caller passes it in and gets
+the next one back.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from agent.telemetry import events
 from agent.telemetry.finding_changes import Change, FindingChange, Told, begins, changes, worth_telling
 from agent.telemetry.lines import Line, audit_line, counted, finding_fields, speaks, views, written
 
-# What is another in each message of one and the same trouble (agent/errors.py, agent/placement/http/client.py).
+# The parts of an error that differ each time one and the same error occurs: the request id and the time of the next
+# request (agent/errors.py, agent/placement/http/client.py). They are cut off before two errors are compared.
 _OF_ONE_REQUEST = re.compile(r" \[req-[^\]\s]*\]|nothing is sent before \S+")
 
 _EVENTS = {
@@ -34,7 +36,10 @@ _EVENTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
-    """A source that is unread: for how many audits in a row, whether that was told, and whether we are denied it."""
+    """An unread source. ``times`` counts the consecutive audits that could not read it.
+
+    ``quiet``: the loss has not been logged. ``denied``: Placement refused the agent's credentials.
+    """
 
     times: int
     quiet: bool
@@ -43,7 +48,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """What happened since the last summary."""
+    """Counts since the last summary."""
 
     audits: int = 0
     requests: int = 0
@@ -53,7 +58,7 @@ class Counts:
     conflict_kinds: tuple[tuple[str, int], ...] = ()
 
     def plus(self, report: AuditReport) -> Counts:
-        """These counts with one audit more."""
+        """Return these counts plus one audit."""
         outcomes = Counter(dict(self.outcomes))
         outcomes[report.outcome.value] += 1
         kinds = Counter(dict(self.conflict_kinds))
@@ -70,12 +75,11 @@ class Counts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogState:
-    """What the log has told so far.
+    """What has been logged so far.
 
-    ``spells`` counts how often each condition began since the last summary: what
-    flaps is told at its 1st, 2nd, 4th, … beginning. ``error`` carries how often in
-    a row it was met; ``changed`` is what the last audit's lines told of findings;
-    ``microversion`` is the newest that Placement was last told to speak.
+    ``spells`` counts how often each condition began since the last summary; a flapping condition is logged at its 1st,
+    2nd, 4th, … beginning. ``error`` is the last audit's error and its consecutive occurrences. ``changed`` are the
+    changes of findings that the last audit logged. ``microversion`` is the newest one that Placement last announced.
     """
 
     findings: Mapping[str, Told] = field(default_factory=dict)
@@ -94,7 +98,10 @@ class LogState:
 def lines(
     state: LogState, report: AuditReport, now: float, summary_interval_s: float
 ) -> tuple[LogState, tuple[Line, ...]]:
-    """What this audit adds to the log, and the state for the next one. ``now`` in monotonic seconds."""
+    """Return the state for the next audit, and the lines that this audit adds to the log.
+
+    ``now`` is in monotonic seconds.
+    """
     if report.outcome is Outcome.CANCELLED:
         return state, (audit_line(report),)
     spells = Counter(dict(state.spells))
@@ -138,7 +145,7 @@ def _stamped(line: Line, report: AuditReport) -> Line:
 
 
 def _steady(summary: HostSummary | None) -> HostSummary | None:
-    """The view without what is measured and wanders by itself."""
+    """Return the resource view without the measured values, which change all the time."""
     return replace(summary, free_ram_mib=None, free_disk_gib=None) if summary else None
 
 

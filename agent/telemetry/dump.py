@@ -1,4 +1,4 @@
-"""Write to the log what this process is doing right now: every thread's stack, the queue, the last report."""
+"""Log what this process is doing right now: every thread's stack, the audit queue, the last report."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LOG = logging.getLogger(__name__)
 
 
 def thread_stacks() -> tuple[tuple[str, str], ...]:
-    """Name and stack of every living Python thread, sorted by name. Stacks hold no values, so no secrets."""
+    """Return name and stack of every live Python thread, sorted by name. Stacks contain no values, so no secrets."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     stacks = (
         (names.get(ident, str(ident)), "".join(traceback.format_stack(frame)))
@@ -26,7 +26,7 @@ def thread_stacks() -> tuple[tuple[str, str], ...]:
 
 
 def dump_state(waiting: Callable[[], tuple[str, ...]], last_report: Callable[[], AuditReport | None]) -> None:
-    """One line for the queue and the last report, one for each thread."""
+    """Log one line for the queue and the last report, and one line for each thread."""
     report = last_report()
     fields = {
         "waiting": waiting(),

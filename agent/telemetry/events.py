@@ -1,4 +1,4 @@
-"""Names of the events that go to the log: the constant text of each line, for grep and for alert rules."""
+"""The constant texts of the agent's log lines, for grep and for alert rules."""
 
 from __future__ import annotations
 

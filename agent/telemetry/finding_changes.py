@@ -1,9 +1,9 @@
-"""Decide which changes of findings are worth telling: appeared, confirmed, changed, gone. Pure.
+"""Decide which changes of findings are reported: appeared, confirmed, changed, gone. Pure.
 
-The log and the notifications tell the same ones. A finding is not "gone" while a source
-is unread that was read when the finding was last seen. What flaps is told at its 1st,
-2nd, 4th, … beginning, and what wanders with growing gaps, so whoever adds up what was
-told is right in the end: each finding that was told gets one "gone".
+The log and the notifications report the same changes. A finding does not count as "gone" while a source is
+unread that was read when the finding was last seen. A flapping finding is reported at its 1st, 2nd, 4th, …
+appearance, and a finding whose numbers drift is reported with growing gaps. Each reported appearance gets
+exactly one "gone", so a consumer that adds up the reports ends with the right set of findings.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from dataclasses import dataclass, replace
 from agent.model.finding import SeenFinding
 from agent.model.report import AuditReport, Outcome
 
-#: Seconds that a finding whose numbers wander keeps silent after a change was told; doubled each time up to the cap.
+#: Seconds without a report after a change of a drifting finding was reported; doubled each time up to the cap.
 GAP_FIRST_S = 60.0
 GAP_CAP_S = 3600.0
 
-#: Audits that looked at no finding: what they do not list is not gone.
+#: Outcomes of audits that checked no findings: a finding that such an audit does not list is not gone.
 SAYS_NOTHING_OF_FINDINGS = frozenset({Outcome.UNREADABLE, Outcome.CRASHED, Outcome.CANCELLED})
 
 
 class Change(enum.Enum):
-    """What became of a finding."""
+    """The kind of change of a finding."""
 
     APPEARED = "appeared"
     CONFIRMED = "confirmed"
@@ -35,7 +35,7 @@ class Change(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingChange:
-    """One change; a finding that is gone is given as it was last told."""
+    """One change; ``seen`` of a finding that is gone is the finding as last reported."""
 
     change: Change
     seen: SeenFinding
@@ -43,9 +43,10 @@ class FindingChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """A finding as it was last told, and the sources that were unread when it was last seen.
+    """A finding as last reported, and the sources that were unread when the finding was last seen.
 
-    ``quiet``: it came and went so often that this appearance was not told.
+    ``told_at`` is the time of the last report in monotonic seconds; no change is reported for ``gap_s`` after it.
+    ``quiet``: the finding came and went so often that this appearance was not reported.
     """
 
     seen: SeenFinding
@@ -58,9 +59,9 @@ class Told:
 def changes(
     before: Mapping[str, Told], report: AuditReport, now: float, spells: Counter[str]
 ) -> tuple[dict[str, Told], tuple[FindingChange, ...]]:
-    """What was told of findings after this audit, by id, and what this audit adds to it.
+    """Return the findings as reported after this audit, by id, and the changes that this audit reports.
 
-    ``now`` in monotonic seconds; ``spells`` counts the beginnings and is added to.
+    ``now`` is in monotonic seconds. ``spells`` counts how often each finding appeared; the function increments it.
     """
     if report.outcome in SAYS_NOTHING_OF_FINDINGS:
         return dict(before), ()
@@ -82,12 +83,12 @@ def changes(
 
 
 def worth_telling(times: int) -> bool:
-    """True at 1, 2, 4, 8, …: what repeats is told with growing gaps."""
+    """Return whether the n-th repetition of a condition is reported: True at 1, 2, 4, 8, …."""
     return times & (times - 1) == 0
 
 
 def begins(condition: str, spells: Counter[str]) -> bool:
-    """Count one more beginning of a condition; True when it is worth telling."""
+    """Count one more beginning of a condition. Return whether this beginning is reported."""
     spells[condition] += 1
     return worth_telling(spells[condition])
 

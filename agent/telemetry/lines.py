@@ -1,4 +1,4 @@
-"""What a log line of an audit looks like: constant text, values as fields, nova-compute's three lines in its words."""
+"""The log lines of an audit: constant texts with values as fields, and three lines in nova-compute's own wording."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ FINAL_VIEW = (
     " pci_stats=[%(pci_stats)s] stats={}"
 )
 
-# logging refuses fields with the names of a record's own attributes; a finding's facts may have any name.
+# logging refuses extra fields with the name of a record's own attribute. A finding's facts may have any name.
 _TAKEN = {*vars(levels.makeLogRecord({})), "message", "asctime", "extra"}
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One log record: a constant text, values as fields; ``words`` fill the text of nova's three lines."""
+    """One log record: a constant text with values as fields; ``words`` are the arguments of nova's three lines."""
 
     level: int
     event: str
@@ -56,7 +56,7 @@ class Line:
 
 
 def emit(told: tuple[Line, ...]) -> None:
-    """Write the lines."""
+    """Log the lines. A field whose name logging reserves gets an underscore appended."""
     for line in told:
         arguments = (line.words,) if line.words is not None else ()
         fields = {f"{name}_" if name in _TAKEN else name: value for name, value in line.fields.items()}
@@ -64,7 +64,7 @@ def emit(told: tuple[Line, ...]) -> None:
 
 
 def finding_fields(seen: SeenFinding) -> dict[str, Any]:
-    """What an operator needs of a finding; what it does not have is left out."""
+    """Return the finding's fields that an operator needs, without those that are None."""
     finding = seen.finding
     fields = {
         "code": finding.code,
@@ -84,12 +84,12 @@ def finding_fields(seen: SeenFinding) -> dict[str, Any]:
 
 
 def counted(counts: tuple[tuple[str, int], ...]) -> tuple[str, ...]:
-    """``("clean:61",)``: how often each was met."""
+    """Return one text for each count, such as ``clean:61``."""
     return tuple(f"{what}:{times}" for what, times in counts)
 
 
 def speaks(newest: tuple[int, int]) -> Line:
-    """What Placement speaks, and what we do and leave out for it."""
+    """Return the line with Placement's newest microversion, and the optional features that it enables or lacks."""
     uses, lacks = optional_features(newest)
     return Line(
         levels.INFO, events.PLACEMENT_SPEAKS, {"microversions_up_to": spoken(newest), "uses": uses, "lacks": lacks}
@@ -97,7 +97,7 @@ def speaks(newest: tuple[int, int]) -> Line:
 
 
 def written(report: AuditReport) -> tuple[Line, ...]:
-    """One line when something was written."""
+    """Return one line if the audit wrote anything, else no line."""
     if not report.writes_done:
         return ()
     fields = {
@@ -146,7 +146,7 @@ def _inventory_text(row: Inventory) -> str:
 
 
 def views(summary: HostSummary) -> tuple[Line, ...]:
-    """nova-compute's hypervisor view, vcpus and final resource view."""
+    """Return nova-compute's lines: hypervisor resource view, usable vcpus, final resource view."""
     words = {
         "node": summary.node,
         "free_ram": _or_unknown(summary.free_ram_mib),
@@ -161,7 +161,7 @@ def views(summary: HostSummary) -> tuple[Line, ...]:
         "phys_disk": _or_unknown(summary.phys_disk_gib),
         "used_disk": _or_unknown(summary.used_disk_gib),
     }
-    # nova says nothing of usable vcpus where there are none (all CPUs dedicated).
+    # nova logs no line of usable vcpus if there are none (all CPUs dedicated).
     texts = (HYPERVISOR_VIEW, USABLE_VCPUS, FINAL_VIEW) if summary.total_vcpus else (HYPERVISOR_VIEW, FINAL_VIEW)
     return tuple(Line(levels.INFO, text, {}, words) for text in texts)
 
@@ -171,7 +171,7 @@ def _or_unknown(value: int | None) -> int | str:
 
 
 def audit_line(report: AuditReport) -> Line:
-    """The DEBUG line that every audit gets."""
+    """Return the DEBUG line that every audit logs."""
     fields = {
         "audit_id": report.audit_id,
         "reasons": report.reasons,

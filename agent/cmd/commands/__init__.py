@@ -4,7 +4,7 @@ Begin with base.py, which prints documents and lists, and with a small command s
 is a module here and a line in agent/cmd/registry.py. The docstring of a command's class is the description that
 ``stocktake COMMAND --help`` prints. storage_listing.py is the part of ``stocktake ledger`` behind --storage.
 
-The commands import their dependencies inside functions, so that ``stocktake --help`` stays fast.
+The commands import heavy dependencies inside functions, so that their help appears at once.
 
 What does not belong here: the work itself. It is in the ``*_run.py`` modules of agent/cmd, and the text and
 JSON of an audit are in agent/render.

@@ -37,7 +37,8 @@ Row = Sequence[Any]
 class Listing(NamedTuple):
     """Columns and rows of a list. ``people_columns`` and ``people_rows`` are the short form for a terminal.
 
-    ``foot`` are the lines below the table. A cell for people may contain line ends. The caller must have made the names in it ``printable``.
+    ``foot`` are the lines below the table. A cell for people may contain line ends. The caller must have made the
+    names in it ``printable``.
     """
 
     columns: tuple[str, ...]

@@ -18,7 +18,7 @@ class Status(DocumentCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Return the last audit's exit code. Raises AgentError (75) if there is no readable report.
 
-        If the report is old or has bad rows, 0, 3 and 4 become 2.
+        If the report is old or has bad rows, 0 and 3 become 2.
         """
         from agent.cmd.exit_handling import say
         from agent.config.build import agent_options_from
