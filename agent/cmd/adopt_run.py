@@ -1,4 +1,6 @@
-"""Run ``stocktake adopt`` in the command's own process: read the facts, print a plan, carry out a confirmed plan.
+"""Run ``stocktake adopt`` in the command's own process: read the facts, plan, and carry out an approved plan.
+
+The operator approves a plan by naming its digest.
 
 The run makes no audit and stores nothing that it read. Each run reads the files, the provider and the
 compute node record again. A plan that was shown an hour ago is therefore carried out only if the plan has

@@ -1,4 +1,4 @@
-"""Run ``stocktake adopt --store`` in the command's own process: a dry audit, a plan, and the plan once confirmed."""
+"""Run ``stocktake adopt --store`` in the command's own process: audit dry, plan, and carry out an approved plan."""
 
 from __future__ import annotations
 

@@ -15,7 +15,8 @@ from agent.daemon.service import Nobody, Telling
 def telling_from(loaded: Loaded, now: Callable[[], str]) -> Callable[[Inside], Telling]:
     """Return a factory that builds the broker connection from the daemon's ``Inside``.
 
-    The factory exists because the daemon builds ``Inside`` later. Raises ConfigError if transport_url cannot be parsed.
+    The factory exists because the daemon builds ``Inside`` later. If no broker is configured or nothing is to be sent
+    or answered, the factory returns ``Nobody``. Raises ConfigError if transport_url cannot be parsed.
     """
     bus_options, told = bus_options_from(loaded), telling_options_from(loaded)
     if bus_options is None or not (told.topics or told.interval_s or told.answers):

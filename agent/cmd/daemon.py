@@ -1,8 +1,9 @@
 """The daemon's process: arguments, configuration, wiring, then either one audit or the audit loop.
 
 The order of the steps matters. Signal handlers are installed first, because a SIGHUP during the imports
-would kill the process. Then eventlet is blocked and oslo.service's backend is selected. Neither works once
-any oslo module has been imported, so all other imports are inside functions.
+would kill the process. Then eventlet is blocked and oslo.service's backend is selected. Both must precede the
+first import of any other oslo module, because that import settles the choice. All other imports are therefore
+inside functions.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ def heal_document(run: HealRun) -> Document:
     ``actions`` are in execution order, ``refusals`` name the guard that refuses, ``results`` are the outcomes of the
     actions that were carried out. ``unread`` are the sources that could not be read; findings that rest on them have
     neither an action nor a refusal. ``undecided``: because of ``unread``, the run cannot say whether the plan that the
-    operator confirmed is still the plan.
+    operator approved is still the plan.
     """
     plan = run.prepared.plan if run.prepared else HealPlan()
     return {
@@ -83,7 +83,7 @@ def heal_lines(document: Document) -> Iterator[str]:
 
 
 def _end(document: Document) -> Iterator[str]:
-    """Yield why a confirmed plan was not carried out, or the command that carries the plan out."""
+    """Yield why an approved plan was not carried out, or the command that carries the plan out."""
     actions = document["actions"]
     if document["undecided"]:
         names = ", ".join(each["source"] for each in document["unread"])

@@ -1,6 +1,6 @@
-"""Run ``stocktake heal``: dry audits until the requested findings are confirmed, a plan, and the plan once confirmed.
+"""Run ``stocktake heal``: audit until the requested findings are confirmed, plan, and carry out an approved plan.
 
-The audits publish nothing. The run saves the findings' history for the daemon and for the next run if it gets the
+The operator approves a plan by naming its digest. The audits publish nothing. The run saves the findings' history for the daemon and for the next run if it gets the
 write lock. It must save them, because a finding must be some minutes old before it may be healed: without a
 saved history no finding would ever be old enough.
 """
@@ -37,7 +37,7 @@ _NEEDED = frozenset(source for repair in BY_CODE.values() for source in repair.n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ordered:
-    """The operator's request: ids of findings (none: all that have a repair), and the digest of the confirmed plan."""
+    """The operator's request: ids of findings (none: all that have a repair), and the digest of the approved plan."""
 
     ids: frozenset[str]
     digest: str | None
@@ -60,12 +60,15 @@ class HealRun:
 
     @property
     def undecided(self) -> bool:
-        """Whether the plan differs from the confirmed one, but perhaps only because a source was unread."""
+        """Whether the run cannot say if the approved plan is still the plan.
+
+        The plan differs, but perhaps only because a source that repairs need was unread.
+        """
         return self.differs and any(source.name in _NEEDED for source in self.unread)
 
     @property
     def stale(self) -> bool:
-        """Whether the confirmed plan is no longer the plan."""
+        """Whether the approved plan is no longer the plan."""
         return self.differs and not self.undecided
 
 
@@ -182,7 +185,7 @@ def _run(errand: Errand, result: AuditResult, ordered: Ordered) -> HealRun:
 
 
 def _decided_again(errand: Errand, run: HealRun) -> HealRun:
-    """Audit and try again, up to ``conflict_rounds`` tries, while every action failed because something had moved.
+    """Audit and try again while every action failed because something had moved: ``conflict_rounds`` tries in all.
 
     Stop as soon as the plan differs. Instances are scheduled all the time, and each new allocation makes Placement
     refuse a reshape that was decided before it.

@@ -1,7 +1,4 @@
-"""How ``watch`` shows messages: a table redrawn on a terminal, one line per message in a pipe, a table at the end.
-
-The table at the end is for ``--once``.
-"""
+"""How ``watch`` shows messages: a redrawn table on a terminal, lines in a pipe, one final table with ``--once``."""
 
 from __future__ import annotations
 

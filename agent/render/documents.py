@@ -122,7 +122,7 @@ def claim_document(claim: Claim) -> Document:
 
 
 def plan_document(plan: Plan, traits: Iterable[TraitRow] = ()) -> Document:
-    """Return the writes in execution order, the withheld writes, and the digest of exactly these writes.
+    """Return the writes in execution order, the withheld ones (``held_back``), and the digest of exactly these writes.
 
     ``traits`` are the trait rows of the report. From the recorded ones, each write of traits gets the keys ``added``
     and ``removed`` beside the whole set.

@@ -55,7 +55,10 @@ def book_line(resource_class: str, book: Book) -> str:
 
 
 def _exactly(resource_class: str, total: int, exact: Exact) -> str:
-    """Return the exact size. Each consumer is rounded up to whole units: ten volumes count as 10 GiB, and may take 3."""
+    """Return the exact size. Each consumer's amount is rounded up to whole units.
+
+    Ten small volumes therefore count as 10 GiB, although they may take only 3 GiB.
+    """
     which = "" if exact.amount == total else f"{beside_its_class(resource_class, exact.amount)} of it "
     size = f"{exact.size_bytes / _GIB:.3f} GiB ({exact.size_bytes} bytes)"
     return f"; {which}exactly {size}, as each consumer's is rounded up"

@@ -12,7 +12,7 @@ from agent.node_record.nova_forms import Document, cpu_info, pci_stats, topology
 
 
 def view_document(view: ResourceView) -> Document:
-    """Return one key for each column of nova's compute_nodes table, and ``unknown``."""
+    """Return the view as columns of a compute node record, plus ``uptime_s``, ``load`` and ``unknown``."""
     return {
         "hypervisor_type": view.hypervisor_type,
         "hypervisor_version": view.hypervisor_version,

@@ -3,7 +3,7 @@
 The log and the notifications report the same changes. A finding does not count as "gone" while a source is
 unread that was read when the finding was last seen. A flapping finding is reported at its 1st, 2nd, 4th, …
 appearance, and a finding whose numbers drift is reported with growing gaps. Each reported appearance gets
-exactly one "gone", so a consumer that adds up the reports ends with the right set of findings.
+exactly one "gone", so a reader who adds up the reports ends with the right set of findings.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def changes(
 
 
 def worth_telling(times: int) -> bool:
-    """Return whether the n-th repetition of a condition is reported: True at 1, 2, 4, 8, …."""
+    """Return whether occurrence number ``times`` of a condition is reported: True for 1, 2, 4, 8, …"""
     return times & (times - 1) == 0
 
 

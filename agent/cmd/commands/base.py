@@ -29,7 +29,8 @@ TEXT = "text"
 JSON = "json"
 TABLE = "table"
 VALUE = "value"
-# People and scripts read these formats line by line, so line ends in cells must go. All other formats escape them.
+# People and scripts read these formats line by line, so line ends in cells are escaped. The other formats have an
+# escape of their own for every character.
 FOR_EYES = (TABLE, VALUE)
 Row = Sequence[Any]
 
