@@ -1,8 +1,8 @@
 """Run ``stocktake heal``: audit until the requested findings are confirmed, plan, and carry out an approved plan.
 
-The operator approves a plan by naming its digest. The audits publish nothing. The run saves the findings' history for the daemon and for the next run if it gets the
-write lock. It must save them, because a finding must be some minutes old before it may be healed: without a
-saved history no finding would ever be old enough.
+The operator approves a plan by naming its digest. The audits publish nothing. The run saves the findings'
+history for the daemon and for the next run, if the run gets the write lock. A finding must be some minutes old
+before it may be healed, and without a saved history no finding would ever be old enough.
 """
 
 from __future__ import annotations

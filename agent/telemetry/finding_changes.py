@@ -83,7 +83,7 @@ def changes(
 
 
 def worth_telling(times: int) -> bool:
-    """Return whether occurrence number ``times`` of a condition is reported: True for 1, 2, 4, 8, …"""
+    """Return whether occurrence number ``times`` of a condition is reported: True for 1, 2, 4, 8 and so on."""
     return times & (times - 1) == 0
 
 
