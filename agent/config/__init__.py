@@ -1,0 +1,12 @@
+"""The configuration: find the files, read every option, check the values and build typed settings from them.
+
+Begin reading in ``load`` (Stocktake's own files, nova.conf below them, then the defaults), then ``build``
+(typed values for each part of the agent, problems and notices) and ``reload`` (SIGHUP).
+``options`` defines the options, one module for each option group; ``reading`` checks the values and turns them
+into settings, one module per subject.
+``unknown`` reports misspelt options; ``blank`` decides what an empty value means.
+
+What does not belong here: the types of an audit's settings are in ``agent/model/settings.py``. The command line
+is in ``agent/cmd``. Facts about the host, such as which CPUs are online, come from ``agent/sources`` and
+``agent/host_files`` at each audit.
+"""

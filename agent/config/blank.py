@@ -1,15 +1,15 @@
-"""Decide what an option means that a file leaves empty: it is not set, but for the few where empty means "none".
+"""Decide what an empty line such as ``option =`` means: the option is not set, except where empty means "none".
 
-Templates leave options empty. oslo.config makes of that, by the option's type, a None that no reader
-expects, a refusal or an empty text. Here an empty line counts as if it were not in the file: an earlier
-file holds, then nova.conf, then the default.
+Configuration templates leave options empty. Depending on the option's type, oslo.config turns an empty line
+into a None that no caller expects, an error or an empty string. Stocktake ignores an empty line: the value of
+an earlier file applies, then the value in nova.conf, then the default.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-# (group, option) where empty is a value of its own, and what it says.
+# (group, option) whose empty value has its own meaning, and that meaning.
 MEANS_NONE: Mapping[tuple[str, str], str] = {
     ("agent", "nova_conf"): "no file of nova-compute is read",
     ("heal", "codes"): "the daemon repairs nothing by itself; the default would change allocations",
@@ -20,5 +20,5 @@ MEANS_NONE: Mapping[tuple[str, str], str] = {
 
 
 def is_set(group: str, option: str, raw: str) -> bool:
-    """Whether a line of a file with this value sets the option."""
+    """Return whether a line with this raw value sets the option."""
     return bool(raw.strip()) or (group, option) in MEANS_NONE

@@ -1,8 +1,9 @@
-"""Turn a loaded configuration into the values that the parts get, and refuse what cannot work.
+"""Turn a loaded configuration into the typed values of each part of the agent, and reject invalid ones.
 
 Each function raises ConfigError with all of its own problems at once. ``check``
-collects them over all functions: what the operator sees is the whole list and not
-its first line. What an option group means stands in ``reading``, one file each.
+collects the problems of all functions, so that the operator sees the whole list
+and not only the first problem. The rules for each option group are in ``reading``,
+one file per subject.
 """
 
 from __future__ import annotations
@@ -45,22 +46,22 @@ from agent.errors import ConfigError
 from agent.model.settings import Role, Settings, UnmanagedPolicy
 from agent.placement.http.access import client_from_conf
 
-# Some fields of Settings by name.
+# Field name of Settings -> its value.
 Fields = dict[str, Any]
 
 DEFAULT_INTERVAL_S = 60.0
 URIS = {"kvm": "qemu:///system", "qemu": "qemu:///system", "lxc": "lxc:///system", "parallels": "parallels:///system"}
-# lvm(8), VALID NAMES; 128 with the end of the string.
+# lvm(8), VALID NAMES: at most 127 characters, 128 bytes with the terminating NUL.
 _LVM_NAME = re.compile(r"[a-zA-Z0-9+_.][a-zA-Z0-9+_.-]{0,126}\Z")
 
 
 def check_settings(loaded: Loaded) -> None:
-    """Raise ConfigError with every refusal of what ``settings_from`` reads."""
+    """Raise ConfigError with every problem of the options that ``settings_from`` reads."""
     refuse(problems_of(loaded, SETTINGS_READERS))
 
 
 def settings_from(loaded: Loaded) -> Settings:
-    """What an audit decides by. Raises ConfigError, one problem for each refusal."""
+    """Return the settings of an audit. Raises ConfigError with every problem."""
     check_settings(loaded)
     return Settings(
         **_policies(loaded),
@@ -73,7 +74,7 @@ def settings_from(loaded: Loaded) -> Settings:
 
 
 def agent_options_from(loaded: Loaded) -> AgentOptions:
-    """Folders and times of the daemon. Raises ConfigError."""
+    """Return the daemon's folders and times. Raises ConfigError."""
     settle, cap = loaded.value("agent", "event_settle"), loaded.value("agent", "event_cap")
     problems = _absolute(loaded, ("agent", "state_dir"), ("agent", "run_dir"))
     if settle > cap:
@@ -95,7 +96,7 @@ def agent_options_from(loaded: Loaded) -> AgentOptions:
 
 
 def libvirt_options_from(loaded: Loaded) -> LibvirtOptions:
-    """``connection_uri``, or the system URI of ``virt_type``; the CPUs and machines to ask for. Raises ConfigError."""
+    """Return the libvirt options: the URI is ``connection_uri``, or else that of ``virt_type``. Raises ConfigError."""
     virt_type, cpu = loaded.value("libvirt", "virt_type"), guest_cpu(loaded)
     return LibvirtOptions(
         uri=loaded.value("libvirt", "connection_uri") or URIS[virt_type],
@@ -107,7 +108,7 @@ def libvirt_options_from(loaded: Loaded) -> LibvirtOptions:
 
 
 def lvm_options_from(loaded: Loaded) -> LvmOptions:
-    """The groups to audit. Raises ConfigError on a name that LVM cannot have given."""
+    """Return the volume groups to audit. Raises ConfigError for a name that LVM does not allow."""
     bad = [name for name in _groups(loaded) if not _lvm_name(name)]
     if bad:
         listed = loaded.value("lvm", "volume_groups")
@@ -118,12 +119,15 @@ def lvm_options_from(loaded: Loaded) -> LvmOptions:
 
 
 def image_options_from(loaded: Loaded) -> ImageOptions:
-    """Where disks and cached images lie. Raises ConfigError on a cache of ours that is not inside instances_path."""
+    """Return the folders of guests' disks and of cached images.
+
+    Raises ConfigError if Stocktake's own files set an image cache outside ``instances_path``.
+    """
     return ImageOptions(instances_path=loaded.value("DEFAULT", "instances_path"), cache_path=cache_path(loaded))
 
 
 def ceph_options_from(loaded: Loaded) -> CephOptions | None:
-    """The pool of the guests' disks, None where they are not in Ceph."""
+    """Return the Ceph pool of the guests' disks, None if ``images_type`` is not rbd."""
     if loaded.value("libvirt", "images_type") != "rbd":
         return None
     return CephOptions(
@@ -134,7 +138,7 @@ def ceph_options_from(loaded: Loaded) -> CephOptions | None:
 
 
 def identity_paths_from(loaded: Loaded) -> IdentityPaths:
-    """Folders of every configuration file read, nova's included, in the order to look (spec/reconcile.md 2)."""
+    """Return the folders that may hold ``compute_id``: those of every configuration file, nova.conf's last."""
     folders = [*map(os.path.dirname, loaded.files), *map(os.path.abspath, loaded.config_dirs)]
     folders += map(os.path.dirname, loaded.nova_files)
     return IdentityPaths(
@@ -145,17 +149,17 @@ def identity_paths_from(loaded: Loaded) -> IdentityPaths:
 
 
 def load_checked(config_files: Sequence[str] = (), config_dirs: Sequence[str] = ()) -> Loaded:
-    """A configuration that works here. Raises ConfigError with every problem, of the files and of what they ask for."""
+    """Return a configuration that works on this host. Raises ConfigError with every problem of the files and values."""
     loaded = survey(config_files, config_dirs)
     require(loaded)
     return loaded
 
 
 def check(loaded: Loaded) -> tuple[str, ...]:
-    """Every problem that keeps this configuration from working here, one sentence each; empty when there is none.
+    """Return every problem that keeps this configuration from working on this host, one sentence each.
 
-    Who needs a value that cannot be parsed says so, and nothing of what it would say with another value. What a
-    client of Placement needs is looked at last, because it needs the options to be right.
+    A function that needs a malformed value reports that value and skips its other checks. The Placement client is
+    built last and only if there is no other problem, because it needs correct options.
     """
     problems = tuple(dict.fromkeys((*loaded.problems, *problems_of(loaded, BUILDERS))))
     return problems or problems_of(loaded, (_check_client,))
@@ -167,9 +171,9 @@ def require(loaded: Loaded) -> None:
 
 
 def notices(loaded: Loaded) -> tuple[str, ...]:
-    """What works but is not meant so, or not for ever; the daemon logs them once at start.
+    """Return notices: settings that work but are probably mistakes, or are deprecated.
 
-    Nothing of options that cannot be read: those are problems.
+    The daemon logs the notices once at start. A malformed option yields no notice: it is a problem.
     """
     told: list[str] = []
     for read in NOTICES:
@@ -252,7 +256,7 @@ def _devices(loaded: Loaded) -> Fields:
 
 
 def _confirm_within_s(loaded: Loaded) -> float | None:
-    """Three intervals: an audit that came late, or failed, is still one after the other. None: no interval."""
+    """Return three intervals, so that one late or failed audit does not prevent confirmation; None without interval."""
     interval_s = _interval_s(loaded.value("DEFAULT", "update_resources_interval"))
     return None if interval_s is None else 3 * interval_s
 
@@ -318,7 +322,7 @@ def _deprecated(loaded: Loaded) -> Iterable[str]:
         yield f"{loaded.quote('DEFAULT', 'vcpu_pin_set')}: deprecated, use [compute] cpu_shared_set"
 
 
-# Each raises ConfigError with its own problems; in the order in which they are told.
+# Each function raises ConfigError with its own problems. Problems are reported in this order.
 SETTINGS_READERS: tuple[Callable[[Loaded], object], ...] = (
     cpu_sets,
     images_type,

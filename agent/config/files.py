@@ -1,8 +1,8 @@
-"""Find and parse configuration files, so that every value can be traced to the file that it stands in.
+"""Find and parse configuration files, so that every value can be traced to its file.
 
-oslo.config merges the files and forgets which one a value came from; this keeps
-them apart. If anything is named by hand, only what is named is read: a test or a
-demo must not pick up the machine's own /etc.
+oslo.config merges the files and does not record the file of each value; this module
+keeps the files apart. If the command line names a file or a folder, the default search
+path is skipped: a test or a demo must not read the machine's own /etc.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DEFAULT_DIR = "/etc/stocktake/stocktake.conf.d"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigFile:
-    """One parsed file. ``sections``: normalised group -> option as written -> its raw values in order."""
+    """One parsed file. ``sections``: normalised group -> option name as written -> raw values in file order."""
 
     path: str
     sections: dict[str, dict[str, list[str]]]
@@ -31,19 +31,22 @@ class ConfigFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """Where was looked, and the files that are there, later ones win."""
+    """Paths that were searched, and the existing files; a later file overrides an earlier one."""
 
     searched: tuple[str, ...]
     paths: tuple[str, ...]
 
 
 def group_name(section: str) -> str:
-    """A section's group as oslo.config matches it: any case, but for DEFAULT, which is exact."""
+    """Return a section's group name as oslo.config matches it: case-insensitive, except for DEFAULT."""
     return section if section == "DEFAULT" else section.lower()
 
 
 def find_files(files: Sequence[str], folders: Sequence[str]) -> Found:
-    """Files to read, those of folders after the others. Raises ConfigError where a named file or folder is missing."""
+    """Return the files to read, named files before those of folders.
+
+    Raises ConfigError if a named file or folder is missing.
+    """
     if not files and not folders:
         present = [DEFAULT_FILE] if os.path.exists(DEFAULT_FILE) else []
         return Found(searched=(DEFAULT_FILE, DEFAULT_DIR), paths=(*present, *_in_folder(DEFAULT_DIR)))
@@ -56,7 +59,7 @@ def find_files(files: Sequence[str], folders: Sequence[str]) -> Found:
 
 
 def parse_files(paths: Iterable[str]) -> tuple[ConfigFile, ...]:
-    """All of them parsed, in order. Raises ConfigError that names every file that cannot be, and where in it."""
+    """Return the parsed files, in order. Raises ConfigError naming each file that cannot be parsed, and the line."""
     parsed: list[ConfigFile] = []
     problems: list[str] = []
     for path in paths:
@@ -70,7 +73,7 @@ def parse_files(paths: Iterable[str]) -> tuple[ConfigFile, ...]:
 
 
 def last_set(files: Sequence[ConfigFile], group: str, opt: cfg.Opt) -> tuple[ConfigFile, str] | None:
-    """The file that has the last word on an option, and the raw value; None where no file sets it."""
+    """Return the last file that sets an option, and the raw value; None if no file sets it."""
     for file in reversed(files):
         for owner, name in names_of(group, opt):
             written = file.sections.get(group_name(owner), {}).get(name, ())
@@ -80,7 +83,7 @@ def last_set(files: Sequence[ConfigFile], group: str, opt: cfg.Opt) -> tuple[Con
 
 
 def names_of(group: str, opt: cfg.Opt) -> list[tuple[str, str]]:
-    """(group, name) of everything that an option may be written as, its own name first."""
+    """Return each (group, name) under which a file may set an option: the current name first, then deprecated names."""
     return [(group, opt.dest), *((old.group or group, old.name or opt.dest) for old in opt.deprecated_opts)]
 
 
@@ -94,7 +97,7 @@ def _parse(path: str) -> ConfigFile:
     try:
         parser.parse()
     except cfg.ParseError as error:
-        # Without the line itself: it may hold a password.
+        # The message omits the line itself, which may contain a password.
         raise ConfigError(f"{path}: line {error.lineno} cannot be parsed: {error.msg}") from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 text: {error.reason} at byte {error.start}") from None

@@ -1,9 +1,12 @@
-"""Load our configuration, with nova.conf under it.
+"""Load Stocktake's own configuration files, with nova.conf as the layer below them.
 
-Three layers: our files, then nova.conf for the options that mean the same there,
-then defaults. The middle layer is written into ours as defaults, because that is
-what oslo.config puts below files. Every option is read once here, so that a
-malformed value ends the start and not the first audit that looks at it.
+Three layers, highest precedence first: Stocktake's own files; nova.conf, for the
+options that mean the same there; the defaults. Values from nova.conf are set as
+defaults of Stocktake's options, because oslo.config ranks defaults below files.
+This module reads every option once, so that a malformed value fails the start and
+not the first audit that uses it.
+
+In the code, ``ours`` are Stocktake's own files and ``theirs`` is nova.conf.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ Key = tuple[str, str]
 
 
 class ConfigRow(NamedTuple):
-    """One effective value for people; ``origin`` is a file's path or ``default``."""
+    """One effective value for display; ``origin`` is a file's path or ``default``."""
 
     group: str
     option: str
@@ -42,7 +45,7 @@ class ConfigRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NovaFacts:
-    """What nova.conf says that is no option of ours; all None where there is no such file."""
+    """Options that are read from nova.conf only; all None if there is no nova.conf."""
 
     state_path: str | None = None
     connection: str | None = field(default=None, repr=False)
@@ -51,17 +54,18 @@ class NovaFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Loaded:
-    """A configuration as the files give it; whether it makes sense says build.check.
+    """The parsed configuration; ``build.check`` decides whether the values are valid together.
 
-    ``config_files`` and ``config_dirs`` are what the command line named;
-    ``searched`` where was looked; ``files`` and ``nova_files`` what was read, later
-    ones win. ``options`` are (group, option), the auth plugin's included.
-    ``configured`` are the values as the files give them, also where a reload pinned
-    the running one. ``entry_origins`` are the files of the single values of options
-    that may be given several times. ``problems`` are those of the files themselves, none
-    in what ``load`` returns; ``unread`` says of each value that cannot be parsed why.
-    ``blanks`` are the lines that leave an option empty, and so do not set it. ``ignored`` says why of values in
-    nova.conf that cannot be parsed, that nova-compute does not read, and that are not taken.
+    ``config_files`` and ``config_dirs``: the paths named on the command line.
+    ``searched``: the paths searched for configuration files.
+    ``files`` and ``nova_files``: the files that were read; a later file overrides an earlier one.
+    ``options``: (group, option), including those of the auth plugin.
+    ``configured``: the values as the files set them, even where a reload keeps the running value.
+    ``entry_origins``: for an option that may be set several times, the file of each of its values.
+    ``problems``: the problems of the files themselves; empty in the result of ``load``.
+    ``unread``: for each value that cannot be parsed, the reason.
+    ``blanks``: the lines that leave an option empty, and so do not set it.
+    ``ignored``: why a value in nova.conf is ignored: it cannot be parsed, and nova-compute does not read it.
     """
 
     conf: cfg.ConfigOpts = field(repr=False)
@@ -81,30 +85,30 @@ class Loaded:
     ignored: tuple[str, ...] = ()
 
     def value(self, group: str, option: str) -> Any:  # noqa: ANN401 - an option's type is the option's
-        """The value in force. Raises ConfigError where it cannot be parsed, so that nobody goes on with another."""
+        """Return the effective value. Raises ConfigError if it cannot be parsed: no caller may use another value."""
         if problem := self.unread.get((group, option)):
             raise ConfigError(problem)
         return value_of(self.conf, group, option)
 
     def listed(self, group: str, option: str) -> tuple[str, ...]:
-        """The values of a list in force, stripped, without empty ones; none where it is unset."""
+        """Return the effective items of a list option, stripped, without empty ones; nothing if the option is unset."""
         return tuple(item.strip() for item in self.value(group, option) or () if item.strip())
 
     def entries(self, group: str, option: str) -> tuple[tuple[str, str], ...]:
-        """(value, its file) of an option that may be given several times, without empty ones."""
+        """Return (value, its file) for an option that may be set several times, without empty values."""
         pairs = zip(self.value(group, option), self.entry_origins.get((group, option), ()), strict=True)
         return tuple((text.strip(), origin) for text, origin in pairs if text.strip())
 
     def origin(self, group: str, option: str) -> str:
-        """The file that a value came from, or ``default``."""
+        """Return the file that set the option, or ``default``."""
         return self.origins.get((group, option), DEFAULT_ORIGIN)
 
     def default(self, group: str, option: str) -> Any:  # noqa: ANN401 - as above
-        """What holds where no file sets the option, for one whose default is its own."""
+        """Return the default in the option's definition; ``survey`` replaces those of host, my_ip and [placement]."""
         return next(opt.default for owner, opt in self.options if (owner, opt.dest) == (group, option))
 
     def quote(self, group: str, option: str) -> str:
-        """``file: [group] option = value`` for messages, secrets masked; ``[group] option is not set`` for no value."""
+        """Return ``file: [group] option = value`` or ``[group] option is not set`` for messages; secrets are masked."""
         opt = next(opt for owner, opt in self.options if (owner, opt.dest) == (group, option))
         shown, origin = _shown(opt, self.value(group, option)), self.origin(group, option)
         if origin == DEFAULT_ORIGIN and not shown:
@@ -112,7 +116,7 @@ class Loaded:
         return f"{origin}: [{group}] {option} = {shown}"
 
     def rows(self) -> tuple[ConfigRow, ...]:
-        """Every effective value, [DEFAULT] first, secrets masked."""
+        """Return every effective value, [DEFAULT] first, secrets masked."""
         rows = (
             ConfigRow(group, opt.dest, _shown(opt, self.value(group, opt.dest)), self.origin(group, opt.dest))
             for group, opt in self.options
@@ -123,9 +127,9 @@ class Loaded:
 def load(config_files: Sequence[str] = (), config_dirs: Sequence[str] = ()) -> Loaded:
     """Read and check all files.
 
-    Without arguments the default search path; what is missing there is simply not
-    there. Raises ConfigError with every problem of the files: a named file that is
-    missing, text that cannot be parsed, unknown options of ours, malformed values.
+    Without arguments, the function reads the default search path, where a missing file is no error.
+    Raises ConfigError with every problem of the files: a named file that is missing, text that cannot
+    be parsed, unknown options in Stocktake's own files, malformed values.
     """
     loaded = survey(config_files, config_dirs)
     if loaded.problems:
@@ -134,10 +138,10 @@ def load(config_files: Sequence[str] = (), config_dirs: Sequence[str] = ()) -> L
 
 
 def survey(config_files: Sequence[str] = (), config_dirs: Sequence[str] = ()) -> Loaded:
-    """The same with its problems, for who looks for what else is wrong.
+    """Read all files as ``load`` does, but return the problems, so that the caller can report further ones with them.
 
-    Raises ConfigError where there is nothing to look at: a file that is missing or
-    no configuration, and one of nova's whose own options cannot be parsed.
+    Raises ConfigError if a named file is missing or is not a configuration file. Also raises ConfigError
+    if an option that is read from nova.conf only is malformed, unless nova-compute ignores that option.
     """
     found = find_files(config_files, config_dirs)
     files = parse_files(found.paths)
@@ -195,7 +199,7 @@ def _nova_files(files: Sequence[ConfigFile]) -> tuple[ConfigFile, ...]:
 
 def _nova_book(files: Sequence[ConfigFile], auth: Iterable[tuple[str, cfg.Opt]]) -> Book:
     book = open_book(files, [*opts.shared_opts(), *auth, *((g, opt) for g, own in nova.OPTS for opt in own)])
-    # Not literal: here the substitution is wanted.
+    # Not through ``literal``: oslo.config must substitute $state_path here.
     book.conf.set_default("instances_path", nova.INSTANCES_PATH)
     return book
 
@@ -203,7 +207,7 @@ def _nova_book(files: Sequence[ConfigFile], auth: Iterable[tuple[str, cfg.Opt]])
 def _take(
     ours: Book, theirs: Book, options: Iterable[tuple[str, cfg.Opt]], unread: dict[Key, str], ignored: list[str]
 ) -> dict[Key, str]:
-    """Make nova's values our defaults where our files are silent; returns where each came from."""
+    """Set nova.conf's values as defaults of the options that Stocktake's files do not set; return the file of each."""
     taken: dict[Key, str] = {}
     for group, opt in options:
         source = theirs.file_of(group, opt)
@@ -221,7 +225,7 @@ def _take(
 
 
 def _goes_unread(theirs: Book, key: Key) -> bool:
-    """Whether nova-compute starts without a look at this option."""
+    """Return whether nova-compute starts without reading this option."""
     if key != ("DEFAULT", "force_raw_images"):
         return key in nova.READ_AT_NEED
     (images,) = (opt for group, opt in theirs.options if (group, opt.dest) == ("libvirt", "images_type"))
@@ -232,7 +236,7 @@ def _goes_unread(theirs: Book, key: Key) -> bool:
 
 
 def _take_instances_path(ours: Book, theirs: Book, unread: dict[Key, str]) -> dict[Key, str]:
-    """Nova's default of instances_path follows its state_path, which is no option of ours."""
+    """Apply nova's default of ``instances_path``, which depends on ``state_path`` (read from nova.conf only)."""
     by_name = {opt.dest: opt for group, opt in theirs.options if group == "DEFAULT"}
     source = theirs.file_of("DEFAULT", by_name["state_path"])
     path = by_name["instances_path"]
@@ -252,14 +256,17 @@ def _origins(book: Book) -> dict[Key, str]:
 
 
 def _entry_origins(book: Book) -> dict[Key, tuple[str, ...]]:
-    """Of the options that a book sets: where both set one, all values are ours."""
+    """Return the file of each value of the multi-valued options that this Book sets.
+
+    The caller merges both Books: if both set an option, only the values in Stocktake's own files apply.
+    """
     several = ((group, opt) for group, opt in book.options if opt.multi)
     found = {(group, opt.dest): book.files_of_each(group, opt) for group, opt in several}
     return {key: paths for key, paths in found.items() if paths}
 
 
 def _own_address() -> str | None:
-    """The address that this machine sends from, by its default route; None without one. Nothing is sent."""
+    """Return this machine's source address on the default route, None without such a route. No packet is sent."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))
@@ -280,7 +287,10 @@ def _read_all(book: Book, unread: dict[Key, str]) -> dict[Key, Any]:
 
 
 def _nova_facts(theirs: Book, others: Iterable[str], ignored: list[str]) -> NovaFacts:
-    """Raises ConfigError, the other problems first: too much rests on these for a look without them."""
+    """Return the options that are read from nova.conf only.
+
+    Raises ConfigError, with ``others`` first, if nova-compute reads a malformed one: too many checks depend on it.
+    """
     if not theirs.files:
         return NovaFacts()
     own = [(group, opt) for group, options in nova.OPTS for opt in options]

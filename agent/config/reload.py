@@ -1,9 +1,10 @@
 """Read the configuration again while running (SIGHUP).
 
-Not by oslo.config's ``mutate_config_files``: that takes a malformed value, and
-every later read of it raises (measured, 10.7). A fresh load is whole and checked
-or it is not taken. Options that need a restart keep the value they run with, so
-that a half-changed file never gives a mixture nobody wrote.
+This module does not use oslo.config's ``mutate_config_files``, which accepts a
+malformed value and raises at every later read of it (measured with oslo.config 10.7).
+Instead it loads and checks all files anew, and applies either the whole result or
+nothing. Options that need a restart keep their running value; ``reload`` checks the
+combination of running and new values too.
 """
 
 from __future__ import annotations
@@ -16,20 +17,20 @@ from agent.config.traced_conf import empty_conf, in_oslo, set_override
 
 
 def reload(running: Loaded) -> Loaded:
-    """What is in force after SIGHUP: mutable options as the files now say, the others as they run.
+    """Return the configuration after SIGHUP: mutable options with their new values, all others with running values.
 
-    Raises ConfigError where the files are not good: keep ``running`` then, which is
-    left as it is in any case.
+    Raises ConfigError if the new configuration is invalid; the caller then keeps ``running``, which
+    this function never changes.
     """
     fresh = load_checked(running.config_files, running.config_dirs)
     mixed = _mixed(running, fresh)
-    # Good files may still not go with what keeps running until a restart.
+    # Valid files may still conflict with the values that stay until a restart.
     require(mixed)
     return mixed
 
 
 def needs_restart(running: Loaded, reloaded: Loaded) -> tuple[str, ...]:
-    """``[group] option`` of what the files now say otherwise and only a restart applies, sorted."""
+    """Return ``[group] option``, sorted, of each option that changed in the files and needs a restart."""
     return tuple(sorted(f"[{group}] {name}" for group, name in _changed(running, reloaded)))
 
 
@@ -41,10 +42,10 @@ def _changed(running: Loaded, reloaded: Loaded) -> set[Key]:
 
 
 def _mixed(running: Loaded, fresh: Loaded) -> Loaded:
-    """The options that run, each with its new value where it is mutable.
+    """Return the running options, each mutable one with its new value.
 
-    A ConfigOpts without files, because the options of two auth plugins cannot stand
-    in one: ``endpoint`` of admin_token and of none are different options.
+    The result has a ConfigOpts without files. One ConfigOpts cannot contain the options of two auth
+    plugins: ``endpoint`` of the plugin ``admin_token`` and ``endpoint`` of ``none`` are different options.
     """
     conf = empty_conf()
     origins: dict[Key, str] = {}

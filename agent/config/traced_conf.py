@@ -1,8 +1,9 @@
-"""One set of files with the ConfigOpts that reads them: values with types, and errors that name file, option and value.
+"""Read typed values from one set of configuration files, with errors that name the file, the option and the value.
 
-Ours and nova's are two books, so that ``$state_path`` in nova.conf is nova's and
-never reaches ours. Always a ConfigOpts of its own: the global one belongs to
-whichever library asks first.
+A Book is one set of files with the ConfigOpts that reads them. Stocktake's own files
+and nova.conf are two Books: ``$state_path`` in nova.conf refers to nova's option and
+never affects Stocktake's own files. Each Book has its own ConfigOpts, because any
+library in the process may use oslo.config's global one.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from agent.text.urls import without_login
 MASK = "***"
 _PLAIN_NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 
-# Of one file: normalised group -> option as written -> its raw values in order.
+# The content of one file: normalised group -> option name as written -> raw values in file order.
 Sections = dict[str, dict[str, list[str]]]
 
 
@@ -39,11 +40,11 @@ class Blank(NamedTuple):
 
 
 class TracedConf(cfg.ConfigOpts):
-    """oslo.config's, which also knows the file of each value.
+    """A ConfigOpts that also knows the file of each value.
 
-    By itself it names the last file that has the group, whichever set the option, and a
-    line of code for a value that was taken from nova.conf. For who is handed the
-    ConfigOpts alone (agent/placement/http/access.py).
+    oslo.config's ``get_location`` names the last file that contains the group, even if another file sets the option.
+    For a value from nova.conf, which is set as a default, it names a line of code. Callers that get only
+    the ConfigOpts (agent/placement/http/access.py) need the right file for their messages.
     """
 
     def __init__(self) -> None:
@@ -51,28 +52,29 @@ class TracedConf(cfg.ConfigOpts):
         self._traced: dict[tuple[str, str], str] = {}
 
     def hold(self, path: str, sections: Sections) -> None:
-        """Read from a parsed file too, before those that are held already; what is taken out of it later is gone.
+        """Add a parsed file, which takes precedence over the files added before.
 
-        oslo.config itself parses a file once more, and keeps what it found to itself.
+        A value that the caller removes from ``sections`` later is no longer set. oslo.config's own way to add a
+        file would parse it a second time and would not expose the parsed sections.
         """
         assert self._namespace is not None
         self._namespace._add_parsed_config_file(path, sections, sections)
 
     def trace(self, origins: Mapping[tuple[str, str], str]) -> None:
-        """From now on the value of (group, option) stands in that file."""
+        """Set the file that ``get_location`` returns for each (group, option)."""
         self._traced = dict(origins)
 
     def get_location(self, name: str, group: str | None = None) -> cfg.LocationInfo | None:
-        """Where the value in force was set."""
+        """Return the location that set the effective value."""
         path = self._traced.get((group or "DEFAULT", name))
         return cfg.LocationInfo(cfg.Locations.user, path) if path else super().get_location(name, group)
 
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """Files and the options that are read from them. Its lists grow by ``register``, while the book is set up.
+    """Files and the options that are read from them; ``register`` adds to ``options`` and ``blanks``.
 
-    ``held`` is what ``conf`` reads, file by file; ``blanks`` are the lines that set nothing.
+    ``held``: the sections that ``conf`` reads, one entry per file. ``blanks``: the empty lines, which set nothing.
     """
 
     conf: TracedConf
@@ -82,19 +84,19 @@ class Book:
     blanks: list[Blank] = field(default_factory=list)
 
     def register(self, options: Iterable[tuple[str, cfg.Opt]]) -> None:
-        """Make options readable; one that is there already stays. Lines that leave one empty are not read."""
+        """Register options, except those already registered, and remove the lines that leave a new option empty."""
         for group, opt in options:
             if self.conf.register_opt(opt, group=in_oslo(group)):
                 self.options.append((group, opt))
                 self._drop_blanks(group, opt)
 
     def file_of(self, group: str, opt: cfg.Opt) -> ConfigFile | None:
-        """The file whose value of an option holds, None where it has its default."""
+        """Return the file that sets the effective value, None if the default applies."""
         hit = last_set(self.files, group, opt)
         return hit[0] if hit else None
 
     def files_of_each(self, group: str, opt: cfg.Opt) -> tuple[str, ...]:
-        """The file of each value of an option that may be given several times, in order: every file adds its own."""
+        """Return the file of each value of an option that may be set several times, in order; each file adds values."""
         return tuple(
             file.path
             for file in self.files
@@ -104,11 +106,11 @@ class Book:
         )
 
     def read(self, group: str, opt: cfg.Opt) -> Any:  # noqa: ANN401 - an option's type is the option's
-        """The typed value. Raises ConfigError naming file, option and raw value; a secret, also in a URL, is masked."""
+        """Return the typed value. Raises ConfigError naming file, option and value; secrets (also in URLs) masked."""
         try:
             value = value_of(self.conf, group, opt.dest)
         except (cfg.Error, ValueError) as error:
-            # The cause is cut off: its message holds the value, which may be secret.
+            # ``from None``: the message of the cause contains the value, which may be secret.
             raise ConfigError(self._problem(group, opt, _reason(opt, error.__context__ or error))) from None
         if isinstance(value, float) and not math.isfinite(value):
             raise ConfigError(self._problem(group, opt, "not a finite number"))
@@ -136,13 +138,13 @@ class Book:
 
 
 def _reason(opt: cfg.Opt, error: BaseException) -> str:
-    """In plain words where the value is not of the option's type; a reference that leads nowhere says so itself."""
+    """Return what the value must be, or oslo.config's own message for a ``$name`` that refers to no option."""
     is_reference = isinstance(error, cfg.Error)
     return (None if is_reference else wanted(opt.type)) or str(error)
 
 
 def open_book(files: Sequence[ConfigFile], options: Iterable[tuple[str, cfg.Opt]]) -> Book:
-    """A book of parsed files. The environment is not a source: a value stands in a file or is the default."""
+    """Return a Book of parsed files. Environment variables set nothing: a value comes from a file or is the default."""
     conf = empty_conf()
     held = tuple({group: dict(written) for group, written in file.sections.items()} for file in files)
     for file, sections in zip(files, held, strict=True):
@@ -153,33 +155,33 @@ def open_book(files: Sequence[ConfigFile], options: Iterable[tuple[str, cfg.Opt]
 
 
 def empty_conf() -> TracedConf:
-    """A ConfigOpts without options and files."""
+    """Return a ConfigOpts without options and files."""
     conf = TracedConf()
     conf(args=[], project="stocktake", default_config_files=[], default_config_dirs=[], use_env=False)
     return conf
 
 
 def value_of(conf: cfg.ConfigOpts, group: str, name: str) -> Any:  # noqa: ANN401 - as above
-    """A value by group and name, [DEFAULT] included. An empty item of a list of numbers is no item."""
+    """Return a value by group and name, [DEFAULT] included, without the empty items of a list of numbers."""
     value = conf[name] if group == "DEFAULT" else conf[group][name]
     return [item for item in value if item is not None] if isinstance(value, list) else value
 
 
 def set_default(conf: cfg.ConfigOpts, group: str, name: str, value: Any) -> None:  # noqa: ANN401 - as above
-    """A value that holds where no file sets the option, taken literally."""
+    """Set the value that applies if no file sets the option, without ``$`` substitution."""
     conf.set_default(name, literal(value), group=in_oslo(group))
 
 
 def set_override(conf: cfg.ConfigOpts, group: str, name: str, value: Any) -> None:  # noqa: ANN401 - as above
-    """A value that holds whatever the files say, taken literally."""
+    """Set the value that applies even if a file sets the option, without ``$`` substitution."""
     conf.set_override(name, literal(value), group=in_oslo(group))
 
 
 def literal(value: Any) -> Any:  # noqa: ANN401 - as above
-    r"""A value that survives oslo.config's ``$`` substitution unchanged: a password may hold one.
+    r"""Return the value escaped, so that oslo.config's substitution does not change a ``$``, as in a password.
 
-    ``\$`` and not ``$$``: oslo.config turns the first into the second before it
-    substitutes, so that a backslash before a ``$`` would come out as something else.
+    The escape is ``\$`` and not ``$$``: oslo.config turns ``\$`` into ``$$`` before it substitutes,
+    so with ``$$`` a backslash before a ``$`` would change the value.
     """
     if isinstance(value, str):
         return value.replace("$", r"\$")
@@ -189,15 +191,15 @@ def literal(value: Any) -> Any:  # noqa: ANN401 - as above
 
 
 def register_strays(book: Book) -> None:
-    """Register all else that the files set, as strings, so that ``$name`` may refer to options that are not ours."""
+    """Register every other option in the files as a string, so that ``$name`` can refer to options unknown here."""
     for file in book.files:
         for group, options in file.sections.items():
             for name in filter(_PLAIN_NAME.match, options):
-                # Registered with a type of its own, or a name that oslo.config keeps for itself: not ours to change.
+                # Skip an option that is registered with its own type, and a name that oslo.config reserves.
                 with contextlib.suppress(cfg.DuplicateOptError, ValueError):
                     book.conf.register_opt(cfg.StrOpt(name), group=in_oslo(group))
 
 
 def in_oslo(group: str) -> str | None:
-    """A group as oslo.config's methods want it: None for [DEFAULT]."""
+    """Return a group as oslo.config's methods expect it: None for [DEFAULT]."""
     return None if group == "DEFAULT" else group

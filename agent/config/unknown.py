@@ -1,7 +1,8 @@
-"""Name what our own files set but nobody reads, with the nearest thing that would be read.
+"""Report unknown options and groups in Stocktake's own files, each with the nearest known name.
 
-A misspelt option is silently ignored by oslo.config: the operator believes it is
-in force. In nova.conf it is not looked for, because most of that file is not ours.
+oslo.config silently ignores a misspelt option, and the operator believes that it
+applies. This module does not check nova.conf, because Stocktake defines only a few
+of the options there.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from oslo_config import cfg
 from agent.config.files import ConfigFile, group_name
 from agent.config.options.dynamic import FAMILIES
 
-# What operators would reasonably try, and where it belongs instead.
+# (group, option) that an operator may reasonably try, and what to use instead.
 INSTEAD = {
     ("DEFAULT", "state_path"): "ours is [agent] state_dir; nova's is read from nova.conf",
     ("DEFAULT", "lock_path"): "the write lock is the file lock in [agent] state_dir",
@@ -23,7 +24,7 @@ INSTEAD = {
 
 
 def known_names(options: Iterable[tuple[str, cfg.Opt]]) -> dict[str, frozenset[str]]:
-    """Group -> every name that an option of it may be written as, old names included."""
+    """Return group -> every option name that is valid in it, deprecated names included."""
     names: dict[str, set[str]] = {}
     for group, opt in options:
         names.setdefault(group_name(group), set()).add(opt.dest)
@@ -35,9 +36,9 @@ def known_names(options: Iterable[tuple[str, cfg.Opt]]) -> dict[str, frozenset[s
 def unknown_options(
     files: Sequence[ConfigFile], known: Mapping[str, frozenset[str]], unchecked: frozenset[str] = frozenset()
 ) -> list[str]:
-    """One sentence for each unknown group, and each unknown option of a known group: file, name, nearest name.
+    """Return a sentence for each unknown group and each unknown option of a known group: file, name, nearest name.
 
-    ``unchecked`` are groups whose options cannot be known.
+    ``unchecked``: groups to skip, because their options are not known.
     """
     problems = []
     for file in files:

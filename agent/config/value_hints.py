@@ -1,8 +1,8 @@
-"""What a value of an option must be, in an operator's words.
+"""Describe for the operator which values an option accepts.
 
-oslo.config's own messages are its types' exceptions ("invalid literal for int() with
-base 10", a regular expression). Of a list they may quote other items than the wrong
-one, so what is said here rests on the type and never on the message.
+oslo.config's own messages are the exceptions of its types ("invalid literal for int()
+with base 10", a regular expression). For a list, such a message may quote an item that
+is correct. So this module derives its text from the type and never from the message.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from oslo_config import types
 
 
 def wanted(kind: Any) -> str | None:  # noqa: ANN401 - oslo.config's types have no common one that is typed
-    """``must be …`` of a type of oslo.config; None where only the type itself knows."""
+    """Return ``must be …`` for a type of oslo.config, None for a type that this module does not know."""
     if isinstance(kind, types.List):
         each = _one(kind.item_type)
         return each and f"must be a list with commas between, each {each}"

@@ -1,4 +1,4 @@
-"""What the parts outside the audit get from configuration: small values, one per part."""
+"""Configuration values of the parts outside the audit, one small class for each part."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from agent.model.nova import StateKind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentOptions:
-    """For the daemon. ``interval_s`` None means that no timer asks for audits."""
+    """Options of the daemon. ``interval_s`` is None if no timer triggers audits."""
 
     interval_s: float | None
     event_driven: bool
@@ -25,10 +25,10 @@ class AgentOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LibvirtOptions:
-    """Where libvirt is, and of which emulators and CPUs the capabilities are asked.
+    """The libvirt URI, and the machine types and CPU models whose capabilities the agent reads.
 
-    ``machine_types`` are (architecture, machine type), the first of an architecture
-    holds; ``cpu_models`` is empty unless ``cpu_mode`` is custom.
+    ``machine_types`` are (architecture, machine type), one for each architecture;
+    ``cpu_models`` is empty unless ``cpu_mode`` is custom.
     """
 
     uri: str
@@ -40,7 +40,7 @@ class LibvirtOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LvmOptions:
-    """Volume groups to audit, sorted; ``deadline_s`` for one LVM command."""
+    """Volume groups to audit, sorted; ``deadline_s`` is the time-out of one LVM command."""
 
     groups: tuple[str, ...]
     deadline_s: float
@@ -48,7 +48,7 @@ class LvmOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageOptions:
-    """Folders of the guests' disks and of the images that they were made from; the second lies in the first."""
+    """Folders of the guests' disks and of the cached images; nova.conf may place the cache elsewhere."""
 
     instances_path: str
     cache_path: str
@@ -56,7 +56,7 @@ class ImageOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CephOptions:
-    """The pool of the guests' disks; ``user`` for ``ceph --id``, ``conf`` for ``--conf``, None for ceph's own."""
+    """The pool of the guests' disks; ``user`` is for ``ceph --id``, ``conf`` for ``--conf``; None is ceph's default."""
 
     pool: str
     user: str | None
@@ -65,7 +65,7 @@ class CephOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateOptions:
-    """The state source. ``connection`` holds a password, so it is not in the repr; None but for SQL."""
+    """The state source. ``connection`` is None unless the source is SQL; it contains a password, so repr omits it."""
 
     kind: StateKind
     connection: str | None = field(default=None, repr=False)
@@ -73,7 +73,10 @@ class StateOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdentityPaths:
-    """Where ``compute_id`` may lie: folders in the order to look, nova's state_path (None without nova.conf), ours."""
+    """Folders to search for the file ``compute_id``, in order: ``config_dirs``, ``nova_state_path``, ``state_dir``.
+
+    ``nova_state_path`` is None without nova.conf.
+    """
 
     config_dirs: tuple[str, ...]
     nova_state_path: str | None

@@ -1,4 +1,4 @@
-"""[agent]: what is ours alone: role, folders, when to audit, how sure to be. Nothing here is taken from nova.conf."""
+"""[agent]: options that nova does not have: role, folders, audit triggers, confirmation; none comes from nova.conf."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Which options the auth plugin of [placement] brings.
+"""Find the options of the keystoneauth plugin that [placement] uses.
 
-They are known only once ``auth_type`` is, and that may stand in our files or in
+The options depend on ``auth_type``, which may be set in Stocktake's own files or in
 nova.conf, in [placement] or in the group that ``auth_section`` names.
 """
 
@@ -19,7 +19,7 @@ from agent.config.options import placement
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthOptions:
-    """``options``: auth_type and the plugin's own, by group. ``unchecked``: groups of a plugin that is not known."""
+    """``options``: (group, option) of auth_type and of the plugin. ``unchecked``: the group of an unknown plugin."""
 
     options: tuple[tuple[str, cfg.Opt], ...]
     unchecked: frozenset[str] = frozenset()
@@ -27,7 +27,10 @@ class AuthOptions:
 
 
 def auth_options(ours: Sequence[ConfigFile], theirs: Sequence[ConfigFile]) -> AuthOptions:
-    """The options of the plugin that is in force; a problem where there is no such plugin."""
+    """Return the options of the configured plugin, and a problem if no such plugin exists.
+
+    ``ours`` are Stocktake's own files, ``theirs`` is nova.conf.
+    """
     common = {opt.dest: opt for opt in loading.get_auth_common_conf_options()}
     section_set = _first_set(ours, theirs, placement.GROUP, common["auth_section"])
     section = section_set[1] if section_set else placement.GROUP

@@ -1,4 +1,4 @@
-"""[compute]: which CPUs the guests get, and what operators add. Same names and meaning as in nova.conf."""
+"""[compute]: CPUs for guests, excluded image types, provider.yaml files; names and meaning are those of nova.conf."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""[DEFAULT]: options that mean what they mean in nova.conf, and how long a stop may take.
+"""[DEFAULT]: options with the same meaning as in nova.conf, and the time-out of a graceful shutdown.
 
-All but ``graceful_shutdown_timeout`` are taken from nova.conf where ours does not
-set them; that one is about the service that owns the file.
+Every option except ``graceful_shutdown_timeout`` takes its value from nova.conf if
+Stocktake's own files do not set it. In nova.conf, ``graceful_shutdown_timeout`` is
+about nova-compute.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""[devices] and [mdev_TYPE]: mediated devices, as of virtual GPUs. Same names and meaning as in nova.conf."""
+"""[devices] and [mdev_TYPE]: mediated devices such as virtual GPUs; names and meaning are those of nova.conf."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from oslo_config import cfg, types
 
 GROUP = "devices"
-# Of a resource class, in Placement.
+# Placement's limit for the name of a resource class.
 LONGEST_CLASS = 255
 
 OPTS = FROM_NOVA = [
@@ -24,12 +24,12 @@ OPTS = FROM_NOVA = [
 
 
 class MdevClass(types.String):
-    """The resource class of a type, with words of its own on what it must be."""
+    """The resource class of a mediated device type; its error message says which names are valid."""
 
     _NAME = re.compile(r"(VGPU|CUSTOM_[A-Z0-9_]+)\Z")
 
     def __call__(self, value: object) -> str:
-        """The class. Raises ValueError where there can be none of that name."""
+        """Return the class. Raises ValueError if the name is not valid."""
         name: str = super().__call__(value)
         if len(name) > LONGEST_CLASS or not self._NAME.match(name):
             raise ValueError(
@@ -39,12 +39,12 @@ class MdevClass(types.String):
 
 
 def type_group(type_id: str) -> str:
-    """The group that says more of a type."""
+    """Return the name of the option group of a type."""
     return f"mdev_{type_id}"
 
 
 def type_opts(type_id: str) -> list[cfg.Opt]:
-    """The options of that group."""
+    """Return the options of that group."""
     return [
         cfg.ListOpt("device_addresses", default=[], deprecated_group=f"vgpu_{type_id}"),
         cfg.Opt("mdev_class", type=MdevClass(), default="VGPU"),

@@ -1,7 +1,7 @@
-"""Groups that are there only with another option's value: [mdev_TYPE], [neutron_physnet_NAME], the broker's.
+"""Find the groups that exist only with another option's value: [mdev_TYPE], [neutron_physnet_NAME], the broker's.
 
-Which groups there are is known only once that value is, and it may stand in our
-files or in nova.conf; then they are options like any other, in both.
+That other option may be set in Stocktake's own files or in nova.conf. Both may then
+set the options of these groups, like any other option.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from agent.errors import ConfigError
 
 
 class Family(NamedTuple):
-    """Groups that begin with ``prefix`` and end with one of the values of ``[group] option``."""
+    """Groups whose name is ``prefix`` followed by one of the values of ``[group] option``."""
 
     prefix: str
     group: str
@@ -28,12 +28,15 @@ class Family(NamedTuple):
 
 MDEV = Family(devices.type_group(""), devices.GROUP, "enabled_mdev_types")
 PHYSNETS = Family(neutron.physnet_group(""), neutron.GROUP, "physnets")
-# The last is the old name of the first.
+# The last family has the deprecated prefix of the first.
 FAMILIES = (MDEV, PHYSNETS, MDEV._replace(prefix="vgpu_"))
 
 
 def dynamic_options(ours: Book, theirs: Book) -> tuple[tuple[str, cfg.Opt], ...]:
-    """(group, option) of every such group, by the value in force: ours, else theirs, else the default."""
+    """Return (group, option) of every such group.
+
+    The deciding value comes from ``ours`` (Stocktake's own files), else from ``theirs`` (nova.conf), else the default.
+    """
     broker = _broker_opts(ours, theirs)
     types = _in_force(ours, theirs, MDEV)
     networks = _in_force(ours, theirs, PHYSNETS)
@@ -45,7 +48,7 @@ def dynamic_options(ours: Book, theirs: Book) -> tuple[tuple[str, cfg.Opt], ...]
 
 
 def _broker_opts(ours: Book, theirs: Book) -> list[tuple[str, cfg.Opt]]:
-    """The broker's group, where a broker is named or the group is in one of our files."""
+    """Return the broker's options if ``transport_url`` is set or one of Stocktake's own files contains the group."""
     (url,) = (opt for group, opt in ours.options if (group, opt.dest) == ("DEFAULT", "transport_url"))
     is_named = any(book.file_of("DEFAULT", url) for book in (ours, theirs))
     if not is_named and not any(RABBIT in file.sections for file in ours.files):
@@ -66,7 +69,7 @@ def _in_force(ours: Book, theirs: Book, family: Family) -> Sequence[str]:
             try:
                 named: list[str] = book.read(family.group, opt)
             except ConfigError:
-                # It is read again with all others, and told then.
+                # load.py reads the option again with all others, and reports the error then.
                 return ()
             return named
     return ()

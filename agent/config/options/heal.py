@@ -1,4 +1,4 @@
-"""[heal]: what may be repaired, and how carefully. Nothing here is taken from nova.conf."""
+"""[heal]: which findings may be repaired, and within which limits; no option comes from nova.conf."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""[image_cache]: where the images lie that guests' disks were made from. Same name and meaning as in nova.conf."""
+"""[image_cache]: the folder of nova's cached images; name and meaning are those of nova.conf."""
 
 from __future__ import annotations
 

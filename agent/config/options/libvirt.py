@@ -1,7 +1,7 @@
-"""[libvirt]: where the hypervisor is, what guests can be given by it, and what their disks are.
+"""[libvirt]: the URI of the hypervisor, what guests may use of the host, and the kind of their disks.
 
-Same names and meaning as in nova.conf. What decides what is asked of libvirt, once
-per connection, needs a restart.
+Names and meaning are those of nova.conf. The agent reads libvirt's capabilities once for
+each connection, so an option that selects what the agent reads needs a restart.
 """
 
 from __future__ import annotations

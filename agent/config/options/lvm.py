@@ -1,4 +1,4 @@
-"""[lvm]: which volume groups are audited. Only the one that holds guests' disks ever changes DISK_GB."""
+"""[lvm]: the volume groups to audit; only the volume group of the guests' disks can change DISK_GB."""
 
 from __future__ import annotations
 

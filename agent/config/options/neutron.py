@@ -1,4 +1,4 @@
-"""[neutron] and [neutron_physnet_NAME]: which NUMA cells a physical network is near. As in nova.conf."""
+"""[neutron] and [neutron_physnet_NAME]: NUMA cells near a physical network; named as in nova.conf."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ OPTS = FROM_NOVA = [
 
 
 def physnet_group(name: str) -> str:
-    """The group that says more of a network."""
+    """Return the name of the option group of a physical network."""
     return f"neutron_physnet_{name}"
 
 
 def physnet_opts() -> list[cfg.Opt]:
-    """The options of that group."""
+    """Return the options of that group."""
     return [cfg.ListOpt("numa_nodes", default=[], item_type=types.Integer(min=0))]

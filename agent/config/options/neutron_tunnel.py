@@ -1,4 +1,4 @@
-"""[neutron_tunnel]: which NUMA cells tunnelled networks are near. As in nova.conf."""
+"""[neutron_tunnel]: the NUMA cells near tunnelled networks; name and meaning are those of nova.conf."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""[notifications]: what is told to others over the broker. Nothing here is taken from nova.conf."""
+"""[notifications]: what the agent sends and answers over the message broker; no option comes from nova.conf."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What is read from nova.conf alone, and is no option of ours.
+"""Options that Stocktake reads from nova.conf only; its own files cannot set them.
 
-``state_path`` finds ``compute_id`` and expands ``$state_path/instances``;
-``[database] connection`` says where the cloud's state is.
+``state_path`` is a folder that may contain ``compute_id``, and the base of
+``$state_path/instances``. ``[database] connection`` is the URL of the cell database.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ OPTS: list[tuple[str, list[cfg.Opt]]] = [
     (
         "DEFAULT",
         [
-            # Nova's own default is its code's folder; every distribution sets this one instead.
+            # Nova's own default is the folder of its code; every distribution sets STATE_PATH instead.
             cfg.StrOpt("state_path", default=STATE_PATH),
         ],
     ),
@@ -23,8 +23,9 @@ OPTS: list[tuple[str, list[cfg.Opt]]] = [
 
 INSTANCES_PATH = "$state_path/instances"
 
-# (group, option) that nova-compute reads only where it needs them, so that it starts with a value that cannot be
-# parsed: where libvirt offers TDX, and for a compute node record that is not there yet. It reads no database.
+# (group, option) that nova-compute does not read at every start, so that nova-compute starts even with a malformed
+# value. It reads the first only if libvirt offers TDX, and the ratios only to create a compute node record.
+# nova-compute never reads the database.
 READ_AT_NEED = frozenset(
     (
         ("libvirt", "num_intel_tdx_guests"),
@@ -34,5 +35,5 @@ READ_AT_NEED = frozenset(
         ("database", "connection"),
     )
 )
-# What its disks must be made of before it reads [DEFAULT] force_raw_images at its start.
+# Values of [libvirt] images_type with which nova-compute reads [DEFAULT] force_raw_images at its start.
 RAW_ONLY = ("lvm", "rbd")

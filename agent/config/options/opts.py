@@ -1,4 +1,7 @@
-"""All options of ours, for oslo-config-generator and for load.py. A new group is a new module and one line here."""
+"""List all options of Stocktake, for oslo-config-generator and for load.py.
+
+To add a group, write a module and add it to GROUPS, or to WITH_NOVA if nova.conf may set its options too.
+"""
 
 from __future__ import annotations
 
@@ -41,31 +44,31 @@ GROUPS = (*WITH_NOVA, agent, heal, lvm, notifications, state)
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
-    """(group, options) as the sample shows them (entry point ``oslo.config.opts``).
+    """Return (group, options) for the sample configuration file (entry point ``oslo.config.opts``).
 
-    With oslo.log's, less the one that we would refuse: what the sample shows can be set.
+    The list includes oslo.log's options, except ``fatal_deprecations``, which load.py rejects as unknown.
     """
     own = [(m.GROUP, placement.sample_opts() if m is placement else list(m.OPTS)) for m in GROUPS]
     return [*own, (rabbit.GROUP, rabbit.rabbit_opts()), ("DEFAULT", logging_opts())]
 
 
 def logging_opts() -> list[cfg.Opt]:
-    """oslo.log's options, by its own entry point.
+    """Return oslo.log's options, from oslo.log's own entry point.
 
-    Not through ``log.register_options``: that makes them command line options, and
-    oslo.config ends the process with status 1 on a malformed one instead of raising.
+    ``log.register_options`` would register them as command line options. For a malformed command line option,
+    oslo.config exits the process with status 1 and does not raise an error.
     """
     (point,) = importlib.metadata.entry_points(group="oslo.config.opts", name="oslo.log")
-    # fatal_deprecations belongs to a helper for other projects' deprecations; nothing here reads it.
+    # fatal_deprecations configures a helper for deprecations in other projects; Stocktake does not read it.
     return [opt for _, opts in point.load()() for opt in opts if opt.dest != "fatal_deprecations"]
 
 
 def registered_opts() -> list[tuple[str, cfg.Opt]]:
-    """(group, option) of everything that our files may set, but for the auth plugin's options."""
+    """Return (group, option) of each option of Stocktake's own files, except those of ``auth`` and ``dynamic``."""
     own = [(module.GROUP, opt) for module in GROUPS for opt in module.OPTS]
     return own + [("DEFAULT", opt) for opt in logging_opts()]
 
 
 def shared_opts() -> list[tuple[str, cfg.Opt]]:
-    """(group, option) of those taken from nova.conf where our files do not set them."""
+    """Return (group, option) of each option whose value nova.conf supplies if Stocktake's own files do not set it."""
     return [(m.GROUP, opt) for m in WITH_NOVA for opt in m.FROM_NOVA]

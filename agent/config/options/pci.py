@@ -1,4 +1,4 @@
-"""[pci]: which PCI devices guests may get. Same names and meaning as in nova.conf."""
+"""[pci]: the PCI devices that guests may get; names and meaning are those of nova.conf."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""[placement]: keystoneauth's options for Placement, taken from nova.conf too, and how much of it to read.
+"""[placement]: keystoneauth's options, which nova.conf may set too, and how often the agent reads from Placement.
 
-Which options the group has depends on ``auth_type``: each auth plugin brings its
-own, registered by load.py once the type is known.
+Which options the group has depends on ``auth_type``: each auth plugin has its own
+options, and load.py registers them once the type is known.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from oslo_config import cfg
 
 GROUP = "placement"
 
-# service_type and valid_interfaces are nova's. keystoneauth's own time-out is none, and a call without one can hang;
-# its retries are none either. They hold for GET alone: the client never lets a write be sent twice.
+# service_type and valid_interfaces are nova's defaults. keystoneauth has no default time-out, so a call could hang,
+# and no default retries. The retries apply to GET only: the client never sends a write twice.
 DEFAULTS = {
     "service_type": "placement",
     "valid_interfaces": ["internal", "public"],
@@ -24,7 +24,8 @@ DEFAULTS = {
 FROM_NOVA = [
     *loading.get_auth_common_conf_options(),
     *loading.get_session_conf_options(),
-    # Without ``interface``: set together with valid_interfaces, which has a default here, it is a TypeError.
+    # Without the deprecated ``interface``: keystoneauth raises TypeError if both ``interface`` and valid_interfaces,
+    # which has a default here, are set.
     *loading.get_adapter_conf_options(include_deprecated=False),
 ]
 
@@ -69,7 +70,7 @@ OPTS = [*FROM_NOVA, *OURS]
 
 
 def sample_opts() -> list[cfg.Opt]:
-    """The group as the sample shows it: with our defaults, and the options of the most common auth plugin."""
+    """Return the group for the sample file: with the defaults above, and the options of the most common auth plugin."""
     shown = [*loading.get_session_conf_options(), *loading.get_adapter_conf_options(include_deprecated=False)]
     cfg.set_defaults(shown, **DEFAULTS)
     plugin = loading.get_auth_plugin_conf_options("password")

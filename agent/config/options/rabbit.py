@@ -1,7 +1,8 @@
-"""[oslo_messaging_rabbit]: oslo.messaging's own options, there only where a broker is named (dynamic.py).
+"""[oslo_messaging_rabbit]: oslo.messaging's own options, which exist only if a broker is configured (dynamic.py).
 
-The library costs 9 MiB, which a host without a broker need not carry; so its options are
-asked for where ``transport_url`` is set, or where one of our files has the group.
+Importing oslo.messaging costs 9 MiB of memory, which a host without a broker saves. So
+Stocktake loads its options only if ``transport_url`` is set or if one of Stocktake's own
+files contains the group.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ GROUP = "oslo_messaging_rabbit"
 
 
 def rabbit_opts() -> list[cfg.Opt]:
-    """The group's options, by the library's own entry point."""
+    """Return the group's options, from oslo.messaging's own entry point."""
     choose_threads()
     (point,) = importlib.metadata.entry_points(group="oslo.config.opts", name="oslo.messaging")
     return [opt for group, found in point.load()() if group == GROUP for opt in found]

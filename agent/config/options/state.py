@@ -1,4 +1,4 @@
-"""[state]: where the cloud's own book of instances and migrations is read. Which source is taken: build.py."""
+"""[state]: where the agent reads the cloud's instances and migrations; reading/state_choice.py chooses the source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""[workarounds]: what nova has as one and changes an inventory. Same name and meaning as in nova.conf."""
+"""[workarounds]: nova's workaround that changes an inventory; name and meaning are those of nova.conf."""
 
 from __future__ import annotations
 

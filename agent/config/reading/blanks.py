@@ -1,4 +1,4 @@
-"""Name the options that a file leaves empty, with what holds in their place, and a comment that became a value."""
+"""Report options that a file leaves empty, each with the effective value, and comments that became a value."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from agent.config.load import DEFAULT_ORIGIN, Loaded
 
 
 def blank_notices(loaded: Loaded) -> Iterator[str]:
-    """A sentence for each such line, with its file."""
+    """Yield a sentence with the file for each line that leaves an option empty."""
     known = {(group, opt.dest) for group, opt in loaded.options}
     for path, group, option, key in loaded.blanks:
         holds = f"; {_holds(loaded, *key)}" if key in known else ""
@@ -16,7 +16,7 @@ def blank_notices(loaded: Loaded) -> Iterator[str]:
 
 
 def comment_notices(loaded: Loaded) -> Iterator[str]:
-    """A sentence for each text that begins like a comment; none for a secret, which may."""
+    """Yield a sentence for each value that begins like a comment, except for secrets, which may begin with ``#``."""
     for group, opt in loaded.options:
         value = loaded.configured.get((group, opt.dest))
         if isinstance(value, str) and value.startswith("#") and not opt.secret:

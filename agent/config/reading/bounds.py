@@ -1,6 +1,7 @@
-"""Numbers that nova-compute takes in a wider range than makes sense: what they must be, and what holds in their place.
+"""Check numbers for which nova-compute accepts a wider range than makes sense.
 
-The option's own type takes what nova-compute's takes, because a number outside is refused in our file only.
+The option's oslo.config type accepts the same range as nova-compute's. A number outside the bound is an error in
+Stocktake's own files only; in nova.conf the agent ignores the number, uses the default and logs a notice.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from agent.errors import ConfigError
 
 
 class Bound(NamedTuple):
-    """Whether a number is inside, and what it must be in words."""
+    """``holds`` returns whether a number is valid; ``words`` describes the valid range."""
 
     holds: Callable[[Any], bool]
     words: str
@@ -27,20 +28,23 @@ _AT_LEAST_1 = Bound(lambda number: number >= 1, "must be at least 1")
 _MORE_THAN_0 = Bound(lambda number: number > 0, "must be more than 0, or the class has no capacity")
 
 BOUNDS: dict[Key, Bound] = {
-    # Nova's compute service raises one that is not above its report_interval.
+    # nova-compute raises a value that is not above its report_interval.
     ("DEFAULT", "service_down_time"): _AT_LEAST_1,
     ("DEFAULT", "rpc_response_timeout"): _AT_LEAST_1,
-    # Only for a class that Placement does not have yet, and only where no ratio is set.
+    # Used only for a resource class that Placement does not have yet, and only if no allocation ratio is set.
     ("DEFAULT", "initial_cpu_allocation_ratio"): _MORE_THAN_0,
     ("DEFAULT", "initial_ram_allocation_ratio"): _MORE_THAN_0,
     ("DEFAULT", "initial_disk_allocation_ratio"): _MORE_THAN_0,
-    # Placement's largest total. Read only where libvirt offers TDX.
+    # Placement's largest total. nova-compute reads the option only if libvirt offers TDX.
     ("libvirt", "num_intel_tdx_guests"): Bound(lambda number: number <= 2**31 - 1, "must be at most 2147483647"),
 }
 
 
 def bounded(loaded: Loaded, group: str, option: str) -> Any:  # noqa: ANN401 - an option's type is the option's
-    """The number in force, or the default where nova.conf's is outside its bound. Raises ConfigError for ours."""
+    """Return the effective number, or the default if nova.conf's number is outside its bound.
+
+    Raises ConfigError if the number in Stocktake's own files is outside its bound.
+    """
     return _bounded(loaded, (group, option))
 
 
@@ -51,12 +55,12 @@ def _bounded(loaded: Loaded, key: Key) -> Any:  # noqa: ANN401 - as above
 
 
 def check_bounds(loaded: Loaded) -> None:
-    """Raise ConfigError with every number of ours that is outside its bound."""
+    """Raise ConfigError with every number in Stocktake's own files that is outside its bound."""
     refuse(problems_of(loaded, [functools.partial(_bounded, key=key) for key in BOUNDS]))
 
 
 def bound_notices(loaded: Loaded) -> Iterator[str]:
-    """Numbers in nova.conf that are outside their bound."""
+    """Yield a notice for each number in nova.conf that is outside its bound."""
     for key in BOUNDS:
         with contextlib.suppress(ConfigError):
             yield from novas_notices(loaded, key, _problems(loaded, key), "the default holds")

@@ -1,8 +1,8 @@
-"""Decide how the message broker is reached: its URL, and the options of its group that a file sets.
+"""Read how to connect to the message broker: its URL, and the options of its group that a file sets.
 
-The URL is looked at here, before the library gets it: the library raises a bare ValueError
-on a port that is no number, and only where it is used first. No problem quotes the URL: a
-password with an unescaped character is exactly what ends up in the wrong part of it.
+This module checks the URL before oslo.messaging gets it. For a port that is not a number, oslo.messaging raises a
+bare ValueError, and only at the first use. No error message here quotes the URL: an unescaped character in a
+password puts part of the password into another part of the URL.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from agent.config.options.rabbit import GROUP
 from agent.config.reading.bounds import bounded
 from agent.errors import ConfigError
 
-# Names of oslo.messaging's one driver for RabbitMQ, its entry points; kombu's own transport may follow a "+".
+# The entry point names of oslo.messaging's RabbitMQ driver. The name of a kombu transport may follow after "+".
 SCHEMES = ("rabbit", "kombu")
 _LAST_PORT = 65535
 _ESCAPED = "characters such as / ? # , in a password must be percent-encoded"
 
 
 def bus_options_from(loaded: Loaded) -> BusOptions | None:
-    """How to reach the broker; None where no transport_url is set. Raises ConfigError on one that cannot be read."""
+    """Return the broker options, None if no transport_url is set. Raises ConfigError if it cannot be parsed."""
     url = loaded.value("DEFAULT", "transport_url")
     if not url:
         return None
@@ -38,7 +38,7 @@ def bus_options_from(loaded: Loaded) -> BusOptions | None:
 
 
 def _url_problems(url: str) -> Iterator[str]:
-    """What keeps oslo.messaging from reading it (oslo_messaging/transport.py:TransportURL.parse), in words."""
+    """Yield what prevents oslo.messaging from parsing the URL (oslo_messaging/transport.py:TransportURL.parse)."""
     scheme, separator, _ = url.partition("://")
     if not separator or scheme.partition("+")[0].lower() not in SCHEMES:
         yield f"must begin with {SCHEMES[0]}://, as in rabbit://USER:PASSWORD@HOST:5672/"
@@ -54,9 +54,9 @@ def _url_problems(url: str) -> Iterator[str]:
 
 
 def _has_good_port(address: str) -> bool:
-    """Whether HOST:PORT has one that can be; without a port, as a bare IPv6 address is, there is nothing to be wrong.
+    """Return whether the port of HOST:PORT is valid, or missing, as in a bare IPv6 address.
 
-    Source: oslo_utils/netutils.py:parse_host_port, which the library reads it with.
+    Source: oslo_utils/netutils.py:parse_host_port, with which oslo.messaging parses the address.
     """
     after_host = address.rpartition("]")[2] if address.startswith("[") else address if address.count(":") == 1 else ""
     _, separator, port = after_host.partition(":")

@@ -1,7 +1,8 @@
-"""Which CPUs are for VCPU and which for PCPU: three lists that exclude one another (hypervisor-audit 4.1).
+"""Read which CPUs are for VCPU and which for PCPU, from three lists that partly exclude one another.
 
-A CPU that one list of our file names twice is refused, though nova takes it: one of the two was meant to be another.
-In nova.conf it is a notice. Whether the CPUs exist and are online is known on the host alone, and no start ends by it.
+nova-compute accepts a list that names a CPU twice. In Stocktake's own files that is an error, because one of
+the two was probably meant to be another CPU; in nova.conf it is a notice. Whether the CPUs exist and are
+online is known at the audit only, and does not fail the start.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _LISTS = (("compute", "cpu_shared_set"), ("compute", "cpu_dedicated_set"), ("DEF
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuSets:
-    """CPU ids ascending; None where the option is not set."""
+    """CPU ids, ascending; None if the option is not set."""
 
     shared: CpuSet
     dedicated: CpuSet
@@ -31,7 +32,7 @@ class CpuSets:
 
 
 def cpu_sets(loaded: Loaded) -> CpuSets:
-    """The three lists. Raises ConfigError on a list that cannot be parsed and on two that exclude each other."""
+    """Return the three lists. Raises ConfigError if a list cannot be parsed or two lists exclude each other."""
     problems: list[str] = []
     sets = CpuSets(
         shared=_cpu_set(loaded, "compute", "cpu_shared_set", problems),
@@ -66,7 +67,7 @@ def _cpu_set(loaded: Loaded, group: str, option: str, problems: list[str]) -> Cp
 
 
 def cpu_notices(loaded: Loaded) -> Iterator[str]:
-    """CPUs that one list in nova.conf names twice."""
+    """Yield a notice for each list in nova.conf that names a CPU twice."""
     for group, option in _LISTS:
         with contextlib.suppress(ValueError):
             twice = tuple(_named_twice(loaded, group, option))
@@ -79,7 +80,7 @@ def _named_twice(loaded: Loaded, group: str, option: str) -> Iterator[str]:
 
 
 def _twice(text: str) -> tuple[int, ...]:
-    """CPUs that more than one item names, of a list that can be parsed. An exclusion names none."""
+    """Return the CPUs that more than one item of a valid list names; an exclusion such as ``^4`` does not count."""
     items = filter(None, (item.strip() for item in text.split(",")))
     named = Counter(cpu for item in items if not item.startswith("^") for cpu in parse_cpu_list(item))
     return tuple(cpu for cpu, times in named.items() if times > 1)

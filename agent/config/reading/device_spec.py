@@ -1,10 +1,13 @@
-"""Pure: read the texts of ``[pci] device_spec`` (hypervisor-audit 7.2), and say which of them cannot work.
+"""Parse the values of ``[pci] device_spec`` and report those that are invalid.
 
-A part of an address that is a regular expression matches from the start of the
-part and not to its end (``"bus": "8"`` means all buses of 80 to 8f); a part of
-an address string matches as a whole. Both become expressions for the whole part.
-A tag that is null is there, and has no value: ``physical_network`` null is a
-device without a network and so one for Placement.
+In an address object, each part (domain, bus, slot, function) is a regular expression
+that need match only the start of the part: ``"bus": "8"`` means the buses 80 to 8f.
+In an address string, each part must match as a whole. The parser converts both into
+expressions that match the whole part.
+A null tag exists but has no value: a device whose ``physical_network`` is null has no
+network and may be a provider in Placement.
+
+Pure.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ _WIDTHS = dict(zip(_PARTS, (4, 2, 2, 1), strict=True))
 _LARGEST = dict(zip(_PARTS, (0xFFFF, 0xFF, 0x1F, 0x7), strict=True))
 _HEX = re.compile(r"(?:0[xX])?([0-9a-fA-F]+)")
 _FLAGS = re.compile(r"\(\?([aimsux]+)\)")
-#: Keys that say which devices an entry is about; every other one is a tag.
+#: Keys that select the devices of an entry; every other key is a tag.
 MATCHED = frozenset({"vendor_id", "product_id", "address", "devname"})
 _STRICT = frozenset({"managed", "live_migratable", "one_time_use"})
 _TRUE = frozenset({"1", "t", "true", "on", "y", "yes"})
@@ -33,9 +36,9 @@ Address = tuple[tuple[str, str, str, str], str | None]
 
 
 def parse_device_specs(texts: Sequence[str]) -> tuple[DeviceSpec, ...]:
-    """The specs of these texts, in order; each text is a JSON object or a list of objects.
+    """Return the specs of these texts, in order; each text is a JSON object or a list of objects.
 
-    Raises ValueError whose ``args`` are one sentence for each problem, with the entry that has it.
+    Raises ValueError; its ``args`` are one sentence for each problem, with the entry.
     """
     problems: list[str] = []
     specs = [
@@ -50,7 +53,7 @@ def parse_device_specs(texts: Sequence[str]) -> tuple[DeviceSpec, ...]:
 
 
 def _entries(text: str, problems: list[str]) -> list[tuple[str, dict[str, object]]]:
-    """(entry for messages, its fields) of each object in one text."""
+    """Return (entry for messages, its fields) for each object in one text."""
     try:
         decoded = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -146,7 +149,7 @@ def _address(value: object) -> Address:
 
 
 def _written(text: str) -> Address:
-    """An address string: parts may be missing from the left, and missing or ``*`` means any."""
+    """Parse an address string: parts may be missing on the left, and a missing part or ``*`` matches any value."""
     left, _, function = text.partition(".")
     named = left.split(":")
     if len(named) > 3:
@@ -162,7 +165,7 @@ def _written(text: str) -> Address:
 
 
 def _expressions(value: dict[str, object]) -> Address:
-    """An object of expressions. One that spells out all four parts names one function."""
+    """Parse an object of expressions. An object with all four parts as plain hexadecimal digits names one function."""
     written = [value.get(name, ".*") for name in _PARTS]
     domain, bus, slot, function = (_whole(name, part) for name, part in zip(_PARTS, written, strict=True))
     spelt = all(
@@ -173,7 +176,7 @@ def _expressions(value: dict[str, object]) -> Address:
 
 
 def _whole(name: str, value: object) -> str:
-    """The expression that matches a whole part where ``value`` matches its beginning."""
+    """Return an expression that matches a whole part if ``value`` matches the start of that part."""
     text = _text(f"{name} of address", value)
     try:
         re.compile(text)
@@ -184,14 +187,14 @@ def _whole(name: str, value: object) -> str:
     flags = _FLAGS.match(text)
     if flags is None:
         return f"(?:{text}).*"
-    # Flags for a whole expression may stand at its start only (an error since Python 3.11), so they become the
-    # group's; the line's end is for (?x), where a comment would take the bracket with it.
+    # Global flags elsewhere than at the start of an expression are an error since Python 3.11, so they become flags of
+    # the group. With (?x), the newline ends a comment, which would otherwise contain the closing bracket.
     end = "\n" if "x" in flags[1] else ""
     return f"(?{flags[1]}:{text[flags.end() :]}{end}).*"
 
 
 def _tag(name: str, value: object) -> str | None:
-    """A tag's value as text, booleans normalised as nova-compute does."""
+    """Return a tag's value as text, with booleans normalised as nova-compute normalises them."""
     if value is None:
         return None
     if isinstance(value, (dict, list)):

@@ -1,7 +1,7 @@
-"""What of ``[pci] device_spec`` nova takes and an operator hardly means (hypervisor-audit 7.2, 7.5).
+"""Find entries of ``[pci] device_spec`` that nova-compute accepts but that are probably mistakes.
 
-Any key is a tag, so a misspelt ``vendor_id`` is no mistake to nova-compute but a
-filter less: the entry matches more devices than were meant, up to all of the host.
+nova-compute treats any unknown key as a tag. So a misspelt ``vendor_id`` is no error but
+a missing filter: the entry matches more devices than intended, up to all devices of the host.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from agent.config.reading.device_spec import ANY, MATCHED
 from agent.model.host.device_spec import DeviceSpec
 
-#: Tags that nova-compute gives a meaning.
+#: Tags that have a meaning for nova-compute.
 TAGS = frozenset(
     (
         *("physical_network", "trusted", "remote_managed", "managed", "live_migratable", "one_time_use"),
@@ -23,7 +23,7 @@ _KNOWN = sorted(MATCHED | TAGS)
 
 
 def oddities(spec: DeviceSpec) -> Iterable[str]:
-    """What one entry says in vain, or all too widely, a sentence each."""
+    """Yield a sentence for each part of an entry that has no effect, and for an entry that matches every device."""
     if _matches_all(spec):
         yield "hands out every PCI device of the host: it names no vendor_id, product_id, address or devname"
     for name, _ in spec.tags:
@@ -36,12 +36,12 @@ def oddities(spec: DeviceSpec) -> Iterable[str]:
 
 
 def earlier_twin(spec: DeviceSpec, earlier: Sequence[DeviceSpec]) -> DeviceSpec | None:
-    """The first entry before that matches just the same devices, so that this one never holds."""
+    """Return the first earlier entry with the same filters, because of which this entry has no effect; or None."""
     return next((other for other in earlier if _filter(other) == _filter(spec)), None)
 
 
 def _filter(spec: DeviceSpec) -> tuple[object, ...]:
-    # The one tag that filters: devices without a card's serial number do not match.
+    # remote_managed is the only tag that filters: devices without a card's serial number do not match.
     remote = spec.tag("remote_managed") == "true"
     return spec.vendor_id, spec.product_id, spec.address_parts, spec.devname, remote
 

@@ -1,4 +1,4 @@
-"""What guests' disks are made of, and which image formats are not offered."""
+"""Read the kind of the guests' disks, and the image formats that this host does not offer."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from agent.config.reading.tolerance import novas_notices, refuse_ours
 
 _EXCLUDED = ("compute", "image_type_exclude_list")
 
-# The disk formats that the image service knows; those that are a trait are fewer.
+# The disk formats of the image service (Glance). Only some of them have a trait.
 IMAGE_FORMATS = frozenset(
     ("aki", "ami", "ari", "gpt", "iso", "luks", "ploop", "qcow2", "raw", "vdi", "vhd", "vhdx", "vmdk")
 )
 
 
 def images_type(loaded: Loaded) -> str:
-    """``[libvirt] images_type`` with default resolved. Raises ConfigError where it lacks what it counts."""
+    """Return ``[libvirt] images_type`` with ``default`` resolved. Raises ConfigError if it lacks another option."""
     refuse(_problems(loaded))
     return resolved_images_type(loaded)
 
 
 def resolved_images_type(loaded: Loaded) -> str:
-    """The same without a check."""
+    """Return ``[libvirt] images_type`` with ``default`` resolved, without checks."""
     configured: str = loaded.value("libvirt", "images_type")
     if configured != "default":
         return configured
@@ -31,13 +31,16 @@ def resolved_images_type(loaded: Loaded) -> str:
 
 
 def excluded_image_types(loaded: Loaded) -> frozenset[str]:
-    """``[compute] image_type_exclude_list``. Raises ConfigError on a name in our file that is no image format."""
+    """Return ``[compute] image_type_exclude_list``.
+
+    Raises ConfigError if Stocktake's own files list a name that is not an image format.
+    """
     refuse_ours(loaded, _EXCLUDED, _strange_formats(loaded))
     return frozenset(loaded.listed(*_EXCLUDED)) & IMAGE_FORMATS
 
 
 def image_type_notices(loaded: Loaded) -> Iterator[str]:
-    """Names in nova.conf that are no image format."""
+    """Yield a notice for each name in nova.conf that is not an image format."""
     yield from novas_notices(loaded, _EXCLUDED, _strange_formats(loaded), "left out")
 
 

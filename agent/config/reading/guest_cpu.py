@@ -1,4 +1,4 @@
-"""What CPU and what machine guests get, as far as the files say it (hypervisor-audit 2 and 8.1)."""
+"""Read the CPU mode, CPU models and machine types of guests, as the files configure them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MACHINES = ("libvirt", "hw_machine_type")
 
 
 def guest_cpu(loaded: Loaded) -> GuestCpu:
-    """``[libvirt] cpu_*``. Raises ConfigError where mode, models and kind of guests do not go together."""
+    """Return ``[libvirt] cpu_*``. Raises ConfigError if cpu_mode, cpu_models and virt_type conflict."""
     refuse(_problems(loaded))
     return GuestCpu(
         mode=loaded.value("libvirt", "cpu_mode"),
@@ -24,9 +24,9 @@ def guest_cpu(loaded: Loaded) -> GuestCpu:
 
 
 def machine_types(loaded: Loaded) -> tuple[tuple[str, str], ...]:
-    """(architecture, machine type), the first of an architecture holds.
+    """Return (architecture, machine type) pairs; the first entry for an architecture applies.
 
-    Raises ConfigError on an entry in our file without both.
+    Raises ConfigError if an entry in Stocktake's own files lacks one of the two.
     """
     refuse_ours(loaded, _MACHINES, _half_machines(loaded))
     chosen: dict[str, str] = {}
@@ -37,7 +37,7 @@ def machine_types(loaded: Loaded) -> tuple[tuple[str, str], ...]:
 
 
 def machine_notices(loaded: Loaded) -> Iterator[str]:
-    """Entries in nova.conf without an architecture or a machine type."""
+    """Yield a notice for each entry in nova.conf without an architecture or a machine type."""
     yield from novas_notices(loaded, _MACHINES, _half_machines(loaded), "left out")
 
 

@@ -1,4 +1,4 @@
-"""Decide how heal is to be careful: the [heal] group as one value."""
+"""Read the [heal] group: which findings the daemon repairs, and the limits of a repair run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from agent.model.heal import HEALABLE, HealSettings
 
 
 def heal_settings(loaded: Loaded) -> HealSettings:
-    """The group's values. Raises ConfigError on a code that nothing repairs, naming those that there are."""
+    """Return the [heal] options. Raises ConfigError for a code that no repair exists for, naming the valid codes."""
     unknown = sorted(set(loaded.listed("heal", "codes")) - set(HEALABLE))
     if unknown:
         quoted = loaded.quote("heal", "codes")

@@ -1,4 +1,4 @@
-"""What only this machine can tell of a configuration: users, addresses, what is below /sys."""
+"""Check the configuration against this machine: users and groups, addresses, devices below /sys."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ SYS = "/sys"
 
 
 def host_problems(loaded: Loaded, sys_root: str = SYS) -> tuple[str, ...]:
-    """What cannot work on this machine, a sentence each."""
+    """Return a sentence for each setting that cannot work on this machine."""
     return (*_swtpm_problems(loaded), *_mdev_problems(loaded, sys_root))
 
 
 def host_notices(loaded: Loaded, sys_root: str = SYS) -> tuple[str, ...]:
-    """What looks like a mistake on this machine, and is taken as it stands."""
+    """Return a sentence for each setting that looks like a mistake on this machine; the agent uses it unchanged."""
     return (*_address_notices(loaded), *_tdx_notices(loaded, Path(sys_root)))
 
 
@@ -41,7 +41,10 @@ def _swtpm_problems(loaded: Loaded) -> Iterable[str]:
 
 
 def _mdev_problems(loaded: Loaded, sys_root: str) -> Iterable[str]:
-    """A parent that is no PCI device is one below /sys/devices/virtual: mtty_mtty is mtty/mtty."""
+    """Yield a problem for each parent device that is neither a PCI address nor below /sys/devices/virtual.
+
+    In the name of a virtual parent, ``_`` stands for ``/``: mtty_mtty is mtty/mtty.
+    """
     for type_id, name in mdev_types.other_names(loaded):
         path = os.path.join(sys_root, "devices/virtual", name.replace("_", "/"))
         if not os.path.exists(path):
@@ -63,7 +66,7 @@ def _tdx_notices(loaded: Loaded, sys_root: Path) -> Iterable[str]:
 
 
 def _is_ours(address: str) -> bool:
-    """Whether a socket can be bound to it. A name is none: looking it up may take long."""
+    """Return whether a socket can bind to the address. A host name returns False: resolving it may take long."""
     try:
         version = ipaddress.ip_address(address).version
     except ValueError:

@@ -1,7 +1,8 @@
-"""Decide where the cached images lie: nova-compute joins ``instances_path`` and the name that the option gives.
+"""Find the folder of cached images: nova-compute joins ``instances_path`` and ``subdirectory_name``.
 
-A name in our file must stay inside ``instances_path``. One in nova.conf may lead elsewhere, as nova-compute lets it,
-but not to ``instances_path`` itself or a folder above it: every disk would count as a cached image.
+A name in Stocktake's own files must stay inside ``instances_path``. A name in nova.conf may lead elsewhere, because
+nova-compute allows that. If it leads to ``instances_path`` itself or to a folder above, the default applies: otherwise
+every disk would count as a cached image.
 """
 
 from __future__ import annotations
@@ -16,14 +17,17 @@ _NAME = ("image_cache", "subdirectory_name")
 
 
 def cache_path(loaded: Loaded) -> str:
-    """The folder, absolute. Raises ConfigError on a name of ours that leads out of instances_path."""
+    """Return the absolute path of the folder.
+
+    Raises ConfigError if the name in Stocktake's own files leads out of ``instances_path``.
+    """
     refuse_ours(loaded, _NAME, _problems(loaded))
     instances_path = loaded.value("DEFAULT", "instances_path")
     return _joined(instances_path, loaded.default(*_NAME) if _holds_all(loaded) else loaded.value(*_NAME))
 
 
 def cache_notices(loaded: Loaded) -> Iterator[str]:
-    """A name in nova.conf that leads out of instances_path."""
+    """Yield a notice if the name in nova.conf leads out of ``instances_path``."""
     outcome = "the default holds" if _holds_all(loaded) else "the cache is looked for there, as by nova-compute"
     yield from novas_notices(loaded, _NAME, _problems(loaded), outcome)
 
@@ -35,7 +39,7 @@ def _problems(loaded: Loaded) -> Iterator[str]:
 
 
 def _holds_all(loaded: Loaded) -> bool:
-    """Whether the folder is instances_path, or one above it."""
+    """Return whether the folder is ``instances_path`` or a folder above it."""
     instances_path = os.path.normpath(loaded.value("DEFAULT", "instances_path"))
     folder = _joined(instances_path, loaded.value(*_NAME))
     return os.path.commonpath([folder, instances_path]) == folder if os.path.isabs(instances_path) else False

@@ -1,7 +1,7 @@
-"""Which types of mediated devices guests may get, and which devices make them (hypervisor-audit 5).
+"""Read the types of mediated devices that guests may get, and the parent devices that provide each type.
 
-One type may leave its addresses out: it is made by all devices that no other type
-names. A second one like it is dropped, as in nova, and told as a notice.
+One type may omit its addresses: all devices that no other type names provide it. A second
+type without addresses is dropped, as in nova, and reported as a notice.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ _PCI_ADDRESS = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]\Z")
 
 
 def mdev_types(loaded: Loaded) -> tuple[MdevTypeChoice, ...]:
-    """The types in force, as configured. Raises ConfigError on a device that is named twice."""
+    """Return the effective types, in configured order. Raises ConfigError if a device is named twice."""
     refuse(_problems(loaded))
     dropped = dropped_types(loaded)
     return tuple(_choice(loaded, name) for name in _enabled(loaded) if name not in dropped)
 
 
 def dropped_types(loaded: Loaded) -> tuple[str, ...]:
-    """Types without addresses after the first such: no device makes them."""
+    """Return the types without addresses after the first such type; no device provides them."""
     return _without_addresses(loaded)[1:]
 
 
 def notices(loaded: Loaded) -> Iterator[str]:
-    """What of the types has no effect."""
+    """Yield a notice for each dropped type and for each ``mdev_class`` that has no effect."""
     bare = _without_addresses(loaded)
     quoted = loaded.quote("devices", "enabled_mdev_types")
     for name in bare[1:]:
@@ -47,12 +47,12 @@ def _without_addresses(loaded: Loaded) -> tuple[str, ...]:
 
 
 def addresses(loaded: Loaded, type_id: str) -> tuple[str, ...]:
-    """What the group of a type names: PCI addresses in lower case, other names as they are."""
+    """Return the ``device_addresses`` of a type: PCI addresses in lower case, other names unchanged."""
     return tuple(map(_normal, loaded.listed(type_group(type_id), "device_addresses")))
 
 
 def other_names(loaded: Loaded) -> tuple[tuple[str, str], ...]:
-    """(type, name) of what is no PCI address: a device below /sys/devices/virtual, or a mistake."""
+    """Return (type, name) for names that are not PCI addresses: devices below /sys/devices/virtual, or mistakes."""
     pairs = ((name, address) for name in _enabled(loaded) for address in addresses(loaded, name))
     return tuple(pair for pair in pairs if not _PCI_ADDRESS.match(pair[1]))
 

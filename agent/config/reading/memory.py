@@ -1,7 +1,7 @@
-"""What is reported as memory and what may be given out of it: ratio, memory in files, huge pages.
+"""Read the memory options that need checks: file-backed memory and reserved huge pages.
 
-Memory in files cannot be overcommitted, so its ratio must be set to 1.0: unset,
-whoever changes it through Placement's API would win (hypervisor-audit 8.3).
+File-backed memory cannot be overcommitted, so ``ram_allocation_ratio`` must be set to 1.0.
+With the option unset, a ratio that an API user sets in Placement would apply.
 """
 
 from __future__ import annotations
@@ -23,14 +23,17 @@ _KIB_PER = {"K": 1, "M": 1 << 10, "G": 1 << 20, "T": 1 << 30}
 
 
 def file_backed_memory_mib(loaded: Loaded) -> int:
-    """``[libvirt] file_backed_memory``, 0 for none. Raises ConfigError where it cannot hold."""
+    """Return ``[libvirt] file_backed_memory`` in MiB, 0 for off. Raises ConfigError if another option conflicts."""
     refuse(_file_backed_problems(loaded))
     mib: int = loaded.value("libvirt", "file_backed_memory")
     return mib
 
 
 def reserved_huge_pages(loaded: Loaded) -> tuple[ReservedPages, ...]:
-    """All entries, by cell and page size; of two for the same the later holds. Raises ConfigError, each entry's own."""
+    """Return all entries, sorted by NUMA cell and page size; a later entry replaces an earlier one for the same pages.
+
+    Raises ConfigError with the problem of each malformed entry.
+    """
     problems: list[str] = []
     found: dict[tuple[int, int], ReservedPages] = {}
     for text, origin in loaded.entries(*_HUGE_PAGES):
@@ -45,7 +48,7 @@ def reserved_huge_pages(loaded: Loaded) -> tuple[ReservedPages, ...]:
 
 
 def memory_notices(loaded: Loaded) -> Iterator[str]:
-    """Memory in files and a reserve of the machine's memory: allowed, and seldom meant."""
+    """Yield a notice if ``reserved_host_memory_mb`` is set with file-backed memory: allowed, but seldom intended."""
     own = loaded.quote("libvirt", "file_backed_memory")
     if loaded.value("libvirt", "file_backed_memory") and loaded.value("DEFAULT", "reserved_host_memory_mb"):
         reserved = loaded.quote("DEFAULT", "reserved_host_memory_mb")
@@ -53,7 +56,7 @@ def memory_notices(loaded: Loaded) -> Iterator[str]:
 
 
 def huge_page_notices(loaded: Loaded) -> Iterator[str]:
-    """Entries in whose place a later one holds with another count, and keys in nova.conf that are not known."""
+    """Yield a notice for each entry that a later one with another count replaces, and for unknown keys in nova.conf."""
     held: dict[tuple[int, int], tuple[str, ReservedPages]] = {}
     for text, origin in loaded.entries(*_HUGE_PAGES):
         if strange := _strange_keys(text):
@@ -69,7 +72,7 @@ def huge_page_notices(loaded: Loaded) -> Iterator[str]:
 
 
 def _pages_of(loaded: Loaded, text: str) -> ReservedPages:
-    """nova-compute leaves out keys that it does not know."""
+    """Parse an entry. In an entry of nova.conf, ignore unknown keys, as nova-compute does."""
     if not is_novas(loaded, _HUGE_PAGES):
         return parse_reserved_pages(text)
     strange = _strange_keys(text)
@@ -85,7 +88,7 @@ def _key_of(item: str) -> str:
 
 
 def parse_reserved_pages(text: str) -> ReservedPages:
-    """``node:N,size:S,count:C`` in any order; S in KiB, or with a unit: 2MB, 1GB. Raises ValueError."""
+    """Parse ``node:N,size:S,count:C``, in any order; S is in KiB or has a unit, as in 2MB or 1GB. Raises ValueError."""
     given = dict(_pair(item) for item in text.split(","))
     if missing := [key for key in _KEYS if key not in given]:
         raise ValueError(f"lacks {' and '.join(missing)}; an entry is node:N,size:S,count:C")

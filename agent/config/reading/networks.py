@@ -1,6 +1,6 @@
-"""Which NUMA cells are near a physical network or a tunnel (hypervisor-audit 3.3).
+"""Read which NUMA cells are near each physical network, and which are near tunnelled networks.
 
-Whether the cells exist is known on the host alone.
+Whether the cells exist is not checked here, because it is known on the host only.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from agent.model.settings import NetworkAffinity
 
 
 def networks(loaded: Loaded) -> NetworkAffinity:
-    """Cells of each network, by name. Raises ConfigError for one without cells."""
+    """Return the cells of each network, by name. Raises ConfigError for a network without cells."""
     names = sorted(set(loaded.listed("neutron", "physnets")))
     cells = {name: _cells(loaded, neutron.physnet_group(name)) for name in names}
     quoted = loaded.quote("neutron", "physnets")

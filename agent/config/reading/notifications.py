@@ -1,4 +1,4 @@
-"""Decide what is told to others over the broker: [notifications] as a value."""
+"""Read [notifications]: what the agent sends and answers over the message broker."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from agent.config.options.notifications import GROUP
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TellingOptions:
-    """``topics`` is empty where no notifications are sent, ``interval_s`` None where no state is; ``answers``: RPC."""
+    """What the agent does on the broker.
+
+    ``topics``: the topics of notifications, empty if the agent sends none. ``interval_s``: seconds between two fan-outs
+    of the host's state, None for no fan-out. ``answers``: whether the agent answers RPC calls.
+    """
 
     topics: tuple[str, ...]
     interval_s: float | None
@@ -18,7 +22,7 @@ class TellingOptions:
 
 
 def telling_options_from(loaded: Loaded) -> TellingOptions:
-    """Counts only where a transport_url is set."""
+    """Return the [notifications] options; they have an effect only if ``transport_url`` is set."""
     interval = loaded.value(GROUP, "publish_interval")
     return TellingOptions(
         topics=tuple(loaded.value(GROUP, "topics")) if loaded.value(GROUP, "enabled") else (),

@@ -1,4 +1,4 @@
-"""Which PCI devices guests may get, and whether they are providers in Placement (hypervisor-audit 7.2, 7.5)."""
+"""Read which PCI devices guests may get, and whether the devices are providers in Placement."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agent.model.host.device_spec import DeviceSpec, PciSettings
 
 
 def pci(loaded: Loaded) -> PciSettings:
-    """``[pci]``. Raises ConfigError, a sentence for each spec that is malformed or cannot be reported."""
+    """Return ``[pci]``. Raises ConfigError for each spec that is malformed or cannot be reported to Placement."""
     report = loaded.value("pci", "report_in_placement")
     problems: list[str] = []
     specs: list[DeviceSpec] = []
@@ -30,7 +30,7 @@ def pci(loaded: Loaded) -> PciSettings:
 
 
 def pci_notices(loaded: Loaded) -> Iterator[str]:
-    """Entries that match every device, never hold, or have keys that do nothing; none of entries that are refused."""
+    """Yield a notice for each valid entry that matches every device, has no effect, or has keys without effect."""
     earlier: list[DeviceSpec] = []
     for text, origin in loaded.entries("pci", "device_spec"):
         for spec in _readable(text):

@@ -1,7 +1,10 @@
-"""Pure: which ``[pci] device_spec`` cannot stand beside ``[pci] report_in_placement`` (hypervisor-audit 7.2, 7.5).
+"""Find entries of ``[pci] device_spec`` that conflict with ``[pci] report_in_placement``.
 
-What only the devices can tell (a function and its virtual ones both named) is not
-here: agent/nested/pci.py finds it, and keeps the rest of the host going.
+Conflicts that only the real devices show are not found here, for example entries that
+match both a physical function and its virtual functions. agent/nested/pci.py finds those
+at the audit, and the rest of the host is still audited.
+
+Pure.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from agent.nested.pci_names import CLASS_LIMIT, class_of, is_valid_name, traits_
 
 
 def placement_problems(settings: PciSettings) -> tuple[str, ...]:
-    """What cannot work between the specs and ``report_in_placement`` (hypervisor-audit 7.2, 7.5), a sentence each."""
+    """Return a sentence for each conflict between a spec and ``report_in_placement``."""
     if not settings.report_in_placement:
         return tuple(
             f"{spec.text}: one_time_use needs [pci] report_in_placement = true"

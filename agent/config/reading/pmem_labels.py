@@ -1,4 +1,7 @@
-"""Persistent memory by label (hypervisor-audit 4). Whether the namespaces exist is known on the host alone."""
+"""Read the persistent memory namespaces of each label.
+
+Whether the namespaces exist is not checked here, because it is known on the host only.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,12 @@ from agent.config.load import Loaded
 from agent.config.reading.problems import refuse
 from agent.model.settings import PmemLabel
 
-# Placement's longest name of a class, less the prefix that a label gets.
+# Placement's limit for the name of a class, minus the prefix of the class of a label.
 _LONGEST = 255 - len("CUSTOM_PMEM_NAMESPACE_")
 
 
 def pmem_labels(loaded: Loaded) -> tuple[PmemLabel, ...]:
-    """``LABEL:ns1|ns2`` entries. Raises ConfigError on a malformed one, and on a label or a namespace named twice."""
+    """Return the ``LABEL:ns1|ns2`` entries. Raises ConfigError if one is malformed or repeats a label or namespace."""
     entries = [_label(text) for text in loaded.listed("libvirt", "pmem_namespaces")]
     quoted = loaded.quote("libvirt", "pmem_namespaces")
     refuse(f"{quoted}: {problem}" for problem in _problems(loaded, entries))
@@ -40,5 +43,5 @@ def _problems(loaded: Loaded, entries: Iterable[PmemLabel]) -> Iterable[str]:
 
 
 def _class_part(label: str) -> str:
-    """Labels that differ here alone are one class."""
+    """Return the label as it appears in the class name. Labels with the same result name the same class."""
     return re.sub(r"[^0-9A-Z]+", "_", label.upper())

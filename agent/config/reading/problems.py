@@ -1,4 +1,4 @@
-"""Gather what is wrong over several readers, so that the operator sees the whole list and not its first line."""
+"""Collect the problems of several functions, so that the operator sees the whole list and not only the first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Reader = Callable[[Loaded], object]
 
 
 def problems_of(loaded: Loaded, readers: Iterable[Reader]) -> tuple[str, ...]:
-    """Every sentence of every ConfigError that the readers raise, in order and once."""
+    """Return every sentence of every ConfigError that the readers raise, in order and without repetition."""
     problems: list[str] = []
     for read in readers:
         try:
@@ -22,6 +22,6 @@ def problems_of(loaded: Loaded, readers: Iterable[Reader]) -> tuple[str, ...]:
 
 
 def refuse(problems: Iterable[str]) -> None:
-    """Raise ConfigError with these, if there is one."""
+    """Raise ConfigError with these problems, if there are any."""
     if found := tuple(problems):
         raise ConfigError(*found)

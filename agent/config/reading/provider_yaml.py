@@ -1,9 +1,10 @@
-"""Read provider.yaml files: what operators add to providers (``[compute] provider_config_location``).
+"""Read provider.yaml files: inventories and traits that operators add to providers.
 
-nova's own format, schema version 1, from every ``*.yaml`` of one folder. A mistake
-is named with file and line. Beyond nova's schema, what Placement would refuse at
-every audit (a total of 0, a reserve above the total) is refused here, once; and a
-key that stands twice, of which YAML would silently take the last.
+The files are every ``*.yaml`` in the folder ``[compute] provider_config_location``, in
+nova's format, schema version 1. Each error names file and line. The checks go beyond
+nova's schema: they reject values that Placement would reject at every audit (a total
+of 0, a reserve above the total). They also reject a repeated key, for which YAML
+silently uses the last value.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ KNOWN_MINOR = 0
 _VERSION = re.compile(r"(?P<major>[0-9]{1,9})\.(?P<minor>[0-9]{1,9})")
 _UUID = r"^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}\Z"
 _NAME = rf"^[A-Z0-9_]{{1,{NAME_LIMIT}}}\Z"
-# Placement's own bounds (placement/schemas/inventory.py): every amount is a database INTEGER.
+# Placement's own bounds (placement/schemas/inventory.py); every amount is an INTEGER in Placement's database.
 _MOST = 2**31 - 1
 _MOST_RATIO = 3.40282e38
 _KEY_TAGS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge")
@@ -93,7 +94,7 @@ _SCHEMA = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderFiles:
-    """What the files say, in the order of their names; ``notices`` are about what works but does nothing."""
+    """The content of the files, in the order of their names; ``notices`` name entries that have no effect."""
 
     entries: tuple[ProviderEntry, ...] = ()
     notices: tuple[str, ...] = ()
@@ -101,22 +102,22 @@ class ProviderFiles:
 
 @dataclass(frozen=True, slots=True)
 class _Document:
-    """One file: its content, and where every part of it stands."""
+    """One file: its content, and the line of each part."""
 
     path: str
     content: Any
     lines: Mapping[tuple[str | int, ...], int]
 
     def at(self, *where: str | int) -> str:
-        """``file:line`` of that part, or of the nearest part around it."""
+        """Return ``file:line`` of that part, or of the nearest part that encloses it."""
         known = next((where[:n] for n in range(len(where), 0, -1) if where[:n] in self.lines), ())
         return f"{self.path}:{self.lines.get(known, 1)}"
 
 
 def read_provider_files(folder: str) -> ProviderFiles:
-    """Every ``*.yaml`` of the folder; none where there is no such folder.
+    """Read every ``*.yaml`` in the folder; return nothing if the folder does not exist.
 
-    Raises ConfigError, one problem for each refusal, each with file and line.
+    Raises ConfigError with the file and line of each problem.
     """
     entries: list[ProviderEntry] = []
     notices: list[str] = []
@@ -151,7 +152,7 @@ def _paths(folder: str) -> list[str]:
 
 
 def _document(path: str) -> _Document:
-    # Only hosts that have such files pay for the parser.
+    # Imported here, so that hosts without such files do not load the parser.
     import yaml
 
     try:
@@ -176,7 +177,7 @@ def _document(path: str) -> _Document:
 
 
 def _places(path: str, node: Any, where: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], int]]:  # noqa: ANN401 - yaml has no types
-    """Each part of a document with its line. Raises ConfigError where a key stands twice, or is no text."""
+    """Yield each part of a document with its line. Raises ConfigError if a key is repeated or is not a string."""
     import yaml
 
     yield where, node.start_mark.line + 1
@@ -193,7 +194,7 @@ def _places(path: str, node: Any, where: tuple[str | int, ...] = ()) -> Iterator
                 raise ConfigError(f"{path}:{line}: {key.value} stands twice in one mapping")
             seen.add(key.value)
             yield from _places(path, value, (*where, key.value))
-            # The key's line after the value's: an operator looks for the name, and the last one counts.
+            # Yield the key's line after the value's, so that it replaces the latter: an operator searches for the key.
             yield (*where, key.value), line
 
 
@@ -265,7 +266,7 @@ def _inventories(document: _Document, index: int, problems: list[str]) -> tuple[
 
 
 def _inventory(name: str, fields: Mapping[str, Any]) -> Inventory:
-    """JSON Schema takes 4.0 for an integer; what is left out has Placement's default."""
+    """Return the inventory, with Placement's defaults. JSON Schema accepts 4.0 as an integer, hence ``int()``."""
     ratio = float(fields.get("allocation_ratio", 1.0))
     amounts = {field: int(value) for field, value in fields.items() if field != "allocation_ratio"}
     return Inventory(resource_class=name, **amounts, allocation_ratio=ratio)
@@ -313,12 +314,12 @@ def _who(entry: ProviderEntry) -> str:
 
 
 def provider_entries(loaded: Loaded) -> tuple[ProviderEntry, ...]:
-    """All entries of all files. Raises ConfigError with file and line of each problem."""
+    """Return all entries of all files. Raises ConfigError with file and line of each problem."""
     return _read_all(loaded).entries
 
 
 def provider_notices(loaded: Loaded) -> tuple[str, ...]:
-    """What of the files is ignored; nothing of files that are refused: that is told as a problem."""
+    """Return notices about ignored parts of the files; nothing if a file is invalid: that is a problem."""
     try:
         return _read_all(loaded).notices
     except ConfigError:

@@ -1,4 +1,4 @@
-"""Allocation ratios: what is forced at each audit, and what a class begins with (hypervisor-audit 4.2)."""
+"""Read the allocation ratios: the ratio that every audit sets, and the initial ratio of a new resource class."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from agent.model.settings import RatioPolicy
 
 
 def ratio(loaded: Loaded, name: str) -> RatioPolicy:
-    """That of cpu, ram or disk; 0.0 is unset, as in nova, so that one file serves both."""
+    """Return the ratios of ``cpu``, ``ram`` or ``disk``. 0.0 means unset, as in nova: one file works for both."""
     return RatioPolicy(
         configured=loaded.value("DEFAULT", f"{name}_allocation_ratio") or None,
         initial=bounded(loaded, "DEFAULT", f"initial_{name}_allocation_ratio"),

@@ -1,8 +1,8 @@
-"""Choose the state source (design 2.4).
+"""Choose the state source: nova-conductor, the cell database or none.
 
-The choice is a rule and not an option's default, because it depends on which file
-a URL stands in: a compute host's nova.conf normally has ``transport_url`` and no
-database, and that host must not read a database by accident.
+The choice is a rule and not the default of an option, because it depends on the file
+that sets a URL. The nova.conf of a compute host normally has ``transport_url`` and no
+database connection, and the agent on that host must not read a database by accident.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from agent.model.nova import StateKind
 
 
 def state_options_from(loaded: Loaded) -> StateOptions:
-    """The state source in force.
+    """Return the state source.
 
-    ``source`` decides where it is set. Unset: sql with [state] connection; conductor
-    with a transport_url; sql with nova's [database] connection; else ConfigError, naming the three.
+    ``[state] source`` decides if it is set. If it is unset, the first match applies: sql with [state] connection;
+    conductor with transport_url; sql with nova.conf's [database] connection. Otherwise, raise ConfigError, which
+    names the possible sources.
     """
     source = loaded.value("state", "source")
     if source == "none":

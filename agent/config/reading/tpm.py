@@ -1,4 +1,7 @@
-"""Emulated TPM: offered or not (hypervisor-audit 8.2). Whether its user exists: host_checks."""
+"""Read whether this host offers an emulated TPM, and with which owners of its secret.
+
+``host_checks`` checks whether the user and the group of swtpm exist.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,10 @@ OWNERS = ("user", "host", "deployment")
 
 
 def tpm(loaded: Loaded) -> Tpm:
-    """``[libvirt] swtpm_enabled`` and its kin.
+    """Return ``[libvirt] swtpm_enabled`` and ``supported_tpm_secret_security``.
 
-    Raises ConfigError with guests that cannot have one, and on an owner of secrets that there is not.
+    Raises ConfigError if ``virt_type`` does not support an emulated TPM, or if Stocktake's own files name an unknown
+    owner of secrets.
     """
     enabled = loaded.value("libvirt", "swtpm_enabled")
     if enabled and loaded.value("libvirt", "virt_type") not in EMULATED:
@@ -28,7 +32,7 @@ def tpm(loaded: Loaded) -> Tpm:
 
 
 def tpm_notices(loaded: Loaded) -> Iterator[str]:
-    """Owners of secrets in nova.conf that there are not."""
+    """Yield a notice for each unknown owner of secrets in nova.conf."""
     yield from novas_notices(loaded, _SECRETS, _strange_owners(loaded), "left out")
 
 
