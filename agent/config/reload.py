@@ -1,10 +1,10 @@
-"""Read the configuration again while running (SIGHUP).
+"""Read the configuration again while the daemon runs (SIGHUP).
 
 This module does not use oslo.config's ``mutate_config_files``, which accepts a
 malformed value and raises at every later read of it (measured with oslo.config 10.7).
 Instead it loads and checks all files anew, and applies either the whole result or
-nothing. Options that need a restart keep their running value; ``reload`` checks the
-combination of running and new values too.
+nothing. Options that need a restart keep their running value, and ``reload`` checks
+the resulting combination too: a partly edited file never yields an unchecked mixture.
 """
 
 from __future__ import annotations

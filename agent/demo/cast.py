@@ -1,8 +1,8 @@
-"""Who is in the demo's world: two hosts, their guests, and what went wrong. Values only.
+"""Define the demo's two hosts, their guests and the five problems, as constants.
 
-The numbers are those of the stories: 16 vCPUs by four guests and 8 by an
-evacuation that is over; 24 CPUs x 2.0 with 91 vCPUs recorded, which is -43 free;
-500 GiB with 7,832 recorded, which is -7332 free.
+The numbers are those of the stories. First host: 16 vCPUs for four guests, and 8 for
+a finished evacuation. Second host: 24 CPUs x 2.0 with 91 vCPUs recorded, which is -43 free;
+500 GiB of disk with 7,832 recorded, which is -7332 free.
 """
 
 from __future__ import annotations
@@ -20,26 +20,30 @@ USER = str(uuid.uuid5(_NAMES, "user"))
 
 
 def known_uuid(name: str) -> str:
-    """The uuid that goes by this name in the demo's world, the same in each run."""
+    """Return the uuid for this name in the demo's world; it is the same in each run."""
     return str(uuid.uuid5(_NAMES, name))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guest:
-    """An instance, and the domain that it has where it runs."""
+    """An instance, and its libvirt domain on the host where it runs."""
 
     name: str
     flavor: Flavor
 
     @property
     def uuid(self) -> str:
-        """Instance, domain and consumer."""
+        """The uuid of the instance, the domain and the consumer."""
         return known_uuid(self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostCast:
-    """One hypervisor. ``foreign`` are (volume, GiB) that somebody made by hand; ``ghost`` a node row without a host."""
+    """One hypervisor.
+
+    ``foreign``: (volume, GiB) of each volume that an operator made by hand. ``leaked``: deleted guests whose
+    allocations remain. ``ghost``: the name of an orphaned compute node record of this host.
+    """
 
     name: str
     cpus: int
@@ -53,12 +57,12 @@ class HostCast:
 
     @property
     def root_uuid(self) -> str:
-        """Compute node and root provider."""
+        """The uuid of the compute node and of the root provider."""
         return known_uuid(self.name)
 
     @property
     def group(self) -> str:
-        """The volume group that holds guests' disks."""
+        """The name of the volume group of the guests' disks."""
         return f"{self.name}-vg"
 
 
@@ -106,6 +110,6 @@ SECOND = HostCast(
 )
 HOSTS = (FIRST, SECOND)
 FOREIGN_BYTES = 120 * GIB
-# What the second host had before it was made smaller: room for all that it once held.
+# Capacity of the second host before it was reduced: enough for all allocations that are recorded there.
 BEFORE_CPUS, BEFORE_RATIO, BEFORE_DISK_GIB = 24, 16.0, 20000
 ASKED_VCPUS = 64

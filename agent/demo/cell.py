@@ -1,10 +1,10 @@
-"""A cell database of our own, with nova's tables: create them, and write rows the way nova writes them.
+"""Create a cell database with nova's tables, and write rows as nova writes them.
 
-For the demo and the tests only; nothing here is used by an agent, which never
-writes to a cell. The tables come from ``cell_schema.json``
-(``tools/make_cell_schema.py``: nova's own migrations). What goes in are the
-values that come out of a state source, so a row and its reading can be compared
-with ``==``; ``set_columns`` then bends single columns.
+Only the demo and the tests use this module: an agent never writes to a cell database.
+The tables come from ``cell_schema.json``, which ``tools/make_cell_schema.py`` makes with
+nova's own migrations. The functions take the values that a state source returns, so that a
+test can compare a written value with the value read back by ``==``. ``set_columns`` then
+changes single columns.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from sqlalchemy import Connection, Engine, MetaData, Table, types
 
 from agent.model.nova import ComputeNode, Flavor, Instance, InstanceCell, Migration, PciRow, Service
 
-# MariaDB refuses an index over more than 3,072 bytes, and a character takes 3;
-# nova's migrations shorten the wide ones in the same way, which SQLite forgets.
+# MariaDB rejects an index over more than 3,072 bytes, and a character takes 3 bytes. nova's migrations
+# shorten wide index columns in the same way, but cell_schema.json comes from SQLite, which drops the prefix lengths.
 INDEX_PREFIX = 100
-# The one service that keeps a cell alive here; its id is in nobody's way.
+# The nova-conductor whose heartbeat shows that the cell is current. Its id must differ from all other services' ids.
 HEART_HOST = "cell-conductor"
 HEART_ID = 900_000
 
 
 @functools.cache
 def tables() -> MetaData:
-    """The tables of the schema file, for any dialect."""
+    """Return the tables of the schema file, for any SQL dialect."""
     metadata = MetaData()
     schema = json.loads(importlib.resources.files(__package__).joinpath("cell_schema.json").read_text())
     for name, table in schema["tables"].items():
@@ -49,7 +49,7 @@ def create_tables(engine: Engine) -> None:
 
 
 def add_service(connection: Connection, host: str, service: Service) -> None:
-    """The nova-compute service of a host, as nova-compute registers it."""
+    """Add the nova-compute service of a host, as nova-compute registers it."""
     _insert(
         connection,
         "services",
@@ -68,7 +68,7 @@ def add_service(connection: Connection, host: str, service: Service) -> None:
 
 
 def add_heartbeat(connection: Connection) -> None:
-    """A nova-conductor that has just reported, by the database's clock: without one a cell counts as read late."""
+    """Add a nova-conductor that has just reported, by the database's clock; without one the cell counts as stale."""
     now = sqlalchemy.text("datetime('now')" if connection.dialect.name == "sqlite" else "UTC_TIMESTAMP()")
     moment = connection.execute(sqlalchemy.select(now)).scalar()
     if isinstance(moment, str):
@@ -91,7 +91,7 @@ def add_heartbeat(connection: Connection) -> None:
 
 
 def add_compute_node(connection: Connection, node: ComputeNode) -> None:
-    """A compute node record."""
+    """Add a compute node record."""
     _insert(
         connection,
         "compute_nodes",
@@ -119,7 +119,7 @@ def add_compute_node(connection: Connection, node: ComputeNode) -> None:
 
 
 def add_instance(connection: Connection, instance: Instance) -> None:
-    """An instance with its ``instance_extra`` and its root disk; ``flavor`` None leaves the document NULL."""
+    """Add an instance with its ``instance_extra`` and its root disk; ``flavor`` None makes the flavor column NULL."""
     number = _next_id(connection, "instances")
     _insert(
         connection,
@@ -163,7 +163,7 @@ def _add_extra(connection: Connection, instance: Instance) -> None:
 
 
 def add_boot_disk(connection: Connection, instance_uuid: str, destination_type: str) -> None:
-    """The block device with boot index 0: ``volume`` for a volume-backed instance, ``local`` for one from an image."""
+    """Add the block device with boot index 0: ``volume`` if the instance boots from a volume, else ``local``."""
     _insert(
         connection,
         "block_device_mapping",
@@ -178,7 +178,7 @@ def add_boot_disk(connection: Connection, instance_uuid: str, destination_type: 
 
 
 def add_migration(connection: Connection, migration: Migration) -> None:
-    """A migration, whatever its status."""
+    """Add a migration, of any status."""
     _insert(
         connection,
         "migrations",
@@ -201,7 +201,7 @@ def add_migration(connection: Connection, migration: Migration) -> None:
 
 
 def add_pci_device(connection: Connection, device: PciRow) -> None:
-    """A PCI device as nova-compute's tracker keeps it."""
+    """Add a PCI device, as nova-compute's PCI tracker stores it."""
     _insert(
         connection,
         "pci_devices",
@@ -223,7 +223,7 @@ def add_pci_device(connection: Connection, device: PciRow) -> None:
 
 
 def delete_instance(connection: Connection, uuid: str, at: datetime.datetime) -> None:
-    """Soft-delete an instance and what belongs to it, its migrations included, as nova's instance_destroy does."""
+    """Soft-delete an instance and its dependent rows, migrations included, as nova's instance_destroy does."""
     set_columns(connection, "instances", {"uuid": uuid}, vm_state="deleted", task_state=None)
     for name, column in (
         ("instances", "uuid"),
@@ -240,26 +240,26 @@ def delete_instance(connection: Connection, uuid: str, at: datetime.datetime) ->
 
 
 def set_columns(connection: Connection, table_name: str, where: Mapping[str, object], **values: object) -> None:
-    """Change columns of the rows that match; an evacuation that ends, a host that moves, a document that rots."""
+    """Change columns of the matching rows, for example to end an evacuation, move a host or corrupt a document."""
     table = tables().tables[table_name]
     matches = [table.c[name] == value for name, value in where.items()]
     connection.execute(table.update().where(*matches).values(**values))
 
 
 def remove_rows(connection: Connection, table_name: str, where: Mapping[str, object]) -> None:
-    """Take rows away for good, as archiving does."""
+    """Delete the matching rows, as nova's archiving does."""
     table = tables().tables[table_name]
     connection.execute(table.delete().where(*[table.c[name] == value for name, value in where.items()]))
 
 
 def flavor_document(instance: Instance) -> str:
-    """``instance_extra.flavor``: current, old and new flavor as nova serialises them."""
+    """Return ``instance_extra.flavor``: current, old and new flavor as nova serialises them."""
     flavors = {"cur": instance.flavor, "old": instance.old_flavor, "new": instance.new_flavor}
     return json.dumps({name: flavor and flavor_primitive(flavor) for name, flavor in flavors.items()})
 
 
 def flavor_primitive(flavor: Flavor) -> dict[str, object]:
-    """One flavor as the versioned object Flavor 1.2."""
+    """Return one flavor as the versioned object Flavor 1.2."""
     fields = {
         "id": flavor.id,
         "name": flavor.name,
@@ -280,7 +280,7 @@ def flavor_primitive(flavor: Flavor) -> dict[str, object]:
 
 
 def numa_primitive(cells: Iterable[InstanceCell]) -> dict[str, object]:
-    """The cells of an instance as the versioned object InstanceNUMATopology 1.3."""
+    """Return the NUMA cells of an instance as the versioned object InstanceNUMATopology 1.3."""
     made = [
         _envelope(
             "InstanceNUMACell",
@@ -303,7 +303,7 @@ def numa_primitive(cells: Iterable[InstanceCell]) -> dict[str, object]:
 
 
 def migration_context_document(instance: Instance) -> str | None:
-    """``instance_extra.migration_context``, or NULL where the instance has none."""
+    """Return ``instance_extra.migration_context``, or None (NULL) if the instance has no migration context."""
     context = instance.context
     if context is None:
         return None

@@ -1,4 +1,7 @@
-"""The demo's JSON document (design 2.2) and its text for people. Pure."""
+"""Turn the result of the demo into a JSON document or into text for the terminal.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +25,10 @@ WIDTH = 118
 
 
 def demo_document(ran: DemoRun, commands: Mapping[str, str]) -> Document:
-    """``audit``, ``ledger`` and ``inventory`` are the first host's; ``inventory`` is what Placement holds now.
+    """Return the JSON document; its keys ``audit``, ``ledger`` and ``inventory`` are those of the first host.
 
-    ``commands`` are, where the world is kept, the beginnings of a command that asks a host's agent, by host.
+    ``inventory`` is the inventory in Placement after the run. ``commands``: for each host of a world that is kept, the
+    beginning of a command line for the agent of that host.
     """
     hosts = {run.name: _host(run) for run in ran.hosts}
     return {
@@ -55,7 +59,7 @@ def _story(story: Story, commands: Mapping[str, str]) -> Document:
 
 
 def demo_text(ran: DemoRun, commands: Mapping[str, str]) -> str:
-    """Hosts with their ledger, findings and inventory, then story by story. ``commands`` as in ``demo_document``."""
+    """Return the text: ledger, findings and inventory of each host, then the stories; ``commands`` as in the document."""
     parts = [_host_text(run) for run in ran.hosts]
     parts.extend(_story_text(story, commands) for story in ran.stories)
     if ran.simulated:
@@ -127,12 +131,12 @@ def _story_text(story: Story, commands: Mapping[str, str]) -> str:
 
 
 def _ask(story: Story, commands: Mapping[str, str]) -> str:
-    """One line, however long: it is to be copied."""
+    """Return one line of any length, so that the operator can copy it."""
     if story.host in commands:
         return f"{commands[story.host]} {story.ask}"
     return f"{story.ask} ({story.host}; demo --keep leaves it there and gives the whole command)"
 
 
 def _bullet(sentence: str) -> list[str]:
-    """A uuid is never broken over two lines."""
+    """Return the wrapped lines of a bullet; hyphens are no line breaks, so each uuid stays on one line."""
     return textwrap.wrap(sentence, WIDTH, initial_indent="  * ", subsequent_indent="    ", break_on_hyphens=False)

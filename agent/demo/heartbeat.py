@@ -1,6 +1,7 @@
-"""The heartbeat of the demo's cell, in which no nova service runs: without it the agent takes the cell for an old copy.
+"""Write the heartbeat of a nova service into the demo's cell database, because no nova service runs there.
 
-It beats in the process that plays the cloud, so a world that is kept stays current until that process ends.
+Without a recent heartbeat the agent takes the cell database for an old copy. The heartbeat runs in the process of the
+demo's Placement server, so the cell of a world that is kept stays current until that process ends.
 """
 
 from __future__ import annotations
@@ -20,20 +21,20 @@ _BEAT = "UPDATE services SET last_seen_up = datetime('now') WHERE host = ? AND d
 
 
 def keep_alive(path: Path) -> None:
-    """Write the heartbeat into that SQLite cell from now on, on a thread; before the file is there nothing happens."""
+    """Start a thread that writes the heartbeat into that SQLite file, as soon as the file exists."""
     threading.Thread(target=_beat_on, args=(path,), name="cell-heartbeat", daemon=True).start()
 
 
 def _beat_on(path: Path) -> None:
     while True:
-        # Not there yet, or locked by a reader: the next beat comes soon.
+        # The file does not exist yet or a reader has locked it: the next heartbeat follows soon.
         with contextlib.suppress(sqlite3.Error):
             _beat(path)
         time.sleep(EVERY_S)
 
 
 def _beat(path: Path) -> None:
-    # "rw": SQLite would make a file that is not there.
+    # mode=rw: otherwise SQLite would create a missing file.
     location = f"file:{urllib.parse.quote(str(path))}?mode=rw"
     with contextlib.closing(sqlite3.connect(location, uri=True, timeout=1)) as cell, cell:
         cell.execute(_BEAT, (HEART_HOST,))

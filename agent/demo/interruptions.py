@@ -1,9 +1,10 @@
-"""Turn the signals that end the demo into an exception, raised only where nothing is half made.
+"""Turn the signals that end the demo into an exception that is raised only at safe points.
 
-A signal that arrives while something is being made, or unmade, waits; so what is
-made is always noted before anything can be raised. Deferred in Python and not
-masked: children inherit a mask, and a Placement with SIGTERM masked could not be
-ended. Only the first signal counts: an impatient second must not cut the cleaning short.
+A signal that arrives while the demo creates or removes a part is deferred, so that every
+created part is registered for removal before an exception can be raised. The signals are
+deferred in Python and not masked: child processes inherit a signal mask, and SIGTERM could not
+end a Placement server that masks it. Only the first signal counts: a second signal must
+not interrupt the cleanup.
 """
 
 from __future__ import annotations
@@ -18,7 +19,11 @@ ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(BaseException):
-    """A signal asked for the end. Like KeyboardInterrupt no Exception, so that nobody takes it for a failed read."""
+    """A signal ended the demo.
+
+    Like KeyboardInterrupt, the class derives from BaseException, so that no ``except Exception`` catches it as a failed
+    read.
+    """
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -26,7 +31,7 @@ class Interrupted(BaseException):
 
 
 class Interruptions:
-    """A context manager that takes the signals over; one that was ignored before (nohup) stays ignored."""
+    """A context manager that handles the signals in ENDINGS; a signal that was ignored before (nohup) stays ignored."""
 
     def __init__(self) -> None:
         self._before: dict[int, Any] = {}
@@ -45,7 +50,7 @@ class Interruptions:
 
     @contextlib.contextmanager
     def allowed(self) -> Iterator[None]:
-        """Within this block a signal raises Interrupted, one that had to wait too. Such blocks may be nested."""
+        """Within this block, a new or deferred signal raises Interrupted. Such blocks may be nested."""
         outside, self._raising = self._raising, True
         try:
             if self._first is not None:

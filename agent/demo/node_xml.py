@@ -1,4 +1,4 @@
-"""The libvirt test driver's XML: a node of so many CPUs with running guests. In a file of its own for each host."""
+"""Write the XML file of libvirt's test driver for one host: its CPUs, its memory and its running guests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from agent.demo.cast import Guest, HostCast
 
 
 def node_xml(host: HostCast) -> str:
-    """A node for ``test:///PATH``; one NUMA node and one socket, as many cores as it has CPUs."""
+    """Return the node for ``test:///PATH``, with one NUMA node and one socket; each CPU is a core."""
     return f"""<node>
   <cpu>
     <mhz>2400</mhz><model>x86_64</model>

@@ -1,4 +1,4 @@
-"""What a run of the demo ends with."""
+"""The result of a run of the demo."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agent.model.report import AuditReport, InventoryRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostRun:
-    """One host's last report, and what Placement holds for it after the run."""
+    """One host's last report, and its inventory in Placement after the run."""
 
     name: str
     report: AuditReport
@@ -19,7 +19,7 @@ class HostRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoRun:
-    """Everything that the demo prints. ``simulated`` says what was not real."""
+    """Everything that the demo prints. ``simulated`` names the parts that were not real."""
 
     stories: tuple[Story, ...]
     hosts: tuple[HostRun, ...]

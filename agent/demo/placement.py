@@ -1,7 +1,7 @@
-"""Start and stop a real Placement for the demo and the tests; agent.demo.placement_server is what runs.
+"""Start and stop a real Placement server for the demo and the tests.
 
-It takes about two seconds, most of them for importing Placement, and 100 MiB,
-which is why it is a process of its own.
+The server (agent.demo.placement_server) runs in its own process, because it needs 100 MiB and
+about two seconds to start, most of them to import Placement.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from agent.errors import PlacementUnavailable
 
 START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 10.0
-# What Placement's noauth2 asks for; it is no secret.
+# The token for Placement's noauth2; it is not a secret.
 TOKEN = "admin"
 
 
 class Lifetime(enum.Enum):
-    """Whether the server ends when the process that started it does, or is kept (``demo --keep``)."""
+    """Whether the server exits with the process that started it, or keeps running (``demo --keep``)."""
 
     WITH_US = "with-us"
     KEPT = "kept"
@@ -41,16 +41,16 @@ class PlacementServer:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """The server's process id."""
         return self.process.pid
 
     @property
     def access_log(self) -> Path:
-        """One line a request: method, path, status, microversion, global request id."""
+        """The access log, one line for each request: method, path, status, microversion, global request id."""
         return self.folder / "access.log"
 
     def stop(self) -> None:
-        """End it and wait for the end. Safe to call twice."""
+        """Terminate the server and wait for its exit. Safe to call twice."""
         self.process.terminate()
         try:
             self.process.wait(STOP_TIMEOUT_S)
@@ -70,13 +70,14 @@ def start_placement(
     *,
     cell: Path | None = None,
 ) -> PlacementServer:
-    """A server with its files in ``folder``, answering when this returns.
+    """Start a server with its files in ``folder``, and return when the server accepts requests.
 
-    ``connection`` is an SQLAlchemy URL of an empty or up-to-date database; SQLite
-    in the folder where none is given. ``port`` 0 takes a free one. ``waiting`` stands around
-    the wait for its first answer, the only part that may be interrupted. ``cell`` is a SQLite cell database whose
-    conductor the process plays. Raises PlacementUnavailable, quoting the
-    server's log, and leaves no process behind whatever it raises.
+    ``connection``: an SQLAlchemy URL of an empty or up-to-date database; by default SQLite in the folder.
+    ``port``: 0 means a free port. ``waiting``: a context manager around the wait for the server's start,
+    the only part of the function that may be interrupted. ``cell``: a SQLite cell database; the server process
+    writes a nova-conductor's heartbeat there.
+
+    Raises PlacementUnavailable, quoting the server's log. After any exception, no process is left.
     """
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
@@ -92,7 +93,7 @@ def start_placement(
             stdin=subprocess.PIPE if lifetime is Lifetime.WITH_US else subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            # A Ctrl-C meant for us must not end the server before we are done with it.
+            # The operator's Ctrl-C for the demo must not end the server while the demo still needs it.
             start_new_session=True,
         )
     try:

@@ -1,18 +1,18 @@
-"""Serve a real openstack-placement on loopback, in a process of its own.
+"""Serve a real openstack-placement on the loopback interface, in its own process.
 
 ``python -m agent.demo.placement_server --folder F [--port 0] [--connection URL] [--threads N] [--until-stdin-closes]
 [--cell FILE]``
 
-The folder gets ``placement.conf``, ``access.log`` (one line a request: method,
-path, status, microversion, global request id) and, as soon as requests are
-answered, ``port``. SIGTERM ends it. With ``--until-stdin-closes`` it ends when
-the other end of its standard input is gone, which is when its parent is, however
-that died; without, it outlives its parent. With ``--cell`` it plays that cell's
-conductor too, as far as to report (heartbeat.py).
+The server writes three files into the folder: ``placement.conf``, ``access.log`` (one line
+for each request: method, path, status, microversion, global request id) and ``port``, as
+soon as the server accepts requests. SIGTERM ends the server. With ``--until-stdin-closes``,
+the server also exits when the other end of its standard input closes, which happens however
+the parent process ends; without this option, the server outlives its parent. With ``--cell``,
+the server also writes the heartbeat of that cell's nova-conductor (heartbeat.py).
 
-Requests authenticate by ``X-Auth-Token: admin`` (Placement's ``noauth2``), so it
-listens on 127.0.0.1 only. SQLite is served by one thread: with more, Placement
-answers 500 "database is locked" (measured).
+Requests authenticate with ``X-Auth-Token: admin`` (Placement's ``noauth2``), so the server
+listens on 127.0.0.1 only. With SQLite the server has one thread: with more threads,
+Placement answers 500 "database is locked" (measured).
 """
 
 # ruff: noqa: E402 (nothing of oslo may be imported before eventlet is out)
@@ -47,11 +47,11 @@ Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Serve until told to end."""
+    """Serve until a signal or the closed standard input ends the process."""
     options = _options(argv)
     folder: Path = options.folder
     connection = options.connection or f"sqlite:///{folder / 'placement.sqlite'}"
-    # Before the slow part: a SIGTERM during the start must end the process as well.
+    # Set before the slow part: a SIGTERM during the start must end the process too.
     signal.signal(signal.SIGTERM, _end)
     if options.until_stdin_closes:
         threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -80,8 +80,8 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
 
 
 def _placement(folder: Path, connection: str) -> Application:
-    """The WSGI application on a database brought up to date."""
-    # The connection must come from a file: Placement asks for it while the files are parsed.
+    """Return Placement's WSGI application, after migrating the database to the current schema."""
+    # The connection must come from a file: Placement reads it while oslo.config parses the files.
     path = folder / "placement.conf"
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(_configuration(connection))
@@ -97,8 +97,8 @@ def _placement(folder: Path, connection: str) -> Application:
 
 
 def _configuration(connection: str) -> str:
-    # A world that is thrown away need not survive a power cut: SQLite's fsync costs a third of each write (measured).
-    # A dollar would be taken for the name of another option.
+    # Temporary data need not survive a power failure: SQLite's fsync costs a third of each write (measured).
+    # The "$" is escaped because oslo.config takes "$name" for a reference to another option.
     return (
         "[DEFAULT]\ndefault_log_levels = placement.requestlog=WARNING,oslo_policy=ERROR\n"
         "[api]\nauth_strategy = noauth2\n"
@@ -107,7 +107,7 @@ def _configuration(connection: str) -> str:
 
 
 def _with_roles(application: Application) -> Application:
-    """``application`` whose admin has nova's own roles: ``noauth2`` gives admin alone, which may not reshape."""
+    """Return ``application`` with nova's roles for admin: ``noauth2`` grants only ``admin``, which may not reshape."""
 
     def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         if environ.get("HTTP_X_AUTH_TOKEN") == "admin":
@@ -118,7 +118,7 @@ def _with_roles(application: Application) -> Application:
 
 
 def _logged(application: Application, write: Callable[[str], object]) -> Application:
-    """``application`` with one line a request, written before the client sees the answer."""
+    """Return ``application`` with an access log; each line is written before the client gets the response."""
 
     def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         def start(status: str, headers: list[tuple[str, str]], *failure: object) -> object:
@@ -139,7 +139,7 @@ def _line(environ: dict[str, Any], status: str) -> str:
 
 
 def _say_port(folder: Path, port: int) -> None:
-    """The sockets listen already, so who reads the port may connect at once."""
+    """Write the port file. The sockets listen already, so a reader of the file can connect at once."""
     draft = folder / "port.new"
     draft.write_text(f"{port}\n")
     draft.replace(folder / "port")

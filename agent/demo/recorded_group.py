@@ -1,6 +1,6 @@
-"""Report on a volume group that is not there, as lvm2 would: for the demo where no real one can be made.
+"""Simulate lvm2's reports about a volume group, for the demo on a host where it cannot create a real one.
 
-Only the text is made up; it goes through the parser that reads lvm2's own.
+Only lvm2's output is simulated; the agent parses it with the same code as real output.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from agent.model.units import MIB
 from agent.sources.storage import lvm_json
 from agent.sources.storage.lvm import Completed, Runner
 
-# lvm2's defaults: 4 MiB extents; the first MiB of the device is for metadata.
+# lvm2's defaults: extents of 4 MiB, and metadata in the first MiB of the device.
 _EXTENT_BYTES = 4 * MIB
 _METADATA_BYTES = MIB
 
 
 class NoVolumeGroup(AgentError):
-    """The volume group, or a volume in it, cannot be made here; the message says why."""
+    """An operation on the volume group or on one of its volumes failed; the message contains the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedGroup:
-    """A group to report on: its device's size, and its linear volumes as (name, bytes)."""
+    """A simulated volume group: the size of its device, and its linear volumes as (name, bytes)."""
 
     name: str
     size_bytes: int
@@ -37,13 +37,13 @@ class DescribedGroup:
 
 
 def recorded_report(group: DescribedGroup) -> Runner:
-    """A runner that answers vgs and lvs as lvm2 2.03 would if this group were there, extents and all."""
+    """Return a runner whose vgs and lvs output is that of lvm2 2.03 for this group, extents included."""
     return _Recorded(lambda: group)
 
 
 @dataclass(slots=True, kw_only=True)
 class RecordedGroup:
-    """Stands in for VolumeGroupRig where none can be made (``reason``): the report is rendered, the parser is real."""
+    """Replaces VolumeGroupRig if the demo cannot create a real group (``reason``); only lvm2's output is simulated."""
 
     name: str
     size_bytes: int
@@ -52,16 +52,16 @@ class RecordedGroup:
 
     @property
     def told(self) -> str:
-        """What it is, for people."""
+        """A short description of the group for the operator."""
         return f"a recorded lvm2 report ({self.reason})"
 
     @property
     def runner(self) -> Runner:
-        """Answers about the group as it stands when it is asked."""
+        """A runner whose output always describes the current volumes."""
         return _Recorded(self._described)
 
     def add_volume(self, name: str, size_bytes: int) -> None:
-        """A linear volume, its size rounded up to whole extents. Raises NoVolumeGroup."""
+        """Add a linear volume, its size rounded up to whole extents. Raises NoVolumeGroup."""
         if name in self._volumes:
             raise NoVolumeGroup(f"volume {name} exists already in {self.name}")
         grown = replace(self._described(), volumes=(*self._volumes.items(), (name, size_bytes)))
@@ -70,12 +70,12 @@ class RecordedGroup:
         self._volumes[name] = size_bytes
 
     def remove_volume(self, name: str) -> None:
-        """Remove it. Raises NoVolumeGroup when there is none."""
+        """Remove a volume. Raises NoVolumeGroup if there is no such volume."""
         if self._volumes.pop(name, None) is None:
             raise NoVolumeGroup(f"there is no volume {name} in {self.name}")
 
     def close(self) -> None:
-        """Nothing was made on the machine."""
+        """Do nothing: this class creates nothing on the machine."""
 
     def _described(self) -> DescribedGroup:
         return DescribedGroup(name=self.name, size_bytes=self.size_bytes, volumes=tuple(self._volumes.items()))
@@ -86,7 +86,7 @@ class _Recorded:
     describe: Callable[[], DescribedGroup]
 
     def run(self, argv: tuple[str, ...], timeout_s: float) -> Completed:  # noqa: ARG002  (a rendered answer takes none)
-        """The report that the command asks for; any other command is not there."""
+        """Return the output of vgs or lvs. Raises FileNotFoundError for any other command."""
         group = self.describe()
         if argv[0] == "vgs":
             return _completed("vg", _group_rows(group))
@@ -143,7 +143,7 @@ def _volume_rows(group: DescribedGroup) -> list[dict[str, str]]:
 
 
 def _lvm_uuid(name: str) -> str:
-    """A uuid in lvm2's shape (6-4-4-4-4-4-6), always the same for one name."""
+    """Return a uuid in lvm2's format (6-4-4-4-4-4-6), always the same for one name."""
     text = uuid.uuid5(uuid.NAMESPACE_OID, name).hex
     cuts = (0, 6, 10, 14, 18, 22, 26, 32)
     return "-".join(text[start:end] for start, end in itertools.pairwise(cuts))

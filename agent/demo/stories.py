@@ -1,7 +1,9 @@
-"""Tell the five stories from what the agent found: each shown or not, with the sentences that show it.
+"""Decide for each of the five stories whether the agent's reports show the problem, and collect the evidence.
 
-Nothing here knows what *should* be found but the cast: a story counts as shown
-only when the reports, and Placement itself, say so. Pure.
+The expected numbers come from ``cast`` only. A story counts as shown only if the reports,
+and where needed Placement's own answers, contain the expected facts.
+
+Pure.
 """
 
 from __future__ import annotations
@@ -21,9 +23,11 @@ _LEAKS = ("allocation-leaked", "allocation-stale-move")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What the demo saw: the last report of each host, what Placement holds, what it offers for one request.
+    """The results of the demo: the last report of each host, inventories in Placement, and allocation candidates.
 
-    ``answer`` is ours for the same request and the first host, None where its tree is not there.
+    ``offered_for_asked`` and ``offered_for_max_unit``: providers that Placement returns for a request of
+    ``cast.ASKED_VCPUS`` vCPUs, and for one of as many vCPUs as the first host has CPUs.
+    ``answer``: the answer of ``stocktake why`` for ASKED_VCPUS on the first host, None if the host has no tree.
     """
 
     first: AuditReport
@@ -37,7 +41,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """One of the five; ``evidence`` are sentences with numbers, ``ask`` the command that tells more, of ``host``."""
+    """One of the five stories; ``evidence`` are sentences with numbers, ``ask`` is a command to run on ``host``."""
 
     number: int
     title: str
@@ -48,7 +52,7 @@ class Story:
 
 
 def stories(seen: Seen) -> tuple[Story, ...]:
-    """All five, in order."""
+    """Return all five stories, in order."""
     return (_counted_twice(seen), _by_hand(seen), _no_valid_host(seen), _the_cycle(seen), _negative(seen))
 
 
@@ -126,7 +130,7 @@ def _no_valid_host(seen: Seen) -> Story:
 
 
 def _is_max_unit(answer: TreeAnswer | None) -> bool:
-    """Whether what refuses first is the largest single request, with the story's two numbers."""
+    """Return whether the first obstacle is max_unit, the limit of a single request, with the story's two numbers."""
     if answer is None or answer.fits:
         return False
     first = answer.obstacles[0]
@@ -196,7 +200,7 @@ def _negative(seen: Seen) -> Story:
 
 
 def verdict(report: AuditReport) -> str:
-    """Leak yes or no, how many consumers, how much: for people."""
+    """Return a sentence: whether allocations leaked on this host, by how many consumers, and how much."""
     leaks = {f.finding.consumer_uuid for code in _LEAKS for f in _of(report, code)}
     if not leaks:
         return f"verdict on {report.node}: no leak"
@@ -210,7 +214,7 @@ def verdict(report: AuditReport) -> str:
 
 
 def _overdrawn(seen: SeenFinding) -> str:
-    """The numbers alone: whose they are is told once for all classes."""
+    """Return only the numbers of a class: other sentences name the leaked consumers, once for all classes."""
     facts, name = dict(seen.finding.facts), seen.finding.resource_class or ""
     used, free, leaked = (amount(name, float(facts[fact] or 0)) for fact in ("used", "free", "leaked_amount"))
     return f"{name}: {used} used, free {free}, {leaked} of it leaked"

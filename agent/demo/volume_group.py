@@ -1,9 +1,9 @@
-"""Make a real volume group on a loop device, for the demo and the tests.
+"""Create a real volume group on a loop device, for the demo and the tests.
 
-It needs root and loop devices, and nothing else: lvm2 runs with a configuration
-of its own that lets it see this one device, without device-mapper and udev, so
-that nothing of the machine is touched or even scanned. The group carries a
-system ID, so that the machine's own lvm2 leaves it alone in turn.
+The module needs root, loop devices and the commands of lvm2. lvm2 runs with its own
+configuration, in which it sees only this loop device and uses neither device-mapper nor
+udev; so lvm2 neither changes nor scans any other device of the machine. The group has
+a system ID, so that the machine's own lvm2 ignores the group.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from agent.demo.recorded_group import NoVolumeGroup, RecordedGroup
 from agent.sources.storage.lvm import Runner, SubprocessRunner
 
 _COMMAND_S = 30.0
-_SECTOR_BYTES = 512  # lvcreate takes whole sectors only
+_SECTOR_BYTES = 512  # lvcreate accepts whole sectors only
 _LOOP_CONTROL = pathlib.Path("/dev/loop-control")
 _LOOP_CTL_GET_FREE = 0x4C82  # linux/loop.h
 _LOOP_MAJOR = 7
-# The free device is named first and taken later, so another process may be quicker.
+# The kernel names a free device, and losetup takes it later: another process may take the device in between.
 _LOOP_TRIES = 20
 
 _LVM_CONF = """\
@@ -57,38 +57,38 @@ activation {{
 
 
 class DemoGroup(Protocol):
-    """A volume group that the demo can fill; ``told`` says in a few words what stands behind it."""
+    """A volume group, real or simulated, in which the demo creates volumes."""
 
     @property
     def name(self) -> str:
-        """The group's."""
+        """The name of the volume group."""
         ...
 
     @property
     def told(self) -> str:
-        """What it is, for people."""
+        """A short description of the group for the operator."""
         ...
 
     @property
     def runner(self) -> Runner:
-        """Answers vgs and lvs about this group alone."""
+        """A runner of vgs and lvs that reports only this group."""
         ...
 
     def add_volume(self, name: str, size_bytes: int) -> None:
-        """A linear volume, its size rounded up to whole extents. Raises NoVolumeGroup."""
+        """Add a linear volume, its size rounded up to whole extents. Raises NoVolumeGroup."""
         ...
 
     def remove_volume(self, name: str) -> None:
-        """Remove it. Raises NoVolumeGroup when there is none."""
+        """Remove a volume. Raises NoVolumeGroup if there is no such volume."""
         ...
 
     def close(self) -> None:
-        """Leave nothing behind; may be called again."""
+        """Remove everything that the group created. Safe to call twice."""
         ...
 
 
 def open_group(folder: pathlib.Path, name: str, size_bytes: int) -> DemoGroup:
-    """A real volume group where that is possible, else a recorded one, which tells why."""
+    """Return a real volume group if possible, else a RecordedGroup with the reason."""
     rig = VolumeGroupRig(folder=folder, name=name, size_bytes=size_bytes)
     try:
         rig.create()
@@ -98,7 +98,7 @@ def open_group(folder: pathlib.Path, name: str, size_bytes: int) -> DemoGroup:
 
 
 def lvm_conf(devices: Iterable[str], lock_folder: pathlib.Path) -> str:
-    """An lvm.conf with which lvm2 sees these devices, and no others."""
+    """Return an lvm.conf with which lvm2 sees only these devices."""
     accepted = [f'"a|^{device}$|"' for device in devices]
     return _LVM_CONF.format(filter=", ".join([*accepted, '"r|.*|"']), lock_folder=lock_folder)
 
@@ -107,8 +107,8 @@ def lvm_conf(devices: Iterable[str], lock_folder: pathlib.Path) -> str:
 class VolumeGroupRig:
     """A real volume group ``name`` on a loop device over a sparse file in ``folder``; a context manager.
 
-    It remembers nothing beside its three values: a rig made anew for the same
-    folder and name, in another process too, closes what the first one created.
+    The object has no state except its three fields: a new object for the same folder and name,
+    even in another process, can close what the first object created.
     """
 
     folder: pathlib.Path
@@ -124,29 +124,29 @@ class VolumeGroupRig:
 
     @property
     def told(self) -> str:
-        """What it is, for people."""
+        """A short description of the group for the operator."""
         return f"a real lvm2 volume group on {self.device}"
 
     @property
     def environment(self) -> dict[str, str]:
-        """What lvm2's commands need in their environment to see this group, and only it."""
+        """The environment variables with which lvm2's commands see only this group."""
         return {"LVM_SYSTEM_DIR": str(self._system_folder)}
 
     @property
     def runner(self) -> SubprocessRunner:
-        """Runs lvm2 so that it sees this group, and only it."""
+        """A runner of lvm2's commands that see only this group."""
         return SubprocessRunner(environment=self.environment)
 
     @property
     def device(self) -> str | None:
-        """The loop device, or None where there is none (any more). Raises NoVolumeGroup when losetup fails."""
+        """The loop device, None before ``create`` and after ``close``. Raises NoVolumeGroup if losetup fails."""
         if not self._file.exists():
             return None
         listed = self._run("losetup", "--associated", str(self._file), "--noheadings", "--output", "NAME")
         return next(iter(listed.split()), None)
 
     def create(self) -> None:
-        """Make the file, the loop device and the group. Raises NoVolumeGroup, with nothing left behind."""
+        """Create the file, the loop device and the group. Raises NoVolumeGroup, and then leaves nothing behind."""
         if os.geteuid() != 0:
             raise NoVolumeGroup("a real volume group needs root")
         if self._file.exists():
@@ -161,19 +161,19 @@ class VolumeGroupRig:
             raise
 
     def add_volume(self, name: str, size_bytes: int) -> None:
-        """A linear volume, its size rounded up to whole extents. Raises NoVolumeGroup."""
-        # Without device-mapper nothing can be activated, zeroed or wiped, and the demo's volumes are never opened.
+        """Add a linear volume, its size rounded up to whole extents. Raises NoVolumeGroup."""
+        # Without device-mapper, lvm2 cannot activate, zero or wipe a volume, and the demo never opens its volumes.
         unopened = ("-an", "-Zn", "-Wn", "-y")
         self._run("lvcreate", *unopened, "-L", f"{-(-size_bytes // _SECTOR_BYTES)}s", "-n", name, self.name)
 
     def remove_volume(self, name: str) -> None:
-        """Remove it. Raises NoVolumeGroup when there is none."""
+        """Remove a volume. Raises NoVolumeGroup if there is no such volume."""
         self._run("lvremove", "-f", "-y", f"{self.name}/{name}")
 
     def close(self) -> None:
-        """Remove the group, the loop device and the files; whatever of it is there, so it may be called again.
+        """Remove the group, the loop device and the files, as far as they exist. Safe to call twice.
 
-        Raises NoVolumeGroup when losetup fails; the files are gone all the same.
+        Raises NoVolumeGroup if losetup fails, but removes the files even then.
         """
         try:
             self._close_device()
@@ -183,7 +183,7 @@ class VolumeGroupRig:
 
     def _close_device(self) -> None:
         if (device := self.device) is not None:
-            # Group and metadata end with the file, so a group that cannot be removed must not keep the device.
+            # Removing the file removes the group too, so a failed vgremove must not prevent detaching the device.
             with contextlib.suppress(NoVolumeGroup):
                 self._run("vgremove", "-f", "-y", self.name)
             self._run("losetup", "--detach", device)
@@ -227,17 +227,17 @@ class VolumeGroupRig:
 
 
 def _reasons(stderr: str) -> str:
-    """What it said, on one line; its warnings are about device-mapper, which it is told to do without."""
+    """Return stderr as one line, without warnings: those are about device-mapper, which _LVM_CONF turns off."""
     lines = (line.strip() for line in stderr.splitlines())
     return "; ".join(line for line in lines if line and not line.startswith("WARNING:")) or "nothing on stderr"
 
 
 class _Busy(NoVolumeGroup):
-    """Somebody else took the device first."""
+    """Another process took the loop device first."""
 
 
 def _free_loop_devices() -> Iterator[str]:
-    """Loop devices that were free when asked, their nodes made where they are missing (containers). Raises OSError."""
+    """Yield loop devices that the kernel reports as free; create missing device nodes (containers). Raises OSError."""
     with _LOOP_CONTROL.open("rb") as control:
         for _ in range(_LOOP_TRIES):
             number = fcntl.ioctl(control, _LOOP_CTL_GET_FREE)

@@ -1,9 +1,10 @@
-"""Build the demo's world on real parts, each of which is noted for taking down as soon as it stands.
+"""Build the demo's world from real parts, and register each part for removal as soon as the part exists.
 
-A cell database on SQLite, a Placement process, volume groups on loop devices
-(or a recorded report where there are none), libvirt's test driver. Each host is
-configured as on a real compute host: its nova.conf says everything, ours almost
-nothing. The cloud's own writes are made here too: rows and allocations.
+The parts: a cell database on SQLite, a Placement process, volume groups on loop devices
+(or simulated lvm2 reports if loop devices are not available), and libvirt's test driver.
+Each host is configured like a real compute host: nova.conf sets almost everything, and
+stocktake.conf very little. This module also makes the writes of nova and the scheduler:
+rows and allocations.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ from agent.errors import PlacementRejected
 from agent.model.nova import ComputeNode, Instance, Migration
 from agent.model.units import GIB, MIB
 
-# lvm2 keeps its own metadata on the device, so the group is a little smaller than its file.
+# lvm2 stores metadata on the device, so the group is slightly smaller than its file.
 _LVM_METADATA_BYTES = 64 * MIB
 _YESTERDAY = datetime.timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """What stands: everything in one folder but the loop devices and the Placement process."""
+    """The built world; everything is in one folder, except the loop devices and the Placement process."""
 
     folder: Path
     placement: PlacementServer
@@ -44,12 +45,12 @@ class World:
     lvm_folder: Path
 
     def config_file(self, host: HostCast) -> Path:
-        """The configuration file of that host's agent."""
+        """Return the path of the configuration file of that host's agent."""
         return self.folder / host.name / "stocktake.conf"
 
     @property
     def has_real_groups(self) -> bool:
-        """Whether there is a volume group that lvm2 can be asked about."""
+        """Whether at least one volume group is real, so that lvm2 can report it."""
         return any(isinstance(group, VolumeGroupRig) for group in self.groups)
 
 
@@ -60,9 +61,10 @@ def build(
     standing: contextlib.ExitStack,
     interruptions: Interruptions,
 ) -> World:
-    """The world before any agent has looked at it; ``tell`` gets a line for each part, and may raise.
+    """Build and return the world, before any audit.
 
-    ``standing`` gets to know of each part as soon as it stands, and takes down what it knows.
+    ``tell`` is called with a progress line for each part, and may raise. Each part is registered with ``standing``
+    as soon as the part exists; ``standing`` removes the registered parts.
     """
     tell("Placement on SQLite, in a process of its own")
     placement = start_placement(
@@ -93,7 +95,7 @@ def _group(folder: Path, host: HostCast, tell: Callable[[str], None], standing: 
 
 
 def _see_only(world: World) -> None:
-    """One lvm.conf for both hosts' groups; what else is on the machine stays unseen."""
+    """Write one lvm.conf with which lvm2 sees both hosts' groups and no other device of the machine."""
     devices = [g.device for g in world.groups if isinstance(g, VolumeGroupRig) and g.device]
     lock_folder = world.lvm_folder / "lock"
     lock_folder.mkdir(parents=True)
@@ -238,10 +240,9 @@ def _resize(now: datetime.datetime) -> Migration:
 
 
 def _second_host_as_it_was(world: World) -> None:
-    """The provider of the second host from the days when it was larger, with all that was ever allocated there.
+    """Create the second host's provider with its earlier, larger inventory, and all allocations on the host.
 
-    Placement refuses an allocation above the capacity, and accepts an inventory below what is used: so a host
-    gets into story 5.
+    This leads to story 5: Placement rejects an allocation above the capacity, but accepts an inventory below the usage.
     """
     host = cast.SECOND
     _placement(world, "POST", "/resource_providers", {"uuid": host.root_uuid, "name": host.name})
@@ -260,7 +261,10 @@ def _second_host_as_it_was(world: World) -> None:
 
 
 def schedule_first_host(world: World) -> None:
-    """What the scheduler recorded on the first host once its inventory was there, the evacuated instance on both."""
+    """Make the scheduler's allocations on the first host, whose inventory must already be in Placement.
+
+    The evacuated instance gets allocations on both hosts.
+    """
     for guest in cast.FIRST.guests:
         allocate(world, guest.uuid, {cast.FIRST.root_uuid: _amounts(guest)})
     amounts = _amounts(cast.EVACUATED)
@@ -273,7 +277,7 @@ def _amounts(guest: Guest) -> dict[str, int]:
 
 
 def allocate(world: World, consumer: str, holdings: Mapping[str, Mapping[str, int]]) -> None:
-    """A new consumer's allocation, as the scheduler claims it."""
+    """Create a new consumer's allocation, as the scheduler does."""
     body = {
         "allocations": {provider: {"resources": dict(held)} for provider, held in holdings.items()},
         "project_id": cast.PROJECT,
@@ -284,7 +288,7 @@ def allocate(world: World, consumer: str, holdings: Mapping[str, Mapping[str, in
 
 
 def candidates(world: World, vcpus: int) -> tuple[str, ...]:
-    """Providers that Placement offers for so many vCPUs: the scheduler's own question."""
+    """Return the providers in Placement's allocation candidates for so many vCPUs, requested as the scheduler does."""
     answer = _placement(world, "GET", f"/allocation_candidates?resources=VCPU:{vcpus}&limit=100", None)
     return tuple(sorted(answer["provider_summaries"]))
 

@@ -1,4 +1,4 @@
-"""[placement]: keystoneauth's options, which nova.conf may set too, and how often the agent reads from Placement.
+"""[placement]: keystoneauth's options, which nova.conf may set too, and limits on the agent's reads from Placement.
 
 Which options the group has depends on ``auth_type``: each auth plugin has its own
 options, and load.py registers them once the type is known.

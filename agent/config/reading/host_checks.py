@@ -24,7 +24,7 @@ def host_problems(loaded: Loaded, sys_root: str = SYS) -> tuple[str, ...]:
 
 
 def host_notices(loaded: Loaded, sys_root: str = SYS) -> tuple[str, ...]:
-    """Return a sentence for each setting that looks like a mistake on this machine; the agent uses it unchanged."""
+    """Return a sentence for each setting that is probably a mistake on this machine; the agent uses it unchanged."""
     return (*_address_notices(loaded), *_tdx_notices(loaded, Path(sys_root)))
 
 
