@@ -256,7 +256,7 @@ def _devices(loaded: Loaded) -> Fields:
 
 
 def _confirm_within_s(loaded: Loaded) -> float | None:
-    """Return three intervals, so that a late or failed audit does not prevent confirmation; None if the timer is off."""
+    """Return three intervals, so that a late or failed audit does not prevent confirmation; None without a timer."""
     interval_s = _interval_s(loaded.value("DEFAULT", "update_resources_interval"))
     return None if interval_s is None else 3 * interval_s
 
