@@ -59,7 +59,7 @@ def _story(story: Story, commands: Mapping[str, str]) -> Document:
 
 
 def demo_text(ran: DemoRun, commands: Mapping[str, str]) -> str:
-    """Return the text: ledger, findings and inventory of each host, then the stories; ``commands`` as in demo_document."""
+    """Return the text: ledgers, findings and inventories, then the stories; ``commands`` as in demo_document."""
     parts = [_host_text(run) for run in ran.hosts]
     parts.extend(_story_text(story, commands) for story in ran.stories)
     if ran.simulated:
