@@ -1,7 +1,7 @@
 """What must hold of our agent's findings once the cloud is quiet, by the truth and by the spec's look-alikes.
 
 A leak is what Placement records and nobody needs. It must be found unless the database
-says what it also says of something rightful (spec/reconcile 6: in a task, on its way,
+says what it also says of something rightful (in a task, on its way,
 being built, hidden): from there nobody can tell, so silence is right.
 """
 

@@ -196,7 +196,7 @@ def test_who_does_not_write_sees_no_rival(placement, host):
 
 
 def test_an_observers_invented_identity_is_never_published(placement, host):
-    """Made an owner by a reload it makes one that is on disk before the first write (design 2.3)."""
+    """Made an owner by a reload it makes one that is on disk before the first write."""
     host.provider_uuid = ""
     (host.folder / "compute_id").unlink()
     host.configure(

@@ -76,7 +76,7 @@ def lvm_settings(**changes: Any) -> Settings:
     return settings(**{"images_type": "lvm", "images_volume_group": "vg0", "volume_groups": ("vg0",), **changes})
 
 
-# The two flavors of spec/scenarios' common data.
+# The two flavors of the scenarios (docs/contributor/scenarios.md).
 FLAVOR_A = Flavor(id=1, name="A", vcpus=1, memory_mib=128, root_gib=1, ephemeral_gib=0, swap_mib=0)
 FLAVOR_B = Flavor(id=2, name="B", vcpus=2, memory_mib=256, root_gib=5, ephemeral_gib=0, swap_mib=0)
 
@@ -166,7 +166,7 @@ def domain(name: str | int = "i1", **changes: Any) -> Domain:
 
 
 def host(*domains: Domain, cpus: int = 4, memory_mib: int = 512, **changes: Any) -> HostFacts:
-    """Common data of spec/scenarios: 4 CPUs, 512 MiB."""
+    """Common data of the scenarios: 4 CPUs, 512 MiB."""
     plain = HostFacts(
         hostname=NODE,
         driver="QEMU",

@@ -1,7 +1,7 @@
 """Layouts of a volume group drawn from a seed, with what each owner has in extents by how they were drawn.
 
 Structures are written as lvm2's metadata says them; a layout is made of several. Names decide
-owners (hypervisor-audit 3.4), so the expected extents follow from the drawing alone.
+owners, so the expected extents follow from the drawing alone.
 """
 
 from __future__ import annotations

@@ -20,5 +20,5 @@ DEVDAX: dict[str, Any] = {
         "devices": [{"chardev": "dax0.0", "size": 4225761280}],
     },
 }
-# What hypervisor-audit 4 takes from it.
+# The fields that the agent reads.
 EXPECTED = PmemNamespace(name="ns_0", device_path="/dev/dax0.0", size_bytes=4225761280, alignment_bytes=2097152)

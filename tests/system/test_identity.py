@@ -177,7 +177,7 @@ def test_while_libvirt_is_down_no_identity_is_made(placement, host):
 
 @pytest.mark.parametrize("known", ["file", "no file"])
 def test_a_cloud_that_knows_nothing_of_a_host_with_guests_of_nova_s_gets_nothing_written(placement, host, known):
-    """An empty or restored database (reconcile 2): nova-compute does not start, ours tells and waits."""
+    """An empty or restored database: nova-compute does not start, ours tells and waits."""
     guest = domain_xml("instance-1", metadata=nova_metadata(1, 64, 0))
     (host.folder / "node.xml").write_text(node_xml(cpus=4, memory_mib=4096, domains=[guest]))
     uuid = new_uuid()

@@ -236,7 +236,7 @@ def test_law_3_no_child_shrinks_or_goes_because_of_a_failed_reading(world, lost)
 
 @given(worlds(), lost_sources)
 def test_law_3_nothing_shrinks_because_of_a_failed_reading(world, lost):
-    # That a nova-compute is alive is told by the state source alone: without it the inventory goes out (design 3.1).
+    # That a nova-compute is alive is told by the state source alone: without it the inventory goes out.
     assume(decision_of(world).rival is None)
     before = seen(world.facts)
     blind = after(world, decision_of(world, *lost - {PLACEMENT}))

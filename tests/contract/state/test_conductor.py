@@ -26,7 +26,7 @@ QUIET_CALLS = 7
 def filled(conductor_cell):
     conductor_cell.empty()
     world().fill(conductor_cell.engine)
-    # nova gives a ratio that is NULL its default when it reads the row, and writes it (reconcile 7).
+    # nova gives a ratio that is NULL its default when it reads the row, and writes it.
     ratios = {"cpu_allocation_ratio": 16.0, "ram_allocation_ratio": 1.5, "disk_allocation_ratio": 1.0}
     with conductor_cell.engine.begin() as connection:
         cell.set_columns(connection, "compute_nodes", {}, **ratios)

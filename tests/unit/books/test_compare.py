@@ -1,4 +1,4 @@
-"""The comparison table (design 3.3) and allocation clean-up: spec/scenarios rows 43 to 58, one verdict each."""
+"""The comparison table and allocation clean-up: scenarios 43 to 58, one verdict each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Usage accounting and migrations: spec/scenarios rows 1 to 42, as amounts that the cloud promised.
+"""Usage accounting and migrations: scenarios 1 to 42, as amounts that the cloud promised.
 
 The numbers are the scenarios' own; the row is in each test's id.
 """
@@ -51,7 +51,7 @@ USAGE = {
     "s4 deleted vm_state is not counted": (state(instance("a"), instance("b", vm_state="deleted")), A),
     "s6 volume-backed": (state(instance(boots_from_volume=True)), (128, 1, 0)),
     "s11 ephemeral": (state(instance(flavor=flavor(ephemeral_gib=10))), (128, 1, 11)),
-    # Placement's own rule rounds swap up (placement 9); the row of 8 truncates it.
+    # Placement's own rule rounds swap up; the row of 8 truncates it.
     "s8 swap 512 MiB is 1 GiB in Placement": (state(instance(flavor=flavor(swap_mib=512))), (128, 1, 2)),
     "s10 swap 1536 MiB is 2 GiB in Placement": (state(instance(flavor=flavor(swap_mib=1536))), (128, 1, 3)),
     "s13 shelved_offloaded": (state(instance(vm_state="shelved_offloaded")), (0, 0, 0)),

@@ -1,4 +1,4 @@
-"""Allocation clean-up, spec/scenarios rows 43 to 58: what becomes of each consumer of the root, by its number.
+"""Allocation clean-up, scenarios 43 to 58: what becomes of each consumer of the root, by its number.
 
 The reference keeps or removes; an audit of ours keeps always, and tells or does not. Rows 46, 55,
 57 and 58 are told and left to heal, row 56 is heal's: the audit has nothing there that could conflict.

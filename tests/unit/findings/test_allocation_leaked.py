@@ -1,4 +1,4 @@
-"""allocation-leaked: spec/scenarios rows 44 to 55; only what the cloud itself says is deleted."""
+"""allocation-leaked: scenarios 44 to 55; only what the cloud itself says is deleted."""
 
 from __future__ import annotations
 

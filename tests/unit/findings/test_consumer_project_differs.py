@@ -1,4 +1,4 @@
-"""consumer-project-differs: spec/scenarios row 162, as a finding."""
+"""consumer-project-differs: scenario 162, as a finding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""consumer-unknown: spec/scenarios row 48; reported and left alone."""
+"""consumer-unknown: scenario 48; reported and left alone."""
 
 from __future__ import annotations
 

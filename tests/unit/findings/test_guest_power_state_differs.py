@@ -1,4 +1,4 @@
-"""guest-power-state-differs: reconcile 12's table, each pair of it and no other."""
+"""guest-power-state-differs: the pairs of states that nova's power sync takes for a difference, and no other."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.rigs.facts import (
 CODE = "guest-power-state-differs"
 I1 = uuid("i1")
 S = DomainState
-# reconcile 12, "Power sync": libvirt's states by what nova takes them for.
+# libvirt's states, by the power states that nova takes them for.
 RUNNING, DOWN = {S.RUNNING, S.BLOCKED}, {S.SHUTDOWN, S.SHUTOFF}
 TOLD = {
     "active": DOWN | {S.CRASHED, S.PMSUSPENDED, S.PAUSED, S.NO_STATE},

@@ -1,4 +1,4 @@
-"""migration-stuck: spec/scenarios 38, told and not written."""
+"""migration-stuck: scenario 38, told and not written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""rival-writer: somebody else owns the root, so it is not written (design 2.1)."""
+"""rival-writer: somebody else owns the root, so it is not written."""
 
 from __future__ import annotations
 

@@ -31,6 +31,6 @@ def test_without_a_root_there_is_none():
 
 
 def test_placement_takes_the_type():
-    """Placement's own pattern of a consumer type (spec/placement 7)."""
+    """Placement's own pattern of a consumer type."""
     assert OWN_TYPE == "STOCKTAKE_UNMANAGED"
     assert set(OWN_TYPE) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")

@@ -77,7 +77,7 @@ KINDS = {
         encrypting(x86(machine(sev=dataclasses.replace(SEV, max_es_guests=0))), sev="Y", sev_es="Y"),
         {"amd_sev"},
     ),
-    # The note of hypervisor-audit 6: a kernel with SNP that libvirt or QEMU cannot use has neither.
+    # A kernel with SNP that libvirt or QEMU cannot use has neither.
     "SNP in the kernel alone": (encrypting(sev="Y", sev_es="Y", sev_snp="Y"), {"amd_sev"}),
     "SNP in libvirt alone": (encrypting(x86(SNP_MACHINE), sev="Y"), {"amd_sev"}),
     "another architecture": (

@@ -1,4 +1,4 @@
-"""Over-commit of guests' disks and the least room left. Numbers in names are rows of spec/scenarios."""
+"""Over-commit of guests' disks and the least room left. Numbers in names are scenarios."""
 
 import dataclasses
 

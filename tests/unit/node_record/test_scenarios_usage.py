@@ -1,4 +1,4 @@
-"""Usage and migrations: rows 1 to 42 of spec/scenarios, as the figures that a compute node record shows.
+"""Usage and migrations: scenarios 1 to 42, as the figures that a compute node record shows.
 
 Every expectation is the row's own number. Rows 21 and 38 say what we decided instead.
 """

@@ -1,4 +1,4 @@
-"""``reserved`` of one class: the formulas of design 3.4, as tables of literals."""
+"""``reserved`` of one class: its formulas, as tables of literals."""
 
 from __future__ import annotations
 

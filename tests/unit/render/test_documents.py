@@ -22,7 +22,7 @@ from agent.render.documents import (
 )
 from tests.rigs.reports import FINDING, GUEST, LEAKED, PROVIDER, REPORT, VCPU
 
-# The stable keys as design 2.2 lists them.
+# The stable keys: other programs rely on them.
 AUDIT = [
     "audit_id",
     "host",

@@ -1,4 +1,4 @@
-"""DISK_GB: facts in, claims and inventory out. Numbers in ids are rows of spec/scenarios."""
+"""DISK_GB: facts in, claims and inventory out. Numbers in ids are scenarios."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PCPU: facts in, claims and inventory out. Numbers in ids are rows of spec/scenarios."""
+"""PCPU: facts in, claims and inventory out. Numbers in ids are scenarios."""
 
 from __future__ import annotations
 

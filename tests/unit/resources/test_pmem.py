@@ -1,4 +1,4 @@
-"""Persistent memory: a class for each label, counted in namespaces. Numbers in ids are rows of spec/scenarios."""
+"""Persistent memory: a class for each label, counted in namespaces. Numbers in ids are scenarios."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ratio of an inventory: configured, kept, initial (hypervisor-audit 4.2, spec/scenarios 97 and 98)."""
+"""The ratio of an inventory: configured, kept, initial (scenarios 97 and 98)."""
 
 import pytest
 

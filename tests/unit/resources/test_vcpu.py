@@ -1,4 +1,4 @@
-"""VCPU: facts in, claims and inventory out. Numbers in ids are rows of spec/scenarios."""
+"""VCPU: facts in, claims and inventory out. Numbers in ids are scenarios."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose volume is it: the table of hypervisor-audit 3.4, row by row, and its laws."""
+"""Whose volume is it: a table, row by row, and its laws."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What runs here, by name: spec/hypervisor-audit 8.2."""
+"""What runs here, by name."""
 
 from __future__ import annotations
 

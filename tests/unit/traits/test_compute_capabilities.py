@@ -1,4 +1,4 @@
-"""What the compute service can do for a guest here: the table of spec/hypervisor-audit 8.3."""
+"""What the compute service can do for a guest here, as one table."""
 
 from __future__ import annotations
 

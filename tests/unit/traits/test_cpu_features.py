@@ -1,4 +1,4 @@
-"""Which CPU flags a guest can have: spec/hypervisor-audit 8.1, spec/scenarios rows 111 and 112.
+"""Which CPU flags a guest can have: scenarios 111 and 112.
 
 The flags' names are libvirt's; which of them stand in the answer of a real host is
 held against the reference's own traits in tests/golden.

@@ -1,4 +1,4 @@
-"""Which video cards there are: spec/hypervisor-audit 8.2."""
+"""Which video cards there are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which image formats become a disk here: spec/hypervisor-audit 8.3, spec/scenarios rows 113 and 114."""
+"""Which image formats become a disk here: scenarios 113 and 114."""
 
 from __future__ import annotations
 

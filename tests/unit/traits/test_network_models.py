@@ -1,4 +1,4 @@
-"""Which network cards there are: spec/hypervisor-audit 8.2."""
+"""Which network cards there are."""
 
 from __future__ import annotations
 

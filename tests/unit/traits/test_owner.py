@@ -1,4 +1,4 @@
-"""Whose provider it is: spec/scenarios row 115, with our trait in the place of OWNER_NOVA."""
+"""Whose provider it is: scenario 115, with our trait in the place of OWNER_NOVA."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ports that a card manages by itself: spec/hypervisor-audit 8.3."""
+"""Ports that a card manages by itself."""
 
 from __future__ import annotations
 

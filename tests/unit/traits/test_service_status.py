@@ -1,4 +1,4 @@
-"""COMPUTE_STATUS_DISABLED follows the service row: spec/scenarios row 73."""
+"""COMPUTE_STATUS_DISABLED follows the service row: scenario 73."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which sound cards there are: spec/hypervisor-audit 8.2."""
+"""Which sound cards there are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a disk can be attached: spec/hypervisor-audit 8.2."""
+"""How a disk can be attached."""
 
 from __future__ import annotations
 

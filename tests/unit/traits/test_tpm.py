@@ -1,4 +1,4 @@
-"""Emulated TPMs: spec/hypervisor-audit 8.2."""
+"""Emulated TPMs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The "min version" test of spec/hypervisor-audit 2: each part that is given must hold."""
+"""The minimum version test: each part that is given must hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which virtual IOMMUs there are: spec/hypervisor-audit 8.2."""
+"""Which virtual IOMMUs there are."""
 
 from __future__ import annotations
 

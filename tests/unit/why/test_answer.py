@@ -1,4 +1,4 @@
-"""What ``why`` says of requests to small trees; what is expected is spec/placement.md and what Placement 16 answers."""
+"""What ``why`` says of requests to small trees; expected is what Placement 16 answers."""
 
 import pytest
 

@@ -43,7 +43,7 @@ def test_ids_are_filled_up_with_zeros():
 
 
 ADDRESSES = {
-    # nova's documentation and hypervisor-audit 7.2: what is missing or * is any.
+    # nova's documentation: a field that is missing or * matches any value.
     "0000:0a:00.1": (["0000:0a:00.1"], ["0001:0a:00.1", "0000:0a:00.2"], "0000:0a:00.1"),
     "0:A:0.1": (["0000:0a:00.1"], ["0000:0a:00.0"], "0000:0a:00.1"),
     "*:0a:00.*": (["0000:0a:00.1", "00ff:0a:00.7"], ["0000:0a:01.1"], None),

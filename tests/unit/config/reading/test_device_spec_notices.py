@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from agent.config.reading.device_spec import parse_device_specs
 from agent.config.reading.device_spec_notices import earlier_twin, oddities
 
-#: Every key that nova-compute gives a meaning (hypervisor-audit 7.2), with a value that it takes.
+#: Every key that nova-compute gives a meaning, with a value that it takes.
 NOVA = {
     "vendor_id": "10de",
     "product_id": "1eb8",

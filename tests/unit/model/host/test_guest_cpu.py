@@ -1,4 +1,4 @@
-"""Which CPU models guests get: hypervisor-audit 8.1, and what nova 34 does for each mode."""
+"""Which CPU models guests get: what nova 34 does for each mode."""
 
 from __future__ import annotations
 

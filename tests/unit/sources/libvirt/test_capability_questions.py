@@ -1,4 +1,4 @@
-"""Which machine types and CPU models are asked about (hypervisor-audit 2 and 8.1)."""
+"""Which machine types and CPU models are asked about."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Devices put together: kinds, and who lends a fact to whom (hypervisor-audit 7.1)."""
+"""Devices put together: kinds, and who lends a fact to whom."""
 
 from dataclasses import replace
 

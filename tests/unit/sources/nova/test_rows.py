@@ -24,7 +24,7 @@ ONE = "11111111-1111-4111-8111-111111111111"
 TWO = "22222222-2222-4222-8222-222222222222"
 NOW = "2026-11-21 10:58:05"
 
-# Spec reconcile 10, worked example 1: the flavor as a conductor of nova 34 sent it.
+# The flavor as a conductor of nova 34 sent it.
 SMALL = {
     "nova_object.name": "Flavor",
     "nova_object.namespace": "nova",
@@ -62,7 +62,7 @@ CONTEXT = {
     "nova_object.version": "1.2",
     "nova_object.data": {"instance_uuid": ONE, "migration_id": 4, "old_numa_topology": None},
 }
-# Spec reconcile 10, worked example 1: one cell of a pinned instance.
+# One cell of a pinned instance.
 CELL = {
     "nova_object.name": "InstanceNUMACell",
     "nova_object.namespace": "nova",
