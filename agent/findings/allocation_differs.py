@@ -41,7 +41,7 @@ def _by_consumer(world: World, consumers: set[str]) -> dict[str, list[Row]]:
 
 
 def _instead(row: Row, others: list[Row]) -> str:
-    """What it holds that nobody promised, where the promised class is not recorded at all: ", and 2 PCPU instead"."""
+    """Return the recorded but not promised classes: ", and 2 PCPU instead". Empty if this row's class is recorded."""
     if row.recorded is not None:
         return ""
     surplus = [_held(other) for other in others if other.promised is None and other.recorded is not None]
@@ -49,7 +49,7 @@ def _instead(row: Row, others: list[Row]) -> str:
 
 
 def _in_place_of(row: Row, others: list[Row]) -> str:
-    """The promised classes that are not recorded, where this one is recorded and not promised."""
+    """Return the promised classes that are not recorded. Empty if this row's class is promised."""
     if row.promised is not None:
         return ""
     lacking = [amount_text(o.resource_class, o.promised) for o in others if o.promised and o.recorded is None]

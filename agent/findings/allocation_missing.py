@@ -1,4 +1,4 @@
-"""allocation-missing: an instance is here and counted, and Placement knows nothing of it."""
+"""allocation-missing: an instance is promised room on this host, but Placement records no allocation for it here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""allocation-stale-move: Placement still counts here what has moved to another host."""
+"""allocation-stale-move: Placement still records an allocation here for an instance that has moved away."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a finding's module offers (a RULE), what it may look at (a World), and how amounts are written for people."""
+"""The parts of a finding's module: its RULE, the World that the rule reads, and helpers that render amounts as text."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from agent.text.amounts import with_class
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """Everything that one audit knows when it looks for findings. ``state`` is None where it is not known.
+    """All facts of one audit that a rule may read. ``state`` is None while the cloud's state is unknown.
 
-    ``refused`` are writes of this audit that Placement refused for good: nothing before the writes were tried.
-    ``unknown_traits`` are standard traits that this Placement was found not to know. ``left`` are providers
-    that stayed when their compute node records were deleted. ``cleared`` are traits of the root that were to be
-    absent when this agent last wrote it; none where it did not.
+    ``refused`` are writes of this audit that Placement rejected permanently; it is empty before the writes were
+    tried. ``unknown_traits`` are standard traits that this Placement turned out not to know. ``left`` are providers
+    that stayed when the agent deleted their compute node records. ``cleared`` are the traits of the root provider
+    that had to be absent at this agent's last write; it is empty if the agent did not write the root.
     """
 
     snapshot: Snapshot
@@ -51,18 +51,18 @@ class World:
 
     @property
     def view(self) -> PlacementView | None:
-        """Placement as it was read, or None."""
+        """Placement as this audit read it, or None."""
         return self.snapshot.placement.value
 
     @property
     def root(self) -> Provider | None:
-        """Our root as Placement holds it, or None."""
+        """The root provider of this host as Placement records it, or None."""
         return self.view.root if self.view else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One finding code: how loud it is, what to do about it, and how it is found."""
+    """One finding code: its severity, its remedy, and the function that yields its findings."""
 
     code: str
     severity: Severity
@@ -84,9 +84,11 @@ class Rule:
         rests_on_recorded: bool = False,
         remedy: str | None = None,
     ) -> Finding:
-        """A finding of this code, on our root where no ``provider_uuid`` is given, with the rule's remedy or another.
+        """Return a finding with this rule's code and severity.
 
-        CONSUMER, PROVIDER and FINDING in the remedy become the uuids, so that a command in it can be copied.
+        Without ``provider_uuid`` the finding is about this host's root provider; without ``remedy`` it has the rule's
+        remedy. CONSUMER, PROVIDER and FINDING in the remedy are replaced by the uuids, so that an operator can copy
+        the commands in it.
         """
         provider = provider_uuid or world.root_uuid
         found = Finding(
@@ -103,7 +105,8 @@ class Rule:
             facts=facts,
             rests_on_recorded=rests_on_recorded,
         )
-        # Its id follows from what it is about, never from the remedy.
+        # The id of a finding depends on what the finding is about and never on the remedy, so the remedy may contain
+        # the id.
         return dataclasses.replace(found, remedy=found.remedy.replace("FINDING", found.id))
 
 
@@ -112,7 +115,7 @@ def _filled(remedy: str, consumer: str | None, provider: str | None) -> str:
 
 
 def rows_by_consumer(world: World, verdict: Verdict) -> dict[str, tuple[Row, ...]]:
-    """Rows with that verdict, by consumer."""
+    """Return the rows with that verdict, grouped by consumer."""
     grouped: dict[str, list[Row]] = defaultdict(list)
     for row in world.rows:
         if row.verdict is verdict:
@@ -121,27 +124,27 @@ def rows_by_consumer(world: World, verdict: Verdict) -> dict[str, tuple[Row, ...
 
 
 def claims_of(rows: Iterable[Row]) -> tuple[Claim, ...]:
-    """All claims of these rows."""
+    """Return all claims of these rows."""
     return tuple(claim for row in rows for claim in row.claims)
 
 
 def amount_text(resource_class: str, amount: float | None) -> str:
-    """An amount with its unit and class, "nothing" for None."""
+    """Return the amount with its unit and class, or "nothing" for None."""
     return "nothing" if amount is None else with_class(resource_class, amount)
 
 
 def recorded_text(rows: Iterable[Row]) -> str:
-    """What Placement holds in these rows: "8 VCPU, 8192 MiB of MEMORY_MB"."""
+    """Return the recorded amounts of these rows as text: "8 VCPU, 8192 MiB of MEMORY_MB"."""
     return _joined((row.resource_class, row.recorded) for row in rows)
 
 
 def promised_text(rows: Iterable[Row]) -> str:
-    """What the cloud promised in these rows."""
+    """Return the promised amounts of these rows as text."""
     return _joined((row.resource_class, row.promised) for row in rows)
 
 
 def held_text(rows: Iterable[Row]) -> str:
-    """What the host holds in these rows."""
+    """Return the held amounts of these rows as text."""
     return _joined((row.resource_class, row.held) for row in rows)
 
 
@@ -150,7 +153,7 @@ def _joined(amounts: Iterable[tuple[str, int | None]]) -> str:
 
 
 def named(rows: tuple[Row, ...]) -> str:
-    """The consumer of these rows: kind, uuid, and name where there is one."""
+    """Return the kind and uuid of these rows' consumer, and its name if it has one."""
     first = rows[0]
     name = f" ({first.consumer_name})" if first.consumer_name else ""
     return f"{first.consumer_kind} {first.key}{name}"

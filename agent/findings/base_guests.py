@@ -1,8 +1,8 @@
-"""What findings on guests share: instances that rest here, each with its domain.
+"""Instances at rest on this host with their libvirt domains, for the findings about guests.
 
-At rest means that nothing of the cloud's is under way which would change the domain
-or the row: no task, no build, no move, and a row that was not written moments ago.
-Without a cloud the domains are the promise themselves, so there is nothing to compare.
+An instance is at rest if nothing in the cloud is about to change its domain or its row: no task, no build, no move,
+and no write to the row within the last seconds (agent/books/recency.py). Without a cloud the domains themselves are
+the promised book, so there is nothing to compare.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from agent.model.occupancy import Occupancy
 
 
 def resting(world: World) -> Iterator[tuple[Occupancy, Domain]]:
-    """Instances that rest here, sorted by uuid, with their domain."""
+    """Yield the instances at rest on this host, sorted by uuid, each with its domain."""
     state, host = world.state, world.snapshot.host.value
     if state is None or host is None or state.kind is StateKind.NONE:
         return

@@ -1,4 +1,4 @@
-"""What findings on PCI share: the view that they look at."""
+"""The PCI view that all findings about PCI devices read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from agent.nested.pci_view import PciView, pci_view, unknown_because
 
 
 def view_of(world: World) -> PciView | None:
-    """PCI as the desired tree rests on it; None while the devices are not all known."""
+    """Return the PCI view that the desired tree is built from; None unless all PCI devices are known."""
     host = world.snapshot.host.value
     if host is None or not world.snapshot.fresh(LIBVIRT) or unknown_because(host):
         return None

@@ -1,6 +1,7 @@
-"""What findings on allocations share: on which providers the rows are, and how that is said and undone.
+"""The providers of allocations, described as text and with remedies, for the findings about allocations.
 
-heal takes from this host's own tree alone: what lies on a sharing provider goes by hand.
+heal removes allocations from this host's own provider tree only. The operator removes allocations on a sharing
+provider by hand.
 """
 
 from __future__ import annotations
@@ -14,13 +15,17 @@ UNSET = "openstack resource provider allocation unset --provider"
 
 
 def place_of(world: World, rows: tuple[Row, ...]) -> str | None:
-    """The one provider that all of these rows are on, our root where it is among several."""
+    """Return the provider that a finding about these rows names.
+
+    That is the root provider if one of the rows is on it or none is recorded, otherwise the first provider of the
+    rows.
+    """
     places = _places(world, rows)
     return world.root_uuid if world.root_uuid in places or not places else places[0]
 
 
 def recorded_where(world: World, rows: tuple[Row, ...]) -> str:
-    """What Placement records: "8 VCPU; 1 VGPU on provider UUID"; our root needs no name."""
+    """Return the recorded amounts by provider: "8 VCPU; 1 VGPU on provider UUID". The root provider is not named."""
     texts = []
     for place in _places(world, rows):
         some = recorded_text(row for row in rows if _place(world, row) == place)
@@ -29,18 +34,18 @@ def recorded_where(world: World, rows: tuple[Row, ...]) -> str:
 
 
 def unset_everywhere(world: World, rows: tuple[Row, ...]) -> str:
-    """Commands that take these rows, and nothing else, from the consumer."""
+    """Return the commands that remove these rows' allocations, and nothing else, from the consumer."""
     return "; ".join(f"{UNSET} {place} CONSUMER" for place in _places(world, rows))
 
 
 def heal_first(world: World, rows: tuple[Row, ...], by_hand: str) -> str:
-    """The remedy: heal where it can do anything about these rows, then what to do by hand."""
+    """Return the remedy: heal if it can remove any of these rows, followed by the steps by hand."""
     tree = {provider.uuid for provider in world.view.providers} if world.view else set()
     return f"{HEAL}; by hand: {by_hand}" if tree & set(_places(world, rows)) else by_hand
 
 
 def _places(world: World, rows: tuple[Row, ...]) -> list[str]:
-    """Uuids of the providers with something recorded, the root first."""
+    """Return the uuids of the providers with a recorded amount, the root provider first."""
     found = {_place(world, row) for row in rows if row.recorded is not None}
     return sorted(found - {""}, key=lambda place: (place != world.root_uuid, place))
 

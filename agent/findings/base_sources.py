@@ -1,4 +1,4 @@
-"""What stays as it is while a source gives no answer that can be used: for every finding about a source."""
+"""What stays unchanged while a source has no usable answer, for all findings about sources."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from agent.nested.base import children
 from agent.provider_tree.desired import classes_of
 from agent.resources import BUILTIN as RESOURCES
 
-# What follows beside inventories and children: those say themselves what they rest on (needs, reserve_needs).
+# Effects besides those on inventories and child providers. Resources and families declare their sources themselves
+# (``needs``, ``reserve_needs``).
 _BESIDE = {
     PLACEMENT: "nothing is written",
     STATE: "nothing is concluded about guests; reserved is not lowered",
     LIBVIRT: "traits that rest on it stay; reserved is not lowered",
     IMAGES: "guests' files are not told",
 }
-# What is asked for by a name of its own, and is read together with others.
+# Sources that have a name of their own but are read together with another source.
 _PARTS = {IMAGES: frozenset({IMAGE_CACHE})}
 
 
 def consequence(source: str, world: World) -> str:
-    """What stays, in Placement and in our reports, while that source cannot be read."""
+    """Return what stays unchanged, in Placement and in the agent's reports, while that source cannot be read."""
     lost = frozenset({source}) | _PARTS.get(source, frozenset())
     stays = (*_classes(lost, world), *_children(lost, world))
     verb = "stay as they are" if len(stays) > 1 else "stays as it is"
@@ -32,13 +33,13 @@ def consequence(source: str, world: World) -> str:
 
 
 def _classes(lost: frozenset[str], world: World) -> list[str]:
-    """Classes of the root whose total is not known."""
+    """Return the root provider's classes whose total is unknown."""
     resources = (resource for resource in RESOURCES if resource.needs(world.settings) & lost)
     return sorted({name for resource in resources for name in classes_of(resource, world.snapshot)})
 
 
 def _children(lost: frozenset[str], world: World) -> list[str]:
-    """Families that somebody asked for, or that have a child in Placement."""
+    """Return the families that an option enables, or that have a child provider in Placement."""
     observed = children(world.view, world.root.name) if world.root else {}
     return [
         f"{family.name} providers"
@@ -50,7 +51,7 @@ def _children(lost: frozenset[str], world: World) -> list[str]:
 
 
 def reserves(lost: frozenset[str], world: World) -> list[str]:
-    """Classes that are published, with a reserve that may be too low without it."""
+    """Return a text that names the published classes whose ``reserved`` may be too low without these sources."""
     kept = (
         resource
         for resource in RESOURCES

@@ -1,4 +1,4 @@
-"""What volume-foreign and volume-orphaned share: one finding per volume of one kind of owner, with exact bytes."""
+"""One finding per volume of one kind of owner, with exact bytes, for volume-foreign and volume-orphaned."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ _UNTIL_THEN = "; until then its size is reserved"
 
 
 def volume_findings(world: World, rule: Rule, kind: OwnerKind, *, expected: str) -> Iterable[Finding]:
-    """Findings of every audited group; only in the group that DISK_GB counts are they reserved, if the policy is so."""
+    """Yield the findings of every audited volume group.
+
+    The agent reserves a volume's size only in the group that DISK_GB counts, and only if ``[lvm] foreign_volumes`` is
+    ``reserve``.
+    """
     policy = world.settings.foreign_volumes
     if policy is UnmanagedPolicy.IGNORE:
         return

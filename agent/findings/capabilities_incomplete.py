@@ -1,7 +1,7 @@
-"""capabilities-incomplete: libvirt answered, but not all that was asked of it.
+"""capabilities-incomplete: libvirt answered, but some of the capabilities that the agent asked for are missing.
 
-Capabilities that are still being read for the first time are no finding: libvirt
-takes seconds after its start, and the next audit has them.
+While the agent reads the capabilities for the first time there is no finding: libvirt takes seconds after its start,
+and the next audit has the capabilities.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _OF_EMULATORS = (
     "COMPUTE_ARCH_*, COMPUTE_STORAGE_BUS_*, COMPUTE_GRAPHICS_MODEL_*, COMPUTE_VIOMMU_MODEL_INTEL and _SMMUV3,"
     " COMPUTE_SECURITY_UEFI_SECURE_BOOT, COMPUTE_SECURITY_TPM_* and the providers of memory encryption"
 )
-# What rests on each part.
+# What stays unchanged in Placement while each part is missing.
 _STAYS = {
     Part.HOST_FEATURES: "HW_CPU_X86_* stay",
     Part.HOST_CPU: "HW_ARCH_*, HW_CPU_X86_*, COMPUTE_SECURITY_UEFI_SECURE_BOOT, COMPUTE_SECURITY_TPM_*"
@@ -47,7 +47,7 @@ def _finding(world: World, missing: tuple[MissingPart, ...]) -> Finding:
 
 
 def stays(missing: MissingPart) -> str:
-    """What stays as Placement records it while that part is unknown."""
+    """Return what stays as Placement records it while that part is unknown."""
     return f"{_STAYS[missing.part]} as recorded"
 
 

@@ -1,8 +1,8 @@
-"""companion-leftover: a consumer of our own kind holds room here for which there is no cause any more.
+"""companion-leftover: a consumer of the agent's own type has an allocation here that no longer has a cause.
 
-Role companion keeps its consumers right by itself, and role owner takes them back in its
-next audit; until then the room is counted twice, by the allocation and by ``reserved``. What
-stays is what nobody keeps: of another identity of this host, or beside an observer.
+Role companion maintains its consumers in every audit. Role owner removes them in its next audit; until then the room
+is counted twice, by the allocation and by ``reserved``. The consumers that stay are those that no agent maintains:
+those of another identity of this host, and those on a host in role observer.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _find(world: World) -> Iterable[Finding]:
 
 
 def _why(world: World, cause: Cause) -> str | None:
-    """Why it should not be there; None where it should, where the agent sees to it, or where that is not known."""
+    """Return why the consumer should not exist; None if it should, if the agent maintains it, or if that is unknown."""
     if world.settings.role is Role.OWNER:
         return f"in role owner {cause.value} use is part of reserved"
     if world.settings.role is Role.COMPANION or not _all_read(world):

@@ -1,6 +1,6 @@
 """compute-node-orphaned: a compute node row of this host that no hypervisor reports (story 4).
 
-libvirt gives one node per host, so every other live row of the host is one.
+libvirt reports one node per host, so every other live row of the host is an orphan.
 """
 
 from __future__ import annotations

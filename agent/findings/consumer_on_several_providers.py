@@ -1,8 +1,7 @@
-"""consumer-on-several-providers: a zombie holds the same class here and in another provider tree.
+"""consumer-on-several-providers: a consumer has allocations of the same class here and in another provider tree.
 
-Looks at whole consumer records. A sharing provider serves classes that the host
-does not, so only a class that is held both here and elsewhere counts. While a
-migration of the instance is in progress both sides are right.
+The rule reads whole consumer records. A sharing provider serves classes that the host does not, so only a class that
+is allocated both here and elsewhere counts. While a migration of the instance is in progress both sides are right.
 """
 
 from __future__ import annotations
@@ -23,19 +22,20 @@ def _find(world: World) -> Iterable[Finding]:
     if view is None or state is None:
         return
     moving = {m.instance_uuid for m in state.migrations if m.under_way}
-    # The record is read before the row: a move that ended in between still shows both sides.
+    # The agent reads the record before the row, so after a move that ended in between the record still shows both
+    # sides.
     busy = {i.uuid for i in state.instances if i.task_state is not None or instance_just_changed(i, state.now)}
     for record, here, elsewhere in _spread(view.consumers, frozenset(p.uuid for p in view.providers)):
         if record.consumer_uuid not in moving and record.consumer_uuid not in busy:
             yield _finding(world, record, here, elsewhere)
 
 
-# A quiet audit sees the very records of the last one: 5 ms of its CPU for 1,000 of them.
+# A quiet audit has the same records as the one before. The cache saves 5 ms of CPU for 1,000 records.
 @for_equal_arguments
 def _spread(
     records: tuple[ConsumerRecord, ...], ours: frozenset[str]
 ) -> tuple[tuple[ConsumerRecord, list[Allocation], list[Allocation]], ...]:
-    """Those that hold a class both here and elsewhere, with what they hold on either side."""
+    """Return the records with a class allocated both here and elsewhere, each with its allocations on either side."""
     sides = ((record, *_sides(ours, record)) for record in records)
     return tuple((record, here, elsewhere) for record, here, elsewhere in sides if elsewhere)
 
@@ -62,7 +62,7 @@ def _finding(world: World, record: ConsumerRecord, here: list[Allocation], elsew
 
 
 def _remedy(world: World, consumer: str, others: list[str]) -> str:
-    """Never the side where the instance is: only that one is right."""
+    """Return a remedy that never removes the side where the instance is: only that side is right."""
     instance = next((i for i in world.state.instances if i.uuid == consumer), None) if world.state else None
     if instance is None or instance.host is None or instance.deleted:
         return RULE.remedy

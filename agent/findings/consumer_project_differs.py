@@ -1,8 +1,8 @@
-"""consumer-project-differs: an instance's allocation is booked on another project or user than the instance's own.
+"""consumer-project-differs: an instance's allocation belongs to another project or user than the instance.
 
-Placement's usages by project, and with them unified quotas, are wrong by it; the room on this
-host is not. Seen in the consumer's own record only, which is read as the economy of
-requests allows. An allocation made before Placement knew projects bears its placeholder.
+Placement's usages by project, and with them unified quotas, are wrong by this allocation; the room on this host is
+not. Only the consumer's own record shows the difference, and to save requests the agent does not read every record in
+every audit. An allocation made before Placement stored projects has Placement's placeholder project.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _find(world: World) -> Iterable[Finding]:
 
 
 def _differs(record: ConsumerRecord, instance: Instance) -> bool:
-    """Only what both sides say is compared."""
+    """Whether the project or the user differs; a value that either side lacks is not compared."""
     pairs = ((record.project_id, instance.project_id), (record.user_id, instance.user_id))
     return any(booked is not None and own is not None and booked != own for booked, own in pairs)
 

@@ -1,6 +1,6 @@
 """cpu-offline: a configured CPU set names CPUs that are not online, or that the host does not have (scenarios 77, 79).
 
-nova-compute's whole audit fails then; here VCPU and PCPU alone stay as they are.
+nova-compute's whole audit fails in this case; this agent leaves only VCPU and PCPU as Placement records them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _finding(world: World, missing: MissingCpus, host: HostFacts) -> Finding:
 
 
 def _remedy(missing: MissingCpus, offline: str, absent: str) -> str:
-    """No command brings a CPU online that is not there."""
+    """Return the remedy. A CPU that the host does not have cannot be brought online and must leave the option."""
     if not missing.absent:
         return RULE.remedy.replace("CPUS", offline)
     corrected = f"correct {missing.option}: take out CPUs {absent}, and reload the agent (SIGHUP)"

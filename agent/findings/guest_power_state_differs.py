@@ -1,8 +1,8 @@
-"""guest-power-state-differs: a guest runs, or does not, against what its instance's state says.
+"""guest-power-state-differs: a guest's power state contradicts its instance's vm_state.
 
-Only the pairs to which nova-compute's power sync reacts, or of which it warns (reconcile 12):
-what is building, rescued, resized, suspended or in error may be in any state. Stopping and
-reaping are nova-compute's; this tells, and leaves guests alone.
+The rule covers only the combinations that nova-compute's power sync corrects or warns about. A guest whose instance
+is building, rescued, resized, suspended or in error may have any power state. nova-compute stops and reaps guests;
+the agent only reports.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from agent.model.finding import Finding, Severity
 from agent.model.host.facts import Domain, DomainState
 from agent.model.nova import Instance
 
-# nova's word for each of libvirt's states (nova/virt/libvirt/guest.py: blocked is Xen's idle, shutdown is on its way).
+# nova's power state for each libvirt state (nova/virt/libvirt/guest.py). blocked is Xen's idle; shutdown means that the
+# guest is shutting down.
 _POWER = {
     DomainState.NO_STATE: "no state",
     DomainState.RUNNING: "running",
@@ -28,7 +29,7 @@ _POWER = {
 }
 _EVERY = frozenset(_POWER.values())
 _GONE = _EVERY - {"no state", "shut down"}
-# vm_state: the power states that do not fit it (nova/compute/manager.py:_sync_instance_power_state).
+# For each vm_state the power states that contradict it (nova/compute/manager.py:_sync_instance_power_state).
 _WRONG = {
     "active": frozenset({"shut down", "crashed", "suspended", "paused", "no state"}),
     "stopped": _EVERY - {"no state", "shut down", "crashed"},

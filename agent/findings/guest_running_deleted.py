@@ -1,7 +1,7 @@
 """guest-running-deleted: a guest is defined here whose instance the cloud has deleted.
 
-Its allocation is usually gone already, so the scheduler sells room that the guest still
-takes. nova-compute reaps such guests by default; where it does not, nobody says a word.
+The instance's allocation is usually gone already, so the scheduler offers room that the guest still takes.
+nova-compute reaps such guests by default; where it does not, only this finding reports them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from agent.model.report import Verdict
 
 
 def is_deleted(rows: tuple[Row, ...]) -> bool:
-    """Whether the guest of these rows was an instance of the cloud's that is deleted."""
+    """Whether the guest of these rows was an instance that the cloud has deleted."""
     return any(row.instance is not None and row.instance.deleted for row in rows)
 
 

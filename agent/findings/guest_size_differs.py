@@ -1,8 +1,8 @@
 """guest-size-differs: a guest was defined with other vCPUs or memory than its instance's flavor has.
 
-What a newcomer would get wrong: the sizes that a domain was defined with are compared, not
-what it has now: a vCPU that is unplugged and memory that a balloon took are the guest's to get
-back. Persistent memory is part of a domain's ``<memory>``, so that of a guest with it proves nothing.
+The rule compares the sizes in the domain's definition, not the current ones: a guest can get back an unplugged vCPU
+or memory that its balloon took. A domain's ``<memory>`` includes persistent memory, so the rule does not compare the
+memory of a guest with persistent memory.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _find(world: World) -> Iterable[Finding]:
 
 
 def _differences(flavor: Flavor, domain: Domain) -> list[tuple[str, int, int]]:
-    """(class, promised, defined) of each that is not equal."""
+    """Return (class, promised, defined) of each size that differs."""
     vcpus = domain.vcpus if domain.maximum_vcpus is None else domain.maximum_vcpus
     sizes = [("VCPU", flavor.vcpus, vcpus)]
     if not dict(flavor.extra_specs).get("hw:pmem"):

@@ -1,4 +1,7 @@
-"""guest-unknown: a guest is defined here that the cloud does not know here (the reference says nothing about these)."""
+"""guest-unknown: a guest is defined here that is no instance of the cloud on this host.
+
+nova-compute does not report such guests.
+"""
 
 from __future__ import annotations
 

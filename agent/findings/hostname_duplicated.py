@@ -1,7 +1,7 @@
-"""hostname-duplicated: another host has a compute node of our node's name, so only one of the two can have a provider.
+"""hostname-duplicated: another host has a compute node with this node's name; only one of the two can have a provider.
 
-Names of providers are unique in a cloud, those of compute nodes only within a host.
-A row of our own uuid is another matter (a clone or a moved host): identity-changed.
+Provider names are unique in a cloud, compute node names only within a host. A row with this host's own uuid (a cloned
+or moved host) is reported as identity-changed instead.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""identity-changed: our uuid and our node's name do not belong together; nothing is written until they do."""
+"""identity-changed: this host's uuid, its node's name and the cloud's records contradict each other.
+
+agent/provider_tree/identity_doubt.py decides which contradictions stop all writes (``Doubt.stops_writes``).
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""mdev-type-unknown: no device of this host that could make an enabled type of mediated device offers it.
+"""mdev-type-unknown: no device of this host offers an enabled type of mediated device.
 
-nova-compute says nothing then: the type is simply never offered. Only libvirt knows the types, so the configuration
-alone cannot refuse it.
+Only the devices that the type is bound to count, or all devices if it is bound to none. nova-compute does not report
+this: the type is simply never offered. Only libvirt knows the types, so a check of the configuration alone cannot
+find the mistake.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ def _find(world: World) -> Iterable[Finding]:
     if host is None or host.devices is None:
         return
     for choice in world.settings.mdev_types:
-        # A device that cannot be read may be the one that offers it.
+        # A device that cannot be read may offer the type.
         if not _is_offered(host.devices, choice) and not _may_be_odd(world, host.devices, choice):
             yield _finding(world, host.devices, choice)
 
@@ -30,7 +31,7 @@ def _is_offered(devices: Devices, choice: MdevTypeChoice) -> bool:
 
 
 def _types(devices: Devices, choice: MdevTypeChoice) -> frozenset[str]:
-    """Types of the devices that the choice is bound to, or of all where it is bound to none."""
+    """Return the types of the devices that the choice is bound to, or of all devices if it is bound to none."""
     wanted = {address.lower() for address in choice.addresses}
     offered = ((parent.name, one.type_id) for parent in devices.mdev_parents for one in parent.types)
     existing = ((mdev.parent, mdev.type_id) for mdev in devices.mdevs)

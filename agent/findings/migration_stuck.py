@@ -1,7 +1,6 @@
-"""migration-stuck: a migration is not finished, and the instance has long gone on to another one; it does not count.
+"""migration-stuck: a migration is unfinished, but its instance has long gone on to another one; it counts 0 here.
 
-nova-compute sets such a row to error in its audit; an audit of ours writes nothing
-of the cloud's (scenario 38).
+nova-compute's audit sets such a row to error; this agent's audit leaves migration rows alone (scenario 38).
 """
 
 from __future__ import annotations

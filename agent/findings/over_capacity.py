@@ -1,11 +1,14 @@
-"""over-capacity: more is promised than the host can give: free is negative (story 5), or a CPU has two owners (row 21).
+"""over-capacity: more is used than a provider's capacity (story 5), or a CPU is pinned for two guests (scenario 21).
 
-Placement accepts an inventory below what is used with 200, so nobody but us says
-so; children are looked at like the root. Names who of the consumers should not be
-there at all: that is the leak. Providers of PCI devices never fall below what is
-held (nested/pci.py, findings/pci_device_lost.py): what is reserved there says that
-nobody is next, not that the one who has it must go. A CPU pinned twice rests on the
-cloud's books alone, and both claims stay counted.
+Free is negative then. Placement accepts (200) an inventory that is smaller than its usage, so only this finding
+reports the overload. The rule checks child providers like the root provider. The finding names the consumers that
+should have no allocation here at all: those are the leak.
+
+The rule skips providers of PCI devices. Their total never falls below what is allocated (nested/pci.py,
+findings/pci_device_lost.py). ``reserved`` there only keeps further consumers away; the present consumer need not
+leave.
+
+A CPU that is pinned twice follows from the promised book alone, and both claims stay counted.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ _Rows = Mapping[tuple[ProviderKey, str], tuple[Row, ...]]
 
 
 class _Place(NamedTuple):
-    """One class of one provider, the rows about it, and ``where`` in words: nothing for the root."""
+    """One class of one provider with the rows about it. ``where`` names the provider and is empty for the root."""
 
     provider_uuid: str
     where: str
@@ -46,7 +49,7 @@ class _Place(NamedTuple):
 
     @property
     def used(self) -> int:
-        """What Placement records."""
+        """The amount that Placement records as used."""
         return sum(row.recorded or 0 for row in self.rows)
 
 
@@ -92,9 +95,9 @@ def _place(view: PlacementView, provider: DesiredProvider | Provider, name: str,
 
 
 def _withdrawn(world: World, wanted: DesiredProvider, observed: Provider | None) -> frozenset[str]:
-    """Classes that Placement still offers here and the host does not: taken away only once nobody uses them.
+    """Return the classes that Placement still offers here and the host does not: a class in use cannot be removed.
 
-    Not one that belongs on children: the host does offer that (findings/reshape_needed.py).
+    A class that belongs on child providers is left out, because the host does offer it (findings/reshape_needed.py).
     """
     offered = {i.resource_class for i in (observed.inventories if observed else ())} & wanted.owned_classes
     kept = {f.resource_class for f in wanted.frozen} | {i.resource_class for i in wanted.inventories}
@@ -119,7 +122,7 @@ def _of_withdrawn(world: World, place: _Place) -> Iterable[Finding]:
 
 
 def _inventories(wanted: DesiredProvider, observed: Provider | None) -> list[Inventory]:
-    """As wanted; of what is frozen, as Placement holds it."""
+    """Return the wanted inventories; for a frozen class the inventory that Placement records."""
     frozen = {f.resource_class for f in wanted.frozen}
     kept = [i for i in (observed.inventories if observed else ()) if i.resource_class in frozen]
     return sorted([*wanted.inventories, *kept], key=lambda i: i.resource_class)
@@ -153,7 +156,7 @@ def _finding(world: World, inventory: Inventory, place: _Place, overflow: int) -
 
 
 def _is_judged(world: World) -> bool:
-    """Whether the books say who holds without a right: without the cloud's state, or the guests, nobody is accused."""
+    """Whether the books can name leaked consumers: they cannot without the cloud's state or without the guests."""
     return world.books.state_known and world.books.host_known
 
 
@@ -162,7 +165,7 @@ def _found_no_room(row: Row, overflow: int) -> bool:
 
 
 def _of_pinned_cpus(world: World) -> Iterable[Finding]:
-    """Nothing where the host's CPUs are not known: then nobody can say who may be pinned where."""
+    """Yield nothing while the host's CPUs are unknown: then the CPUs that guests may be pinned to are unknown too."""
     taken = [one for one in world.books.occupied.occupancies if one.numa]
     host = world.snapshot.host.value
     if not taken or host is None or cpus.obstacle(host, world.settings):

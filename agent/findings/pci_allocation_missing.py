@@ -1,10 +1,9 @@
-"""pci-allocation-missing: an instance's guest takes PCI functions that Placement counts otherwise, or for nobody.
+"""pci-allocation-missing: a guest takes PCI functions that Placement does not record, or records with another amount.
 
-Mostly instances that were here before ``[pci] report_in_placement`` was turned on,
-or that a scheduler without pci_in_placement placed. Which function is whose says
-libvirt: the cloud's own rows of PCI devices are not read. Only an instance that
-holds something here and rests is judged: without any allocation it is
-allocation-missing's, and during a move either side may hold the functions.
+Most such instances were here before ``[pci] report_in_placement`` was turned on, or a scheduler without
+pci_in_placement placed them. libvirt says which guest takes which function: the agent does not read the cloud's own
+rows of PCI devices. The rule judges only an instance at rest that has some allocation here. Without any allocation
+the instance is reported as allocation-missing; during a move either side may have the functions.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ from agent.model.placement import ProviderKey
 from agent.model.report import Verdict
 from agent.nested.pci_view import KIND, PciView, key_of
 
-# What compare.py says of a class that is promised to an instance which rests here, guest and all.
+# The verdicts of a promised class of an instance that rests here with its guest (books/compare.py).
 _AT_REST = frozenset({Verdict.AGREED, Verdict.ALLOCATION_DIFFERS})
 
 
 class _Home(NamedTuple):
-    """Where a function is counted."""
+    """The provider and the class that count a function."""
 
     provider_name: str
     provider_uuid: str
@@ -37,7 +36,7 @@ class _Home(NamedTuple):
 
     @property
     def key(self) -> ProviderKey:
-        """The provider as the book *recorded* names it."""
+        """The provider's key in the recorded book."""
         return ProviderKey("provider", self.provider_uuid)
 
 
@@ -60,7 +59,7 @@ def _find(world: World) -> Iterable[Finding]:
 
 
 def _homes(tree: DesiredTree, view: PciView) -> Mapping[str, _Home]:
-    """By the address of a function; none of those whose provider stays as it is, or cannot be made."""
+    """Return the home of each function by its address; none if the provider is frozen or cannot be created."""
     children = {child.key.name: child for child in tree.providers if child.key.kind == KIND}
     return {
         match.device.address: _Home(child.name, child.uuid, offer.classes[0])
@@ -71,7 +70,7 @@ def _homes(tree: DesiredTree, view: PciView) -> Mapping[str, _Home]:
 
 
 def resting(rows: Iterable[Row], state: NovaState | None) -> Mapping[str, Row]:
-    """One row of each instance that rests here, guest and all, by its uuid."""
+    """Return one row of each instance that rests here with its guest, by instance uuid."""
     migrations = state.migrations if state else ()
     moving = {m.instance_uuid for m in migrations if m.under_way}
     return {
@@ -87,7 +86,10 @@ def _held(claims: Iterable[Claim]) -> Counter[tuple[ProviderKey, str]]:
 
 
 def _wrong(functions: Mapping[str, _Home], held: Counter[tuple[ProviderKey, str]]) -> Mapping[_Home, int]:
-    """What should be allocated, where something else is. Where the guest takes nothing, nothing is asked."""
+    """Return the correct amount of each home for which Placement records another amount.
+
+    A provider and class that the guest takes no function of is not checked.
+    """
     taken = Counter(functions.values())
     return {home: amount for home, amount in sorted(taken.items()) if held[home.key, home.resource_class] != amount}
 
@@ -136,7 +138,8 @@ def _taken(row: Row, address: str, home: _Home) -> Claim:
 RULE = Rule(
     code="pci-allocation-missing",
     severity=Severity.ERROR,
-    # Before version 1.8 a change gives the consumer to nobody's project, and 1.12 is the first that shows whose it is.
+    # Before microversion 1.8 a change assigns the consumer to Placement's placeholder project. 1.12 is the first
+    # microversion that shows a consumer's project and user.
     remedy="stocktake heal --finding FINDING adds it, once the devices' providers are published; no audit changes an "
     "allocation. By hand, with everything that the consumer holds already, for the command "
     "replaces it (openstack --os-placement-api-version 1.12 resource provider allocation show CONSUMER): "

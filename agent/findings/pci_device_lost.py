@@ -1,8 +1,8 @@
-"""pci-device-lost: Placement counts a consumer on a device that this host does not hand out any more.
+"""pci-device-lost: a consumer has an allocation on a device that this host no longer hands out.
 
-Its provider stays, with as much as is held: nothing can be taken from below a
-consumer. As soon as it is gone, the provider goes. But for a device for use once
-that was used: its provider says so, and goes when the operator says that it is new.
+The device's provider stays with as much as is allocated, because Placement removes nothing that is in use. When the
+consumer is gone, the provider goes. A one-time-use device that was used is the exception: its provider records the
+use, and stays until the operator lowers ``reserved`` or deletes the provider.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _find(world: World) -> Iterable[Finding]:
 
 
 def _short(view: PciView) -> Iterable[tuple[str, Provider, int, int]]:
-    """(address, provider, devices that are left, amount held) where more is held than there is."""
+    """Yield (address, provider, devices left, amount allocated) where more is allocated than there are devices left."""
     for address, offer in view.offers.items():
         provider = view.of(address)
         if provider is None or address in view.frozen:

@@ -1,8 +1,8 @@
 """pci-reporting-disabled: ``[pci] report_in_placement`` is off, and Placement still has providers of PCI devices.
 
-They cannot be taken back by turning the option off: instances hold them, and the
-scheduler goes on placing by them. Nova-compute does not start then; here they are
-left alone, and everything else goes out.
+Turning the option off cannot remove these providers: instances have allocations on them, and the scheduler keeps
+placing by them. nova-compute does not start in this case. The agent leaves these providers alone and publishes
+everything else.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """pci-spec-conflict: entries of ``[pci] device_spec`` and this host's devices contradict each other.
 
-Nova-compute does not start then. The provider of that device stays as it is, and
-the rest of the host goes out. The finding is about the address, on the root: which
-provider the device has, nobody knows while Placement is not read.
+nova-compute does not start in this case. The agent leaves the device's provider as it is and publishes the rest of
+the host. The finding names the address and is on the root provider: while Placement is not read, the device's own
+provider is unknown.
 """
 
 from __future__ import annotations

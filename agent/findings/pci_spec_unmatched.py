@@ -1,8 +1,8 @@
-"""pci-spec-unmatched: an entry of ``[pci] device_spec`` that no device falls under.
+"""pci-spec-unmatched: an entry of ``[pci] device_spec`` matches no device.
 
-Nova-compute says nothing of it. Mostly it is an address that moved with a card to
-another slot, virtual functions that were not made after a boot, or an entry that
-an earlier one leaves nothing to: the first that matches a device has it.
+nova-compute does not report this. The usual causes: the address changed when a card moved to another slot, the
+virtual functions were not created after a boot, or earlier entries match all the devices (the first matching entry
+gets a device).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""pmem-namespace-missing: ndctl answered, and a configured namespace is not in its list, or two bear its name."""
+"""pmem-namespace-missing: ndctl answered, but a configured namespace is not in its list, or several have its name."""
 
 from __future__ import annotations
 

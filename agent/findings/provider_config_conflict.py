@@ -1,8 +1,8 @@
-"""provider-config-conflict: an entry of a provider.yaml file that cannot be carried out.
+"""provider-config-conflict: an entry of a provider.yaml file cannot be applied.
 
-What can be told from the files alone ends the start (exit 78). This is the rest:
-two entries that turn out to mean one provider, and a class that this host decides
-itself (scenarios 130, 132). nova-compute's audit fails then, each time.
+An error that the files alone show ends the start (exit code 78). This finding reports the other errors: two entries
+that turn out to name the same provider, and a class that this host decides itself (scenarios 130, 132).
+nova-compute's audit fails each time in these cases.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""provider-config-unmatched: an entry of a provider.yaml file for a provider that is not there (scenario 136).
+"""provider-config-unmatched: an entry of a provider.yaml file is for a provider that does not exist (scenario 136).
 
-A child that another service makes may come later; then the entry is carried out,
-and the finding goes away.
+Another service may create a child provider later. Then the agent applies the entry, and the finding goes away.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""provider-name-conflict: Placement has a provider of our name under another uuid; nothing is written to either."""
+"""provider-name-conflict: Placement has a provider with this node's name and another uuid; the agent writes neither."""
 
 from __future__ import annotations
 

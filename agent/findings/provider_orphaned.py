@@ -1,7 +1,7 @@
 """provider-orphaned: a provider of this host's former compute node that no audit may delete (story 4).
 
-It holds allocations, which no audit changes, or somebody else's provider is in its
-tree. While its record is still there, compute-node-orphaned is told beside it.
+The provider has allocations, which no audit changes, or another service's provider is in its tree. While the compute
+node's record still exists, compute-node-orphaned is reported too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from agent.node_record.orphans import obstacle, orphan_rows, taken_by_others
 
 def _find(world: World) -> Iterable[Finding]:
     if world.state is None:
-        # Without the state it is not known whether the node's record is gone, or is another host's by now.
+        # Without the state it is unknown whether the node's record is gone or belongs to another host by now.
         return
     names = {one.uuid: one.name for one in world.left}
     rows = {row.uuid: row.hypervisor_hostname for row in orphan_rows(world.state, world.node, world.root_uuid)}

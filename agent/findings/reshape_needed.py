@@ -1,8 +1,8 @@
-"""reshape-needed: allocations use a class on the root that belongs on child providers (scenarios 106, 107).
+"""reshape-needed: allocations use a class on the root provider that belongs on child providers (scenarios 106, 107).
 
-An older nova-compute had it there. As long as they are there no child of the family
-is published, because the same devices would be offered twice. No audit moves an
-allocation (agent/repairs/reshape_needed.py does, for heal); everything else of the root goes out.
+An older nova-compute published the class on the root. While those allocations exist the agent publishes no child of
+the family, because the same devices would be offered twice. No audit moves an allocation; heal does
+(agent/repairs/reshape_needed.py). The agent publishes everything else of the root.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def _find(world: World) -> Iterable[Finding]:
 
 
 def to_move(world: World) -> Mapping[str, NestedFamily]:
-    """Classes that the root holds in use for the children of a configured family."""
+    """Return the classes in use on the root provider that belong on children, each with its configured family."""
     configured = (family for family in FAMILIES if family.is_configured(world.settings))
     return {name: family for family in configured for name in still_on_root(family, world.snapshot)}
 
@@ -47,7 +47,7 @@ def _finding(world: World, family: NestedFamily, name: str) -> Finding:
 
 
 def _children(world: World, family: NestedFamily, name: str) -> tuple[tuple[str, Inventory], ...]:
-    """Where it belongs, by the child's name without the node's; nothing while the host has not told."""
+    """Return the children that the class belongs on, as (name without the node's, inventory); empty while unknown."""
     if not is_told(family, world.snapshot, world.settings):
         return ()
     nested = family.providers(world.snapshot, world.settings)

@@ -1,4 +1,4 @@
-"""rival-writer: somebody else owns our root provider, so it is not written (design 2.1); an observer has no rival."""
+"""rival-writer: another program owns this host's root provider, so the agent does not write it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agent.model.settings import Role
 
 
 def _find(world: World) -> Iterable[Finding]:
-    # An observer writes nothing anyhow: beside a nova-compute it is what this finding asks for.
+    # An observer writes nothing, so it has no rival. Role observer is the remedy beside a nova-compute.
     if world.rival is None or world.settings.role is Role.OBSERVER:
         return
     yield RULE.finding(

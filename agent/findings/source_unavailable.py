@@ -1,4 +1,4 @@
-"""source-unavailable: something could not be read; what depends on it keeps its last published value."""
+"""source-unavailable: a source, or a part of it, could not be read; what depends on it keeps its published value."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HOLDERS = (
 
 def _find(world: World) -> Iterable[Finding]:
     for reading in world.snapshot.readings:
-        # One that answered, with something old, is source-stale.
+        # A source that answered with old data is reported as source-stale.
         if reading.error is not None and not isinstance(reading.error, SourceStale):
             yield _finding(world, reading.source, str(reading.error), consequence(reading.source, world))
     for path, why in _unread_parts(world):
@@ -37,7 +37,10 @@ def _cache_reserve(world: World) -> list[str]:
 
 
 def _unread_parts(world: World) -> Iterable[tuple[str, str]]:
-    """What a source could not read although it answered, and a cache to reserve for that is nowhere."""
+    """Return what a source could not read although it answered, with the reason.
+
+    This includes the instances folder if its image cache must be reserved and the folder does not exist.
+    """
     snapshot, settings = world.snapshot, world.settings
     parts = [part for reading in snapshot.storage if reading.value for part in reading.value.unread]
     if settings.reserve_image_cache and snapshot.fresh(IMAGES) and not snapshot.fresh(IMAGE_CACHE) and not parts:

@@ -1,7 +1,7 @@
-"""state-row-unreadable: a row of the cloud's database does not parse; what is about its consumer is unknown.
+"""state-row-unreadable: a row of the cloud's database cannot be parsed, so its consumer is unknown.
 
-Nothing is concluded about that consumer and nothing of it is released; all others go on
-as ever. It stands for itself beside source-unavailable: the source did answer.
+The agent concludes nothing about that consumer and releases nothing of it; all other consumers are handled as usual.
+The finding is separate from source-unavailable because the source did answer.
 """
 
 from __future__ import annotations

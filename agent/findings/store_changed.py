@@ -1,4 +1,4 @@
-"""store-changed: the store that DISK_GB counts is not the one that it counted before; DISK_GB stays as it is."""
+"""store-changed: the store that DISK_GB counts is not the one that it counted before; DISK_GB stays as recorded."""
 
 from __future__ import annotations
 

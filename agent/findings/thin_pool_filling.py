@@ -1,8 +1,8 @@
 """thin-pool-filling: the data or the metadata of a thin pool is nearly full.
 
-A full pool stops the writes of every guest in it; full metadata may cost the pool.
-How full it is changes with each write, and a finding is confirmed by equal words in
-two audits: so nothing that is said here moves with it, from 95 % on the severity does.
+A full pool stops the writes of every guest in it; full metadata may destroy the pool. The fill level changes with
+each write, and a finding is confirmed only if two audits report it with equal text. So the text does not contain the
+fill level; only the severity changes with it, at 95 %.
 """
 
 from __future__ import annotations

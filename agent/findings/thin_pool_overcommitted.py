@@ -1,7 +1,7 @@
-"""thin-pool-overcommitted: a thin pool has promised more than it has, and more than its group could still add.
+"""thin-pool-overcommitted: a thin pool has promised more than its size plus the free space of its volume group.
 
-The condition under which lvm2 itself warns when a thin volume is made. A pool that
-runs full stops the writes of every guest in it, the ones that stayed within their size too.
+lvm2 itself warns under this condition when a thin volume is made. A pool that runs full stops the writes of every
+guest in it, including guests that stayed within their size.
 """
 
 from __future__ import annotations

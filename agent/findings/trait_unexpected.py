@@ -1,8 +1,8 @@
-"""trait-unexpected: a standard trait that this host does not have is on its provider, and stays or comes back.
+"""trait-unexpected: the provider has a standard trait that this host lacks, and the trait stays or comes back.
 
-A scheduler sends guests here for it, which then cannot start. In role owner the agent clears it, so
-that it is news only when it is there again afterwards; in the other roles when it is there at all. What a newcomer
-would get wrong: a CUSTOM trait is the operator's, always; OWNER_NOVA is rival-writer's.
+The scheduler sends guests here because of the trait, and these guests cannot start. In role owner the agent clears
+the trait, so the rule reports it only if it is set again afterwards; in the other roles the rule reports it whenever
+it is set. A CUSTOM trait always belongs to the operator; OWNER_NOVA is reported as rival-writer.
 """
 
 from __future__ import annotations

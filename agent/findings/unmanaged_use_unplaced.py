@@ -1,7 +1,8 @@
-"""unmanaged-use-unplaced: role companion could not tell the scheduler of all the use that the cloud does not know.
+"""unmanaged-use-unplaced: role companion could not allocate all the use that the cloud does not know of.
 
-Placement refuses an allocation above max_unit or above what is free, and what is
-refused is offered on. Only in role companion: an owner reserves it, and what finds no room there is over-capacity.
+Placement rejects an allocation above max_unit or above what is free, and the scheduler goes on offering the rejected
+amount. Only role companion has this finding: role owner reserves such use, and what does not fit into ``reserved`` is
+reported as over-capacity.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""usage-unlisted: Placement counts more as used than its list of allocations has, and the scheduler subtracts it."""
+"""usage-unlisted: Placement counts more usage than its list of allocations contains, and the scheduler subtracts it."""
 
 from __future__ import annotations
 

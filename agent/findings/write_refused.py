@@ -1,8 +1,8 @@
-"""write-refused: Placement refuses a write of this host for good; all that does not rest on it was written.
+"""write-refused: Placement permanently rejects a write of this host; all writes that do not depend on it were made.
 
-Its words and the request id stand in the remedy: the rest of a finding is compared
-from audit to audit, and an id is a new one each time. A trait that an older
-Placement does not know is left out and only a warning: everything else is told.
+Placement's error and the request id are in the remedy, because the rest of a finding is compared from audit to audit
+and every request has a new id. The agent leaves out a trait that an older Placement does not know, writes all others,
+and reports a warning only.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _name_of(world: World, write: Write) -> str:
 
 
 def _in_words(write: Write, name: str) -> tuple[str, str]:
-    """What was to be written, and what stays undone with it."""
+    """Return what the agent tried to write, and what stays undone without it."""
     match write:
         case CreateProvider():
             return f"the new provider {name}", "neither it nor anything below it is there"
