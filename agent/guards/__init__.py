@@ -1,7 +1,15 @@
-"""The guard rails of heal, one module each (design 2.6). A new one is a file here and a line in its tuple.
+"""Guard rails of heal: checks that can refuse a repair, one module per check.
 
-In the order in which they are asked: the first that says no is the one that people are
-told. BEFORE are asked of a finding, before its consumer is read; AFTER of the change as well.
+Each module defines a GUARD: a name, and a pure function that returns the reason to refuse a Case, or None.
+agent/healing/plan.py asks the guards in the order of the tuples; heal reports the first refusal. The guards in
+``BEFORE`` judge a finding before heal reads its consumer's record; the guards in ``AFTER`` judge the proposed change
+as well.
+
+Begin with base.py (``Guard``, ``Case``), then read confirmed.py. To add a guard, add a module here and a line in one
+of the two tuples.
+
+Not here: the change itself (agent/repairs), and the plan, the checks right before a write, and the writes
+(agent/healing).
 """
 
 from __future__ import annotations

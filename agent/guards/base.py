@@ -1,7 +1,7 @@
-"""What a guard rail is (GUARD) and what it is asked about (a Case). Pure.
+"""The types of guard rails: the GUARD that a module defines, and the Case that a guard judges. Pure.
 
-A guard says no with numbers, or says nothing. It never changes an action, and it trusts
-no other guard: each is to hold alone.
+A guard returns a reason with numbers, or None. A guard never changes an action, and does not rely on other guards:
+each guard must be sufficient on its own.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from agent.repairs.base import AnyRepair, Scene
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One finding that is to be repaired.
+    """One finding that heal is asked to repair.
 
-    ``repair`` is None where its code has none; ``action`` is what is proposed, None before
-    that; ``chosen`` are the actions that this run has taken on already.
+    ``repair`` is None if the finding's code has no repair. ``action`` is the proposed change, None before there is a
+    proposal. ``chosen`` are the actions that this run already contains.
     """
 
     scene: Scene
@@ -31,19 +31,19 @@ class Case:
 
     @property
     def consumer_uuids(self) -> tuple[str, ...]:
-        """Whose allocations it is about: one, or of a reshape all who hold the class."""
+        """The consumers whose allocations the repair changes: one, or for a reshape all consumers of the class."""
         if self.repair is not None:
             return self.repair.consumers(self.scene, self.seen)
         return (self.seen.finding.consumer_uuid,) if self.seen.finding.consumer_uuid is not None else ()
 
     def record(self, consumer_uuid: str) -> ConsumerRecord | None:
-        """All that the consumer held when it was read after the audit."""
+        """Return the consumer's whole record as heal read it after the audit."""
         return self.scene.record(consumer_uuid)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
-    """``refuses`` gives the reason, None where this guard has none."""
+    """One guard rail. ``refuses`` returns the reason to refuse the case, or None."""
 
     name: str
     refuses: Callable[[Case], str | None]

@@ -1,4 +1,4 @@
-"""confirmed: what one audit saw may be the middle of a build, a delete or a move."""
+"""confirmed: refuse an unconfirmed finding; one audit may read in the middle of a build, a delete or a move."""
 
 from __future__ import annotations
 

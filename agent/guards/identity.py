@@ -1,7 +1,6 @@
-"""identity: compute node record, provider name and persisted identity must all say that this tree is this host's.
+"""identity: the compute node record, provider name and persisted identity must all say that the tree is this host's.
 
-A cloned disk, a renamed host or a restored database makes another host's consumers look
-like leaks of ours.
+A cloned disk, a renamed host or a restored database makes another host's consumers look like leaks of this host.
 """
 
 from __future__ import annotations

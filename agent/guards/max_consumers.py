@@ -1,7 +1,7 @@
-"""max-consumers: a fault that makes many look wrong stays small.
+"""max-consumers: limit the actions of one run, so that a fault that makes many consumers look wrong does little harm.
 
-A reshape counts as one, whatever the number of its consumers: it can be done as a whole
-or not at all, and frees and takes nothing of anybody's.
+A reshape counts as one action, whatever the number of its consumers. A reshape is made as a whole or not at all, and
+changes no consumer's total.
 """
 
 from __future__ import annotations

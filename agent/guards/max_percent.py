@@ -1,6 +1,6 @@
-"""max-percent: never more than a small part of the host's consumers in one run, but always one.
+"""max-percent: limit the actions of one run to a small part of the host's consumers, but always allow one action.
 
-A reshape counts as one here too (max_consumers.py).
+A reshape counts as one action here too (max_consumers.py).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""minimum-age: two audits may lie a second apart, and a build takes longer than that between its two writes.
+"""minimum-age: refuse a finding whose evidence is younger than ``[heal] min_age``.
 
-Counted from when its evidence was first seen as it is now: a finding about the same
-consumer from last week, kept because some source has not been read since, says nothing of this one.
+Two audits may be one second apart, and a build takes longer than that between its two writes. The age counts from the
+first audit that saw the evidence as it is now. An older finding about the same consumer, kept since last week because
+a source was not read again, proves nothing about the present evidence.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ def _refuses(case: Case) -> str | None:
     since = case.seen.stands_since or case.seen.first_seen_at
     now, first = (datetime.datetime.fromisoformat(text) for text in (case.scene.now, since))
     age_s = (now - first).total_seconds()
-    # Negative after the clock was set back: then its age is not known.
+    # The age is negative after the clock was set back; then the real age is unknown.
     if age_s >= 0 and wanted <= age_s:
         return None
     return f"first seen {age_s:.0f} s ago; [heal] min_age is {wanted:.0f} s"

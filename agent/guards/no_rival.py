@@ -1,4 +1,4 @@
-"""no-rival: while another program writes this provider, what it holds is that program's to keep."""
+"""no-rival: refuse while another program writes this provider, because that program maintains its allocations."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""one-change: a consumer is changed once a run, since the first change makes the second rest on what is no more.
+"""one-change: change each consumer once a run, because the first change invalidates the basis of a second one.
 
-So is the tree: one reshape moves the generations that another one would rest on.
+The same is true of the tree: one reshape raises the generations that another reshape would be based on.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""own-part: what a consumer holds on other trees goes out exactly as it came in, and with its own generation.
+"""own-part: a change keeps a consumer's allocations on other trees exactly as read, and uses its own generation.
 
-A reshape stays in our tree, and only moves: of each class every consumer holds as much after it as before.
+A reshape stays in this host's tree and only moves amounts: each consumer has as much of each class after the reshape
+as before.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def _wrong(change: ConsumerChange, tree: frozenset[str]) -> str | None:
 
 
 def _strange(case: Case, action: ReshapeAction) -> str | None:
-    """What a reshape must not touch: providers that are neither in our tree nor new in it, and amounts."""
+    """Return what the reshape must not change: a provider outside this host's tree, or a consumer's total."""
     tree = case.scene.tree
     for provider in action.reshaping.providers:
         there = provider.uuid in tree

@@ -1,8 +1,8 @@
-"""record-unmoved: the whole record must have been read, and be the one that the audit saw a part of.
+"""record-unmoved: heal must have read the whole record, and the record must match the part that the audit saw.
 
-Its generation alone does not say so: a consumer that lost its last allocation and got
-another (every move of an instance makes one) counts from the start. What came back came
-with a new generation of its provider, so that must not have moved either.
+The consumer's generation alone does not prove the match. A consumer that loses its last allocation and gets another
+one (every move of an instance makes such a consumer) starts again at the first generation. A new allocation raises
+its provider's generation, so the guard also requires that no provider's generation has changed.
 """
 
 from __future__ import annotations

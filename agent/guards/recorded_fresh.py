@@ -1,4 +1,7 @@
-"""recorded-fresh: allocations that an earlier audit read may be gone; a removed one raises no generation."""
+"""recorded-fresh: refuse unless this audit read the allocations.
+
+Allocations that an earlier audit read may be gone: Placement raises no generation when an allocation is removed.
+"""
 
 from __future__ import annotations
 

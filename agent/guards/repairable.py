@@ -1,4 +1,4 @@
-"""repairable: a finding whose code no repair knows is nobody's to change."""
+"""repairable: refuse a finding whose code has no repair, or that names no consumer."""
 
 from __future__ import annotations
 

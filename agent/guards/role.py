@@ -1,6 +1,6 @@
-"""role: only an owner heals (design 2.1).
+"""role: only role owner heals.
 
-A companion's own consumers are its audits' to keep right, and every other one is the cloud's.
+The audits of a companion maintain its own consumers; all other consumers belong to the cloud.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""sources-fresh: a verdict holds only in an audit that read everything it rests on."""
+"""sources-fresh: a verdict is valid only in an audit that read every source that the verdict depends on."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""undone: what an operator put back with ``stocktake undo`` the daemon does not take away again.
+"""undone: the daemon does not repeat a repair that an operator undid with ``stocktake undo``.
 
-By hand it may be repeated: whoever asks for it by name knows better than the rule.
+An operator may repeat the repair by hand: an operator who names the finding knows better than this rule.
 """
 
 from __future__ import annotations

@@ -1,7 +1,14 @@
-"""The repairs, one module for each finding code that heal can repair. A new one is a file here and a line in BUILTIN.
+"""Repairs: the change that fixes a finding, one module per finding code that heal can repair.
 
-Their order is that of a plan: where two findings ask for the same change of a
-consumer, the first one names it.
+Each module defines a REPAIR: the code, the sources that it needs, and a pure function that proposes a change or
+declines with the reason. The order of ``BUILTIN`` is the order of a plan. If two findings ask for the same change of
+a consumer, the plan names the first of them.
+
+Begin with base.py (``Scene``, ``Repair``), then read allocation_leaked.py, the shortest repair. To add a repair, add
+a module here, a line in ``BUILTIN``, and its code in ``HEALABLE`` (agent/model/heal.py).
+
+Not here: the detection of the difference (agent/findings), the decision whether heal may make the change
+(agent/guards), and the plan and the writes (agent/healing).
 """
 
 from __future__ import annotations

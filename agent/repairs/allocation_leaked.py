@@ -1,4 +1,4 @@
-"""allocation-leaked: take this host's part from a consumer whose instance the cloud has deleted."""
+"""allocation-leaked: remove the allocations on this host of a consumer whose instance the cloud has deleted."""
 
 from __future__ import annotations
 

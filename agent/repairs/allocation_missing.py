@@ -1,8 +1,8 @@
-"""allocation-missing: record what the cloud promised an instance that rests here and holds nothing (scenario 161).
+"""allocation-missing: record the promised amounts of an instance that rests here without allocation (scenario 161).
 
-Only what a flavor alone says. Amounts that the scheduler chose (child providers, device
-profiles, ports) cannot be made up here, and nova's heal_allocations stops at some of
-them too. Placement refuses what finds no room.
+The repair records only what the flavor alone determines. It cannot know the amounts that the scheduler chose (child
+providers, device profiles, ports); nova's heal_allocations stops at some of them too. Placement rejects an allocation
+for which there is no room.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from agent.model.plan import PutAllocations
 from agent.model.report import Verdict
 from agent.repairs.base import THREE_BOOKS, Declined, Repair, Scene, amounts_text
 
-# What asks for more than the flavor's own numbers (nova/scheduler/utils.py:ResourceRequest).
+# Extra specs that ask for more than the flavor's own numbers (nova/scheduler/utils.py:ResourceRequest).
 _BEYOND_NUMBERS = re.compile(
     r"resources(?!:(VCPU|PCPU|MEMORY_MB|DISK_GB)\Z).+|accel:.*|pci_passthrough:alias|hw:mem_encryption"
 )
@@ -67,7 +67,7 @@ def _unfit(instance: Instance) -> str | None:
 
 
 def _unclear(scene: Scene, rows: tuple[Row, ...]) -> str | None:
-    """All that is promised must be missing as a whole, and on the root."""
+    """Return an objection unless all promised amounts are missing, belong on the root, and are in its inventory."""
     others = [row for row in scene.rows if row.key == rows[0].key and row not in rows]
     if others:
         return f"its {', '.join(row.resource_class for row in others)} is not missing"

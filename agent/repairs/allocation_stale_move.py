@@ -1,7 +1,7 @@
-"""allocation-stale-move: take this host's part from a consumer whose instance has moved away.
+"""allocation-stale-move: remove the allocations on this host of a consumer whose instance has moved away.
 
-The migration's row stays as it is: it is nova's, and what heal changes is Placement's
-alone (scenarios 57 and 58).
+The repair leaves the migration's row alone: the row belongs to nova, and heal changes only Placement (scenarios 57
+and 58).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What a repair is made from (a Scene) and what it offers (a REPAIR). Pure.
+"""The types of repairs: the Scene that a repair reads, and the REPAIR that its module defines. Pure.
 
-A repair says what one consumer should hold instead; whether that may be done is the
-guard rails' to say (agent/guards). Both see the same Scene, so a repair need not doubt
-that sources were read, and does not ask who else writes.
+A repair proposes what one consumer should have allocated instead. The guard rails (agent/guards) decide whether heal
+may make the change. Repairs and guards read the same Scene, so a repair checks neither whether the sources were read
+nor whether another program writes the provider.
 """
 
 from __future__ import annotations
@@ -23,18 +23,19 @@ from agent.model.settings import Settings
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, Snapshot
 from agent.text.amounts import with_class
 
-#: What a verdict on an instance's consumer rests on (books/compare.py).
+#: The sources that a verdict on an instance's consumer depends on (books/verdict.py).
 THREE_BOOKS = frozenset({PLACEMENT, STATE, LIBVIRT})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """All that one run of heal knows: an audit's facts, rows and findings, and what was read after it.
+    """All facts of one run of heal: an audit's facts, rows and findings, and what heal read after the audit.
 
-    ``identity`` is what the audit went by, ``persisted`` what the files say now (None: no file speaks).
-    ``records`` are whole consumer records, read after the audit; ``now`` is ISO 8601 UTC. ``has_moved``: a provider of
-    our tree has another generation than the audit saw, looked at after the records.
-    ``undone`` are ids of findings whose repair an operator put back; none where an operator asks for it.
+    ``identity`` is the identity that the audit used, ``persisted`` the identity that the files contain now (None: no
+    file contains one). ``records`` are whole consumer records that heal read after the audit. ``now`` is ISO 8601
+    UTC. ``has_moved``: whether a provider of this host's tree has another generation than the audit saw; heal checks
+    this after it has read the records. ``undone`` are the ids of findings whose repair an operator undid; it is empty
+    if an operator asks for the repair.
     """
 
     snapshot: Snapshot
@@ -51,12 +52,15 @@ class Scene:
 
     @property
     def view(self) -> PlacementView | None:
-        """Placement as the audit saw it, or None."""
+        """Placement as the audit read it, or None."""
         return self.snapshot.placement.value
 
     @property
     def tree(self) -> frozenset[str]:
-        """Our root and all below it, but for another compute node that somebody put there and what is below that."""
+        """The uuids of this host's root provider and of all providers below it.
+
+        Another compute node that was moved below the root is left out, with all providers below that node.
+        """
         others: set[str] = set()
         for provider in self.view.providers if self.view else ():
             is_node = os_traits.COMPUTE_NODE in provider.traits and provider.uuid != self.subject.root_uuid
@@ -65,44 +69,44 @@ class Scene:
         return frozenset(p.uuid for p in self.view.providers) - others if self.view else frozenset()
 
     def record(self, consumer_uuid: str | None) -> ConsumerRecord | None:
-        """What that consumer held when it was read after the audit; None where it was not."""
+        """Return the consumer's record as heal read it after the audit; None if heal did not read it."""
         return next((r for r in self.records if r.consumer_uuid == consumer_uuid), None)
 
     def rows_of(self, consumer_uuid: str, verdict: Verdict) -> tuple[Row, ...]:
-        """That consumer's rows of that verdict."""
+        """Return that consumer's rows with that verdict."""
         return tuple(row for row in self.rows if row.key == consumer_uuid and row.verdict is verdict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declined:
-    """A repair that is not this one's to make, in words."""
+    """The reason why a repair proposes no change."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
-    """How findings of one code are repaired. ``needs`` are the sources that the verdict rests on."""
+    """The repair of findings of one code. ``needs`` are the sources that the verdict depends on."""
 
     code: str
     needs: frozenset[str]
     propose: Callable[[Scene, SeenFinding, ConsumerRecord], HealAction | Declined]
 
     def consumers(self, scene: Scene, seen: SeenFinding) -> tuple[str, ...]:  # noqa: ARG002
-        """The one that the finding is about."""
+        """Return the consumer that the finding is about."""
         return (seen.finding.consumer_uuid,) if seen.finding.consumer_uuid is not None else ()
 
     def proposed(self, scene: Scene, seen: SeenFinding) -> HealAction | Declined:
-        """What to do, from the record that was read."""
+        """Return the change to make, based on the consumer's record."""
         record = scene.record(seen.finding.consumer_uuid)
         return Declined(why="its whole record was not read") if record is None else self.propose(scene, seen, record)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeRepair:
-    """How findings about our providers and all who hold something there are repaired, in one change or not at all.
+    """The repair of findings about this host's providers and all their consumers, in one change or not at all.
 
-    ``consumers`` are those whose whole records must be read first: all of them.
+    ``consumers`` returns all consumers of the change: heal must read their whole records first.
     """
 
     code: str
@@ -111,7 +115,7 @@ class TreeRepair:
     propose: Callable[[Scene, SeenFinding], ReshapeAction | Declined]
 
     def proposed(self, scene: Scene, seen: SeenFinding) -> ReshapeAction | Declined:
-        """What to do, from the records that were read."""
+        """Return the change to make, based on the consumers' records."""
         return self.propose(scene, seen)
 
 
@@ -119,17 +123,17 @@ AnyRepair = Repair | TreeRepair
 
 
 def here_and_elsewhere(scene: Scene, record: ConsumerRecord) -> tuple[tuple[Allocation, ...], tuple[Allocation, ...]]:
-    """What the consumer holds on our tree, and what it holds on others."""
+    """Return the consumer's allocations on this host's tree, and its allocations on other trees."""
     tree = scene.tree
     here = tuple(a for a in record.allocations if a.provider_uuid in tree)
     return here, tuple(a for a in record.allocations if a.provider_uuid not in tree)
 
 
 def without_our_part(scene: Scene, seen: SeenFinding, record: ConsumerRecord, because: str) -> HealAction | Declined:
-    """The change that takes this tree's part from the consumer and keeps what it holds elsewhere.
+    """Return the change that removes the consumer's allocations on this host's tree and keeps its other allocations.
 
-    With nothing elsewhere the consumer is emptied, which is a PUT with its generation: a DELETE would
-    take away whatever somebody wrote since.
+    If no allocation remains, the change is an empty PUT with the consumer's generation: a DELETE would also remove
+    what another client wrote since.
     """
     here, elsewhere = here_and_elsewhere(scene, record)
     if not here:
@@ -147,7 +151,10 @@ def without_our_part(scene: Scene, seen: SeenFinding, record: ConsumerRecord, be
 
 
 def rewritten(record: ConsumerRecord, allocations: tuple[Allocation, ...]) -> PutAllocations:
-    """All that the consumer is to hold, with its own generation, project and user; at 1.28, which keeps its type."""
+    """Return the PUT of these allocations, with the consumer's own generation, project and user.
+
+    The PUT is sent at microversion 1.28, which keeps the consumer's type.
+    """
     return PutAllocations(
         consumer_uuid=record.consumer_uuid,
         consumer_generation=record.generation,
@@ -158,5 +165,5 @@ def rewritten(record: ConsumerRecord, allocations: tuple[Allocation, ...]) -> Pu
 
 
 def amounts_text(allocations: Iterable[Allocation]) -> str:
-    """Such as "8 VCPU, 8192 MiB of MEMORY_MB"; "nothing" for none."""
+    """Return the amounts as text: "8 VCPU, 8192 MiB of MEMORY_MB"; "nothing" for none."""
     return ", ".join(with_class(a.resource_class, a.amount) for a in allocations) or "nothing"

@@ -1,7 +1,7 @@
-"""consumer-on-several-providers: take this host's part from a consumer whose instance lives on another host.
+"""consumer-on-several-providers: remove the allocations on this host of a consumer whose instance lives elsewhere.
 
-Where the instance lives here, the wrong part is another host's, and that is that
-host's agent's to take away: nobody here knows what else goes on there.
+If the instance lives here, the other host's allocations are wrong. Then the repair declines: only the other host's
+agent knows what else happens there, so that agent must remove them.
 """
 
 from __future__ import annotations

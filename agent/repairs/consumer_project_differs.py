@@ -1,4 +1,4 @@
-"""consumer-project-differs: name the instance's project and user, and leave what it holds as it is (scenario 162)."""
+"""consumer-project-differs: assign the consumer to its instance's project and user; the amounts stay (scenario 162)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAct
 
 
 def _instance(scene: Scene, consumer_uuid: str) -> Instance | None:
-    """The instance of that uuid, or of the migration of that uuid."""
+    """Return the instance with that uuid, or the instance of the migration with that uuid."""
     state = scene.snapshot.nova.value
     if state is None:
         return None

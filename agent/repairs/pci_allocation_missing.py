@@ -1,9 +1,8 @@
-"""pci-allocation-missing: let an instance hold the PCI functions that its guest takes (scenarios 125 and 126).
+"""pci-allocation-missing: allocate to an instance the PCI functions that its guest takes (scenarios 125 and 126).
 
-An ordinary change of one consumer, no reshape: the devices' providers and what they
-offer are the audits' to publish, which nothing keeps from it, so no inventory has to
-move at the same time. While one is not published yet, nothing is done. As nova-compute
-does, only the providers that the guest takes something of are put right.
+The repair is an ordinary change of one consumer, not a reshape. Nothing keeps the audits from publishing the devices'
+providers and inventories, so no inventory has to move at the same time. While one of the providers is not published,
+the repair declines. Like nova-compute, the repair corrects only the providers that the guest takes functions of.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from agent.text.amounts import with_class
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Wanted:
-    """What the consumer is to hold of one provider, which is there."""
+    """The amount that the consumer should have on one existing provider."""
 
     provider: Provider
     resource_class: str
@@ -56,7 +55,7 @@ def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAct
 
 
 def _guest(scene: Scene, record: ConsumerRecord) -> Domain | Declined:
-    """The guest whose functions count, once its instance rests here and holds something here."""
+    """Return the guest whose functions count; decline unless its instance rests here and has an allocation here."""
     host = scene.snapshot.host.value
     if host is None or unknown_because(host):
         return Declined(why="the PCI devices of this host are not all known")
@@ -82,7 +81,7 @@ def _wanted(scene: Scene, guest: Domain) -> tuple[_Wanted, ...] | Declined:
 
 
 def _no_room(scene: Scene, record: ConsumerRecord, wanted: _Wanted) -> str | None:
-    """Why Placement would refuse it."""
+    """Return why Placement would reject the amount, or None."""
     offered, place = _offered(wanted), (wanted.provider.uuid, wanted.resource_class)
     others = [a for a in (scene.view.allocations if scene.view else ()) if a.consumer_uuid != record.consumer_uuid]
     used = sum(a.amount for a in others if (a.provider_uuid, a.resource_class) == place)

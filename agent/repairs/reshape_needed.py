@@ -1,10 +1,9 @@
-"""reshape-needed: move a class from the root to the children that it belongs on, with all who hold it (106, 107, 156).
+"""reshape-needed: move a class and all its consumers from the root to child providers (scenarios 106, 107, 156).
 
-One change or none: a consumer of the class that cannot be placed keeps all the others on
-the root too, since inventory that is left there would be offered twice. What each
-consumer holds stays the same in sum; nothing is freed and nothing taken. All children
-of the family that offer the class are part of it, used or not, so that what was put
-back later is put back as a whole; their traits are the next audit's.
+The reshape is one change or none. If one consumer cannot be placed, all the others stay on the root too, because
+inventory left on the root would be offered twice. Each consumer's total stays the same: the reshape frees nothing and
+takes nothing. The reshape includes all children of the family that offer the class, used or not, so that an undo
+reverts the reshape as a whole. The next audit writes the children's traits.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from agent.text.amounts import with_class
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Target:
-    """A child that is to offer the class; ``observed`` is None where it is to be made."""
+    """A child that should offer the class; ``observed`` is None if the child must be created."""
 
     uuid: str
     name: str
@@ -35,14 +34,14 @@ class _Target:
     inventory: Inventory
 
     def held_by(self, record: ConsumerRecord) -> int:
-        """What the consumer holds of it already."""
+        """Return how much of the class the consumer already has on this child."""
         mine = (self.uuid, self.inventory.resource_class)
         return sum(a.amount for a in record.allocations if (a.provider_uuid, a.resource_class) == mine)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Move:
-    """What moves: ``resource_class`` from the root ``root`` to ``targets``, as ``family`` says."""
+    """The move of ``resource_class`` from the root provider ``root`` to ``targets``, as ``family`` decides."""
 
     scene: Scene
     root: Provider
@@ -52,7 +51,7 @@ class _Move:
 
 
 def _holders(scene: Scene, seen: SeenFinding) -> tuple[str, ...]:
-    """All who hold the class on the root."""
+    """Return all consumers with an allocation of the class on the root provider."""
     place = (scene.subject.root_uuid, seen.finding.resource_class)
     allocations = scene.view.allocations if scene.view else ()
     return tuple(sorted({a.consumer_uuid for a in allocations if (a.provider_uuid, a.resource_class) == place}))
@@ -117,7 +116,7 @@ def _change(move: _Move, record: ConsumerRecord | None, consumer_uuid: str) -> C
         return Declined(why=f"consumer {consumer_uuid} belongs on {', '.join(strange)}, which offers no {name}")
     held = [a for a in record.allocations if (a.provider_uuid, a.resource_class) == (move.root.uuid, name)]
     if not held:
-        # Another run moved it, or it went, since the audit looked.
+        # Since the audit another run has moved the allocation, or the allocation has gone.
         return Declined(why=f"consumer {consumer_uuid} holds no {name} on the root any more")
     coming = {key: amount - move.targets[key].held_by(record) for key, amount in sorted(belongs.items())}
     leaving = sum(a.amount for a in held)
@@ -132,7 +131,7 @@ def _change(move: _Move, record: ConsumerRecord | None, consumer_uuid: str) -> C
 
 
 def _moved(move: _Move, record: ConsumerRecord, coming: Mapping[ProviderKey, int]) -> tuple[Allocation, ...]:
-    """All that the consumer holds, with the class where it belongs."""
+    """Return all of the consumer's allocations, with the class on the children that it belongs on."""
     name = move.resource_class
     amounts = {(a.provider_uuid, a.resource_class): a for a in record.allocations}
     gone = amounts.pop((move.root.uuid, name))
@@ -145,7 +144,7 @@ def _moved(move: _Move, record: ConsumerRecord, coming: Mapping[ProviderKey, int
 
 
 def _overfull(move: _Move, changes: list[ConsumerChange]) -> str | None:
-    """Why Placement would refuse it: a child that would be held beyond what it offers."""
+    """Return why Placement would reject the reshape: a child with more allocated than it offers."""
     view = move.scene.view
     moved = {change.before.consumer_uuid for change in changes}
     for target in move.targets.values():
@@ -163,7 +162,7 @@ def _overfull(move: _Move, changes: list[ConsumerChange]) -> str | None:
 
 
 def _providers(move: _Move) -> tuple[ProviderChange, ...]:
-    """The root without the class, its children with it, and those that have nothing to give any more."""
+    """Return the root without the class, the children with the class, and the children to delete."""
     name, root = move.resource_class, move.root
     rest = tuple(i for i in root.inventories if i.resource_class != name)
     above = ProviderChange(
@@ -181,7 +180,7 @@ def _offering(root: Provider, target: _Target) -> ProviderChange:
 
 
 def _withdrawn(move: _Move) -> list[ProviderChange]:
-    """Children of the family that are to go and that nothing rests on."""
+    """Return the family's children that should go and have neither allocations nor children."""
     view, scene = move.scene.view, move.scene
     if view is None:
         return []
