@@ -1,4 +1,15 @@
-"""Providers below the root, one family a module. A new one is a file here and a line in BUILTIN."""
+"""Child providers below this host's root provider, one family of children per module.
+
+A family decides from one snapshot which children exist, what each child offers and with which traits, and which
+children must go. ``BUILTIN`` lists the families: mediated devices (mdev.py), memory encryption (memory_encryption.py)
+and PCI devices (pci.py, with pci_names.py, pci_offers.py and pci_view.py).
+
+Begin with base.py (``NestedFamily``), then read memory_encryption.py, the shortest family. To add a family, add a
+module here and a line in ``BUILTIN``.
+
+Not here: the root's classes (agent/resources) and traits (agent/traits), the tree made of all parts
+(agent/provider_tree/desired.py), and the writes to Placement (agent/placement/writer.py).
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""What a family of child providers offers, and how a child of ours is found and named.
+"""The interface of a family of child providers, and how children of the root are found and named.
 
-A child's name is the node's, an underscore, and its key's name, as nova-compute
-names them: so its children are found again after a takeover, whatever their uuid.
-On a child of ours everything is ours: its inventory is replaced as a whole, but
-for what provider.yaml adds (hypervisor-audit 5 to 7).
+A child's name is the node's name, an underscore, and the name of the child's key. nova-compute uses the same names,
+so the agent finds the children again after a takeover, whatever their uuid. The agent decides all of its child's
+inventory: each write replaces the whole, and keeps only what provider.yaml adds.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from agent.traits.base import Wish
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nested:
-    """One child of the root as it should be; its owner trait is added for all in provider_tree/desired.py."""
+    """One wanted child of the root. provider_tree/desired.py adds the owner trait to every child."""
 
     key: ProviderKey
     inventories: tuple[Inventory, ...]
@@ -29,68 +28,71 @@ class Nested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotTold:
-    """Where a consumer's amount belongs is not known, in words."""
+    """The reason why it is unknown which children a consumer's amount belongs on."""
 
     why: str
 
 
 class NestedFamily(Protocol):
-    """Child providers that rest on the same facts.
+    """A family: child providers that depend on the same facts.
 
-    ``root_classes`` are classes of theirs that an older nova-compute had on the
-    root: without allocations they go from there; with some, nothing of the family
-    is published until they are moved (findings/reshape_needed.py).
+    ``root_classes`` are classes of the children that an older nova-compute published on the root. Without allocations
+    they are removed from the root. With allocations nothing of the family is published until heal has moved the
+    allocations (findings/reshape_needed.py).
     """
 
     name: str
     root_classes: frozenset[str]
 
     def is_asked_for(self, settings: Settings) -> bool:
-        """Whether an option asks for it: then that it cannot be told is told, even before it has any children."""
+        """Whether an option enables the family. If so, unknown children are reported even before there are any."""
         ...
 
     def is_configured(self, settings: Settings) -> bool:
-        """Whether the family says anything at all; if not, what is there is left alone."""
+        """Whether the family decides anything; if not, the agent leaves existing children alone."""
         ...
 
     def flavor_classes(self, settings: Settings) -> frozenset[str]:
-        """Classes of its children that flavors ask for by name: these are compared with what was promised."""
+        """Return the children's classes that flavors request by name; the promised book contains their amounts."""
         ...
 
     def needs(self, settings: Settings) -> frozenset[str]:
-        """Sources that it rests on: one that is not fresh leaves its children as they stand."""
+        """Return the sources that the family depends on; while one is not fresh, the children stay as they are."""
         ...
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
-        """Why its children cannot be told although every source answered, or None."""
+        """Return why the children are unknown although every source answered, or None."""
         ...
 
     def knows(self, child: Provider, name: str, settings: Settings) -> bool:
-        """Whether that child, named so behind the node's name, is of this family, told or not."""
+        """Whether that child belongs to this family, even if undecided now; ``name`` is its name after the node's."""
         ...
 
     def providers(self, snapshot: Snapshot, settings: Settings) -> tuple[Nested, ...]:
-        """The children that have something to offer, sorted by key."""
+        """Return the children that have something to offer, sorted by key."""
         ...
 
     def withdrawn(self, snapshot: Snapshot, settings: Settings) -> frozenset[ProviderKey]:
-        """Children that are to go where they exist; one in neither is left alone."""
+        """Return the children to delete if they exist. Children in neither ``providers`` nor here are left alone."""
         ...
 
     def belongs(
         self, consumer_uuid: str, resource_class: str, snapshot: Snapshot, settings: Settings
     ) -> Mapping[ProviderKey, int] | NotTold:
-        """On which children all that the consumer has of that class belongs, as the host says; never a guess."""
+        """Return how much of the class the consumer should have on which child, by the host's facts; never a guess."""
         ...
 
 
 def still_on_root(family: NestedFamily, snapshot: Snapshot) -> tuple[str, ...]:
-    """Its classes that the root offers and allocations there use: children beside them would offer it all twice."""
+    """Return the family's classes that the root offers and that allocations on the root use.
+
+    Children published beside such a class would offer the devices twice.
+    """
     return tuple(sorted(family.root_classes & snapshot.root_classes_in_use))
 
 
 def children(view: PlacementView | None, node: str) -> Mapping[str, Provider]:
-    """Providers of our tree below the root whose name begins with the node's, by the rest of the name."""
+    """Return the providers below this host's root whose name begins with the node's, by the rest of the name."""
     prefix = f"{node}_"
     return {
         provider.name.removeprefix(prefix): provider
@@ -100,6 +102,6 @@ def children(view: PlacementView | None, node: str) -> Mapping[str, Provider]:
 
 
 def child_of(snapshot: Snapshot, key: ProviderKey) -> Provider | None:
-    """That child as Placement holds it, or None."""
+    """Return that child as Placement records it, or None."""
     root = snapshot.observed_root
     return children(snapshot.placement.value, root.name).get(key.name) if root else None

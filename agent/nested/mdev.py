@@ -1,9 +1,9 @@
 """Mediated devices (vGPU): a child provider for each device that can make them, as ``[devices]`` binds types to it.
 
-A device makes mediated devices of one type, the one that is configured for it. What
-it offers is what exists of that type and what it can still make. A device that
-libvirt lists no more keeps its provider: it may be bound to another driver for a
-moment. Only one that says that it has nothing to give loses it.
+A device makes mediated devices of one type, the type that is configured for it. The child offers the existing
+mediated devices of that type plus those that the device can still make. A device that libvirt no longer lists keeps
+its provider, because the device may be bound to another driver for a moment. A device loses its provider only if it
+reports that it has nothing to offer.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ from agent.nested.base import Nested, NotTold
 
 KIND = "mdev"
 VGPU = "VGPU"
-# libvirt's name of a PCI device. A mediated device knows its parent by that name alone, so all go by it.
+# libvirt's name of a PCI device. A mediated device names its parent only in this form, so all look-ups use it.
 _PCI_NAME = re.compile(r"pci_([0-9a-f]{4,8})_([0-9a-f]{2})_([0-9a-f]{2})_([0-9a-f])")
-# What an unreadable device may have been: one of ours, on a parent that nobody knows.
+# A device with this prefix that cannot be read may be a mediated device of an unknown parent.
 _MDEV_PREFIX = "mdev_"
-# A libvirt older than 7.3 tells a mediated device's uuid by its name alone; a newer one adds the parent's address.
+# A libvirt older than 7.3 shows a mediated device's uuid only in the device's name. Newer versions append the parent's
+# address to the name.
 _MDEV_NAME = re.compile(r"mdev_([0-9a-f]{8}(?:_[0-9a-f]{4}){3}_[0-9a-f]{12})(?:_.*)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """What is configured for one device: the type that it makes, the class that this is, the type's cap."""
+    """The configuration of one device: the type that it makes, that type's resource class, and the type's cap."""
 
     type_id: str
     resource_class: str
@@ -39,29 +40,29 @@ class Bound:
 
 
 class MediatedDevices:
-    """Providers ``<node>_<libvirt's name of the device>`` (hypervisor-audit 5)."""
+    """Providers named ``<node>_<libvirt's name of the device>``."""
 
     name = KIND
     root_classes = frozenset({VGPU})
 
     def is_asked_for(self, settings: Settings) -> bool:
-        """``[devices] enabled_mdev_types``."""
+        """Whether ``[devices] enabled_mdev_types`` is set."""
         return self.is_configured(settings)
 
     def is_configured(self, settings: Settings) -> bool:
-        """Whether a type is enabled; without one, providers of an earlier configuration stay as they are."""
+        """Whether a type is enabled; if not, the providers of an earlier configuration stay as they are."""
         return bool(settings.mdev_types)
 
     def flavor_classes(self, settings: Settings) -> frozenset[str]:
-        """Those of the types that are enabled, VGPU if none is named."""
+        """Return the classes of the enabled types; a type without a configured class has VGPU."""
         return frozenset(choice.resource_class for choice in settings.mdev_types)
 
     def needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
-        """Libvirt's devices."""
+        """Return libvirt, which lists the devices."""
         return frozenset({LIBVIRT})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:  # noqa: ARG002
-        """Devices that could not be listed, or a mediated device that cannot be read: its parent is not known."""
+        """Return that devices could not be listed, or that a mediated device cannot be read: its parent is unknown."""
         host = snapshot.host.value
         if host is None:
             return None
@@ -75,7 +76,7 @@ class MediatedDevices:
         return bound_to(name, settings) is not None
 
     def providers(self, snapshot: Snapshot, settings: Settings) -> tuple[Nested, ...]:
-        """One for each device with anything to offer; ``max_unit`` is all of it."""
+        """Return one child for each device with something to offer; ``max_unit`` is the child's total."""
         return tuple(
             _nested(parent, bound.resource_class, total)
             for parent, total in sorted(_totals(snapshot, settings).items())
@@ -83,14 +84,14 @@ class MediatedDevices:
         )
 
     def withdrawn(self, snapshot: Snapshot, settings: Settings) -> frozenset[ProviderKey]:
-        """Devices that could make the type and have nothing of it, or too much for its cap."""
+        """Return the children of devices that could make the type and have nothing of it, or exceed its cap."""
         totals = _totals(snapshot, settings)
         return frozenset(ProviderKey(KIND, parent) for parent, total in totals.items() if total == 0)
 
     def belongs(
         self, consumer_uuid: str, resource_class: str, snapshot: Snapshot, settings: Settings
     ) -> Mapping[ProviderKey, int] | NotTold:
-        """By the parents of the mediated devices that its guest names (hypervisor-audit 5)."""
+        """Count the mediated devices that the consumer's guest names, by their parents."""
         host = snapshot.host.value
         guest = next((d for d in host.domains if d.uuid == consumer_uuid), None) if host else None
         if host is None or host.devices is None or guest is None:
@@ -107,13 +108,16 @@ class MediatedDevices:
 
 
 def uuid_of(mdev: Mdev) -> str | None:
-    """The uuid that guests name it by, None where libvirt does not say."""
+    """Return the uuid by which guests name the mediated device; None if libvirt does not report it."""
     named = _MDEV_NAME.fullmatch(mdev.name)
     return (mdev.uuid or (named[1].replace("_", "-") if named else "")).lower() or None
 
 
 def _place(mdev: Mdev | None, resource_class: str, settings: Settings) -> ProviderKey | str | None:
-    """The child that it is counted on, None where that counts another class, or why that is not known."""
+    """Return the child that counts the mediated device, or why it is unknown.
+
+    None: the child of its parent counts another class.
+    """
     if mdev is None:
         return "which libvirt does not list: its parent is not known"
     bound = bound_to(mdev.parent, settings)
@@ -124,9 +128,9 @@ def _place(mdev: Mdev | None, resource_class: str, settings: Settings) -> Provid
 
 
 def bound_to(parent: str, settings: Settings) -> Bound | None:
-    """The type for the device of that libvirt name: by its address, or, for a PCI device, the default type.
+    """Return the type of the device with that libvirt name: by its address or, for a PCI device, the default type.
 
-    The first type without addresses is the default, and its devices are VGPU whatever its class is set to.
+    The default type is the first type without addresses. Its devices are VGPU, whatever class is configured for it.
     """
     place = place_of(parent)
     for choice in settings.mdev_types:
@@ -141,12 +145,12 @@ def bound_to(parent: str, settings: Settings) -> Bound | None:
 
 
 def default_type(settings: Settings) -> MdevTypeChoice | None:
-    """The first type that is bound to no address; further ones are used nowhere."""
+    """Return the first type that is bound to no address. Further types without addresses are not used at all."""
     return next((choice for choice in settings.mdev_types if not choice.addresses), None)
 
 
 def place_of(parent: str) -> str:
-    """The PCI address (``0000:84:00.0``) in libvirt's name; any other name stands for itself (``mtty_mtty``)."""
+    """Return the PCI address (``0000:84:00.0``) in libvirt's name; any other name stands for itself (``mtty_mtty``)."""
     found = _PCI_NAME.fullmatch(parent)
     return "{}:{}:{}.{}".format(*found.groups()) if found else parent.lower()
 
@@ -160,7 +164,7 @@ def _totals(snapshot: Snapshot, settings: Settings) -> Mapping[str, int]:
     used: Counter[str] = Counter()
     for parent, count in totals.items():
         used[_type_of(parent, settings)] += count
-    # By name, so that the same devices always find room below a cap; libvirt's own order is any.
+    # The order by name makes sure that the same devices always fit below a cap; libvirt's own order is arbitrary.
     for device in sorted(devices.mdev_parents, key=lambda parent: parent.name):
         bound = bound_to(device.name, settings)
         available = _available(device, bound)
@@ -176,7 +180,7 @@ def _totals(snapshot: Snapshot, settings: Settings) -> Mapping[str, int]:
 
 
 def _existing(devices: Devices, settings: Settings) -> Counter[str]:
-    """Mediated devices by parent; one of another type than its parent's is none of the cloud's."""
+    """Count the mediated devices by parent. The cloud does not use one whose type differs from its parent's."""
     return Counter(mdev.parent for mdev in devices.mdevs if mdev.type_id == _type_of(mdev.parent, settings))
 
 
@@ -186,13 +190,13 @@ def _type_of(parent: str, settings: Settings) -> str:
 
 
 def _available(device: MdevParent, bound: Bound | None) -> int | None:
-    """How many more of that type; None where the device does not offer it at all."""
+    """Return how many more the device can make of that type; None if the device does not offer the type at all."""
     found = [one.available_instances for one in device.types if bound and one.type_id == bound.type_id]
     return sum(found) if found else None
 
 
 def _unsure(devices: Devices, settings: Settings) -> frozenset[str]:
-    """Devices to leave alone beside some that cannot be read: these, and those that share a capped type with one."""
+    """Return the devices to leave alone: those that cannot be read, and those that share a capped type with them."""
     odd = {one.name for one in devices.odd}
     if not odd:
         return frozenset()

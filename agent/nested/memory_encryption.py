@@ -1,7 +1,7 @@
 """Memory encryption (AMD SEV, SEV-ES, SEV-SNP, Intel TDX): a child provider for each kind that guests can have.
 
-A guest takes one context whatever its size, so ``max_unit`` is 1. A kind that is not
-supported takes its provider away. Which kinds there are: traits/memory_encryption.py.
+A guest takes one context whatever its size, so ``max_unit`` is 1. The provider of an unsupported kind is deleted.
+traits/memory_encryption.py decides which kinds exist.
 """
 
 from __future__ import annotations
@@ -18,46 +18,49 @@ from agent.traits.base import Wish
 from agent.traits.memory_encryption import CONTEXT, EncryptionModel, models, unknown_because
 
 KIND = "memory-encryption"
-# As traits/memory_encryption.py names the kinds, which cannot be asked while the host is not known.
+# The names of the kinds in traits/memory_encryption.py. That module cannot list them while the host is unknown.
 NAMES = frozenset({"amd_sev", "amd_sev_es", "amd_sev_snp", "intel_tdx"})
 
 
 class MemoryEncryption:
-    """Providers ``<node>_amd_sev``, ``_amd_sev_es`` and ``_amd_sev_snp`` (hypervisor-audit 6), and ``_intel_tdx``."""
+    """Providers named ``<node>_amd_sev``, ``_amd_sev_es``, ``_amd_sev_snp`` and ``_intel_tdx``."""
 
     name = KIND
     root_classes = frozenset({CONTEXT})
 
     def is_asked_for(self, settings: Settings) -> bool:  # noqa: ARG002
-        """No: the hardware and the kernel say it, or, of Intel TDX, how many."""
+        """Return False: the hardware and the kernel decide; an option only sets the number of Intel TDX guests."""
         return False
 
     def is_configured(self, settings: Settings) -> bool:  # noqa: ARG002
-        """Always: the hardware and the kernel say which kinds there are."""
+        """Return True: the hardware and the kernel decide which kinds exist."""
         return True
 
     def flavor_classes(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
-        """A context. An image can ask for it too, which no flavor says: then nothing is known of it."""
+        """Return the class of a context.
+
+        An image can request a context too. No flavor shows such a request, so the promised book does not contain it.
+        """
         return frozenset({CONTEXT})
 
     def needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
-        """Libvirt and what the kernel says, which are read together."""
+        """Return libvirt; the agent reads the kernel's parameters together with it."""
         return frozenset({LIBVIRT})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
-        """The host may have a kind, and it is not known whether guests can have it, or how many of them."""
+        """Return why it is unknown whether guests can have a kind that the host may have, or how many can."""
         return unknown_because(snapshot.host.value, settings) if snapshot.host.value else None
 
     def knows(self, child: Provider, name: str, settings: Settings) -> bool:  # noqa: ARG002
-        """Whether it is a kind's name."""
+        """Whether the name is that of a kind."""
         return name in NAMES
 
     def providers(self, snapshot: Snapshot, settings: Settings) -> tuple[Nested, ...]:
-        """One for each kind that takes guests."""
+        """Return one child for each kind that takes guests."""
         return tuple(_nested(model) for model in _models(snapshot, settings) if model.contexts > 0)
 
     def withdrawn(self, snapshot: Snapshot, settings: Settings) -> frozenset[ProviderKey]:
-        """The kinds that take none."""
+        """Return the children of the kinds that take no guests."""
         return frozenset(_key(model) for model in _models(snapshot, settings) if model.contexts <= 0)
 
     def belongs(
@@ -67,7 +70,7 @@ class MemoryEncryption:
         snapshot: Snapshot,
         settings: Settings,
     ) -> Mapping[ProviderKey, int] | NotTold:
-        """One context of AMD SEV: a nova-compute that kept the class on the root knew no other kind."""
+        """Return one context of AMD SEV: a nova-compute that had the class on the root knew no other kind."""
         sev = [m for m in _models(snapshot, settings) if m.trait == os_traits.HW_CPU_X86_AMD_SEV and m.contexts > 0]
         if not sev:
             return NotTold(why="a context on the root is one of AMD SEV, and this host offers guests none of it")

@@ -1,10 +1,9 @@
 """PCI in Placement: a child provider for each device, or physical function, that ``[pci] device_spec`` hands out.
 
-What is allocated stays offered: a device whose spec or whose hardware is gone keeps
-its provider with as much as its consumers hold, because Placement refuses to take
-away what is in use. A device for use once that was used keeps its provider, too: made
-anew it would count as unused. Where specs and devices contradict each other, that one
-provider stays as it is and findings/pci_spec_conflict.py says why.
+The agent goes on offering what is allocated. A device whose spec or hardware is gone keeps its provider with as much
+as its consumers have allocated, because Placement refuses to remove what is in use. A used one-time-use device keeps
+its provider too: a new provider would count the device as unused. If specs and devices contradict each other, that
+one provider stays as it is, and findings/pci_spec_conflict.py reports the reason.
 """
 
 from __future__ import annotations
@@ -31,17 +30,20 @@ _ADDRESS = re.compile(r"[0-9A-F]{4}:[0-9A-F]{2}:[0-9A-F]{2}\.[0-7]")
 
 
 class PciDevices:
-    """Providers ``<node>_0000:81:0A.0`` (hypervisor-audit 7.5)."""
+    """Providers named ``<node>_0000:81:0A.0``."""
 
     name = KIND
     root_classes: frozenset[str] = frozenset()
 
     def is_asked_for(self, settings: Settings) -> bool:
-        """``[pci] report_in_placement``."""
+        """Whether ``[pci] report_in_placement`` is on."""
         return settings.pci.report_in_placement
 
     def is_configured(self, settings: Settings) -> bool:
-        """``[pci] report_in_placement``; what was made before it was turned off stays, and is told as a finding."""
+        """Whether ``[pci] report_in_placement`` is on.
+
+        If the option is off, existing providers stay, and findings/pci_reporting_disabled.py reports them.
+        """
         return settings.pci.report_in_placement
 
     def flavor_classes(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
@@ -49,27 +51,27 @@ class PciDevices:
         return frozenset()
 
     def needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
-        """Libvirt's devices."""
+        """Return libvirt, which lists the devices."""
         return frozenset({LIBVIRT})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:  # noqa: ARG002
-        """Devices that could not be listed or read, or a node name that leaves no room for an address."""
+        """Return that devices could not be listed or read, or that the node's name leaves no room for an address."""
         host, root = snapshot.host.value, snapshot.observed_root
         if host is None:
             return None
         return unknown_because(host) or _name_too_long(root.name if root else host.hostname)
 
     def knows(self, child: Provider, name: str, settings: Settings) -> bool:  # noqa: ARG002
-        """Whether it has a PCI device's trait, or its name."""
+        """Whether the child has the trait of PCI devices, or the name of one."""
         return MANAGED in child.traits or _ADDRESS.fullmatch(name) is not None
 
     def providers(self, snapshot: Snapshot, settings: Settings) -> tuple[Nested, ...]:
-        """One for each device that nothing contradicts, and one for each that is gone but still held."""
+        """Return one child for each device without contradiction, and one for each gone device that is allocated."""
         view = pci_view(snapshot, settings)
         return tuple(sorted((*_offered(view), *_kept(view)), key=lambda nested: nested.key))
 
     def withdrawn(self, snapshot: Snapshot, settings: Settings) -> frozenset[ProviderKey]:
-        """Those of devices that are not handed out any more, that nobody holds, and that were not used up."""
+        """Return the children of devices that are no longer handed out, not in use, and not used up."""
         view = pci_view(snapshot, settings)
         return frozenset(
             ProviderKey(KIND, name)
@@ -84,7 +86,7 @@ class PciDevices:
         snapshot: Snapshot,
         settings: Settings,
     ) -> Mapping[ProviderKey, int] | NotTold:
-        """By the functions that its guest takes (hypervisor-audit 7.5); none of those whose provider stays as it is."""
+        """Count the functions that the consumer's guest takes, without those whose provider is frozen."""
         host = snapshot.host.value
         guest = next((d for d in host.domains if d.uuid == consumer_uuid), None) if host else None
         if guest is None:
@@ -112,38 +114,41 @@ def _offered(view: PciView) -> Iterable[Nested]:
 
 
 def _inventory(offer: Offer, view: PciView, observed: Provider | None) -> Inventory:
-    """As many as there are, and never fewer than are held; ``reserved`` is what the operator set."""
+    """Return as many as there are devices, and never less than is allocated; ``reserved`` is what the operator set."""
     (resource_class,) = offer.classes
     held = view.held(observed).get(resource_class, 0)
     total = max(len(offer.matches), held)
     if offer.is_one_time_use and (held or _was_used(view, observed)):
-        # It was given out: only the operator gives it back, by lowering ``reserved`` (hypervisor-audit 7.5).
+        # The device was given out: only the operator makes it available again, by lowering ``reserved``.
         return _whole(resource_class, total, total)
     before = observed.inventory(resource_class) if observed else None
     return _whole(resource_class, total, before.reserved if before else 0)
 
 
 def _was_used(view: PciView, observed: Provider | None) -> bool:
-    """Whether all of it is reserved, under whatever class: a new name does not make a used device new."""
+    """Whether all of the provider is reserved, under any class: a new class name does not make a used device new."""
     return any(inventory.reserved >= inventory.total for inventory in view.inventories(observed))
 
 
 def _whole(resource_class: str, total: int, reserved: int) -> Inventory:
-    # Placement answers 400 where more is reserved than there is.
+    # Placement answers 400 if ``reserved`` is greater than ``total``.
     return Inventory(resource_class=resource_class, total=total, max_unit=total, reserved=min(reserved, total))
 
 
 def _wish(offer: Offer, observed: Provider | None) -> Wish:
-    """Its traits replace what is there, but for the owner's, which provider_tree/desired.py decides."""
+    """Return the device's traits, which replace the observed ones.
+
+    provider_tree/desired.py decides the owner's trait, so that one is never unwanted here.
+    """
     before = observed.traits if observed else frozenset()
     return Wish(wanted=offer.traits, unwanted=before - offer.traits - {OURS})
 
 
 def _kept(view: PciView) -> Iterable[Nested]:
-    """Devices that are gone and still held: as much of each class as is held, traits as they are.
+    """Yield the devices that are gone but allocated: as much of each class as is allocated, with unchanged traits.
 
-    One that was used up and is not held stays as it stands. Where only what a
-    provider.yaml file added is held, nothing is offered but that.
+    A one-time-use device that is used up and not allocated keeps its provider unchanged. If consumers have only what
+    a provider.yaml file added, the child offers no devices, only that addition.
     """
     for name, provider in view.gone.items():
         held = view.held(provider)
@@ -153,7 +158,7 @@ def _kept(view: PciView) -> Iterable[Nested]:
 
 
 def _remainder(provider: Provider, resource_class: str, held: int) -> Inventory:
-    """What is held of a device that is gone; one that is for use once is used up by that."""
+    """Return the inventory for what is allocated of a gone device; a one-time-use device is thereby used up."""
     if os_traits.HW_PCI_ONE_TIME_USE in provider.traits:
         return _whole(resource_class, held, held)
     before = provider.inventory(resource_class)

@@ -1,8 +1,8 @@
-"""Names that a PCI device gets in Placement: resource class and traits of its spec (hypervisor-audit 7.5, 9).
+"""The names of a PCI device in Placement: the resource class and the traits of its spec.
 
-Normalised exactly as nova-compute does, because nova's API normalises the names of
-a PCI alias by the same rules, and only equal names meet. So a blank after a comma
-in ``traits`` counts: "A, B" gives CUSTOM_A and CUSTOM__B.
+The names are normalised exactly as nova-compute does. nova's API normalises the names of a PCI alias by the same
+rules, and only equal names match. So a blank after a comma in ``traits`` counts: "A, B" becomes CUSTOM_A and
+CUSTOM__B.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _STANDARD_TRAITS = frozenset(os_traits.get_traits())
 
 
 def class_of(spec: DeviceSpec, vendor_id: str, product_id: str) -> str:
-    """The resource class of a device that this spec matches."""
+    """Return the resource class of a device that this spec matches."""
     asked = spec.tag("resource_class")
     if not asked:
         return f"CUSTOM_PCI_{vendor_id}_{product_id}".upper()
@@ -30,7 +30,7 @@ def class_of(spec: DeviceSpec, vendor_id: str, product_id: str) -> str:
 
 
 def traits_of(spec: DeviceSpec) -> frozenset[str]:
-    """All traits of a provider whose devices this spec matches, but for its owner's."""
+    """Return all traits of a provider whose devices this spec matches, except its owner's trait."""
     asked = (spec.tag("traits") or "").split(",")
     traits = {_trait(name) for name in asked if name} | {MANAGED}
     if spec.tag("live_migratable") == "true":
@@ -48,5 +48,5 @@ def _trait(name: str) -> str:
 
 
 def is_valid_name(name: str) -> bool:
-    """Whether Placement takes it as a class or a trait: a standard one, or one of the operator's own."""
+    """Whether Placement accepts the name as a class or trait: a standard name, or a custom name of the operator."""
     return name in _STANDARD_TRAITS or name in os_resource_classes.STANDARDS or is_custom_name(name)

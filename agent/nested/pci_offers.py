@@ -1,9 +1,8 @@
 """Pure: what PCI devices offer in Placement, provider by provider, and which of them contradict each other.
 
-A provider stands for a whole device or for one physical function, never for a
-virtual one: those are counted on their physical function's (hypervisor-audit 7.5).
-A device of a physical network is not in Placement at all. A contradiction is known
-from the devices only, so it freezes that provider and not the host.
+A provider stands for a whole device or for one physical function. A virtual function has no provider: it is counted
+on the provider of its physical function. A device of a physical network is not in Placement at all. Only the devices
+show a contradiction, the configuration alone does not. So a contradiction freezes that one provider and not the host.
 """
 
 from __future__ import annotations
@@ -20,17 +19,17 @@ from agent.model.memo import for_equal_arguments
 from agent.nested.pci_names import class_of, traits_of
 
 PARENTS = frozenset({PciKind.PCI, PciKind.PF})
-# nova-compute's own limits for live_migratable (hypervisor-audit 7.2).
+# nova-compute's own limits for live_migratable.
 _LIBVIRT_FOR_MIGRATION = 10_000_000
 _QEMU_FOR_MIGRATION = 8_002_002
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """What is counted on the provider of one address.
+    """What the provider of one address counts.
 
-    ``classes`` are its devices', sorted, ``trait_sets`` those that its devices
-    have: more than one of either contradict each other.
+    ``classes`` are the classes of its devices, sorted; ``trait_sets`` are the trait sets of its devices. More than
+    one class, or more than one trait set, is a contradiction.
     """
 
     address: str
@@ -40,38 +39,38 @@ class Offer:
 
     @property
     def traits(self) -> frozenset[str]:
-        """Its traits, where nothing contradicts them; else all that any device has."""
+        """The provider's traits; if the devices contradict each other, all traits of any device."""
         return frozenset().union(*self.trait_sets)
 
     @property
     def specs(self) -> tuple[str, ...]:
-        """Texts of the specs that its devices fall under, in the order of the configuration."""
+        """The texts of the specs that match its devices, in the order of the configuration."""
         return texts(self.matches)
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """Addresses of its devices."""
+        """The addresses of its devices."""
         return tuple(match.device.address for match in self.matches)
 
     @property
     def is_of_virtual_functions(self) -> bool:
-        """Whether it counts virtual functions."""
+        """Whether the provider counts virtual functions."""
         return any(m.device.kind not in PARENTS for m in self.matches)
 
     @property
     def movable(self) -> tuple[Match, ...]:
-        """Its devices that are said to be live_migratable."""
+        """The devices that a spec marks as live_migratable."""
         return tuple(match for match in self.matches if match.spec.tag("live_migratable") == "true")
 
     @property
     def is_one_time_use(self) -> bool:
-        """Whether its device is given out once only."""
+        """Whether the device may be given out only once."""
         return any(m.spec.tag("one_time_use") == "true" for m in self.matches)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict:
-    """A contradiction: about the provider of that address, or of an unknown one; texts of specs, device addresses."""
+    """A contradiction about the provider of ``address``, or of an unknown one, with spec texts and device addresses."""
 
     address: str | None
     reason: str
@@ -81,18 +80,18 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Survey:
-    """All that is reported in Placement: offers in order of address, and virtual functions without a known parent."""
+    """All PCI devices reported in Placement: offers sorted by address, and virtual functions without a known parent."""
 
     offers: tuple[Offer, ...]
     lonely: tuple[Match, ...]
 
 
 def offers(devices: Iterable[PciDevice], specs: Sequence[DeviceSpec]) -> Mapping[str, Offer]:
-    """By address of the provider, in order of address. Virtual functions without a known parent are in none."""
+    """Return the offers by the provider's address, sorted, without virtual functions that have no known parent."""
     return {offer.address: offer for offer in _survey(tuple(devices), tuple(specs)).offers}
 
 
-# As in device_match: asked for by the family and its findings in each audit, about the same devices.
+# Cached as in device_match.py: in each audit the family and its findings ask about the same devices.
 @for_equal_arguments
 def _survey(devices: tuple[PciDevice, ...], specs: tuple[DeviceSpec, ...]) -> Survey:
     grouped: dict[str, list[Match]] = defaultdict(list)
@@ -106,7 +105,7 @@ def _survey(devices: tuple[PciDevice, ...], specs: tuple[DeviceSpec, ...]) -> Su
 
 
 def _offer(address: str, matches: Sequence[Match]) -> Offer:
-    # A device has hundreds of virtual functions of one kind: names are made once for each kind.
+    # A device has hundreds of virtual functions of one kind, so the names are computed once for each kind.
     kinds = dict.fromkeys((m.spec, m.device.vendor_id, m.device.product_id) for m in matches)
     return Offer(
         address=address,
@@ -117,7 +116,7 @@ def _offer(address: str, matches: Sequence[Match]) -> Offer:
 
 
 def conflicts(host: HostFacts, specs: Sequence[DeviceSpec]) -> tuple[Conflict, ...]:
-    """Contradictions between specs and devices, sorted by address."""
+    """Return the contradictions between specs and devices, sorted by address."""
     return _conflicts(host.devices.pci if host.devices else (), tuple(specs), _is_too_old_to_move(host))
 
 
@@ -154,20 +153,20 @@ def _contradictions(offer: Offer, *, is_too_old_to_move: bool) -> Iterable[tuple
 
 
 def undecided(host: HostFacts, offered: Mapping[str, Offer]) -> frozenset[str]:
-    """Addresses of which it is not known yet whether they can be had: live_migratable, and QEMU's version unknown."""
+    """Return the addresses whose offer is unknown: live_migratable devices while QEMU's version is unknown."""
     if host.hypervisor_version:
         return frozenset()
     return frozenset(address for address, offer in offered.items() if offer.movable)
 
 
 def _is_too_old_to_move(host: HostFacts) -> bool:
-    # 0: libvirt has not asked QEMU yet (``undecided``).
+    # 0 means that libvirt has not asked QEMU for its version yet (``undecided``).
     qemu_is_old = 0 < host.hypervisor_version < _QEMU_FOR_MIGRATION
     return qemu_is_old or host.libvirt_version < _LIBVIRT_FOR_MIGRATION
 
 
 def _remote_parents(devices: Iterable[PciDevice], specs: Sequence[DeviceSpec]) -> Iterable[Conflict]:
-    """Specs that say of a physical function that it is managed from elsewhere; its virtual ones alone can be."""
+    """Yield a conflict for each spec that calls a physical function remote_managed: only virtual functions can be."""
     functions = {device.address: device for device in devices if device.kind is PciKind.PF}
     for spec in specs:
         named = functions.get(spec.single_address or "")
@@ -184,5 +183,5 @@ def _conflict(address: str | None, reason: str, matches: Sequence[Match]) -> Con
 
 
 def texts(matches: Iterable[Match]) -> tuple[str, ...]:
-    """Texts of the specs, each once, in the order of the configuration."""
+    """Return the texts of the specs, each once, in the order of the configuration."""
     return tuple(dict.fromkeys(m.spec.text for m in sorted(matches, key=lambda match: match.position)))

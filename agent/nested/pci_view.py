@@ -1,8 +1,7 @@
-"""Pure: PCI devices, their specs and what Placement has of them, put side by side once for the family and its findings.
+"""Pure: PCI devices, their specs and Placement's providers in one view, made once for the family and its findings.
 
-A provider is ours to judge by its trait COMPUTE_MANAGED_PCI_DEVICE and its name,
-whoever made it. What is allocated is what Placement recorded: the cloud's own rows
-of PCI devices are not read here.
+The agent judges a provider by its trait COMPUTE_MANAGED_PCI_DEVICE and its name, whoever created it. Allocations are
+those that Placement records: this module does not read the cloud's own rows of PCI devices.
 """
 
 from __future__ import annotations
@@ -29,13 +28,12 @@ _PCI_PREFIX = "pci_"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PciView:
-    """``offers`` by address, ``observed`` and ``gone`` by the key's name, all in order.
+    """``offers`` by address, ``observed`` and ``gone`` by the name of the child's key, all sorted.
 
-    ``observed`` are children of ours that bear such a key's name or the trait;
-    ``gone`` those of them that stand for no device that is handed out. ``frozen``
-    are addresses whose provider stays as it is. ``from_files`` are the classes that
-    provider.yaml files add, by provider: they say nothing of its devices, so
-    ``allocations`` leave them out; ``in_use`` are providers with allocations of any class.
+    ``observed`` are the providers below the root that have the node's name as prefix. ``gone`` are those of them that
+    have the trait and stand for no device that is handed out. ``frozen`` are the addresses whose provider stays as it
+    is. ``from_files`` are the classes that provider.yaml files add, by provider: they are no devices, so
+    ``allocations`` leaves them out. ``in_use`` are providers with allocations of any class.
     """
 
     offers: Mapping[str, Offer]
@@ -48,34 +46,34 @@ class PciView:
     in_use: frozenset[str]
 
     def of(self, address: str) -> Provider | None:
-        """The provider of that device as Placement holds it, or None."""
+        """Return the provider of that device as Placement records it, or None."""
         return self.observed.get(key_of(address).name)
 
     def held(self, provider: Provider | None) -> Mapping[str, int]:
-        """What is allocated of its devices, by class."""
+        """Return the allocated amounts of the provider's devices, by class."""
         return _held(self.allocations, provider)
 
     def inventories(self, provider: Provider | None) -> tuple[Inventory, ...]:
-        """What it offers of devices."""
+        """Return the provider's inventories of devices, without what provider.yaml files added."""
         if provider is None:
             return ()
         added = self.from_files.get(provider.uuid, frozenset())
         return tuple(i for i in provider.inventories if i.resource_class not in added)
 
     def spent(self, provider: Provider) -> Inventory | None:
-        """What a one-time-use device was given out as, or None: only the operator makes it new again."""
+        """Return the inventory of a used one-time-use device, or None; only the operator makes the device new again."""
         if os_traits.HW_PCI_ONE_TIME_USE not in provider.traits:
             return None
         return next((i for i in self.inventories(provider) if i.reserved), None)
 
 
 def key_of(address: str) -> ProviderKey:
-    """The provider of the device at that address."""
+    """Return the key of the provider of the device at that address."""
     return ProviderKey(KIND, address.upper())
 
 
 def taken_by(guest: Domain, view: PciView) -> Mapping[tuple[ProviderKey, str], int]:
-    """How many functions the guest takes, by provider and class; none of those whose provider stays as it is."""
+    """Return how many functions the guest takes, by provider and class, without functions whose provider is frozen."""
     taken: Counter[tuple[ProviderKey, str]] = Counter()
     for address, offer in view.offers.items():
         if address not in view.frozen:
@@ -85,7 +83,7 @@ def taken_by(guest: Domain, view: PciView) -> Mapping[tuple[ProviderKey, str], i
 
 
 def unknown_because(host: HostFacts) -> str | None:
-    """Why the PCI devices of this host are not all known, or None."""
+    """Return why the PCI devices of this host are not all known, or None."""
     if host.devices is None:
         return f"devices could not be listed: {host.devices_unknown_because}"
     odd = sorted(one.name for one in host.devices.odd if one.name.startswith(_PCI_PREFIX))
@@ -93,13 +91,13 @@ def unknown_because(host: HostFacts) -> str | None:
 
 
 def managed(view: PlacementView | None) -> tuple[Provider, ...]:
-    """Providers of the tree that stand for PCI devices, ours or nova-compute's."""
+    """Return the providers in the tree that stand for PCI devices, whether the agent or nova-compute made them."""
     return tuple(provider for provider in (view.providers if view else ()) if MANAGED in provider.traits)
 
 
 @for_the_same_arguments
 def pci_view(snapshot: Snapshot, settings: Settings) -> PciView:
-    """Everything that is decided about PCI rests on this. Without host facts it is empty."""
+    """Return the view that all decisions about PCI are based on. It is empty without host facts."""
     host, placement, root = snapshot.host.value, snapshot.placement.value, snapshot.observed_root
     offered = offers(host.devices.pci if host and host.devices else (), settings.pci.specs)
     observed = children(placement, root.name) if root else {}
@@ -115,7 +113,7 @@ def pci_view(snapshot: Snapshot, settings: Settings) -> PciView:
         conflicts=found,
         frozen=frozen,
         observed=observed,
-        # A virtual function of unknown parent may belong to any provider that seems to be gone.
+        # A virtual function with an unknown parent may belong to any provider that seems to be gone.
         gone={} if any(conflict.address is None for conflict in found) else gone,
         allocations=allocated,
         from_files=from_files,
@@ -153,7 +151,10 @@ def _held(allocations: Mapping[str, tuple[Allocation, ...]], provider: Provider 
 def _used_otherwise(
     offered: Mapping[str, Offer], observed: Mapping[str, Provider], allocated: Mapping[str, tuple[Allocation, ...]]
 ) -> Iterable[Conflict]:
-    """Providers with allocations of another class than their devices have now: Placement takes none away in use."""
+    """Yield a conflict for each provider with allocations of another class than its devices now have.
+
+    Placement refuses to remove a class that is in use.
+    """
     for address, offer in offered.items():
         others = sorted(set(_held(allocated, observed.get(key_of(address).name))) - set(offer.classes))
         if others:
