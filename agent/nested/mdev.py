@@ -156,7 +156,10 @@ def place_of(parent: str) -> str:
 
 
 def _totals(snapshot: Snapshot, settings: Settings) -> Mapping[str, int]:
-    """What each device offers of its type, by libvirt name; a device that says nothing of its type is not in it."""
+    """Return what each device offers of its type, by libvirt name.
+
+    A device that reports nothing of its type is left out.
+    """
     devices = snapshot.host.value.devices if snapshot.host.value else None
     if devices is None:
         return {}

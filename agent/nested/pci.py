@@ -47,7 +47,10 @@ class PciDevices:
         return settings.pci.report_in_placement
 
     def flavor_classes(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
-        """None: a flavor names an alias; who has which device is in rows (findings/pci_allocation_missing.py)."""
+        """Return none: a flavor names only an alias.
+
+        findings/pci_allocation_missing.py compares which guest has which device.
+        """
         return frozenset()
 
     def needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002

@@ -1,4 +1,15 @@
-"""The trait families that the agent decides, one module each. A new one is a file here and a line in BUILTIN."""
+"""Traits of the root provider that the agent decides, one family of traits per module.
+
+A family is a pure function from a snapshot and the settings to a Wish: the traits to set and the traits to clear. The
+agent leaves every trait alone that is in neither set, so a family with unknown facts changes nothing. ``BUILTIN``
+lists the families; agent/provider_tree/desired.py merges their wishes.
+
+Begin with base.py (``Wish``, ``TraitFamily``), then read sound.py, a short family. versions.py compares the versions
+of libvirt and the hypervisor. To add a family, add a module here and a line in ``BUILTIN``.
+
+Not here: traits of child providers (agent/nested), traits from provider.yaml files
+(agent/provider_tree/provider_files.py), and the writes to Placement (agent/placement/writer.py).
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """HW_ARCH_* of the host, and COMPUTE_ARCH_* of every architecture that an emulator here can run.
 
-Neither is ever cleared: a host does not change its architecture, and the reference
-leaves the trait of an emulator that was taken away (hypervisor-audit 8.2).
+The agent clears neither: a host does not change its architecture, and nova-compute leaves the trait of an emulator
+that was uninstalled.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from agent.traits.base import Wish, capabilities, known
 
 
 class ArchitectureTraits:
-    """What runs here."""
+    """The architectures of the host and its emulators."""
 
     name = "architecture"
 
     def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG002
-        """Those that os-traits has a name for; nothing is unwanted."""
+        """Set the traits that os-traits has a name for; clear none."""
         answer = capabilities(snapshot)
         if answer is None:
             return Wish()

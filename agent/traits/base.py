@@ -1,4 +1,4 @@
-"""What a trait family offers: traits that must be there, traits that must not, and silence on all others."""
+"""The interface of a trait family: traits that must be there, traits that must not, and no decision on all others."""
 
 from __future__ import annotations
 
@@ -17,25 +17,28 @@ _STANDARD: frozenset[str] = frozenset(os_traits.get_traits())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """Traits of the root provider to set and to clear; one that is in neither is left alone (hypervisor-audit 8)."""
+    """Traits of the root provider to set and to clear. A trait in neither set is left alone."""
 
     wanted: frozenset[str] = frozenset()
     unwanted: frozenset[str] = frozenset()
 
 
 def known(names: Iterable[str]) -> frozenset[str]:
-    """Those that the installed os-traits has; Placement refuses others, and the reference leaves them out too."""
+    """Return the names that the installed os-traits has.
+
+    Placement refuses other names, and nova-compute leaves them out too.
+    """
     return frozenset(names) & _STANDARD
 
 
 def told(answers: Mapping[str, bool]) -> Wish:
-    """One wish of traits that are there (True) and are not (False); names that os-traits does not have are left out."""
+    """Return a wish that sets the True names and clears the False ones; names that os-traits lacks are left out."""
     wanted = known(name for name, there in answers.items() if there)
     return Wish(wanted=wanted, unwanted=known(answers) - wanted)
 
 
 def merged(*wishes: Wish) -> Wish:
-    """All of them, of different traits, as one."""
+    """Return the union of wishes about different traits."""
     return Wish(
         wanted=frozenset().union(*(wish.wanted for wish in wishes)),
         unwanted=frozenset().union(*(wish.unwanted for wish in wishes)),
@@ -43,19 +46,22 @@ def merged(*wishes: Wish) -> Wish:
 
 
 def capabilities(snapshot: Snapshot) -> Capabilities | None:
-    """What libvirt says the host can do, or None while that is not known."""
+    """Return libvirt's capabilities of the host, or None while they are unknown."""
     host = snapshot.host.value
     return host.capabilities if host else None
 
 
 def emulators(snapshot: Snapshot) -> tuple[DomainCapabilities, ...] | None:
-    """Domain capabilities of every architecture and machine type; None where they are not known, () where none runs."""
+    """Return the domain capabilities of every architecture and machine type.
+
+    None: they are unknown. (): no emulator runs here.
+    """
     answer = capabilities(snapshot)
     return answer.domain if answer else None
 
 
 def host_emulators(snapshot: Snapshot) -> tuple[DomainCapabilities, ...] | None:
-    """Those of the host's own architecture; None where they or the architecture are not known."""
+    """Return the domain capabilities of the host's own architecture; None while either is unknown."""
     answer = capabilities(snapshot)
     if answer is None or answer.domain is None or not answer.host_cpu.arch:
         return None
@@ -63,7 +69,10 @@ def host_emulators(snapshot: Snapshot) -> tuple[DomainCapabilities, ...] | None:
 
 
 def told_by_emulators(answers: Mapping[str, bool], snapshot: Snapshot) -> Wish:
-    """As ``told``; but what a machine type whose answer is missing may have is not cleared."""
+    """Return a wish as ``told`` does, but clear nothing while the answer of a machine type is missing.
+
+    That machine type may have the trait.
+    """
     wish = told(answers)
     answer = capabilities(snapshot)
     missing = answer is not None and any(one.part in OF_EMULATORS for one in answer.missing)
@@ -71,10 +80,10 @@ def told_by_emulators(answers: Mapping[str, bool], snapshot: Snapshot) -> Wish:
 
 
 class TraitFamily(Protocol):
-    """A few traits that rest on the same facts."""
+    """A few traits that depend on the same facts."""
 
     name: str
 
     def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:
-        """What the facts say; an empty wish where they could not be read."""
+        """Return the traits that the facts set and clear; an empty wish if the facts could not be read."""
         ...

@@ -1,8 +1,8 @@
-"""What a guest of this host can ask of the compute service beyond its size (hypervisor-audit 8.3).
+"""COMPUTE_*: what a guest of this host can request of the compute service beyond its size.
 
-Most of it is the driver's own ability and needs no fact. The agent publishes for a
-nova-compute of the reference's version, so a trait says what that service can do here.
-Where a fact is missing its trait is left alone, the others go out.
+Most of these traits are abilities of nova's libvirt driver and depend on no fact. The agent publishes them for
+nova-compute 34, so a trait says what that version can do on this host. A trait whose fact is missing is left alone;
+the others are published.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _ALWAYS = (
     "COMPUTE_VOLUME_EXTEND",
     "COMPUTE_VOLUME_MULTI_ATTACH",
 )
-# No image backend of the driver encrypts ephemeral disks; a resize never stays on its host.
+# No image backend of nova's libvirt driver encrypts ephemeral disks, and a cold migration never stays on its host.
 _NEVER = ("COMPUTE_EPHEMERAL_ENCRYPTION", "COMPUTE_EPHEMERAL_ENCRYPTION_LUKS", "COMPUTE_SAME_HOST_COLD_MIGRATE")
 
 
 class ComputeCapabilityTraits:
-    """The driver's table: always, never, by version, by configuration, by the firmware that libvirt offers."""
+    """The libvirt driver's table: always, never, by version, by configuration, by the firmware that libvirt offers."""
 
     name = "compute-capabilities"
 
     def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:
-        """Each set or cleared, but for those whose fact is unknown."""
+        """Set or clear each trait, except traits whose fact is unknown."""
         answers = dict.fromkeys(_ALWAYS, True) | dict.fromkeys(_NEVER, False)
         answers["COMPUTE_MEM_BACKING_FILE"] = settings.file_backed_memory_mib > 0
         host = snapshot.host.value
@@ -53,7 +53,7 @@ def _secure_boot(snapshot: Snapshot) -> Wish:
 
 
 def _by_version(host: HostFacts) -> dict[str, bool]:
-    # libvirt does not tell the two ways to address memory apart: both came with <maxphysaddr>.
+    # libvirt does not distinguish the two ways to address memory: both came with <maxphysaddr>.
     maxphysaddr = at_least(host, libvirt=(8, 7, 0), driver="QEMU")
     with_hypervisor = (
         {"COMPUTE_STORAGE_VIRTIO_FS": at_least(host, libvirt=(8, 0, 0), qemu=(6, 2, 0))}

@@ -1,10 +1,9 @@
 """HW_CPU_X86_*: the CPU flags that a guest of this host can have, by ``[libvirt] cpu_mode``.
 
-Every flag of the table is told, present or not, and on every architecture: an Arm
-host has none of them. Flags go by libvirt's names: its ``pclmuldq`` is Intel's
-PCLMULQDQ, its ``pni`` is SSE3, which nova looks for under a name that libvirt never
-gives. HW_CPU_X86_AMD_SEV is no flag: it stands on a child (nested), and is never
-touched here.
+The family sets or clears the trait of every flag in the table on every architecture: an Arm host has none of the
+flags. The flags have libvirt's names: ``pclmuldq`` is Intel's PCLMULQDQ, and ``pni`` is SSE3. nova looks for SSE3
+under a name that libvirt never reports. HW_CPU_X86_AMD_SEV is no CPU flag: it belongs on a child provider
+(agent/nested), and this family never changes it.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from agent.traits.base import Wish, capabilities, told
 
 _PREFIX = "HW_CPU_X86_"
 
-# hypervisor-audit 8.1. Two names each for the virtualisation flags: flavors still ask for the old one.
+# The virtualisation flags have two trait names each, because flavors still request the old name.
 _NAMES: dict[str, tuple[str, ...]] = {
     **{flag: (flag.upper(),) for flag in ("3dnow", "abm", "avx", "avx2", "bmi2", "f16c", "fma4", "mmx", "mpx")},
     **{flag: (flag.upper(),) for flag in ("sse", "sse2", "sse3", "sse4a", "ssse3", "tbm", "xop")},
@@ -50,12 +49,12 @@ _ALSO_CALLED = {"sse3": "pni"}
 
 
 class CpuFeatureTraits:
-    """What the guests' CPU mode lets through, and the extra flags with their sign."""
+    """The flags that the guests' CPU mode lets through, and the extra flags with their sign."""
 
     name = "cpu-features"
 
     def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:
-        """Each flag's trait set or cleared; nothing where the features are unknown or the driver tells none."""
+        """Set or clear each flag's trait; decide nothing if the features are unknown or the driver reports none."""
         answer = capabilities(snapshot)
         features = _guest_features(answer, settings) if answer else None
         if features is None:
@@ -66,12 +65,12 @@ class CpuFeatureTraits:
 
 def _guest_features(answer: Capabilities, settings: Settings) -> frozenset[str] | None:
     cpu, wanted = answer.host_cpu, settings.guest_cpu
-    # Without its architecture it is not known which model the emulator takes.
+    # Without the architecture it is unknown which model the emulator takes.
     if not takes_a_model(settings.virt_type) or not cpu.arch:
         return None
     models = models_of(wanted, cpu.arch, settings.virt_type)
     if wanted.mode == "none":
-        # The emulator's own model, and none of the extra flags: there is no <cpu> to carry them.
+        # The guest has the emulator's own model and none of the extra flags: there is no <cpu> element to carry them.
         return _of_models(models, answer)
     if wanted.mode == "custom":
         return _with_flags(_of_models(models, answer), wanted) if models else None
@@ -79,7 +78,10 @@ def _guest_features(answer: Capabilities, settings: Settings) -> frozenset[str] 
 
 
 def _of_models(models: Iterable[str], answer: Capabilities) -> frozenset[str] | None:
-    """What any of these models has; None where one of them is not known. libvirt's names differ in case alone."""
+    """Return the features that any of these models has; None if one of the models is unknown.
+
+    libvirt's names of models may differ in case, so they are compared in lower case.
+    """
     told_features = {model.lower(): features for model, features in answer.model_features}
     found = [told_features.get(model.lower()) for model in models]
     if None in found:
@@ -88,7 +90,11 @@ def _of_models(models: Iterable[str], answer: Capabilities) -> frozenset[str] | 
 
 
 def _with_flags(features: frozenset[str] | None, wanted: GuestCpu) -> frozenset[str] | None:
-    """The reference counts ``-avx2`` as avx2; a guest that is started without it cannot have it."""
+    """Return the features with the extra flags added or removed.
+
+    nova-compute counts ``-avx2`` as avx2; here it is removed, because a guest that is started without a flag cannot
+    have it.
+    """
     if features is None:
         return None
     flags = [flag.strip().lower() for flag in wanted.extra_flags]

@@ -1,6 +1,6 @@
 """COMPUTE_GRAPHICS_MODEL_*: the video cards that an emulator of any architecture and machine type here offers.
 
-libvirt calls no card at all ``none``; that is a model like the others.
+libvirt calls a guest without a card ``none``; that is a model like the others.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ _MODELS = ("bochs", "cirrus", "gop", "none", "qxl", "vga", "virtio", "vmvga", "x
 
 
 class GraphicsTraits:
-    """Nine models, each set or cleared."""
+    """Nine models; the trait of each is set or cleared."""
 
     name = "graphics"
 
     def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG002
-        """Nothing where the domain capabilities are unknown."""
+        """Decide nothing while the domain capabilities are unknown."""
         asked = emulators(snapshot)
         if asked is None:
             return Wish()

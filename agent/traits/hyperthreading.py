@@ -1,8 +1,7 @@
 """HW_CPU_HYPERTHREADING: whether any core of the host has more than one CPU.
 
-The ``threads`` of libvirt's host CPU are not asked: libvirt does not promise them.
-A dedicated CPU that power management put to sleep is no sibling of anything while
-it sleeps, so it proves nothing.
+The family does not read ``threads`` of libvirt's host CPU, because libvirt does not guarantee its value. While power
+management lets a dedicated CPU sleep, that CPU is no sibling of any other, so it proves nothing.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ from agent.traits.base import Wish, told
 
 
 class HyperthreadingTrait:
-    """One trait, from the siblings of the NUMA cells."""
+    """One trait, from the siblings in the NUMA cells."""
 
     name = "hyperthreading"
 
     def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:
-        """Set or cleared; left alone while the cells are unknown or a sleeping CPU may be a sibling."""
+        """Set or clear the trait; leave it alone while the cells are unknown or a sleeping CPU may be a sibling."""
         host = snapshot.host.value
         if host is None or host.capabilities is None or not host.cells:
             return Wish()

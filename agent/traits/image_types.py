@@ -1,7 +1,7 @@
-"""COMPUTE_IMAGE_TYPE_*: the image formats that this host turns into a disk.
+"""COMPUTE_IMAGE_TYPE_*: the image formats that this host can convert into a disk.
 
-VDI, VHD, VHDX and VMDK are other hypervisors' formats: never mentioned, so that a
-trait of theirs stays. A format in ``[compute] image_type_exclude_list`` is cleared.
+VDI, VHD, VHDX and VMDK are formats of other hypervisors: the family never decides their traits, so these stay as they
+are. The trait of a format in ``[compute] image_type_exclude_list`` is cleared.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from agent.traits.base import Wish, told
 
 
 class ImageTypeTraits:
-    """Seven formats, by configuration alone."""
+    """Seven formats, decided by the configuration alone."""
 
     name = "image-types"
 
     def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG002
-        """Each set or cleared."""
-        # A logical volume or an RBD image holds raw bytes: qcow2 only where it is converted on the way.
+        """Set or clear the trait of each format."""
+        # A logical volume or an RBD image contains raw bytes, so qcow2 works only if nova converts the image on the
+        # way.
         converted = settings.force_raw_images or settings.images_type not in ("lvm", "rbd")
         accepted = {kind: True for kind in ("aki", "ami", "ari", "iso", "raw")}
         accepted |= {"qcow2": converted, "ploop": settings.virt_type == "parallels"}

@@ -1,11 +1,10 @@
-"""Which kinds of memory encryption the host can give its guests, and that their traits do not stay on the root.
+"""Which kinds of memory encryption the host can give its guests, and when their trait leaves the root provider.
 
-What the traits stand for is on a child provider of each kind
-(nested/memory_encryption.py). An older nova-compute had the class and
-HW_CPU_X86_AMD_SEV on the root: there the trait would promise encryption from a
-provider that has none to give. It goes once the child is published, not before.
+Each kind has a child provider, and its trait belongs there (nested/memory_encryption.py). An older nova-compute had
+the class and HW_CPU_X86_AMD_SEV on the root. There the trait would promise encryption from a provider without
+contexts. The agent clears the trait on the root once the child is published, not before.
 
-No two makes of CPU are in one host, so one kind that cannot be told holds up all.
+A host has CPUs of one make only, so one kind that is unknown makes all kinds unknown.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ from agent.traits.versions import at_least
 CONTEXT = "MEM_ENCRYPTION_CONTEXT"
 _X86_64 = "x86_64"
 _SNP = "sev-snp"
-# A guest with TDX sees the host's own CPU; nova offers it with this mode alone, and not where it is left unset.
+# A guest with TDX sees the host's own CPU. nova offers TDX only if the mode is set to this value, not if it is unset.
 _TDX_CPU_MODE = "host-passthrough"
-# Without these parts it is not known what guests can have.
+# Without these parts of the capabilities it is unknown what guests can have.
 _OF_GUESTS = OF_EMULATORS | {Part.HOST_CPU}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncryptionModel:
-    """One kind: nova's name for it, its trait, and how many guests it takes; 0 where the host does not support it."""
+    """One kind: nova's name for it, its trait, and how many guests it takes; 0 if the host does not support it."""
 
     name: str
     trait: str
@@ -41,7 +40,7 @@ class EncryptionModel:
 
 
 def models(host: HostFacts, settings: Settings) -> tuple[EncryptionModel, ...]:
-    """All four kinds. What cannot be told is 0 here, so ask ``unknown_because`` first."""
+    """Return all four kinds. An unknown number is 0 here, so check ``unknown_because`` first."""
     limits = _limits(host)
     most, most_es = (limits.max_guests, limits.max_es_guests) if limits else (0, 0)
     return (
@@ -57,7 +56,10 @@ def models(host: HostFacts, settings: Settings) -> tuple[EncryptionModel, ...]:
 
 
 def unknown_because(host: HostFacts, settings: Settings) -> str | None:
-    """Why it cannot be told, or None. Libvirt is asked only where the kernel has SEV, or the options allow TDX."""
+    """Return why the kinds are unknown, or None.
+
+    libvirt's answer matters only if the kernel has SEV or the options allow TDX.
+    """
     return _sev_unknown_because(host) or _tdx_unknown_because(host, settings)
 
 
@@ -80,24 +82,24 @@ def _tdx_unknown_because(host: HostFacts, settings: Settings) -> str | None:
 
 
 def _guests_unknown_because(host: HostFacts, having: Sequence[DomainCapabilities]) -> str | None:
-    """Why it cannot be told whether guests have something; ``having`` are the machine types that are known to."""
+    """Return why it is unknown whether guests can have a kind; ``having`` are the machine types known to have it."""
     capabilities = host.capabilities
     if capabilities is None:
         return "libvirt has not told its capabilities yet"
-    # Empty where the host's CPU could not be read.
+    # ``arch`` is empty if the host's CPU could not be read.
     if capabilities.host_cpu.arch not in (_X86_64, ""):
         return None
     missing = "; ".join(f"{one.name}: {one.why}" for one in capabilities.missing if one.part in _OF_GUESTS)
     if not capabilities.host_cpu.arch or capabilities.domain is None:
         return f"what guests can have is not known ({missing or 'this driver does not tell'})"
-    # A machine type that could not be read matters only where no other one says that there is any.
+    # A machine type that could not be read matters only if no other machine type has the kind.
     if missing and not having:
         return f"what guests can have is known in part ({missing})"
     return None
 
 
 def _limits(host: HostFacts) -> SevLimits | None:
-    """What the first machine type says that has SEV at all: the limits are the platform's (hypervisor-audit 6)."""
+    """Return the limits of the first machine type that has SEV: the limits are the same on the whole platform."""
     if not host.kernel_flag("kvm_amd/sev"):
         return None
     return next((one.sev for one in _with_sev(host)), None)
@@ -108,7 +110,7 @@ def _with_sev(host: HostFacts) -> list[DomainCapabilities]:
 
 
 def _has_es(host: HostFacts) -> bool:
-    # A kernel with SNP takes the places of SEV-ES for it, whether or not libvirt and QEMU can use them.
+    # A kernel with SNP uses the places of SEV-ES for SNP, whether or not libvirt and QEMU can use them.
     in_kernel = host.kernel_flag("kvm_amd/sev_es") and not host.kernel_flag("kvm_amd/sev_snp")
     return bool(in_kernel) and at_least(host, qemu=(8, 0, 0))
 
@@ -125,7 +127,8 @@ def _tdx_guests(host: HostFacts, settings: Settings) -> int:
 
 
 def _tdx_capacity(host: HostFacts, settings: Settings) -> int | None:
-    # The option holds even above what the kernel says, as in nova, whose help says otherwise: host_checks tells it.
+    # As in nova, the option applies even if it exceeds the kernel's number, although nova's help text says otherwise.
+    # agent/config/reading/host_checks.py reports this.
     return host.tdx_capacity if settings.intel_tdx_guests is None else settings.intel_tdx_guests
 
 
@@ -134,18 +137,18 @@ def _with_tdx(host: HostFacts) -> list[DomainCapabilities]:
 
 
 def _machines(host: HostFacts) -> tuple[DomainCapabilities, ...]:
-    """Those of x86_64 guests on an x86_64 host; no other host is asked for any kind."""
+    """Return the domain capabilities of x86_64 guests on an x86_64 host; other hosts have no kind."""
     capabilities = host.capabilities
     return capabilities.of_arch(_X86_64) if capabilities and capabilities.host_cpu.arch == _X86_64 else ()
 
 
 class MemoryEncryptionTraits:
-    """HW_CPU_X86_AMD_SEV leaves the root for the child that it belongs to (scenario 107)."""
+    """Clears HW_CPU_X86_AMD_SEV on the root, because the trait belongs on the child (scenario 107)."""
 
     name = "memory-encryption"
 
     def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:
-        """Cleared where SEV is published on a child; with contexts in use on the root it stays beside them."""
+        """Clear the trait if SEV is published on a child; leave it alone while allocations use contexts on the root."""
         host = snapshot.host.value
         if host is None or unknown_because(host, settings) is not None or CONTEXT in snapshot.root_classes_in_use:
             return Wish()

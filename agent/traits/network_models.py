@@ -1,7 +1,6 @@
-"""COMPUTE_NET_VIF_MODEL_* and COMPUTE_NET_VIRTIO_PACKED: the network cards a guest can have.
+"""COMPUTE_NET_VIF_MODEL_* and COMPUTE_NET_VIRTIO_PACKED: the network cards that a guest can have.
 
-libvirt lists none of them, so they go by ``[libvirt] virt_type`` (hypervisor-audit
-8.2); igb alone by the versions too.
+libvirt lists no network cards, so ``[libvirt] virt_type`` decides; for igb the versions decide as well.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ _IGB = "COMPUTE_NET_VIF_MODEL_IGB"
 
 
 class NetworkModelTraits:
-    """Ten cards, and packed virtqueues, which every supported QEMU has."""
+    """Ten cards by virtualisation type, and packed virtqueues, which every supported QEMU has."""
 
     name = "network-models"
 
     def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:
-        """All by the virtualisation type; igb left alone where that type has it and the versions are unknown."""
+        """Decide by the virtualisation type; leave igb alone if the type has it and the versions are unknown."""
         supported = _MODELS.get(settings.virt_type, frozenset())
         answers = {f"COMPUTE_NET_VIF_MODEL_{model.upper()}": model in supported for model in _ALL}
         answers["COMPUTE_NET_VIRTIO_PACKED"] = True

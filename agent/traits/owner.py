@@ -1,7 +1,7 @@
-"""COMPUTE_NODE and whose provider it is.
+"""COMPUTE_NODE, and the trait that names the root provider's owner.
 
-OWNER_NOVA is cleared only where the rival guard let this plan pass
-(provider_tree/rival.py): a takeover that the operator asked for.
+OWNER_NOVA is cleared only if the rival check (provider_tree/rival.py) lets the plan pass: in a takeover that the
+operator asked for.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from agent.traits.base import Wish
 
 
 class OwnerTraits:
-    """The two traits that every root of ours carries."""
+    """The two traits that every root provider of an agent has."""
 
     name = "owner"
 
     def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG002
-        """Always the same."""
+        """Return the same wish in every audit."""
         return Wish(wanted=frozenset({os_traits.COMPUTE_NODE, OURS}), unwanted=frozenset({RIVAL}))

@@ -1,7 +1,7 @@
 """COMPUTE_REMOTE_MANAGED_PORTS: whether a device here is offered for ports that a card manages by itself.
 
-A ``device_spec`` tagged ``remote_managed`` alone says nothing: a device must fall
-under it (hypervisor-audit 8.3). That a guest has the device now takes nothing away.
+A ``device_spec`` tagged ``remote_managed`` is not enough: a device must match it. A device counts even while a guest
+uses it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _TRAIT = "COMPUTE_REMOTE_MANAGED_PORTS"
 
 
 class RemoteManagedPortsTrait:
-    """Set, cleared, or left alone while a device that is not known could match."""
+    """One trait: set, cleared, or left alone while an unknown device could match."""
 
     name = "remote-managed-ports"
 
     def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:
-        """Cleared without a look at the devices where no spec is tagged."""
+        """Clear the trait without reading the devices if no spec is tagged."""
         if not any(_is_remote(spec) for spec in settings.pci.specs):
             return told({_TRAIT: False})
         host = snapshot.host.value
@@ -31,7 +31,7 @@ class RemoteManagedPortsTrait:
         offered = any(_is_remote(match.spec) for match in matched(host.devices.pci, settings.pci.specs))
         if not offered and host.devices.odd:
             return Wish()
-        # The serial number that such a card is found by: libvirt reads it since then.
+        # nova finds such a card by its serial number, which libvirt reads since 7.9.0.
         return told({_TRAIT: offered and at_least(host, libvirt=(7, 9, 0))})
 
 

@@ -1,4 +1,7 @@
-"""COMPUTE_STATUS_DISABLED follows the ``disabled`` flag of this host's service row; no row or no answer: left alone."""
+"""COMPUTE_STATUS_DISABLED follows the ``disabled`` flag of this host's service row.
+
+Without a row, or without an answer of the state source, the trait is left alone.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ class ServiceStatusTrait:
     name = "service-status"
 
     def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG002
-        """Set while the service is disabled, cleared while it is enabled."""
+        """Set the trait while the service is disabled; clear it while the service is enabled."""
         state = snapshot.nova.value
         if state is None or state.service is None:
             return Wish()

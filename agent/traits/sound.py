@@ -1,4 +1,7 @@
-"""COMPUTE_SOUND_MODEL_*: the sound cards a guest can have. libvirt lists none; virtio alone goes by the versions."""
+"""COMPUTE_SOUND_MODEL_*: the sound cards that a guest can have.
+
+libvirt lists no sound cards. Every QEMU has all of them except virtio, which depends on the versions.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ class SoundTraits:
     name = "sound"
 
     def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG002
-        """The seven always; virtio left alone while the hypervisor's version is unknown."""
+        """Always set the seven; leave virtio alone while the hypervisor's version is unknown."""
         answers = {f"COMPUTE_SOUND_MODEL_{model}": True for model in _ALWAYS}
         host = snapshot.host.value
         if host is not None and hypervisor_known(host):

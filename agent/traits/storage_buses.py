@@ -1,7 +1,7 @@
 """COMPUTE_STORAGE_BUS_*: how a disk can be attached.
 
-QEMU says so in its domain capabilities, of any machine type; containers have a
-fixed list and are not asked.
+QEMU lists its buses in the domain capabilities of each machine type; one machine type with the bus is enough.
+Containers have a fixed list, so libvirt is not asked.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ _FIXED: dict[str, frozenset[str]] = {"lxc": frozenset({"lxc"}), "parallels": fro
 
 
 class StorageBusTraits:
-    """Nine buses, each set or cleared."""
+    """Nine buses; the trait of each is set or cleared."""
 
     name = "storage-buses"
 
     def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:
-        """Nothing where QEMU's domain capabilities are unknown."""
+        """Decide nothing while QEMU's domain capabilities are unknown."""
         if settings.virt_type not in ("kvm", "qemu"):
             return told(_answers(_FIXED.get(settings.virt_type, frozenset())))
         asked = emulators(snapshot)

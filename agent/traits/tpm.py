@@ -1,9 +1,9 @@
-"""COMPUTE_SECURITY_TPM_*: emulated TPMs, where ``[libvirt] swtpm_enabled`` asks for them.
+"""COMPUTE_SECURITY_TPM_*: emulated TPMs, if ``[libvirt] swtpm_enabled`` is on.
 
-Which models and versions is the emulator's word, of any machine type of the host's
-architecture: the reference takes the first of a set whose order changes with each
-start. A backend other than ``emulator`` is a TPM of the host, which no guest of the
-cloud is given. How a TPM's secret may be kept is the operator's word, and never cleared.
+The emulator decides the models and versions: one machine type of the host's architecture that has them is enough.
+nova-compute instead takes the first entry of a set whose order changes with each start. A backend other than
+``emulator`` is a TPM of the host, which no guest of the cloud gets. The operator decides how a TPM's secret may be
+kept, and the agent never clears those traits.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class TpmTraits:
     name = "tpm"
 
     def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:
-        """Cleared where TPMs are off; models and versions left alone where the domain capabilities are unknown."""
+        """Clear models and versions if TPMs are off; leave them alone while the domain capabilities are unknown."""
         if not settings.tpm.enabled:
             return Wish(unwanted=known({*_MODELS, *_VERSIONS}))
         secrets = known(f"COMPUTE_SECURITY_TPM_SECRET_SECURITY_{way.upper()}" for way in settings.tpm.secret_security)
@@ -34,7 +34,7 @@ class TpmTraits:
 
 def _answers(asked: tuple[DomainCapabilities, ...]) -> dict[str, bool]:
     emulating = [one for one in asked if "emulator" in one.tpm_backends]
-    # A libvirt that does not list the versions is older than the list, and had both.
+    # A libvirt that does not list the versions is older than the list, and had both versions.
     return {trait: any(model in one.tpm_models for one in emulating) for trait, model in _MODELS.items()} | {
         trait: any(one.tpm_versions is None or version in one.tpm_versions for one in emulating)
         for trait, version in _VERSIONS.items()

@@ -1,8 +1,7 @@
-"""Whether libvirt and the hypervisor are new enough for something that no capability document tells.
+"""Whether libvirt and the hypervisor are new enough for a feature that no capability document lists.
 
-Versions are integers, major × 1,000,000 + minor × 1,000 + micro, as libvirt gives
-them. A hypervisor's version of 0 is one that libvirt has not told (yet): ask
-``hypervisor_known`` first, for ``at_least`` only compares.
+Versions are integers, major × 1,000,000 + minor × 1,000 + micro, as libvirt reports them. The hypervisor's version is
+0 while libvirt has not reported it. ``at_least`` only compares, so check ``hypervisor_known`` first.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ Version = tuple[int, int, int]
 def at_least(
     host: HostFacts, *, libvirt: Version | None = None, qemu: Version | None = None, driver: str | None = None
 ) -> bool:
-    """Every part that is given holds: libvirt, the hypervisor (QEMU's), the driver's type (hypervisor-audit 2)."""
+    """Whether every given condition is true: libvirt's version, the hypervisor's (QEMU's), the driver's type."""
     return (
         (libvirt is None or host.libvirt_version >= as_integer(libvirt))
         and (qemu is None or host.hypervisor_version >= as_integer(qemu))
@@ -24,11 +23,11 @@ def at_least(
 
 
 def hypervisor_known(host: HostFacts) -> bool:
-    """Whether libvirt has told the version of the hypervisor."""
+    """Whether libvirt has reported the hypervisor's version."""
     return host.capabilities is not None and host.hypervisor_version > 0
 
 
 def as_integer(version: Version) -> int:
-    """(8, 2, 1) as libvirt writes it: 8002001."""
+    """Return the version as libvirt writes it: (8, 2, 1) becomes 8002001."""
     major, minor, micro = version
     return (major * 1000 + minor) * 1000 + micro

@@ -1,7 +1,7 @@
-"""COMPUTE_VIOMMU_MODEL_*: the virtual IOMMUs a guest can have.
+"""COMPUTE_VIOMMU_MODEL_*: the virtual IOMMUs that a guest can have.
 
-libvirt does not list them: where an emulator of the architecture runs at all, it is
-new enough for that architecture's own model (hypervisor-audit 2 has the minimum).
+libvirt does not list them. If an emulator of an architecture runs here at all, it is new enough for that
+architecture's own model, as every supported QEMU is.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ _OF_ARCHITECTURE = {"aarch64": "COMPUTE_VIOMMU_MODEL_SMMUV3", "x86_64": "COMPUTE
 
 
 class ViommuTraits:
-    """Four models; ``auto`` is whichever of the others fits the guest, so it is always there."""
+    """Four models. ``auto`` is any other model that fits the guest, so its trait is always set."""
 
     name = "viommu"
 
     def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG002
-        """Each set or cleared, but for those whose fact is unknown."""
+        """Set or clear each trait, except traits whose fact is unknown."""
         answers = {"COMPUTE_VIOMMU_MODEL_AUTO": True}
         host = snapshot.host.value
         if host is not None:
