@@ -1,8 +1,8 @@
 """Instances at rest on this host with their libvirt domains, for the findings about guests.
 
-An instance is at rest if nothing in the cloud is about to change its domain or its row: no task, no build, no move,
-and no write to the row within the last seconds (agent/books/recency.py). Without a cloud the domains themselves are
-the promised book, so there is nothing to compare.
+An instance is at rest if nothing in the cloud is about to change its domain or its row. That means no task, no build,
+no move, and no write to the row within the last seconds (agent/books/recency.py). Without a cloud the domains
+themselves are the promised book, so there is nothing to compare.
 """
 
 from __future__ import annotations

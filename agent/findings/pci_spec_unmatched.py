@@ -1,8 +1,8 @@
 """pci-spec-unmatched: an entry of ``[pci] device_spec`` matches no device.
 
-nova-compute does not report this. The usual causes: the address changed when a card moved to another slot, the
-virtual functions were not created after a boot, or earlier entries match all the devices (the first matching entry
-gets a device).
+nova-compute does not report this. Usually a card moved to another slot and its address changed, or the virtual
+functions were not created after a boot. Earlier entries may also match all the devices: the first matching entry gets
+a device.
 """
 
 from __future__ import annotations
