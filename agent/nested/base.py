@@ -1,8 +1,8 @@
 """The interface of a family of child providers, and how children of the root are found and named.
 
 A child's name is the node's name, an underscore, and the name of the child's key. nova-compute uses the same names,
-so the agent finds the children again after a takeover, whatever their uuid. The agent decides all of its child's
-inventory: each write replaces the whole, and keeps only what provider.yaml adds.
+so the agent finds the children again after a takeover, whatever their uuid. The agent decides a child's whole
+inventory: each write replaces the inventory, and keeps only what provider.yaml adds.
 """
 
 from __future__ import annotations
