@@ -211,7 +211,7 @@ def _is_reading(daemon: Daemon) -> bool:
     so_far = len(daemon.text())
     daemon.send(signal.SIGUSR2)
     until(lambda: "state dump" in daemon.text()[so_far:], RECOVERY_S, "a dump")
-    return "libvirt_host.py" in daemon.text()[so_far:]
+    return "sources/libvirt/host.py" in daemon.text()[so_far:]
 
 
 # The database as a server, and rows that are wrong.
