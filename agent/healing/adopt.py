@@ -1,7 +1,7 @@
-"""Look at this host's identities, and carry out exactly the plan that was shown: journal first, then the change.
+"""Read this host's identities for ``adopt``, and carry out exactly the plan that the operator saw.
 
-A step that fails ends the run; what was done before it is in the journal, and a second
-run begins where the first one stopped, because each begins with a fresh look.
+Each step writes its journal line before its change. A step that fails ends the run; the steps done before it are in the
+journal. A second run continues where the first one stopped, because each run reads everything again.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ NOBODY: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adopted:
-    """One step, and what became of it."""
+    """One step and its outcome."""
 
     step: AdoptStep
     outcome: Outcome
 
 
 def looked(errand: Errand, names: ProviderNames, own_file: OwnIdentityFile) -> AdoptFacts:
-    """Everything that the decision rests on, read now.
+    """Read everything that the decision depends on.
 
-    Raises ConfigError on files that are garbage or differ, SourceError while libvirt cannot be read,
-    PlacementError while Placement cannot. A state source that cannot be read is in the facts.
+    Raises ConfigError if ``compute_id`` files are invalid or differ, SourceError if libvirt cannot be read and
+    PlacementError if Placement cannot be read. If the state source cannot be read, the facts have the error.
     """
     parts, deadline = errand.parts, deadline_of(errand.settings)
     found = parts.identity_files.find()
@@ -76,7 +76,7 @@ def looked(errand: Errand, names: ProviderNames, own_file: OwnIdentityFile) -> A
 
 
 def _state(errand: Errand, found: Identity | None, holder: str | None) -> tuple[NovaState | None, str]:
-    """State of this host with the rows of both uuids; None and why where the source cannot be read."""
+    """Return this host's state with the rows of both uuids; None and the reason if the source cannot be read."""
     try:
         state = current_state(errand, NOBODY, found.uuid if found else None)
         if holder is None or state.kind is StateKind.NONE or holder in {node.uuid for node in state.nodes}:
@@ -89,14 +89,17 @@ def _state(errand: Errand, found: Identity | None, holder: str | None) -> tuple[
 
 
 def _of_row(state: NovaState | None, node: str) -> Identity | None:
-    """A host without a file has the uuid of its row (design 2.3)."""
+    """Return the identity of a host without a ``compute_id`` file: the uuid of its compute node row, or None."""
     rows = [row for row in (state.nodes if state else ()) if not row.deleted and state and row.host == state.host]
     row = next((row for row in rows if row.hypervisor_hostname == node), None)
     return Identity(uuid=row.uuid, origin=f"compute_nodes id {row.id}") if row else None
 
 
 def _others(errand: Errand, state: NovaState | None) -> tuple[NovaState, ...]:
-    """What the cloud says of other hosts that the rows name; one that cannot be asked is left out, and refuses."""
+    """Return the state of the other hosts that the rows name, without hosts whose state cannot be read.
+
+    The plan refuses adoption if the state of such a host is missing.
+    """
     hosts = {row.host for row in (state.nodes if state else ()) if not row.deleted} - {errand.settings.host}
     found = []
     for host in sorted(hosts):
@@ -113,7 +116,7 @@ def _trees(errand: Errand, uuids: frozenset[str]) -> tuple[OrphanTree, ...]:
 
 
 def run_adopt(errand: Errand, journal: Journal, plan: AdoptPlan) -> tuple[Adopted, ...]:
-    """Carry the steps out in order, up to the first that fails; the caller holds the write lock."""
+    """Carry out the steps in order, up to the first that fails; the caller must have the write lock."""
     done: list[Adopted] = []
     for step in plan.steps:
         outcome = stepped(errand, journal, step, change_of(step, plan_digest=plan.digest))
@@ -124,7 +127,7 @@ def run_adopt(errand: Errand, journal: Journal, plan: AdoptPlan) -> tuple[Adopte
 
 
 def stepped(errand: Errand, journal: Journal, step: AdoptStep, change: Change) -> Outcome:
-    """One step with the journal's line before it and its outcome after it; never raises an AgentError."""
+    """Carry out one step with a journal line before it and its outcome after it; never raises an AgentError."""
     return journalled(journal, change, lambda entry_id: replace(_tried(errand, step), entry_id=entry_id))
 
 
@@ -132,7 +135,7 @@ def _tried(errand: Errand, step: AdoptStep) -> Outcome:
     try:
         _carry_out(errand, step)
     except (PlacementUnavailable, SourceError) as error:
-        # An answer that was lost may have been a success: the next look tells.
+        # The write may have succeeded although the response was lost; the next run reads the result.
         return Outcome(result=Result.UNKNOWN, words=str(error), unread=True)
     except AgentError as error:
         return Outcome(result=Result.REFUSED, words=str(error))

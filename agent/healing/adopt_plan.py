@@ -1,10 +1,11 @@
-"""Decide how this host's provider gets back to this host: after a rename, a move of the service, a reinstallation.
+"""Decide how this host gets its provider back after a rename, a move of the service or a reinstallation.
 
-Two cases. The provider of our uuid bears an old name, or its record an old name or
-host: both get the new ones. Or another uuid's provider bears our node's name, because
-the file with the uuid was lost: that uuid becomes ours again. What a newcomer would
-get wrong: nova finds instances by host and node name, so a rename is refused while rows of
-live instances name the old node: their allocations would look like somebody else's.
+There are two cases. If the provider with this host's uuid has an old name, or its record an old name or host, both get
+the new ones. If a provider with another uuid has this node's name, because the file with the uuid was lost, this host
+takes that uuid again.
+
+A rename is refused while rows of live instances name the old node. nova finds instances by host and node name, so their
+allocations would seem to belong to another host.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ RESTART = "restart stocktake-agent afterwards: it keeps the identity that it sta
 
 
 def adoption(facts: AdoptFacts, settings: Settings) -> AdoptPlan:
-    """The plan. Pure: equal facts give an equal digest."""
+    """Return the plan. Pure: equal facts yield an equal digest."""
     uuid = _wanted(facts)
     if uuid is None:
         return AdoptPlan(notes=("nothing to adopt: no provider bears this node's name, and none has its uuid",))
@@ -49,7 +50,7 @@ def adoption(facts: AdoptFacts, settings: Settings) -> AdoptPlan:
 
 
 def _wanted(facts: AdoptFacts) -> str | None:
-    """The uuid that this host is to have: who bears its name, else the one that it has."""
+    """Return the uuid that this host should have: that of the provider with its name, else the uuid that it has."""
     if facts.holder_root is not None:
         return facts.holder_root.uuid
     known = facts.our_root is not None or any(row.uuid == facts.identity for row in _live(facts.state))
@@ -63,9 +64,10 @@ def _file(facts: AdoptFacts, uuid: str) -> tuple[FileStep, ...]:
 
 
 def _names(facts: AdoptFacts, uuid: str) -> tuple[NameStep, ...]:
-    """The children that are named after the root, then the root; those that others made keep their names.
+    """Return the renames of the children that are named after the root, then of the root.
 
-    The root comes last: its name tells a run that comes after a broken one which children are still to be renamed.
+    Children that other services created keep their names. The root comes last: if a run is interrupted, the root's old
+    name shows the next run which children still need the rename.
     """
     root = facts.our_root
     if root is None or facts.ours is None or uuid != root.uuid or root.name == facts.node:
@@ -80,13 +82,16 @@ def _names(facts: AdoptFacts, uuid: str) -> tuple[NameStep, ...]:
 
 
 def _is_still_named_after(old: str, new: str, child: Provider) -> bool:
-    """Whether it is a child of ours with the old name; where the new one begins with ``old_`` it may be done."""
+    """Return whether the child is nova's or the agent's and still has the old name.
+
+    If the new name begins with ``old_``, a renamed child has the old prefix too, so the new prefix is checked as well.
+    """
     is_renamed = new.startswith(f"{old}_") and child.name.startswith(f"{new}_")
     return child.name.startswith(f"{old}_") and not is_renamed and bool(child.traits & {OURS, RIVAL})
 
 
 def _record(facts: AdoptFacts, settings: Settings, uuid: str) -> tuple[RecordStep, ...]:
-    """Host, name and service of the record, where it can be written."""
+    """Return the write of the record's host, name and service; nothing if the record cannot be written."""
     stored = _stored(facts, uuid)
     if stored is None:
         return ()
@@ -107,7 +112,7 @@ def _stored(facts: AdoptFacts, uuid: str) -> NodeRecord | None:
 
 
 def _notes(facts: AdoptFacts, uuid: str) -> tuple[str, ...]:
-    """A row that says something else and that nobody here can write."""
+    """Return a note if the compute node row names another host or node and this run cannot write the row."""
     state = facts.state
     row = next((row for row in _live(state) if row.uuid == uuid), None)
     if row is None or state is None or _stored(facts, uuid) is not None:
@@ -150,7 +155,7 @@ def _alive(facts: AdoptFacts, settings: Settings) -> Iterable[AdoptRefusal]:
 
 
 def _of_another_uuid(facts: AdoptFacts, uuid: str) -> Iterable[AdoptRefusal]:
-    """What must be so for another uuid to become ours."""
+    """Yield the reasons why this host must not take another uuid."""
     if facts.origin and not _is_own(facts.origin, facts.file):
         yield AdoptRefusal(
             guard="file",
@@ -167,12 +172,12 @@ def _of_another_uuid(facts: AdoptFacts, uuid: str) -> Iterable[AdoptRefusal]:
 
 
 def _is_own(origin: str, file: IdentityFile) -> bool:
-    """A row, or our own file: neither forbids us to write that file."""
+    """Return whether the identity comes from a row or the agent's own file: the agent may then write that file."""
     return origin == file.path or origin.startswith("compute_nodes id")
 
 
 def _left_behind(facts: AdoptFacts, uuid: str) -> Iterable[AdoptRefusal]:
-    """Another live row of our host and node under another uuid would clash with the record."""
+    """Yield a refusal for each other live row with this host and node: it would clash with the record."""
     for row in _live(facts.state):
         if row.uuid != uuid and (row.host, row.hypervisor_hostname) == (facts.host, facts.node):
             yield AdoptRefusal(
@@ -207,5 +212,5 @@ def _live(state: NovaState | None) -> tuple[ComputeNode, ...]:
 
 
 def tree_of(trees: Iterable[OrphanTree], uuid: str | None) -> OrphanTree | None:
-    """The tree of that uuid, None where it has no provider."""
+    """Return the tree with this uuid, None if it has no root provider."""
     return next((tree for tree in trees if tree.uuid == uuid and tree.root is not None), None)

@@ -1,4 +1,4 @@
-"""Decide what ``adopt --store`` would do: remember the store that is there now, in the place of another one."""
+"""Decide what ``adopt --store`` does: remember the store that is present now in place of the one remembered before."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agent.resources.store_doubt import StoreDoubt, name_of, store_doubt, store_
 
 
 def store_adoption(snapshot: Snapshot, settings: Settings, path: str) -> AdoptPlan:
-    """The plan; ``path`` is the file that remembers the store. Pure: equal facts give an equal digest."""
+    """Return the plan; ``path`` is the file that remembers the store. Pure: equal facts yield an equal digest."""
     now = store_now(snapshot, settings)
     if now is None:
         return AdoptPlan(refusals=(AdoptRefusal(guard="store", why=_unknown(settings)),))

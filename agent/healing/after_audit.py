@@ -1,8 +1,8 @@
-"""The daemon's own heal: a step after an audit, for the codes that the operator listed, where [heal] enabled says so.
+"""Heal in the daemon: after each audit, if [heal] enabled is set, repair findings with the codes that it lists.
 
-The audit has ended when this begins: its report is written, and only what was healed is
-added to it. Allocations that an earlier audit read are no ground to change anything, so
-the first time that such a finding is due the next audit is asked to read them.
+Healing starts after the audit has ended: the report is complete, and only the healed findings are added to it. Heal
+changes nothing because of allocations that an earlier audit read. If a finding rests on such allocations, heal makes
+the next audit read them and repairs the finding after that.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from agent.telemetry import events
 
 LOG = logging.getLogger(__name__)
 
-# Waiting is no refusal: time alone mends these.
+# Refusals of these guards end by themselves with time, so they are not logged.
 _WAITING = frozenset({CONFIRMED.name, MINIMUM_AGE.name, RECORDED_FRESH})
 _EVENTS = {
     Result.DONE: events.FINDING_HEALED,
@@ -36,12 +36,12 @@ _EVENTS = {
 }
 
 
-# So long after a state source could not be proven to be current in time another wait for it is worth it.
+# After a failed wait for proof that the state source is current, heal waits this long before it tries again.
 PROOF_AGAIN_S = 300.0
 
 
 class AuditThenHeal:
-    """What the worker calls: run_audit, then heal. Remembers what it has refused, to log changes alone."""
+    """Runs an audit, then heals; the worker calls this. It remembers refusals, so that it logs only new ones."""
 
     def __init__(self) -> None:
         self._refused: frozenset[tuple[str, str]] = frozenset()
@@ -56,7 +56,7 @@ class AuditThenHeal:
         memory: AuditMemory,
         cancelled: Callable[[], bool],
     ) -> AuditResult:
-        """As run_audit; also raises AuditCancelled between two consumers."""
+        """Run an audit as run_audit does, then heal. Also raises AuditCancelled between two actions of the plan."""
         result = run_audit(request, settings, parts, memory, cancelled)
         errand = Errand(request=request, settings=settings, parts=parts, cancelled=cancelled)
         if not settings.heal.enabled or not errand.may_publish():
@@ -74,7 +74,7 @@ class AuditThenHeal:
             healed = run_heal(errand, wanted)
             self._tell(wanted, healed)
             if any(each.outcome.unproven for each in healed):
-                # Waiting for a proof holds the worker up: not in each audit, where the last wait was in vain.
+                # Waiting for the proof blocks the worker: after a failed wait heal must not wait in every audit.
                 self._proof_due_at = parts.clock.monotonic() + PROOF_AGAIN_S
         return _with_healed(result, wanted, healed)
 
@@ -93,7 +93,7 @@ class AuditThenHeal:
 
 
 def _undone(parts: Parts) -> frozenset[str]:
-    """Findings whose repair was put back. A journal that cannot be read lets no change be begun either."""
+    """Return the findings whose repair was undone. If the journal cannot be read, heal cannot begin a change either."""
     try:
         entries = parts.journal.read().entries if parts.journal is not None else ()
     except SourceUnavailable:
@@ -102,7 +102,7 @@ def _undone(parts: Parts) -> frozenset[str]:
 
 
 def _told_key(each: Healed) -> tuple[str, str]:
-    """What would be logged again in each audit: the finding that could not be repaired, and why without its numbers."""
+    """Return what identifies a log line that would repeat in each audit: the finding and the reason without numbers."""
     return (each.action.finding_id, each.outcome.result.value if each.outcome.unproven else each.outcome.words)
 
 

@@ -1,7 +1,6 @@
-"""A consumer's record as the journal keeps it, and back; and where its instance was, in words that can be compared.
+"""Convert a consumer's record to the journal's JSON and back, and describe in comparable words where its instance is.
 
-Who puts a record back must know whether the cloud still says the same of the instance:
-what was right then may be a leak now. Pure.
+An undo compares the instance's place then and now, because allocations that were right then may be a leak now. Pure.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ Document = dict[str, Any]
 
 
 def record_json(record: ConsumerRecord) -> Document:
-    """All that it holds, who it is, its generation."""
+    """Return the record as JSON: the consumer's identity, generation and allocations."""
     return {
         "consumer_uuid": record.consumer_uuid,
         "consumer_generation": record.generation,
@@ -31,7 +30,7 @@ def record_json(record: ConsumerRecord) -> Document:
 
 
 def after_json(before: ConsumerRecord, write: PutAllocations) -> Document:
-    """What the consumer is to hold after that write; one that holds nothing is no more and belongs to nobody."""
+    """Return the consumer after this write as JSON; without allocations it has no project, user or type either."""
     there = bool(write.allocations)
     kept = before.consumer_type if before.allocations else None
     return {
@@ -44,13 +43,13 @@ def after_json(before: ConsumerRecord, write: PutAllocations) -> Document:
 
 
 def is_as(record: ConsumerRecord, document: Document) -> bool:
-    """Whether it holds what the document says, for the same project and user, whatever its generation is."""
+    """Return whether allocations, project and user equal the document's; generation and type may differ."""
     now = record_json(record)
     return all(now[name] == document.get(name) for name in now if name not in {"consumer_generation", "consumer_type"})
 
 
 def record_from_json(document: Any) -> ConsumerRecord | None:  # noqa: ANN401 - JSON may be anything
-    """The record that ``record_json`` wrote; None for anything else."""
+    """Return the record that ``record_json`` wrote; None for any other document."""
     try:
         generation = document["consumer_generation"]
         return ConsumerRecord(
@@ -82,7 +81,7 @@ def _whole(value: object) -> int:
 
 
 def whereabouts(state: NovaState, consumer_uuid: str) -> str:
-    """Where the cloud says the consumer's instance is: a host, no host, or gone (deleted, or no row)."""
+    """Return where the cloud says the consumer's instance is: on a host, on no host, or gone (deleted, or no row)."""
     moves = {m.uuid: m.instance_uuid for m in (*state.finished_evacuations, *state.migrations) if m.uuid}
     wanted = moves.get(consumer_uuid, consumer_uuid)
     instance: Instance | None = next((i for i in state.instances if i.uuid == wanted), None)

@@ -1,7 +1,7 @@
-"""heal: from an audit's result to a plan, and from a plan to changed consumers. A step of its own, after an audit.
+"""Heal findings after an audit: make a plan from the audit's result, then change consumers in Placement by that plan.
 
-By hand and in the daemon it is the same: ``prepared`` reads what the guard rails need
-and decides; ``run_heal`` takes the write lock and carries exactly that plan out.
+The command and the daemon use the same two functions. ``prepared`` reads what the guard rails need and decides on a
+plan; ``run_heal`` takes the write lock and carries out exactly that plan.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ KIND = "allocations"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A plan, the findings that it judges, and what it was decided on: ``tree`` is None where no view was read.
+    """A plan, the findings that it covers (``asked``), and the facts that it rests on.
 
-    ``consumers`` are those that the audit asked the state source about.
+    ``tree`` is None if Placement was not read. ``consumers`` are those whose rows the audit read from the state source.
     """
 
     asked: tuple[SeenFinding, ...]
@@ -48,7 +48,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Healed:
-    """One action of a plan and how it ended."""
+    """One action of a plan and its outcome."""
 
     action: AnyAction
     outcome: Outcome
@@ -61,7 +61,7 @@ def prepared(
     ids: frozenset[str] = frozenset(),
     undone: frozenset[str] = frozenset(),
 ) -> Prepared | None:
-    """The plan for findings of ``ids``, else of ``codes``; None where the audit decided on nothing.
+    """Return the plan for the findings with these ``ids``, else ``codes``; None if the audit has no comparison.
 
     ``undone`` are findings that the daemon must leave alone.
     """
@@ -109,16 +109,16 @@ def _may_have_moved(errand: Errand, tree: Tree) -> bool:
 
 
 def run_heal(errand: Errand, wanted: Prepared) -> tuple[Healed, ...]:
-    """Carry the plan out, one consumer after the other, under the write lock.
+    """Carry out the plan, one action after the other, under the write lock.
 
-    Raises AuditCancelled between two of them when a stop was asked for. What was held
-    by another writer, or could not be reached, is in the outcomes.
+    Raises AuditCancelled between two actions if a stop was requested. If another process has the lock or a service is
+    out of reach, the outcomes say so.
     """
     journal, actions = errand.parts.journal, wanted.plan.actions
     if journal is None or not actions:
         return ()
-    # Before the lock: this may wait for a heartbeat, and nobody else should wait with it. A state that was not read has
-    # no plan that rests on it: a reshape may be without.
+    # Before taking the lock: this may wait for a heartbeat, and other writers should not wait too. Without a state no
+    # action rests on the state: only a reshape can be planned then.
     proof = proven(errand, wanted.state) if wanted.state else Proven(None)
     if isinstance(proof, NotNow):
         return tuple(Healed(action=action, outcome=_refused(proof)) for action in actions)
@@ -131,7 +131,7 @@ def run_heal(errand: Errand, wanted: Prepared) -> tuple[Healed, ...]:
 
 
 def _one_by_one(errand: Errand, journal: Journal, wanted: Prepared, proof: Proven) -> tuple[Healed, ...]:
-    """Each change rests on the tree as it was decided on, with what the changes before it did to it."""
+    """Carry out the actions. Each one expects the tree of the decision plus the changes of the actions before it."""
     healed: list[Healed] = []
     tree = wanted.tree
     for action in wanted.plan.actions:
@@ -140,7 +140,7 @@ def _one_by_one(errand: Errand, journal: Journal, wanted: Prepared, proof: Prove
             healed.append(Healed(action=action, outcome=_refused(problem)))
             continue
         if isinstance(action, ReshapeAction):
-            # The last of a run (agent/repairs), so nothing rests on the tree as it leaves it.
+            # A reshape is the last action of a run (agent/repairs), so no later action depends on the tree after it.
             healed.append(Healed(action=action, outcome=_reshaped(errand, journal, wanted, action, tree)))
             continue
         change = _change(wanted, action)
@@ -152,10 +152,11 @@ def _one_by_one(errand: Errand, journal: Journal, wanted: Prepared, proof: Prove
 
 
 def _changed_since(errand: Errand, wanted: Prepared, proof: Proven, action: AnyAction) -> NotNow | None:
-    """Whether the cloud's rows say something else by now. Placement is asked after them, directly before the write.
+    """Return why the action no longer fits the cloud's rows, None if it does.
 
-    An audit reads them in the other order: there the first look must not see a consumer that the second one misses.
-    Here the last word is Placement's, because every rightful use of an allocation begins with a write of it.
+    Placement is read after the rows, directly before the write. An audit reads in the opposite order, so that the later
+    read of the rows covers every consumer that Placement listed. Here Placement must be read last, because every
+    rightful use of an allocation begins with a write of that allocation.
     """
     if wanted.state is None:
         return None
@@ -205,7 +206,7 @@ def _change(wanted: Prepared, action: HealAction) -> Change:
 
 
 def _identities(errand: Errand, result: AuditResult) -> tuple[Identity | None, Identity | None]:
-    """What the audit went by, and what the files say now; one that files contradict, or cannot be read for, is none."""
+    """Return the audit's identity and the files' identity now; (None, None) if files differ or cannot be read."""
     try:
         return result.memory.identity, errand.parts.identity_files.find()
     except (ConfigError, FolderUnavailable):
@@ -213,7 +214,7 @@ def _identities(errand: Errand, result: AuditResult) -> tuple[Identity | None, I
 
 
 def _records(errand: Errand, consumers: tuple[str, ...]) -> tuple[ConsumerRecord, ...]:
-    """Whole records; what could not be read is left out, and so left alone."""
+    """Read whole records up to the first error. Heal leaves consumers without a record alone."""
     allocations = errand.parts.allocations
     found: list[ConsumerRecord] = []
     if allocations is None:

@@ -1,4 +1,4 @@
-"""Steps of ``adopt`` as lines of the journal, and from a line back to the step that puts it back."""
+"""Convert steps of ``adopt`` to journal lines, and a journal line to the step that undoes it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Document = dict[str, Any]
 
 
 def change_of(step: AdoptStep, *, plan_digest: str | None = None, undoes: str | None = None) -> Change:
-    """The journal's line of one step: what stands before it, and what after it."""
+    """Return the journal line of one step, with the state before and after the step."""
     kind, before, after, uuid = _parts(step)
     why = words_of(step) if undoes is None else f"put back what entry {undoes} changed ({words_of(step)})"
     return Change(
@@ -53,7 +53,7 @@ def _store(path: str, mark: StoreMark | None) -> Document:
 
 
 def words_of(step: AdoptStep) -> str:
-    """One step in words, for the plan and the journal."""
+    """Return one step in words, for the plan and the journal."""
     match step:
         case FileStep():
             there = "nothing" if step.before is None else step.before.strip()
@@ -77,12 +77,12 @@ def _in_words(mark: StoreMark | None) -> str:
 
 
 def fields_of(record: NodeRecord, names: tuple[str, ...]) -> Document:
-    """Those fields of a record: adopt changes plain texts and numbers alone."""
+    """Return these fields of a record as JSON; adopt changes only texts and numbers."""
     return {name: getattr(record, name) for name in names}
 
 
 def file_back(entry: Entry) -> FileStep | None:
-    """The write that puts an entry's file back; None where the entry does not say it."""
+    """Return the step that restores an entry's file; None if the entry is not complete."""
     path = _text(entry.change.before, "path")
     after = _text(entry.change.after, "text")
     if path is None or not isinstance(entry.change.before, dict) or "text" not in entry.change.before:
@@ -91,7 +91,7 @@ def file_back(entry: Entry) -> FileStep | None:
 
 
 def name_back(entry: Entry) -> NameStep | None:
-    """The rename that puts an entry's name back; None where the entry does not say it."""
+    """Return the step that restores an entry's provider name; None if the entry is not complete."""
     before, after = _text(entry.change.before, "name"), _text(entry.change.after, "name")
     if before is None or after is None or entry.change.provider_uuid is None:
         return None
@@ -99,7 +99,7 @@ def name_back(entry: Entry) -> NameStep | None:
 
 
 def store_back(entry: Entry) -> StoreStep | None:
-    """The write that puts an entry's memory of the store back; None where the entry does not say it."""
+    """Return the step that restores an entry's remembered store; None if the entry is not complete."""
     before, after, path = entry.change.before, entry.change.after, _text(entry.change.before, "path")
     if path is None or not isinstance(before, dict) or not isinstance(after, dict):
         return None
@@ -110,7 +110,7 @@ def store_back(entry: Entry) -> StoreStep | None:
 
 
 def record_back(entry: Entry) -> tuple[Document, Document] | None:
-    """(what the record must say still, what it is to say again); None where the entry does not say it."""
+    """Return (fields that the record must still have, fields to restore); None if the entry is not complete."""
     before, after = entry.change.before, entry.change.after
     known = {field.name for field in dataclasses.fields(NodeRecord)}
     if not isinstance(before, dict) or not isinstance(after, dict) or before.keys() != after.keys():

@@ -1,7 +1,7 @@
-"""Decide what heal does: each finding that is asked for becomes an action, or a refusal with a guard rail's words.
+"""Decide what heal does: each requested finding becomes an action, or a refusal with a guard rail's reason.
 
-Two steps, since a consumer's whole record is read only for what the first guards let
-pass: ``candidates`` says whose, ``heal_plan`` decides. Pure: no clock, no I/O.
+There are two steps, because heal reads a consumer's whole record only if the first guards let the finding pass.
+``candidates`` returns the consumers to read, ``heal_plan`` decides. Pure: no clock, no I/O.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from agent.repairs import BUILTIN as REPAIRS
 from agent.repairs import BY_CODE
 from agent.repairs.base import Declined, Scene, TreeRepair
 
-#: The name that stands where a guard's does when the repair itself finds nothing that is its to do.
+#: In a refusal, this stands in place of a guard's name if the repair itself declines.
 REPAIR = "repair"
 _ORDER = {repair.code: number for number, repair in enumerate(REPAIRS)}
 
 
 def asked_for(findings: tuple[SeenFinding, ...], codes: frozenset[str], ids: frozenset[str]) -> tuple[SeenFinding, ...]:
-    """Findings to judge, in the order of a plan: those of ``ids``, else those of ``codes``; the oldest first."""
+    """Return the findings with these ``ids``, else ``codes``, in the plan's order: by repair, then the oldest first."""
     wanted = [s for s in findings if (s.finding.id in ids if ids else s.finding.code in codes)]
     return tuple(sorted(wanted, key=lambda s: (_ORDER.get(s.finding.code, len(_ORDER)), s.first_seen_at, s.finding.id)))
 
 
 def candidates(scene: Scene, asked: tuple[SeenFinding, ...], most: int) -> tuple[str, ...]:
-    """Consumers whose whole record must be read before the plan can be made.
+    """Return the consumers whose whole records must be read before the plan can be made.
 
-    At most ``most`` in the order of the plan, and all that a reshape is about: without one of them it cannot be.
+    At most ``most``, in the plan's order, plus all consumers of a reshape: a reshape needs every one of them.
     """
     passed = [case for seen in asked if _refusal(case := _case(scene, seen, ()), BEFORE) is None]
     single = [c for case in passed if not isinstance(case.repair, TreeRepair) for c in case.consumer_uuids]
@@ -37,9 +37,9 @@ def candidates(scene: Scene, asked: tuple[SeenFinding, ...], most: int) -> tuple
 
 
 def heal_plan(scene: Scene, asked: tuple[SeenFinding, ...]) -> HealPlan:
-    """Actions within the limits of one run, and why nothing is done about the rest.
+    """Return the actions within the limits of one run, and the refusals of the other findings.
 
-    A finding that asks for the very change that another one has asked for is neither.
+    A finding whose change is equal to another finding's change becomes neither.
     """
     actions: list[AnyAction] = []
     refusals: list[HealRefusal] = []

@@ -1,8 +1,8 @@
-"""Look at consumers beside a write: before it, whether all is as decided on; after a lost answer, what became of it.
+"""Check consumers before a write, and find out after a lost response whether Placement did the write.
 
-One consumer's change and a reshape ask the same. What a newcomer would get wrong: an
-equal consumer is no proof that nothing happened, it may be one that went and came back;
-so the tree is asked last, with one request (tree_unmoved.py).
+A change of one consumer and a reshape use the same checks. An equal consumer does not prove that nothing changed: the
+consumer may have been deleted and created again. So the tree's generations are read last, with one request
+(tree_fingerprint.py).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ LOOKS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotNow:
-    """Why a write must not be made. ``unread``: something could not be asked; else something has moved.
+    """Why a write must not be done. ``unread``: a source could not be read; otherwise something has changed.
 
-    ``unproven``: nothing proves that the cloud's rows are of now, which another try at once would not change.
+    ``unproven``: nothing proves that the cloud's rows are current; an immediate retry would not help.
     """
 
     words: str
@@ -36,9 +36,9 @@ class NotNow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fate:
-    """What became of a write whose answer was lost: done or unknown, for what is not done may be done yet.
+    """The result of a write whose response was lost: DONE or UNKNOWN, since Placement may still carry it out later.
 
-    ``settled``: nothing that is still under way can change it. ``untouched``: at the last look all was as before.
+    ``settled``: the result is final. ``untouched``: at the last read, no consumer had changed.
     """
 
     result: Result
@@ -50,7 +50,10 @@ class Fate:
 def not_now(
     errand: Errand, allocations: AllocationWriter, changes: Sequence[ConsumerChange], tree: Tree | None
 ) -> NotNow | None:
-    """Whether a consumer or the tree is not as it was decided on; ``tree`` is None where nothing rests on it."""
+    """Return why the write must not be done (a consumer or the tree changed since the decision), or None.
+
+    ``tree`` is None if the write does not depend on the tree.
+    """
     try:
         for change in changes:
             now = allocations.consumer(change.before.consumer_uuid)
@@ -67,7 +70,7 @@ def not_now(
 def looked_up(
     clock: Clock, allocations: AllocationWriter, changes: Sequence[ConsumerChange], lost: PlacementError
 ) -> Fate:
-    """What became of it; a write that Placement may still be working on gets a little time."""
+    """Read the consumers up to three times, with growing waits, because Placement may still be working on the write."""
     for look in range(1, LOOKS + 1):
         clock.wait(0.2 * look)
         fate = _fate(allocations, changes, f"the answer was lost ({lost})")
@@ -77,7 +80,10 @@ def looked_up(
 
 
 def _fate(allocations: AllocationWriter, changes: Sequence[ConsumerChange], lost: str) -> Fate:
-    """Done when all are as they were to be. They are read one by one, so some may be seen before it and some after."""
+    """Return DONE if all consumers are as planned.
+
+    The consumers are read one by one, so some may be read before the write takes effect and some after.
+    """
     try:
         pairs = [(allocations.consumer(change.before.consumer_uuid), change) for change in changes]
     except PlacementError as error:
@@ -89,7 +95,7 @@ def _fate(allocations: AllocationWriter, changes: Sequence[ConsumerChange], lost
     if strange:
         held = f"something else than planned is held now by {', '.join(strange)}"
         return Fate(result=Result.UNKNOWN, words=f"{lost}; looked up: {held}", settled=True)
-    # Placement may have it in its queue still, for longer than anybody waits here.
+    # Placement may still have the write in its queue, for longer than this code waits.
     words = f"{lost}; looked up: it was not done so far"
     return Fate(result=Result.UNKNOWN, words=words, settled=False, untouched=len(undone) == len(pairs))
 

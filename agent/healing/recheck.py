@@ -1,12 +1,12 @@
-"""Read the cloud's state once more before a change, from a moment that is proven to lie after the look at Placement.
+"""Read the cloud's state again before a change, from rows that are proven to be newer than the plan.
 
-The audit that a plan rests on read Placement first and the state after it, but the state may
-be read from a database replica that is some seconds late, within what counts as current. An
-instance that began to use its allocation in just these seconds looks like a leak. So
-heal waits until the source shows a heartbeat that is newer than the plan: whatever was
-written before the plan was made is in the rows by then. Any rightful use of an
-allocation begins with a write of it, which the look at consumer and tree
-(look.py) sees; what was written before that look, the rows now show.
+The audit behind a plan read Placement first and the state afterwards. But the state may come from a database replica
+that is some seconds late and still counts as current. An instance that began to use its allocation in these seconds
+looks like a leak. So heal waits until the source shows a heartbeat that is newer than the plan: the rows then include
+everything that was written before the plan was made.
+
+Every rightful use of an allocation begins with a write of that allocation. The check of consumer and tree
+(preconditions.py) detects a later write; the rows show the earlier ones.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from agent.errors import SourceError
 from agent.healing.preconditions import NotNow
 from agent.model.nova import Instance, Migration, NovaState, Pulse, StateKind
 
-# Services report every 10 s (nova's report_interval), and the newest but one is waited for.
+# Services report every 10 s (nova's report_interval); heal waits for the second newest heartbeat of the cell.
 WAIT_S = 30.0
 POLL_S = 1.0
-# Heartbeats are kept in whole seconds, rounded by some databases, and are written by another machine's clock.
+# Heartbeats are stored in whole seconds, some databases round them, and another machine's clock writes them.
 MARGIN = datetime.timedelta(seconds=2)
 
 
 class Proven(NamedTuple):
-    """The source has shown a heartbeat of this moment or later; None: there is no cloud that could lag."""
+    """Proof that the source showed a heartbeat at or after ``since``; None: there is no cloud whose rows could lag."""
 
     since: datetime.datetime | None
 
 
 def proven(errand: Errand, state: NovaState) -> Proven | NotNow:
-    """Wait until the source is proven to show everything that was written until now; why not, where it does not.
+    """Wait until the source provably shows everything that was written until now; return why if it does not.
 
-    Raises AuditCancelled where a stop is asked for meanwhile.
+    Raises AuditCancelled if a stop is requested meanwhile.
     """
     if state.kind is StateKind.NONE:
         return Proven(None)
@@ -45,7 +45,7 @@ def proven(errand: Errand, state: NovaState) -> Proven | NotNow:
         first = _pulse(errand)
         if first.now is None or first.heartbeat is None:
             return _unproven(first)
-        # At least one report must come: a heartbeat that is ahead of the clock proves nothing by itself.
+        # At least one new report must arrive: a heartbeat that is ahead of the clock proves nothing by itself.
         return _awaited(errand, max(first.now, first.heartbeat) + MARGIN)
     except SourceError as error:
         return NotNow(words=f"nothing was changed: {error}", unread=True)
@@ -78,10 +78,10 @@ def _unproven(pulse: Pulse) -> NotNow:
 def not_as_planned(
     errand: Errand, planned: NovaState, proof: Proven, asked: frozenset[str], consumers: frozenset[str]
 ) -> NotNow | None:
-    """Whether the cloud now says something else of these consumers than when the plan was made.
+    """Return why the plan no longer fits the cloud's rows about these consumers, None if the rows did not change.
 
-    ``asked`` are the consumers that the audit asked the source about, so that both answers cover the same rows. The
-    answer must be as new as ``proof``: behind a balancer this read may come from another copy than the heartbeat did.
+    ``asked`` are the consumers whose rows the audit read, so that both reads cover the same rows. The rows must be as
+    new as ``proof``: behind a load balancer, this read may reach another replica than the read of the heartbeat.
     """
     if proof.since is None:
         return None
@@ -98,7 +98,7 @@ def not_as_planned(
 
 
 def _rows_about(state: NovaState, consumer: str) -> tuple[tuple[Instance, ...], tuple[Migration, ...]]:
-    """The instance that is the consumer, or for whose migration it holds, and all migrations of that instance."""
+    """Return the consumer's instance (for a migration, the migrated instance) and all migrations of that instance."""
     migrations = {m.id: m for m in (*state.migrations, *state.finished_evacuations)}
     uuids = {consumer} | {m.instance_uuid for m in migrations.values() if m.uuid == consumer}
     return (

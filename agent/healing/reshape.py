@@ -1,10 +1,11 @@
-"""Carry a reshape out: children that are not there yet, one POST for all of it, then the children that go.
+"""Carry out a reshape: create missing children, move everything with one POST, then delete the children that go.
 
-The generations that are sent are those that it was decided on, so whatever was added to
-one of the providers since refuses the whole of it, and nothing was changed: an equal
-consumer may be one that went and came back, with another device. Nothing is sent twice
-here; to decide again is the caller's. What was made before a refusal stays: an empty
-provider offers nothing. A lost answer is looked up, as one of a single consumer's change.
+The POST sends the generations of the decision. So Placement refuses the whole reshape if anything was added to one of
+the providers since then: an equal consumer may have been deleted and created again, with another device.
+
+Nothing is sent twice here; the caller decides whether to decide again. Children that were created before a refusal
+stay, since an empty provider offers nothing. After a lost response the consumers are read to find out whether the
+reshape was done, as for a change of a single consumer.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ DONE_WORDS = "moved as planned"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What is to be done, the tree that it was decided on, and the journal's line for it."""
+    """The reshape to carry out, the tree that it was decided on, and its journal line."""
 
     reshaping: Reshaping
     tree: Tree
@@ -37,7 +38,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Desk:
-    """One order at work: with what, and its line in the journal."""
+    """An order that is being carried out, with the writers that it uses and the id of its journal line."""
 
     errand: Errand
     order: Order
@@ -46,12 +47,12 @@ class _Desk:
     entry_id: str
 
     def ended(self, result: Result, words: str) -> Outcome:
-        """The outcome of it."""
+        """Return the outcome of this order."""
         return Outcome(result=result, words=words, entry_id=self.entry_id)
 
 
 def reshape(errand: Errand, journal: Journal, order: Order) -> Outcome:
-    """Carry it out; the caller holds the write lock. Never raises an AgentError: the outcome says it all."""
+    """Carry out the order; the caller must have the write lock. Errors are in the outcome: never raises AgentError."""
     reshaper, allocations = errand.parts.reshaper, errand.parts.allocations
     if reshaper is None or allocations is None:
         return Outcome(result=Result.REFUSED, words=NO_ACCESS)
@@ -84,7 +85,7 @@ def _creation(provider: ProviderChange) -> CreateProvider:
 
 
 def _body(order: Order, made: Mapping[str, int]) -> Reshape:
-    """Each provider with its whole set; one that goes with none, before it is removed (scenario 156)."""
+    """Return the POST: each provider with its whole inventory, empty for a provider that goes (scenario 156)."""
     known = {uuid: generation for uuid, generation in order.tree.generations if generation is not None}
     known.update(made)
     return Reshape(
@@ -98,7 +99,10 @@ def _body(order: Order, made: Mapping[str, int]) -> Reshape:
 
 
 def _removed(desk: _Desk) -> str:
-    """Remove those that go; what is said of one that cannot be. It offers nothing any more, so nothing is wrong."""
+    """Delete the providers that go; return a message about those that cannot be deleted.
+
+    Such a provider does no harm: it offers nothing any more.
+    """
     said = ""
     for provider in reversed(desk.order.reshaping.providers):
         if provider.after is None and provider.before is not None:
@@ -115,7 +119,7 @@ def _left(order: Order, made: Mapping[str, int]) -> str:
 
 
 def _looked_up(desk: _Desk, made: Mapping[str, int], lost: PlacementError) -> Outcome:
-    """What became of a request without an answer; one that was done is brought to its end."""
+    """Find out whether a reshape without a response was done; if so, delete the providers that go."""
     fate = looked_up(desk.errand.parts.clock, desk.allocations, desk.order.reshaping.changes, lost)
     if fate.result is Result.DONE:
         return desk.ended(Result.DONE, fate.words + _removed(desk))

@@ -1,6 +1,6 @@
-"""A reshape as the journal keeps it, and back: the whole inventory of each provider and all that each consumer held.
+"""Convert a reshape to the journal's JSON and back: each provider's whole inventory, each consumer's allocations.
 
-``before`` and ``after`` have the same members, so an undo of an undo reads like the first.
+``before`` and ``after`` have the same members, so the undo of an undo has the same form as the first entry.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldConsumer:
-    """One consumer of an entry: its record before, the document of what it was to hold, where its instance was."""
+    """One consumer of an entry: its record before, the JSON of its record after, and where its instance was."""
 
     before: ConsumerRecord
     after: Document
@@ -29,7 +29,7 @@ class ToldConsumer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldReshape:
-    """What an entry says was done."""
+    """A reshape as an entry describes it."""
 
     resource_class: str
     providers: tuple[ProviderChange, ...]
@@ -37,7 +37,7 @@ class ToldReshape:
 
 
 def before_json(reshaping: Reshaping, where: Callable[[str], str | None]) -> Document:
-    """What stands before it; ``where`` says where a consumer's instance is."""
+    """Return the state before the reshape as JSON; ``where`` returns where a consumer's instance is."""
     return {
         "resource_class": reshaping.resource_class,
         "providers": [_provider(each, each.before) for each in reshaping.providers],
@@ -49,7 +49,7 @@ def before_json(reshaping: Reshaping, where: Callable[[str], str | None]) -> Doc
 
 
 def after_document(reshaping: Reshaping) -> Document:
-    """What is to stand after it."""
+    """Return the planned state after the reshape as JSON."""
     return {
         "resource_class": reshaping.resource_class,
         "providers": [_provider(each, each.after) for each in reshaping.providers],
@@ -58,7 +58,7 @@ def after_document(reshaping: Reshaping) -> Document:
 
 
 def told_of(before: Any, after: Any) -> ToldReshape | None:  # noqa: ANN401 - JSON may be anything
-    """What an entry's two documents say; None where they do not say all of it."""
+    """Return the reshape from an entry's two documents; None if the documents are not complete."""
     try:
         pairs = zip(before["providers"], after["providers"], strict=True)
         consumers = zip(before["consumers"], after["consumers"], strict=True)

@@ -1,8 +1,7 @@
-"""Put back what an entry of the journal changed: who can do it is an explicit mapping by the entry's kind.
+"""Undo a journal entry: find the entry, check that it may be undone, and call the handler for its kind.
 
-A new kind is a function here and a line in HANDLERS. A handler changes nothing that it
-has not written into the journal first (``Change.undoes`` names the entry), and says
-why where it must not.
+A new kind needs a handler and a line in HANDLERS. A handler writes a journal line before each change (``Change.undoes``
+names the undone entry). If it must not undo the entry, it returns a refusal with the reason.
 """
 
 from __future__ import annotations
@@ -35,15 +34,15 @@ HANDLERS: Mapping[str, Handler] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotFound:
-    """No entry, or more than one, begins with what was typed."""
+    """No entry, or more than one entry, begins with the id that the operator typed."""
 
     words: str
 
 
 def find_entry(entries: tuple[Entry, ...], typed: str) -> Entry | NotFound:
-    """The entry of that id, or the only one that begins so."""
+    """Return the entry with this id, or the only entry whose id begins with ``typed``."""
     if not typed:
-        # What a script's empty variable comes to, and every id begins with it.
+        # A script may pass an empty variable, and every id begins with an empty string.
         return NotFound(words="no entry is named: stocktake journal has their ids")
     found = [entry for entry in entries if entry.id == typed] or [e for e in entries if e.id.startswith(typed)]
     if len(found) == 1:
@@ -53,7 +52,7 @@ def find_entry(entries: tuple[Entry, ...], typed: str) -> Entry | NotFound:
 
 
 def undo(errand: Errand, journal: Journal, entry: Entry, known: Mapping[str, Entry]) -> Outcome:
-    """Put it back under the write lock, or say why not. ``known`` are all entries by id."""
+    """Undo the entry under the write lock, or return a refusal with the reason. ``known`` has all entries by id."""
     problem = _problem(errand, entry, known)
     handler = HANDLERS.get(entry.change.kind)
     if problem is not None or handler is None:
@@ -66,7 +65,7 @@ def undo(errand: Errand, journal: Journal, entry: Entry, known: Mapping[str, Ent
 
 
 def _problem(errand: Errand, entry: Entry, known: Mapping[str, Entry]) -> str | None:
-    # What the agent remembers of the store is its own in every role.
+    # The remembered store is the agent's own file, so every role may restore it.
     if errand.settings.role is Role.OBSERVER and entry.change.kind != STORE_KIND:
         return "role observer changes nothing"
     if entry.result is Result.REFUSED:

@@ -1,8 +1,7 @@
-"""Put back what a consumer held: amounts, providers, project, user, and its type where it has gone with the last one.
+"""Restore a consumer's old allocations, with project and user, and its type if the consumer no longer exists.
 
-Refused when somebody has changed the consumer since, and when the cloud says something
-else of its instance than it did then: what stood before would be a new leak, or would
-take room from where the instance is now.
+The undo is refused if the consumer changed since the entry, or if its instance is elsewhere now. In both cases the old
+allocations could be a new leak, or take room from the host where the instance is now.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from agent.model.plan import PutAllocations
 
 
 def undo_allocations(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
-    """The handler of kind ``allocations``; the caller holds the write lock."""
+    """Undo an entry of kind ``allocations``; the caller must have the write lock."""
     before = record_from_json(_member(entry.change.before, "consumer"))
     after = _member(entry.change.after, "consumer")
     if before is None or not isinstance(after, dict):
@@ -37,7 +36,7 @@ def undo_allocations(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
 
 
 def _changed(entry: Entry, after: Document, now: ConsumerRecord, where: str) -> str | None:
-    """What is otherwise than the entry left it: the consumer, or where its instance is."""
+    """Return what differs from the entry, the consumer or its instance's place; None if neither differs."""
     if not is_as(now, after):
         return f"consumer {now.consumer_uuid} was changed since (it is at generation {now.generation} now)"
     was = _member(entry.change.before, "instance")
@@ -47,7 +46,7 @@ def _changed(entry: Entry, after: Document, now: ConsumerRecord, where: str) -> 
 
 
 def _back(entry: Entry, before: ConsumerRecord, now: ConsumerRecord, where: str) -> Rewrite:
-    # A consumer that holds nothing is no more, so its type must be told again; one that is there keeps its own.
+    # Placement deletes a consumer without allocations, so the write must set its type; an existing one keeps its type.
     write = PutAllocations(
         consumer_uuid=before.consumer_uuid,
         consumer_generation=now.generation,

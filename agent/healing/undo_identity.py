@@ -1,6 +1,6 @@
-"""Put back what ``adopt`` changed: file, provider's name, fields of the record, store; each only while it stands so.
+"""Undo the changes of ``adopt``: identity file, provider's name, fields of the compute node record, remembered store.
 
-What somebody changed since is not put back: their change would be lost with it.
+A handler restores a value only if it still is as ``adopt`` left it. Otherwise a later change would be lost.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NO_ACCESS = "this run has no access to what is to be put back"
 
 
 def undo_file(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
-    """The handler of kind ``compute-id-file``: the old text again, or no file where there was none."""
+    """Restore the identity file's old text, or remove the file if there was none (kind ``compute-id-file``)."""
     step, file = file_back(entry), errand.parts.own_file
     if step is None or file is None:
         return _refused(UNTOLD if step is None else NO_ACCESS)
@@ -42,7 +42,7 @@ def undo_file(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
 
 
 def undo_name(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
-    """The handler of kind ``provider-name``."""
+    """Restore the provider's old name (kind ``provider-name``)."""
     step, names = name_back(entry), errand.parts.names
     if step is None or names is None:
         return _refused(UNTOLD if step is None else NO_ACCESS)
@@ -56,7 +56,7 @@ def undo_name(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
 
 
 def undo_store(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
-    """The handler of kind ``store``: the store that was remembered before, or none."""
+    """Restore the store that was remembered before, or none (kind ``store``)."""
     step, store = store_back(entry), errand.parts.store
     if step is None or store is None:
         return _refused(UNTOLD if step is None else NO_ACCESS)
@@ -68,7 +68,7 @@ def undo_store(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
 
 
 def undo_record(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
-    """The handler of kind ``record``: the fields that were changed, and no other."""
+    """Restore the changed fields of the compute node record, and no other field (kind ``record``)."""
     fields = record_back(entry)
     if fields is None:
         return _refused(UNTOLD)

@@ -1,9 +1,8 @@
-"""Put a reshape back, by one reshape: the class returns to where it was, with all who hold it.
+"""Undo a reshape by another reshape: the class returns to its old providers, with the allocations of all its consumers.
 
-Only while the class stands as the entry left it: the same inventories of it, on the same
-providers, held by the same consumers alone. Whoever was scheduled onto a child since
-would lose it, and a child that offers the class beside the root would offer it twice.
-Other classes of the same providers stay as they are now.
+The undo is refused unless the class is as the entry left it: the same inventories on the same providers, and no other
+consumers on the providers that lose the class. A consumer scheduled onto a child meanwhile would lose its allocation. A
+child that offered the class beside the root would offer it twice. Other classes of these providers do not change.
 """
 
 from __future__ import annotations
@@ -28,19 +27,19 @@ from agent.ports import AllocationWriter, ViewRequest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Now:
-    """What there is now: our tree with its allocations, the consumers in the entry's order, the cloud."""
+    """The current state: the provider tree with its allocations, the consumers in the entry's order, the cloud."""
 
     view: PlacementView
     records: tuple[ConsumerRecord, ...]
     state: NovaState
 
     def where(self, consumer_uuid: str) -> str:
-        """Where the consumer's instance is."""
+        """Return where the consumer's instance is."""
         return whereabouts(self.state, consumer_uuid)
 
 
 def undo_reshape(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
-    """The handler of kind ``reshape``; the caller holds the write lock."""
+    """Undo an entry of kind ``reshape``; the caller must have the write lock."""
     told = told_of(entry.change.before, entry.change.after)
     if told is None or not told.providers or not told.consumers:
         return _refused("the entry does not say what stood before")
@@ -69,7 +68,7 @@ def undo_reshape(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
 
 
 def _read(errand: Errand, allocations: AllocationWriter, told: ToldReshape) -> _Now:
-    """Raises PlacementError, SourceError."""
+    """Read the current state. Raises PlacementError, SourceError."""
     root = told.providers[0]
     request = ViewRequest(root_uuid=root.uuid, root_name=root.name, fresh_allocations=True, consumer_reads=0)
     view = errand.parts.reader.view(request)
@@ -97,7 +96,7 @@ def _changed(each: ToldConsumer, record: ConsumerRecord, now: _Now) -> str | Non
 
 
 def _of_providers(told: ToldReshape, now: _Now) -> str | None:
-    """What stands otherwise than the entry left it, of the class that it moved."""
+    """Return how the moved class differs from what the entry left, None if it does not differ."""
     name, ours = told.resource_class, {provider.uuid: provider for provider in told.providers}
     for there in now.view.providers:
         left = ours.get(there.uuid)

@@ -1,12 +1,12 @@
-"""Change one consumer of Placement, with the journal's line before it and its outcome after it.
+"""Change one consumer in Placement; write a journal line before the change and its outcome after it.
 
-Nothing is written that rests on something old: before each try the consumer is read, and
-when it is not the one that was decided on, nothing happens, nor when a provider of ours has
-moved (tree_unmoved.py). A conflict of a provider elsewhere is another consumer's doing:
-decided again, tried again, a few times. One of the consumer
-itself ends it, though it may look as before the moment after: one that went and came
-back, as in every move of an instance, has a generation that was seen. A lost answer is
-looked up.
+Before each try the consumer is read. If the consumer, or a provider of this host's tree, changed since the decision
+(tree_fingerprint.py), nothing is written.
+
+A generation conflict of a provider elsewhere comes from another consumer: check and try again, a few times. A conflict
+of the consumer itself ends the change, even if the consumer looks unchanged a moment later. A consumer that was deleted
+and created again, as in every move of an instance, may have a generation that the agent saw before. After a lost
+response the consumer is read to find out whether the write was done.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ NO_ACCESS = "this run has no access to consumers"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How one change ended, in words; ``entry_id`` is None where nothing was tried.
+    """The result of one change, with its reason in words; ``entry_id`` is None if nothing was tried.
 
-    ``unread``: it was not tried, or is not known, because Placement or the journal was out of reach. ``moved``: nothing
-    was changed since something else was meanwhile, and the same plan, decided again, may be tried again.
-    ``unproven``: it was not tried, since nothing proves that the cloud's rows are of now.
+    - ``unread``: Placement or the journal was out of reach, so the change was not tried or its result is unknown.
+    - ``moved``: nothing was changed, because something else changed meanwhile; the caller may decide and try again.
+    - ``unproven``: the change was not tried, because nothing proves that the cloud's rows are current.
     """
 
     result: Result
@@ -53,9 +53,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewrite:
-    """One consumer's change: what it must hold still, what it is to hold, and the journal's line for it.
+    """One consumer's change: the record that it must still have, its new allocations, and the journal line.
 
-    ``tree`` is how our tree must be still, None where the change rests on the consumer alone.
+    ``tree`` is the provider tree that must still be the same, None if the change depends only on the consumer.
     """
 
     before: ConsumerRecord
@@ -65,12 +65,12 @@ class Rewrite:
 
     @property
     def changes(self) -> tuple[ConsumerChange]:
-        """As a look takes them."""
+        """The change as the functions of preconditions.py take it."""
         return (ConsumerChange(before=self.before, write=self.write),)
 
 
 def rewrite(errand: Errand, journal: Journal, wanted: Rewrite) -> Outcome:
-    """Carry it out; the caller holds the write lock. Never raises an AgentError: the outcome says it all."""
+    """Carry out the change; the caller must have the write lock. Errors are in the outcome: never raises AgentError."""
     allocations = errand.parts.allocations
     if allocations is None:
         return Outcome(result=Result.REFUSED, words=NO_ACCESS)
@@ -81,7 +81,10 @@ def rewrite(errand: Errand, journal: Journal, wanted: Rewrite) -> Outcome:
 
 
 def journalled(journal: Journal, change: Change, carry_out: Callable[[str], Outcome]) -> Outcome:
-    """What ``carry_out`` makes of the change, given the id of its line in the journal; nothing without that line."""
+    """Write the journal line, call ``carry_out`` with its id, and write the outcome to the journal.
+
+    If the line cannot be written, ``carry_out`` is not called and the outcome is REFUSED.
+    """
     try:
         entry_id = journal.begin(change)
     except SourceUnavailable as error:
