@@ -1,9 +1,9 @@
 """One audit from its first read to its report: ``run_audit`` calls the steps and keeps nothing between two audits.
 
-Begin with run.py. Its steps are read.py (all sources, each as a Reading), decide.py (everything that follows from the
-snapshot), act.py (carry out the plan, with rounds after conflicts), remember.py (the memory for the next audit) and
-report.py. parts.py has the protocols of everything with a side effect; freshness.py and current_state.py decide
-whether the rows of the cloud's state are current.
+Begin with run.py. It calls read.py (all sources, each as a Reading), act.py (decide, carry out the plan, try again
+after conflicts), remember.py (the memory for the next audit) and report.py. act.py calls decide.py: everything that
+follows from the snapshot. parts.py has the protocols of everything with a side effect; freshness.py and
+current_state.py decide whether the rows of the cloud's state are current.
 
 Rules do not belong here: books and their comparison are in agent/books, findings in agent/findings, inventories in
 agent/resources and agent/nested, the provider tree in agent/provider_tree. When audits run is the job of agent/daemon.

@@ -137,7 +137,7 @@ def _decide(errand: Errand, memory: AuditMemory, snapshot: Snapshot, before: Com
 
 
 def look_of(errand: Errand, snapshot: Snapshot) -> Look:
-    """Return when and how this audit read its sources; findings need several such looks to be confirmed."""
+    """Return when and how this audit read its sources; confirming a finding compares this with earlier audits."""
     clock, settings, view = errand.parts.clock, errand.settings, snapshot.placement.value
     return Look(
         now=clock.now(),

@@ -154,7 +154,7 @@ def _rival(world: World, judgement: WrittenProvider | None, silent_for_s: int) -
 
 
 def _silence(snapshot: Snapshot, settings: Settings, past: History, look: Look) -> Silence | None:
-    """Return since when the nova-compute whose provider this agent owns shows no sign of life.
+    """Return since when nova-compute on this host shows no sign of life; None unless the agent's role is owner.
 
     Values from another boot of the host are dropped: they were measured by another monotonic clock.
     """

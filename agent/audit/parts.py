@@ -39,7 +39,7 @@ class HistoryStore(Protocol):
         ...
 
     def save(self, history: History) -> bool:
-        """Replace it atomically; False where it cannot be written. Called under the write lock only."""
+        """Replace the saved history atomically; return False if that fails. Only called under the write lock."""
         ...
 
 
@@ -56,11 +56,11 @@ class StoreMemory(Protocol):
         ...
 
     def save(self, record: StoreRecord) -> bool:
-        """Replace it atomically; False where it cannot be written. Called under the write lock only."""
+        """Replace the saved record atomically; return False if that fails. Only called under the write lock."""
         ...
 
     def put(self, record: StoreRecord) -> None:
-        """Replace it for ``adopt`` and its ``undo``. Raises ConfigError if it cannot be written."""
+        """Replace the saved record for ``adopt`` and its ``undo``. Raises ConfigError if that fails."""
         ...
 
 
@@ -132,10 +132,13 @@ def _new_id() -> str:
 class Parts:
     """Everything with a side effect that an audit needs.
 
-    A part is None if a program does not need it: ``images`` if guests' disk files are not read (the demo),
-    ``allocations`` if no consumer is ever written, ``records`` if the state source cannot write compute node records,
-    ``store`` if the store is remembered only in memory, ``journal``, ``reshaper``, ``names`` and ``own_file`` if
-    nothing is healed or adopted.
+    Some parts may be None:
+
+    - ``images`` if guests' disk files are not read (the demo);
+    - ``allocations`` if no consumer is ever written;
+    - ``records`` if the state source cannot write compute node records;
+    - ``store`` if the store is remembered only in memory;
+    - ``journal``, ``reshaper``, ``names`` and ``own_file`` if nothing is healed or adopted.
 
     ``random`` returns a number in [0, 1) for jitter, ``new_id`` an audit id. ``request_scope`` puts this id on every
     request to Placement inside its block. ``reading`` is entered around each read, which a stop may abandon.
@@ -168,7 +171,7 @@ class Parts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Errand:
-    """One audit to run: its request, the settings, the parts, and ``cancelled``, which tells if a stop was requested.
+    """One audit to run: its request, settings and parts, and ``cancelled``, which returns whether a stop was requested.
 
     ``began`` and ``read_by`` are the start and the end of the audit's reads, in monotonic seconds. ``late`` has the
     readings of sources that used up their whole deadline in this audit: the audit does not read these sources again.

@@ -195,7 +195,7 @@ def _written(memory: AuditMemory, acted: Acted) -> WrittenProvider | None:
         # Nothing to write: Placement already has the desired inventory, whichever client wrote it.
         return remembered(decision.written, root)
     # The desired inventory did not reach Placement: Placement refused the write, or a source was unread and the agent
-    # held the write back. So the current inventory is no second overwrite by a rival, and no strike.
+    # postponed the write. So the current inventory is no second overwrite by a rival, and no strike.
     return memory.written
 
 

@@ -19,12 +19,14 @@ from agent.model.finding import Finding, History, SeenFinding, Severity, Sightin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """One audit's look at the sources: when it was, whether it read allocations, whether all sources answered.
+    """When and how one audit read its sources, whether it read allocations, and whether all reads succeeded.
 
     ``at`` is when the reads began, ``ended`` when they ended (None: at once), both in seconds since the machine's boot
-    (monotonic). ``boot`` is the id of that boot. A look confirms a finding only if it begins at least ``apart_s`` and
-    at most ``within_s`` (None: no limit) after the look before it ended. The end counts, so that a read that hangs does
-    not count as distance between two looks.
+    (monotonic). ``boot`` is the id of that boot.
+
+    An audit counts a finding again only if its reads begin at least ``apart_s`` after the end of the reads that counted
+    it last, and at most ``within_s`` (None: no limit) after the end of the last audit's reads. The duration of a read
+    that hangs is thus no part of these times.
     """
 
     now: str
@@ -43,7 +45,7 @@ class Look:
         return self.at if self.ended is None else self.ended
 
     def follows(self, history: History) -> bool:
-        """Return whether this look continues the history: same boot, and at most ``within_s`` after the last look."""
+        """Return whether this audit continues the history: same boot, at most ``within_s`` after the last audit."""
         if history.looked_at is None or history.boot != self.boot:
             return False
         since_s = self.at - history.looked_at
@@ -54,7 +56,7 @@ class Look:
 class Confirmed:
     """Findings to report (sorted) and the history to keep.
 
-    - ``recheck_recorded``: a new finding was held back, so *recorded* must be read again at once.
+    - ``recheck_recorded``: a new finding is not reported yet, so *recorded* must be read again at once.
     - ``awaits_recorded``: a reported finding rests on *recorded*, so the next audit reads it too. That audit confirms
       the finding, or drops it after a DELETE, which raises no generation; else it would be reported for ten audits.
     - ``unconfirmed_recorded``: consumers of findings that rest on *recorded* and are not confirmed yet.
@@ -126,7 +128,7 @@ def confirmed_now(findings: Iterable[Finding], history: History, look: Look) -> 
 
 
 def _in_a_row(history: History, look: Look) -> Iterable[Sighting]:
-    """Return the sightings, with their counts reset if this look does not continue the history."""
+    """Return the sightings, with their counts reset if this audit does not continue the history."""
     if look.follows(history):
         return history.sightings
     return (dataclasses.replace(sighting, times=0) for sighting in history.sightings)

@@ -2,7 +2,7 @@
 
 The files are measured before the file system, and files may share extents (reflinks). So the files may seem to use more
 than the file system reports as used. The excess is subtracted from the least important rows (cached images first,
-instances last), and the row says so. No row is negative. Pure.
+instances last), and the text of such a row states it. No row is negative. Pure.
 """
 
 from __future__ import annotations

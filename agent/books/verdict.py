@@ -143,8 +143,8 @@ def _of_amounts(known: Known, case: Case) -> Verdict:
 def _from_shared(known: Known, case: Case) -> Verdict | None:
     """Look up in the consumer's record whether a sharing provider serves the class (DISK_GB on shared storage).
 
-    Return None if no provider of this host's tree is in an aggregate, if the consumer has no recorded claim, or if its
-    record has a different amount elsewhere.
+    Return None if no provider of the tree is in an aggregate, the consumer has no recorded claim, or its record has a
+    different amount elsewhere.
     """
     if not known.may_share or case.consumer not in known.holders:
         return None

@@ -112,7 +112,7 @@ def run_heal(errand: Errand, wanted: Prepared) -> tuple[Healed, ...]:
     """Carry out the plan, one action after the other, under the write lock.
 
     Raises AuditCancelled between two actions if a stop was requested. If another process has the lock or a service is
-    out of reach, the outcomes say so.
+    out of reach, the outcomes have the error.
     """
     journal, actions = errand.parts.journal, wanted.plan.actions
     if journal is None or not actions:
@@ -214,7 +214,7 @@ def _identities(errand: Errand, result: AuditResult) -> tuple[Identity | None, I
 
 
 def _records(errand: Errand, consumers: tuple[str, ...]) -> tuple[ConsumerRecord, ...]:
-    """Read whole records up to the first error. Heal leaves consumers without a record alone."""
+    """Read whole records up to the first error. Heal does not change consumers without a record."""
     allocations = errand.parts.allocations
     found: list[ConsumerRecord] = []
     if allocations is None:

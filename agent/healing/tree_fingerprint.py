@@ -1,8 +1,8 @@
 """Compare the generations of this host's provider tree with those of a decision: the last check before a change.
 
-A consumer that was deleted and created again (every move of an instance does this) may have the same generation and
-amounts as at the decision, so its record alone does not show it. But its new allocations raised the generation of their
-provider. The check needs one request.
+Every move of an instance deletes its consumer and creates it again. The new consumer may have the same generation and
+amounts as at the decision, so its record does not show the change. But its new allocations raised the generation of
+their provider. The check needs one request.
 """
 
 from __future__ import annotations
