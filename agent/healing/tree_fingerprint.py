@@ -16,7 +16,7 @@ from agent.ports import ViewRequest
 
 
 class Tree(NamedTuple):
-    """This host's provider tree at the time of a decision: (provider uuid, generation) of all providers."""
+    """The provider tree of this host at the time of a decision: (provider uuid, generation) of all providers."""
 
     root_uuid: str
     root_name: str
