@@ -1,8 +1,8 @@
 """Write a small file so that a reader sees all of it or nothing of it, also after a power cut.
 
-The text is written beside its place first, under a name that holds the pid: two
-processes that write the same file do not write into each other's. A process that is
-killed leaves that file behind, so whoever starts next sweeps it away.
+The text is first written to a temporary file in the same folder. The pid is in its name, so two processes that write
+the same file do not write into each other's temporary file. A killed process leaves its temporary file behind;
+``sweep`` removes it at the next start.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ _TEMPORARY = re.compile(r"(?P<name>.+)\.(?P<pid>[0-9]+)\.tmp")
 
 
 def replace_file(path: str, text: str, mode: int) -> None:
-    """Put ``text`` in the place of what is at ``path``, if anything. Raises OSError."""
+    """Replace the content of ``path``, or create it. Raises OSError."""
     with _written(path, text, mode) as temporary:
         os.replace(temporary, path)
 
 
 def write_new_file(path: str, text: str, mode: int) -> None:
-    """Put ``text`` at ``path``. Raises FileExistsError where something is there already, other OSError as it comes."""
+    """Create ``path`` with ``text``. Raises FileExistsError if ``path`` exists, other OSErrors as they occur."""
     with _written(path, text, mode) as temporary:
         # A link fails where the name is taken; a rename would overwrite it.
         os.link(temporary, path)
 
 
 def share(descriptor: int, mode: int, folder: str) -> None:
-    """Give an open file its mode, and to the group of its folder: who may enter the folder may read what is in it.
+    """Set an open file's mode, and its group to the folder's group: a user who may enter the folder may read the file.
 
-    A process that may not give files away keeps its own group. Raises OSError.
+    If the process may not change the group, the file keeps the process's own. Raises OSError.
     """
     group = os.stat(folder or ".").st_gid
     if os.fstat(descriptor).st_gid != group:
         with contextlib.suppress(PermissionError):
             os.fchown(descriptor, -1, group)
-    # After the open: its mode goes through the umask, 0077 in the unit.
+    # Set the mode after the open: the mode of the open is reduced by the umask, 0077 in the systemd unit.
     os.fchmod(descriptor, mode)
 
 
 def close_to_others(path: str) -> None:
-    """Take what an older program let everybody do with this file; what is no file of ours to change stays."""
+    """Remove the rights that an older program gave to all users; ignore a file that the agent cannot change."""
     with contextlib.suppress(OSError):
         found = os.lstat(path)
         if stat.S_ISREG(found.st_mode) and found.st_mode & 0o007:
@@ -51,7 +51,7 @@ def close_to_others(path: str) -> None:
 
 
 def sweep(path: str) -> None:
-    """Remove what processes that are no more left behind while they wrote ``path``; what cannot be removed stays."""
+    """Remove temporary files that dead processes left beside ``path``; ignore those that cannot be removed."""
     folder, target = os.path.split(path)
     with contextlib.suppress(OSError):
         for name in os.listdir(folder):
@@ -62,7 +62,7 @@ def sweep(path: str) -> None:
 
 @contextlib.contextmanager
 def _written(path: str, text: str, mode: int) -> Iterator[str]:
-    """The name of a synced file beside ``path``; then its folder is synced, and that name is gone."""
+    """Yield the name of a synced temporary file beside ``path``; then remove that name and sync the folder."""
     temporary = f"{path}.{os.getpid()}.tmp"
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, mode)

@@ -1,9 +1,11 @@
-"""findings.json: when each finding was first seen, how often since, what provider.yaml files added, what was left.
+"""Read and write findings.json, the agent's memory of its findings.
 
-The file is worth little and must cost nothing: each row is read by itself, a row that
-cannot be read is named and counts as never written, and the file is kept beside its
-place before the next save. A file that cannot be written is reported once and tried again
-by every audit. Reading changes nothing, because commands read without the write lock.
+For each finding the file has when it was first seen and how often since. It also has what provider.yaml files added,
+and which providers of deleted records are left.
+
+The file is worth little, and its loss must cost nothing. Each row is read by itself; a row that cannot be read is named
+and ignored, and the file is kept under another name before the next save. A failure to write the file is logged once,
+and every audit tries again. Reading changes nothing, because commands read without the write lock.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ MODE = 0o640
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What the file says, and what is wrong with it."""
+    """The file's content, and its problems."""
 
     history: History
     problems: tuple[str, ...] = ()
@@ -62,7 +64,7 @@ class FindingsFile:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What an operator should know of the file, one sentence each: rows not read, and that it is not written."""
+        """Notes for the operator, one sentence each: rows that were not read, and a failure to write the file."""
         kept = f"; the file is kept as {self._kept_as}" if self._kept_as else ""
         unread = (f"{self.path} was not read whole: {self._unread}{kept}",) if self._unread else ()
         unsaved = (
@@ -78,7 +80,7 @@ class FindingsFile:
         return bool(self._unsaved)
 
     def load(self) -> History:
-        """What was saved last, without the rows that cannot be read; one warning names those."""
+        """Return the saved history without the rows that cannot be read; one warning names those."""
         found = self._read()
         unread = in_few_words(found.problems)
         if unread and unread != self._unread:
@@ -87,7 +89,7 @@ class FindingsFile:
         return found.history
 
     def save(self, history: History) -> bool:
-        """Replace it; False, with one warning for each new cause, where the folder or the file cannot be written."""
+        """Replace the file; return False if that fails, with one warning for each new cause."""
         try:
             self._write(history)
         except OSError as error:
@@ -114,7 +116,7 @@ class FindingsFile:
         replace_file(self.path, json.dumps(document, indent=1) + "\n", MODE)
 
     def _set_aside(self) -> None:
-        """Keep a file with rows that we cannot read, a newer program's for instance, beside its place."""
+        """Keep a copy of a file with unreadable rows (for instance a newer program's) under another name."""
         problems = self._read().problems
         if not problems:
             return
@@ -138,12 +140,12 @@ class FindingsFile:
 
 
 def _found(document: Json) -> _Found:
-    """Raises BadRow where the document as a whole is another one."""
+    """Return the content of a parsed document. Raises BadRow if the document has another schema or shape."""
     if not isinstance(document, dict) or document.get("schema_version") != SCHEMA_VERSION:
         raise BadRow(f"not a document of schema_version {SCHEMA_VERSION}")
     read = read_rows("sightings", document.get("sightings"), _sighting)
     sightings = without_repeats("sightings", read, lambda sighting: sighting.id)
-    # A file of an older program has neither of these.
+    # A file of an older program lacks these lists.
     added = read_rows("added", document.get("added", []), _addition)
     left = read_rows("left", document.get("left", []), _left)
     silence = read_rows("silence", document.get("silence", []), _silence)
@@ -161,7 +163,10 @@ def _found(document: Json) -> _Found:
 
 
 def _last_look(document: Json) -> tuple[tuple[str, int | None], tuple[str, ...]]:
-    """(boot, seconds since it) of the last audit; without them nothing earlier is in a row with the next one."""
+    """Return (boot, seconds since boot) of the last audit.
+
+    Without them, no earlier audit counts as directly before the next one.
+    """
     if document.get("looked_at") is None:
         return ("", None), ()
     try:

@@ -1,10 +1,10 @@
 """Decide which resource provider is this host's: the ``compute_id`` file, else its own compute node record.
 
-What a newcomer would get wrong: the file may lie in any folder of a configuration
-file, in nova's state path or in ours, and two that differ are a fatal mistake,
-not a choice; other compute node rows of the host are orphans, never the identity;
-and an identity that is lost is never replaced by a new one while the cloud still
-knows the host, since that would leave its provider behind with all allocations.
+The file may lie in the folder of any configuration file, in nova's state path or in the agent's state directory. Two
+files that differ are a fatal error, not a choice. Other compute node rows of the host are orphans, never the identity.
+
+A lost identity is never replaced by a new one while the cloud still knows the host: that would leave its provider
+behind with all allocations.
 """
 
 from __future__ import annotations
@@ -21,20 +21,21 @@ from agent.model.audit import Identity
 from agent.model.nova import NovaState
 
 FILE_NAME = "compute_id"
-# A uuid and the white space that an editor leaves; nova/virt/node.py reads as much.
+# A uuid, and white space that an editor leaves; nova/virt/node.py reads as much.
 LONGEST = 40
 
 
 @dataclass(frozen=True, slots=True)
 class ComputeIdFiles:
-    """The ``compute_id`` files of this host, searched in this order; only ours, in ``state_dir``, is ever written."""
+    """The ``compute_id`` files of this host, in search order; the agent writes only the one in ``state_dir``."""
 
     config_dirs: tuple[Path, ...]
     nova_state_path: Path | None
     state_dir: Path
 
     def find(self) -> Identity | None:
-        """The identity that the files agree on, None where there is no file. Raises ConfigError, naming the files."""
+        """Return the identity on which the files agree, None without a file. Raises ConfigError, which names the files.
+        """
         found = [(path, value) for path in self._paths() if (value := _read(path)) is not None]
         if not found:
             return None
@@ -48,9 +49,9 @@ class ComputeIdFiles:
         return Identity(uuid=first_value, origin=str(first_path))
 
     def create(self) -> Identity:
-        """A new identity, on disk before this returns; that of a file which appeared meanwhile wins.
+        """Create a new identity, on disk before this returns; if a file appeared meanwhile, return its identity.
 
-        Raises ConfigError where it cannot be written, FolderUnavailable where that may pass.
+        Raises ConfigError if the file cannot be written, FolderUnavailable if the cause may pass.
         """
         path = self.state_dir / FILE_NAME
         value = str(uuid.uuid4())
@@ -65,11 +66,11 @@ class ComputeIdFiles:
 
     @property
     def own_path(self) -> str:
-        """The only one of these files that we ever write."""
+        """The only ``compute_id`` file that the agent ever writes."""
         return str(self.state_dir / FILE_NAME)
 
     def own_text(self) -> str | None:
-        """What it says, as it stands; None where it is not there. Raises ConfigError, FolderUnavailable."""
+        """Return the own file's text unchanged; None if there is no file. Raises ConfigError, FolderUnavailable."""
         try:
             with open_regular(self.state_dir / FILE_NAME) as file:
                 return file.read()
@@ -81,7 +82,7 @@ class ComputeIdFiles:
             raise ConfigError(f"{self.own_path}: cannot be read: {error}") from error
 
     def put_own(self, text: str | None) -> None:
-        """Replace it atomically, or remove it (None). Raises ConfigError or FolderUnavailable where that fails."""
+        """Replace the own file atomically, or remove it (None). Raises ConfigError or FolderUnavailable."""
         try:
             if text is None:
                 (self.state_dir / FILE_NAME).unlink(missing_ok=True)
@@ -102,11 +103,11 @@ class ComputeIdFiles:
 
 
 def identity_from_state(state: NovaState, hostname: str) -> Identity | None:
-    """The live compute node record of this host and of libvirt's ``hostname``, for a host without a file.
+    """Return the identity from the live compute node record of this host and libvirt's ``hostname``.
 
-    None when the cloud knows no service and no such record of this host: a new
-    identity may be made. Raises ConfigError when a service is there and no such
-    record (the host was renamed, or its identity is lost).
+    It is for a host without a file. None if the cloud knows neither a service nor such a record of this host: a new
+    identity may be created. Raises ConfigError if there is a service but no such record (the host was renamed, or its
+    identity is lost).
     """
     live = [node for node in state.nodes if not node.deleted and node.host == state.host]
     ours = [node for node in live if node.hypervisor_hostname == hostname]

@@ -1,9 +1,9 @@
-"""What was changed that is not ours alone, with what stood before: lines that are only ever added to one file.
+"""Write a journal of changes to data that is not the agent's alone, each with the state before: an append-only file.
 
-A change's line is on the disk (file and folder synced) before the change is tried, its
-outcome follows as a line of its own: a change without one was cut off by a crash, and
-nobody knows whether it was done. Lines are never rewritten. What a crash tore or a
-stranger garbled is named and costs no other line. Who writes holds the write lock.
+A change's line is on disk (file and folder synced) before the agent tries the change. The outcome follows as a separate
+line. If a change has no outcome, a crash cut it off, and it is unknown whether it was done. Lines are never rewritten.
+A line that a crash cut short or another program garbled is named, and all other lines stay readable. A writer needs the
+write lock.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from agent.text.own_rows import TOO_DEEP, is_too_deep
 
 FILE = "journal.jsonl"
 SCHEMA_VERSION = 1
-# Projects, users and what stood before: for root and the group of the folder.
+# The file has projects, users and earlier states: only root and the folder's group may read it.
 MODE = 0o640
 SOURCE = "journal"
 
-#: A plain JSON value, as before and after are kept.
+#: A plain JSON value: the state before or after a change.
 Json = Any
 _Document = dict[str, Json]
 
 
 class Result(enum.Enum):
-    """What became of a change. OPEN: no outcome was written (the process died); UNKNOWN: the answer was lost."""
+    """The outcome of a change. OPEN: no outcome was written (the process died); UNKNOWN: the answer was lost."""
 
     OPEN = "open"
     DONE = "done"
@@ -44,10 +44,10 @@ class Result(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What is about to be changed. ``kind`` names who can put it back (agent/healing/undo.py).
+    """A change that the agent is about to make. ``kind`` selects the code that can undo it (agent/healing/undo.py).
 
-    ``before`` and ``after`` are plain JSON values of that kind's own shape. ``audit_id``
-    and ``plan_digest`` say what decided it; ``undoes`` is the entry that it puts back.
+    ``before`` and ``after`` are plain JSON values whose shape depends on ``kind``. ``audit_id`` and ``plan_digest``
+    identify the decision; ``undoes`` is the id of the entry that this change undoes.
     """
 
     kind: str
@@ -65,9 +65,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One change as the journal tells it; ``at`` and ``ended_at`` are ISO 8601 UTC, ``words`` the outcome's.
+    """One change in the journal; ``at`` and ``ended_at`` are ISO 8601 UTC, ``words`` is the outcome's text.
 
-    ``undone_by`` are the entries that put it back, those that were refused left out.
+    ``undone_by`` are the entries that undo this one, without those that were refused.
     """
 
     id: str
@@ -81,35 +81,38 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """Entries in the order they were written, and one sentence for each line that is none."""
+    """The journal's entries in the order they were written, and one sentence for each unreadable line."""
 
     entries: tuple[Entry, ...] = ()
     problems: tuple[str, ...] = ()
 
 
 class Journal(Protocol):
-    """Where changes are written down before they are made."""
+    """A store for changes, which are written to it before they are made."""
 
     def begin(self, change: Change) -> str:
-        """The new entry's id, on disk before this returns. Raises SourceUnavailable: then change nothing."""
+        """Write the change and return the entry's id; on disk before this returns.
+
+        Raises SourceUnavailable: the caller must then change nothing.
+        """
         ...
 
     def end(self, entry_id: str, result: Result, words: str = "") -> None:
-        """Its outcome; the last one counts. Raises SourceUnavailable."""
+        """Write the outcome of an entry; the last outcome counts. Raises SourceUnavailable."""
         ...
 
     def read(self) -> Told:
-        """Everything that was written. Raises SourceUnavailable."""
+        """Return everything that was written. Raises SourceUnavailable."""
         ...
 
 
 def new_entry_id() -> str:
-    """Twelve hexadecimal digits: short enough to be typed."""
+    """Return twelve hexadecimal digits: short enough to be typed."""
     return uuid.uuid4().hex[:12]
 
 
 class FileJournal:
-    """Journal on one file of ``state_dir``; ``now`` gives ISO 8601 UTC."""
+    """Journal on one file of ``state_dir``; ``now`` returns ISO 8601 UTC."""
 
     def __init__(self, state_dir: str, now: Callable[[], str], new_id: Callable[[], str] = new_entry_id) -> None:
         self.path = os.path.join(state_dir, FILE)
@@ -117,17 +120,17 @@ class FileJournal:
         self._new_id = new_id
 
     def begin(self, change: Change) -> str:
-        """See Journal."""
+        """Implement Journal.begin."""
         entry_id = self._new_id()
         self._append({"line": "change", "id": entry_id, "at": self._now(), **asdict(change)})
         return entry_id
 
     def end(self, entry_id: str, result: Result, words: str = "") -> None:
-        """See Journal."""
+        """Implement Journal.end."""
         self._append({"line": "outcome", "id": entry_id, "at": self._now(), "result": result.value, "words": words})
 
     def read(self) -> Told:
-        """See Journal. A file that is not there yet is an empty journal."""
+        """Implement Journal.read; a missing file is an empty journal."""
         try:
             descriptor = _opened(self.path, os.O_RDONLY)
         except FileNotFoundError:
@@ -156,7 +159,7 @@ class FileJournal:
 
 
 def told(content: bytes) -> Told:
-    """The journal that these bytes are; never raises, whatever they are."""
+    """Return the journal in these bytes; never raises, whatever the bytes are."""
     lines = content.split(b"\n")
     problems: list[str] = []
     found: dict[str, Entry] = {}
@@ -171,7 +174,7 @@ def told(content: bytes) -> Told:
 
 
 def _take(found: dict[str, Entry], line: bytes) -> str | None:
-    """Put what the line says into ``found``; why not, where it says nothing that we know."""
+    """Add the line's content to ``found``; return the problem if the line cannot be read."""
     try:
         document = json.loads(line)
     except (ValueError, RecursionError):
@@ -232,7 +235,10 @@ def _with_undone(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
 
 
 def _opened(path: str, flags: int) -> int:
-    """Its descriptor. Raises OSError, also for a link or what is no regular file: what stands before is kept there."""
+    """Open the journal and return its descriptor. Raises OSError, also for a link or a file that is not regular.
+
+    The check is strict because the file keeps the state before each change.
+    """
     descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, MODE)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -241,7 +247,7 @@ def _opened(path: str, flags: int) -> int:
 
 
 def _from_a_new_line(descriptor: int) -> bytes:
-    """What ends a line that a crash tore, so that it spoils no other one."""
+    """Return a line's end if a crash cut the last line short, so that it does not garble the next one."""
     size = os.fstat(descriptor).st_size
     return b"" if size == 0 or os.pread(descriptor, 1, size - 1) == b"\n" else b"\n"
 

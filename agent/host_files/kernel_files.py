@@ -1,9 +1,8 @@
-"""What the kernel says in small files: parameters of modules and keys for TDX under /sys, uptime and load under /proc.
+"""Read small files of the kernel: module parameters and TDX key counts under /sys, uptime and load under /proc.
 
-A module that is not loaded, or a parameter that this kernel does not have, is no
-error: its text is None. Any other failure (no file descriptor left, no right, a bad
-disk) says nothing about the module, so the text is Unread then. A figure that
-cannot be read or understood is None: nothing rests on it.
+A module that is not loaded, or a parameter that this kernel does not have, is no error: its text is None. Any other
+failure (no file descriptor left, no right, a bad disk) says nothing about the module; the text is then Unread. A figure
+that cannot be read or parsed is None: no decision depends on it.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from pathlib import Path
 
 from agent.model.host.facts import Unread
 
-# What says whether KVM on AMD encrypts guests' memory (hypervisor-audit 6).
+# These parameters say whether KVM on AMD encrypts guests' memory.
 PARAMETERS = ("kvm_amd/sev", "kvm_amd/sev_es", "kvm_amd/sev_snp")
 
-# The root of the unified hierarchy alone has this file; a kind that the platform lacks has no line in it.
+# Only the root of the unified hierarchy has this file; a kind that the platform lacks has no line in it.
 TDX_CAPACITY = Path("fs/cgroup/misc.capacity")
 
 _TDX = re.compile(r"^tdx ([0-9]{1,9})$", re.ASCII | re.MULTILINE)
@@ -25,27 +24,30 @@ _FIGURE = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?", re.ASCII)
 
 
 def module_parameters(sys_root: Path) -> tuple[tuple[str, str | Unread | None], ...]:
-    """(``module/parameter``, its text without the line's end, None where it is not there, or Unread) of PARAMETERS."""
+    """Return (``module/parameter``, text) for each of PARAMETERS.
+
+    The text is stripped, None if there is no such file, or Unread.
+    """
     return tuple((name, _parameter(sys_root, name)) for name in PARAMETERS)
 
 
 def tdx_capacity(sys_root: Path) -> int | None:
-    """How many guests with Intel TDX there are keys for, from the misc cgroup; None where that is not known.
+    """Return for how many guests with Intel TDX there are keys, from the misc cgroup; None if that is unknown.
 
-    A platform without TDX has no line for it, so None is never "none": that is for libvirt to say.
+    A platform without TDX has no line for it, so None never means 0: libvirt reports whether TDX is available.
     """
     found = _TDX.search(_words(sys_root / TDX_CAPACITY))
     return int(found[1]) if found else None
 
 
 def uptime_s(proc_root: Path) -> float | None:
-    """Seconds since the host started, from /proc/uptime."""
+    """Return the seconds since the host started, from /proc/uptime."""
     figures = _figures(proc_root / "uptime", 1)
     return figures[0] if figures else None
 
 
 def load(proc_root: Path) -> tuple[float, float, float] | None:
-    """The load of the last 1, 5 and 15 minutes, from /proc/loadavg."""
+    """Return the load of the last 1, 5 and 15 minutes, from /proc/loadavg."""
     figures = _figures(proc_root / "loadavg", 3)
     return (figures[0], figures[1], figures[2]) if figures else None
 
@@ -57,7 +59,7 @@ def _parameter(sys_root: Path, name: str) -> str | Unread | None:
 
 
 def _figures(path: Path, count: int) -> list[float] | None:
-    """The first ``count`` words of the file as numbers; None where one of them is missing or is none."""
+    """Return the file's first ``count`` words as numbers; None if one is missing or is not a number."""
     words = _words(path).split()[:count]
     if len(words) != count or not all(_FIGURE.fullmatch(word) for word in words):
         return None

@@ -1,12 +1,15 @@
-"""One writer per host: an advisory lock on a file, held while something is written.
+"""Allow one writer per host: an advisory lock on a file, which a process takes while it writes.
 
-The kernel releases it when the holder dies, so a stale file means nothing; what the
-file says (pid and program) is only for the message. It is not inherited by children
-that exec. Two holds in one process exclude each other as two processes do. Where nothing
-can be written (a file system that is read-only, full or away for the moment) the file is locked as it
-stands, its folder where there is no file, and a file in a second folder where neither can be
-reached: writing to Placement needs no disk. Two processes meet the same errors of a folder and so lock
-the same thing; errors that one process meets alone (too many open files) lead to no other lock.
+The kernel releases the lock when its process dies, so a stale file means nothing. The file's text (pid and program)
+serves only the error message. Child processes that exec do not inherit the lock. Two users of the lock in one process
+exclude each other as two processes do.
+
+If nothing can be written (the file system is read-only, full or temporarily away), the existing file is locked. If
+there is no file, its folder is locked; if neither can be reached, a file in a second folder is. Writing to Placement
+needs no disk.
+
+Two processes meet the same errors of a folder and so lock the same thing. Errors that one process meets alone (too many
+open files) lead to no other lock.
 """
 
 from __future__ import annotations
@@ -37,10 +40,10 @@ class FileLock:
 
     @contextlib.contextmanager
     def hold(self) -> Iterator[None]:
-        """Hold it for a block.
+        """Take the lock for the duration of a block.
 
-        Raises LockHeld, naming the holder, when another one has it for longer
-        than ``wait_s`` or the file cannot be opened.
+        Raises LockHeld, which names the other process, if that process keeps the lock for longer than ``wait_s`` or the
+        file cannot be opened.
         """
         descriptor = self._open()
         try:
@@ -96,7 +99,7 @@ def _created(path: str) -> int:
 
 def _sign(descriptor: int) -> None:
     text = f"{os.getpid()} {pathlib.Path(sys.argv[0]).name or 'python'}\n".encode()
-    # A full disk must not stop who holds the lock: the signature is for people.
+    # A full disk must not stop the process that has the lock: the signature is only for people.
     with contextlib.suppress(OSError):
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, text, 0)

@@ -1,8 +1,7 @@
-"""Decide who can mend a folder or file of the agent's own that cannot be used: the operator, or the machine by itself.
+"""Decide whether an unusable folder or file of the agent needs an operator, or may recover by itself.
 
-What surprises: exit 78 is final, since systemd does not start the agent again after it.
-A file system that is read-only, full or not mounted yet may be well in a minute; a file
-where a folder should be stays until an operator acts.
+Exit code 78 is final: systemd does not start the agent again after it. A file system that is read-only, full or not
+mounted yet may recover within a minute; a file where a folder should be stays until an operator acts.
 """
 
 from __future__ import annotations
@@ -12,7 +11,8 @@ import os
 
 from agent.errors import ConfigError, FolderUnavailable
 
-#: What says that a folder, or the server or disk below it, is away for the moment: every process here meets the same.
+#: Errors of a folder, or of the server or disk below it, that is temporarily away: every process here meets the
+#: same.
 AWAY = frozenset(
     {
         *(errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOENT, errno.ENODEV, errno.ENXIO),
@@ -20,18 +20,18 @@ AWAY = frozenset(
         *(errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ENETDOWN, errno.ENETUNREACH, errno.ECONNREFUSED),
     }
 )
-#: What passes without a change of configuration: that, and what this process or this machine's load met alone.
+#: Errors that pass without a change of configuration: AWAY, and errors of this process or of the machine's load.
 PASSING = AWAY | {errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.EBUSY, errno.EINTR}
 
 
 def failure(sentence: str, error: OSError) -> ConfigError | FolderUnavailable:
-    """What to raise: ``sentence`` names the file and what cannot be done."""
+    """Return the exception to raise; ``sentence`` names the file and what cannot be done."""
     problem = f"{sentence}: {error.strerror or error}"
     return FolderUnavailable(problem) if error.errno in PASSING else ConfigError(problem)
 
 
 def make_usable(path: str) -> None:
-    """Make the folder where it is missing. Raises OSError where files cannot be made in it."""
+    """Create the folder if it is missing. Raises OSError if files cannot be created in it."""
     os.makedirs(path, mode=0o750, exist_ok=True)
     problem = why_not_writable(path)
     if problem is not None:
@@ -39,7 +39,10 @@ def make_usable(path: str) -> None:
 
 
 def why_not_writable(path: str) -> OSError | None:
-    """Why no file can be made in this folder, as far as that is known without making one: a full one is not seen."""
+    """Return why no file can be created in this folder, None if nothing is known against it.
+
+    The check creates no file, so it does not notice a full file system.
+    """
     try:
         if os.access(path, os.W_OK | os.X_OK):
             return None

@@ -1,4 +1,4 @@
-"""Open a file that others may have put there, without waiting for whoever would write into a pipe of that name."""
+"""Open a file that another program may have created, without blocking on a named pipe in its place."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TextIO
 
 
 def open_regular(path: str | os.PathLike[str]) -> TextIO:
-    """The file for reading as UTF-8 text. Raises OSError, also where it is no regular file (a FIFO blocks an open)."""
+    """Return the file, open as UTF-8 text. Raises OSError, also if the file is not regular (a FIFO blocks an open)."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         _check(os.fstat(descriptor).st_mode)

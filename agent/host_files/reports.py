@@ -1,4 +1,7 @@
-"""The last report as a file in the run directory: what ``stocktake status`` reads, also while the bus is down."""
+"""Write and read the last report, a file in the run directory.
+
+``stocktake status`` reads it, also while the bus is down.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +13,18 @@ from agent.model.report import AuditReport
 from agent.render.documents import Document, report_from_json, report_to_json
 
 FILE = "report.json"
-# No secrets, but the names that tenants gave their instances: for root and the group of the folder.
+# The file has no secrets, but the names that tenants gave their instances: only root and the folder's group may read
+# it.
 MODE = 0o640
 
 
 def report_path(run_dir: str) -> str:
-    """Where the report lies."""
+    """Return the path of the report."""
     return os.path.join(run_dir, FILE)
 
 
 def write_report(run_dir: str, report: AuditReport) -> None:
-    """Replace the last report. Raises SourceUnavailable where the folder cannot be written."""
+    """Replace the last report. Raises SourceUnavailable if the folder cannot be written."""
     path = report_path(run_dir)
     try:
         os.makedirs(run_dir, mode=0o750, exist_ok=True)
@@ -30,7 +34,8 @@ def write_report(run_dir: str, report: AuditReport) -> None:
 
 
 def read_report(run_dir: str) -> Document:
-    """The last report. Raises SourceUnavailable where there is none, SourceInconsistent where it is not one."""
+    """Return the last report. Raises SourceUnavailable if there is none, SourceInconsistent if the file is no report.
+    """
     path = report_path(run_dir)
     try:
         with open(path, encoding="utf-8") as file:

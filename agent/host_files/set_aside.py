@@ -1,7 +1,7 @@
-"""Keep a file of the agent's own that cannot be read whole beside its place, before the agent writes a new one.
+"""Keep a copy of an agent's file that cannot be read in full, before the agent writes a new one.
 
-The agent removes no such copy. There are at most ten; when all names are taken, the
-newest replaces the last one, so that a disk that garbles every write does not fill up.
+The agent deletes no such copy. There are at most ten. When all names are taken, the newest replaces the last one, so a
+disk that garbles every write does not fill up.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import filecmp
 import os
 
 _MOST = 10
-# File systems that know no hard links answer with one of these; of a folder link(2) says EPERM.
+# File systems without hard links raise one of these errors; for a folder, link(2) raises EPERM.
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EXDEV})
 
 
 def set_aside(path: str) -> str:
-    """Keep what is at ``path`` as ``path.bad``, ``path.bad.1``, …; gives that name. Raises OSError.
+    """Keep the content of ``path`` as ``path.bad``, ``path.bad.1``, …; return that name. Raises OSError.
 
-    A regular file stays at ``path`` as well, so that a crash before it is replaced loses nothing.
+    A regular file stays at ``path`` as well, so that a crash before its replacement loses nothing.
     """
     names = [f"{path}.bad", *(f"{path}.bad.{number}" for number in range(1, _MOST))]
     for name in names:

@@ -1,8 +1,8 @@
-"""store.json: which store DISK_GB counted last, so that after a reboot an empty folder is not taken for it.
+"""Read and write store.json: which store DISK_GB counted last, so that after a reboot no empty folder replaces it.
 
-A file that cannot be read counts as none and is kept beside its place: then guests'
-disks and the number in Placement decide whether a store is accepted
-(agent/resources/store_doubt.py). The file is replaced whole, under the write lock only.
+An unreadable file counts as missing, and a copy of it is kept. Guests' disks and the total in Placement then decide
+whether a store is accepted (agent/resources/store_doubt.py). The file is only replaced as a whole and under the write
+lock.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LOG = logging.getLogger(__name__)
 FILE = "store.json"
 SCHEMA_VERSION = 1
 MODE = 0o640
-# A path has 4096 bytes at most, each of which JSON may need six for.
+# A path has at most 4096 bytes, each of which may take six in JSON.
 _MAX_CHARACTERS = 1 << 17
 
 
@@ -41,13 +41,13 @@ class StoreFile:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What an operator should know of the file, one sentence each."""
+        """Notes for the operator about the file, one sentence each."""
         unread = (f"{self.path} cannot be read: {self._unread}",) if self._unread else ()
         unsaved = (f"the store is not remembered over a restart: {self._unsaved}",) if self._unsaved else ()
         return (*unread, *unsaved)
 
     def load(self) -> StoreRecord | None:
-        """What was saved last; None where there is none, and with one warning where it cannot be read."""
+        """Return the saved record; None if there is none, and None with one warning if it cannot be read."""
         try:
             record = self._read()
         except (OSError, BadRow, UnicodeDecodeError) as error:
@@ -60,7 +60,7 @@ class StoreFile:
         return record
 
     def save(self, record: StoreRecord) -> bool:
-        """Replace it; False, with one warning for each new cause, where that cannot be done."""
+        """Replace the file; return False if that fails, with one warning for each new cause."""
         try:
             self.put(record)
         except ConfigError as error:
@@ -72,7 +72,7 @@ class StoreFile:
         return True
 
     def put(self, record: StoreRecord) -> None:
-        """Replace it. Raises ConfigError."""
+        """Replace the file. Raises ConfigError."""
         try:
             os.makedirs(os.path.dirname(self.path), mode=0o750, exist_ok=True)
             if self.load() is None and os.path.lexists(self.path):
@@ -90,24 +90,24 @@ class StoreFile:
 
 
 def document_of(record: StoreRecord) -> dict[str, Json]:
-    """The record as JSON."""
+    """Return the record as JSON."""
     return {"schema_version": SCHEMA_VERSION, "store": store_document(record.mark)}
 
 
 def store_document(mark: StoreMark | None) -> Json:
-    """The mark as JSON, null for none."""
+    """Return the mark as JSON, null for none."""
     return None if mark is None else dataclasses.asdict(mark)
 
 
 def record_of(document: Json) -> StoreRecord:
-    """The record that a JSON document says. Raises BadRow."""
+    """Return the record in a JSON document. Raises BadRow."""
     if not isinstance(document, dict) or document.get("schema_version") != SCHEMA_VERSION or "store" not in document:
         raise BadRow(f"not a document of schema_version {SCHEMA_VERSION} with a store")
     return StoreRecord(mark=mark_of(document["store"]))
 
 
 def mark_of(document: Json) -> StoreMark | None:
-    """The mark that a JSON value says, None for null. Raises BadRow."""
+    """Return the mark in a JSON value, None for null. Raises BadRow."""
     if document is None:
         return None
     found = _object(document)
