@@ -34,7 +34,7 @@ class ComputeIdFiles:
     state_dir: Path
 
     def find(self) -> Identity | None:
-        """Return the identity on which the files agree, None without a file. Raises ConfigError, which names the files.
+        """Return the identity on which the files agree, None without a file. Raises ConfigError that names the files.
         """
         found = [(path, value) for path in self._paths() if (value := _read(path)) is not None]
         if not found:

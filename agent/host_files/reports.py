@@ -34,8 +34,7 @@ def write_report(run_dir: str, report: AuditReport) -> None:
 
 
 def read_report(run_dir: str) -> Document:
-    """Return the last report. Raises SourceUnavailable if there is none, SourceInconsistent if the file is no report.
-    """
+    """Return the last report. Raises SourceUnavailable if there is none, SourceInconsistent if it is malformed."""
     path = report_path(run_dir)
     try:
         with open(path, encoding="utf-8") as file:

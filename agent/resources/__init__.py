@@ -1,4 +1,15 @@
-"""The resource classes that the agent decides, one module each. A new one is a file here and a line in BUILTIN."""
+"""The resource classes that the agent decides on the root provider, one module each.
+
+Each module of BUILTIN decides one class (or a family) completely: the inventory, the operator's reserve, what guests
+hold and what the cloud promised. A new class is a new file here and a line in BUILTIN.
+
+Begin with base.py, the protocol and the shared rules, and vcpu.py, a short example. disk.py needs more:
+counted_store.py measures the store, store_doubt.py decides whether to trust it, volumes.py assigns volumes to owners.
+demand.py computes what a flavor requests.
+
+What does not belong here: child providers such as PCI and mediated devices (agent/nested/), traits (agent/traits/),
+reading the host (agent/sources/), and the comparison of the books (agent/books/).
+"""
 
 from __future__ import annotations
 
@@ -18,5 +29,5 @@ if sum(len(resource.classes) for resource in BUILTIN) != len(OWNED_CLASSES):
 
 
 def owned(resource_class: str) -> bool:
-    """Whether a resource of ours decides that class on the root."""
+    """Return whether one of these resources decides that class on the root."""
     return any(resource.owns(resource_class) for resource in BUILTIN)

@@ -1,4 +1,4 @@
-"""What a resource module offers, and the rules that all of them share: ratios, promised and held amounts."""
+"""Define what a resource module offers, and the rules that all of them share: ratios, promised and held amounts."""
 
 from __future__ import annotations
 
@@ -17,48 +17,57 @@ from agent.resources.demand import demand
 class Resource(Protocol):
     """One resource class of the root (or a family of them), completely.
 
-    ``classes`` are those that it always decides; ``owns`` says it of any class, for
-    families whose classes the operator names.
+    ``classes`` are the classes that it always decides; ``owns`` answers for any class, for families whose classes the
+    operator names.
     """
 
     name: str
     classes: frozenset[str]
 
     def owns(self, resource_class: str) -> bool:
-        """Whether this resource, and no other, decides that class on the root."""
+        """Return whether this resource, and no other, decides that class on the root."""
         ...
 
     def needs(self, settings: Settings) -> frozenset[str]:
-        """Sources that the total rests on: one that is not fresh freezes the classes."""
+        """Return the sources that the total depends on: a source that is not fresh freezes the classes."""
         ...
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
-        """Why the total cannot be told although every source answered, or None."""
+        """Return why the total is unknown although every source answered, or None."""
         ...
 
     def inventory(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[ProviderKey, Inventory], ...]:
-        """What the host offers, the operator's own reserve included, unmanaged use not. Nothing to offer: left out."""
+        """Return what the host offers, nothing if it offers none.
+
+        ``reserved`` includes the operator's own reserve, but not unmanaged use.
+        """
         ...
 
     def own_reserve(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[str, int], ...]:
-        """What the operator keeps for the host: (option, amount) of each term, as configured, above the total too."""
+        """Return the operator's reserve for the host: (option, amount) of each term, as configured.
+
+        The sum may be above the total.
+        """
         ...
 
     def reserve_needs(self, settings: Settings) -> frozenset[str]:
-        """Sources that ``reserved`` rests on beside the cloud's state and libvirt: unread, it is not lowered."""
+        """Return the sources that ``reserved`` depends on, besides the cloud's state and libvirt.
+
+        While one of them is unread, ``reserved`` is not lowered.
+        """
         ...
 
     def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:
-        """What the host's guests hold."""
+        """Return what the host's guests hold."""
         ...
 
     def promised(self, occupancies: Iterable[Occupancy], settings: Settings) -> tuple[Claim, ...]:
-        """What the cloud promised."""
+        """Return what the cloud promised."""
         ...
 
 
 def ratio(policy: RatioPolicy, snapshot: Snapshot, resource_class: str) -> float:
-    """Configured wins; else what Placement's root holds; else the initial one (hypervisor-audit 4.2)."""
+    """Return the configured ratio, else the one that Placement has recorded for the root, else the initial one."""
     if policy.configured:
         return storable(policy.configured)
     observed = snapshot.recorded_inventory(resource_class)
@@ -66,9 +75,9 @@ def ratio(policy: RatioPolicy, snapshot: Snapshot, resource_class: str) -> float
 
 
 def storable(allocation_ratio: float) -> float:
-    """The ratio as a Placement on MariaDB gives it back: six significant digits (a FLOAT column, measured).
+    """Return the ratio as a Placement on MariaDB returns it: six significant digits (a FLOAT column, measured).
 
-    Unrounded, 1.3333333333 would differ from what is there in every audit, and be written each time.
+    Unrounded, 1.3333333333 would differ from the recorded ratio in every audit, and be written each time.
     """
     return float(f"{allocation_ratio:.6g}")
 
@@ -76,7 +85,7 @@ def storable(allocation_ratio: float) -> float:
 def whole(
     resource_class: str, total: int, own_reserve: Iterable[tuple[str, int]], allocation_ratio: float
 ) -> tuple[Inventory, ...]:
-    """The inventory whose largest unit is all of it. Placement refuses total 0 (400), so that is left out."""
+    """Return the inventory whose ``max_unit`` is the total; none for total 0, which Placement rejects (400)."""
     if total <= 0:
         return ()
     return (
@@ -93,14 +102,17 @@ def whole(
 
 
 def on_root(inventories: tuple[Inventory, ...]) -> tuple[tuple[ProviderKey, Inventory], ...]:
-    """Those inventories, on the root provider."""
+    """Return these inventories, on the root provider."""
     return tuple((ROOT, inventory) for inventory in inventories)
 
 
 def promised_of(
     resource_class: str, occupancies: Iterable[Occupancy], also: frozenset[str] = frozenset()
 ) -> tuple[Claim, ...]:
-    """One claim per occupancy that asks for the class, or for one of ``also`` that this host serves as the class."""
+    """Return one claim per occupancy that requests the class.
+
+    A request for a class in ``also`` counts too: this host serves it as ``resource_class``.
+    """
     claims = []
     for taken in occupancies:
         asked = demand(taken.flavor, boots_from_volume=taken.instance.boots_from_volume)
@@ -125,7 +137,7 @@ def _promise(taken: Occupancy, resource_class: str, amount: int) -> Claim:
 
 
 def held_of_guests(resource_class: str, amounts: Iterable[tuple[Domain, int]]) -> tuple[Claim, ...]:
-    """One claim per guest with an amount; whether the guest is a foreign one is decided in books/ledger.py."""
+    """Return one claim per guest with an amount; agent/books/ledger.py decides whether the guest is a foreign one."""
     return tuple(
         Claim(
             consumer=Consumer(key=domain.uuid, kind="domain", name=domain.name, uuid=domain.uuid),

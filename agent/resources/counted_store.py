@@ -1,8 +1,8 @@
-"""The one store that DISK_GB counts: the volume group, the Ceph pool or the file system that holds guests' disks.
+"""Measure the one store that DISK_GB counts: the volume group, Ceph pool or file system with the guests' disks.
 
-What a newcomer would get wrong: what is free is not the size less what is used. A file
-system keeps some for root, and of Ceph the size is the whole cluster's, copies and
-all, while a pool has its own use: so nova reports it, and each of its hosts says the same.
+The free space is not the size minus the used space. A file system reserves some for root. For Ceph, the size is the
+whole cluster's, copies included, while the used space is the pool's own: nova reports it so, and each of the cluster's
+hosts reports the same.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from agent.resources.store_doubt import store_doubt
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedStore:
-    """hypervisor-audit 3.1, in bytes; ``available_bytes`` is what guests may still take."""
+    """The store's sizes in bytes; ``available_bytes`` is what guests may still take."""
 
     size_bytes: int
     used_bytes: int
@@ -25,14 +25,14 @@ class CountedStore:
 
 
 def counted_source(settings: Settings) -> str:
-    """The source that measures it, by ``[libvirt] images_type``."""
+    """Return the source that measures the store, by ``[libvirt] images_type``."""
     if settings.images_type == "rbd":
         return CEPH
     return LVM if settings.disk_group else FILESYSTEM
 
 
 def counted_store(snapshot: Snapshot, settings: Settings) -> CountedStore | None:
-    """The store as it was measured; None where it was not read, is not in its source's answer, or is another one."""
+    """Return the measured store; None if it was not read, is missing in its source's answer, or is not trusted."""
     if store_doubt(snapshot, settings) is not None:
         return None
     source = counted_source(settings)

@@ -1,7 +1,7 @@
-"""Which CPUs count as VCPU and which as PCPU (hypervisor-audit 4.1), and what stands in the way.
+"""Decide which CPUs count as VCPU and which as PCPU, and what prevents the count.
 
-vcpu.py and pcpu.py decide one class each from this. A guest that is pinned to
-dedicated CPUs holds PCPU, every other one VCPU.
+vcpu.py and pcpu.py each decide one class from this. A guest that is pinned to dedicated CPUs holds PCPU, every other
+guest holds VCPU.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from agent.model.settings import Settings
 
 
 def shared_cpus(host: HostFacts, settings: Settings) -> frozenset[int]:
-    """CPUs offered as VCPU: the configured set; none where only dedicated ones are; else all online."""
+    """Return the CPUs offered as VCPU: the configured set; none if only a dedicated set is given; else all online."""
     configured = settings.vcpu_pin_set or settings.cpu_shared_set
     if configured is not None:
         return frozenset(configured)
@@ -22,13 +22,13 @@ def shared_cpus(host: HostFacts, settings: Settings) -> frozenset[int]:
 
 
 def dedicated_cpus(settings: Settings) -> frozenset[int]:
-    """CPUs offered as PCPU."""
+    """Return the CPUs offered as PCPU."""
     return frozenset(settings.cpu_dedicated_set or ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingCpus:
-    """CPUs that an option names and that guests cannot have now, ascending: what the host has, but offline, or not."""
+    """CPUs that an option names and that guests cannot have now, ascending: the offline ones and the absent ones."""
 
     option: str
     offline: tuple[int, ...]
@@ -36,9 +36,9 @@ class MissingCpus:
 
 
 def missing_cpus(host: HostFacts, settings: Settings) -> tuple[MissingCpus, ...]:
-    """CPUs of the configured sets that are not online or not there, by option (scenarios 77, 79).
+    """Return the CPUs of the configured sets that are not online or do not exist, by option (scenarios 77, 79).
 
-    With power management dedicated ones may be offline: nova switches unused ones off (hypervisor-audit 4.1).
+    With power management, dedicated CPUs may be offline: nova switches unused ones off.
     """
     online = frozenset(host.online_cpus)
     present = frozenset(present_cpus(host))
@@ -57,18 +57,18 @@ def missing_cpus(host: HostFacts, settings: Settings) -> tuple[MissingCpus, ...]
 
 
 def present_cpus(host: HostFacts) -> tuple[int, ...]:
-    """CPUs that the host has, online or not, ascending."""
+    """Return the CPUs that the host has, online or not, ascending."""
     return tuple(sorted(cpu.id for cpu in host.cpus))
 
 
 def obstacle(host: HostFacts, settings: Settings) -> str | None:
-    """A CPU set that names CPUs which guests cannot have: then neither class can be told."""
+    """Return which CPU set names CPUs that guests cannot have, None if none does; with one, both totals are unknown."""
     found = missing_cpus(host, settings)
     return f"{found[0].option} names {what_is_missing(found[0], host)}" if found else None
 
 
 def what_is_missing(missing: MissingCpus, host: HostFacts) -> str:
-    """Those CPUs and why guests cannot have them, in words: "CPUs that are not online: 2"."""
+    """Return text that names those CPUs and why guests cannot have them: "CPUs that are not online: 2"."""
     parts = []
     if missing.offline:
         parts.append(f"CPUs that are not online: {render_cpu_list(missing.offline)}")
@@ -79,6 +79,6 @@ def what_is_missing(missing: MissingCpus, host: HostFacts) -> str:
 
 
 def is_pinned(domain: Domain, settings: Settings) -> bool:
-    """Whether the guest runs on dedicated CPUs only."""
+    """Return whether the guest runs on dedicated CPUs only."""
     dedicated = dedicated_cpus(settings)
     return bool(dedicated) and bool(domain.pinned_cpus) and frozenset(domain.pinned_cpus) <= dedicated

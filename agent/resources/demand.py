@@ -1,11 +1,12 @@
-"""What a flavor asks of Placement, class by class.
+"""Compute what a flavor requests from Placement, class by class.
 
-Follows nova/scheduler/utils.py:ResourceRequest: DISK_GB = root (0 if volume-backed) +
-ephemeral + swap rounded up; dedicated CPUs are PCPU; persistent memory by its labels; a
-guest with encrypted memory takes a context. What ``resources:X=N`` or a group of its own
-(``resources1:X=N``, ``resources_NAME:X=N``) gives for a class stands in the place of the
-flavor's own number, and 0 takes the class away; all groups are summed. Zero amounts are
-no demand. What an image, a port or a device profile asks is not in a flavor.
+The rules are those of nova/scheduler/utils.py:ResourceRequest. DISK_GB = root (0 if volume-backed) + ephemeral + swap
+rounded up. Dedicated CPUs are PCPU. Persistent memory counts by its labels. A guest with encrypted memory takes a
+context.
+
+``resources:X=N``, or a numbered or named group (``resources1:X=N``, ``resources_NAME:X=N``), replaces the flavor's own
+number for class X, and 0 removes the class; all groups are summed. Zero amounts are left out. A flavor does not have
+what an image, a port or a device profile requests.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ from agent.model.units import mib_to_gib_ceil
 
 PMEM_PREFIX = "CUSTOM_PMEM_NAMESPACE_"
 CONTEXT = "MEM_ENCRYPTION_CONTEXT"
-# The suffix of the group, if it has one of its own, and the class.
+# Group 1: the suffix of a numbered or named group, if any; group 2: the class.
 ASKED = re.compile(r"resources([a-zA-Z0-9_-]{1,64})?:(.+)")
-# What oslo.utils' strutils.bool_from_string takes for true.
+# The texts that oslo.utils' strutils.bool_from_string takes for true.
 _TRUE = frozenset({"1", "t", "true", "on", "y", "yes"})
 
 
-# Every resource asks this of every instance: 1,000 guests have a few flavors.
+# Cached: every resource calls this for every instance, and 1,000 guests have a few flavors.
 @functools.lru_cache(maxsize=512)
 def demand(flavor: Flavor, *, boots_from_volume: bool) -> Mapping[str, int]:
-    """Amounts by resource class: vCPUs, MiB, GiB, devices, contexts."""
+    """Return the amounts by resource class: vCPUs, MiB, GiB, devices, contexts."""
     specs = dict(flavor.extra_specs)
     wanted = _asked(specs)
     wanted.update(_policy_cpus(flavor.vcpus, specs))
@@ -48,7 +49,7 @@ def demand(flavor: Flavor, *, boots_from_volume: bool) -> Mapping[str, int]:
 
 
 def _asked(specs: Mapping[str, str]) -> Counter[str]:
-    """What the extra specs name by class, in any group."""
+    """Return the amounts that the extra specs name by class, summed over all groups."""
     found: Counter[str] = Counter()
     for key, value in specs.items():
         match = ASKED.fullmatch(key)
@@ -58,14 +59,14 @@ def _asked(specs: Mapping[str, str]) -> Counter[str]:
 
 
 def _policy_cpus(vcpus: int, specs: Mapping[str, str]) -> dict[str, int]:
-    """What ``hw:cpu_policy`` makes of the CPUs; nothing where they all float."""
+    """Return the CPU classes that ``hw:cpu_policy`` requests; empty if all CPUs float."""
     policy = specs.get("hw:cpu_policy", "")
     # An isolated emulator thread takes one more dedicated CPU (hw:emulator_threads_policy).
     extra = 1 if specs.get("hw:emulator_threads_policy") == "isolate" else 0
     if policy == "dedicated":
         return {"PCPU": vcpus + extra}
     if policy == "mixed":
-        # Without a mask of its own the real-time CPUs are the dedicated ones.
+        # Without hw:cpu_dedicated_mask, the real-time CPUs are the dedicated ones.
         mask = specs.get("hw:cpu_dedicated_mask") or specs.get("hw:cpu_realtime_mask", "")
         dedicated = _mask_size(mask, vcpus)
         return {"PCPU": dedicated + extra, "VCPU": vcpus - dedicated}
@@ -73,12 +74,15 @@ def _policy_cpus(vcpus: int, specs: Mapping[str, str]) -> dict[str, int]:
 
 
 def pmem_class(label: str) -> str:
-    """The class of a label of persistent memory: upper case, each run of other characters one underscore."""
+    """Return the class for a label of persistent memory: upper case, each run of other characters as one underscore."""
     return str(os_resource_classes.normalize_name(f"PMEM_NAMESPACE_{label}"))
 
 
 def _pmem(specs: Mapping[str, str]) -> dict[str, int]:
-    """``hw:pmem`` lists a label for each namespace, so one that is there twice asks for two (nova's get_vpmems)."""
+    """Return the persistent memory that ``hw:pmem`` requests.
+
+    The option lists one label per namespace, so a label that appears twice requests two (nova's get_vpmems).
+    """
     labels = (label.strip() for label in specs.get("hw:pmem", "").split(","))
     return Counter(pmem_class(label) for label in labels if label)
 

@@ -1,7 +1,7 @@
-"""DISK_GB: what holds guests' disks, as ``[libvirt] images_type`` says: a volume group, a file system, a Ceph cluster.
+"""Decide DISK_GB from the store with the guests' disks: a volume group, a file system or a Ceph cluster.
 
-Other volume groups are audited and reported, and never change DISK_GB. What the
-volumes of the group hold is counted by owner, whoever made them (story 2).
+``[libvirt] images_type`` selects the store. Other volume groups are audited and reported, and never change DISK_GB.
+What the volumes of the group take is counted by owner, whichever program created them (story 2 of the README).
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _UNMANAGED = {
     OwnerKind.FOREIGN: Cause.FOREIGN_VOLUME,
     OwnerKind.ORPHANED: Cause.VOLUME_ORPHANED,
     OwnerKind.BLOCK_STORAGE: Cause.BLOCK_STORAGE,
-    # A pool with the cloud's disks adds its data room to what can be given out, and nothing else of its extents.
+    # The free data room of a pool with the cloud's disks can be given out to guests; this claim is the pool's other
+    # extents.
     OwnerKind.THIN_POOL: Cause.THIN_POOL,
 }
 
@@ -37,15 +38,15 @@ class Disk:
     classes = frozenset({"DISK_GB"})
 
     def owns(self, resource_class: str) -> bool:
-        """Whether it is one of ``classes``."""
+        """Return whether the class is in ``classes``."""
         return resource_class in self.classes
 
     def needs(self, settings: Settings) -> frozenset[str]:
-        """lvm2, statvfs or Ceph, whichever DISK_GB counts."""
+        """Return lvm2, statvfs or Ceph, whichever DISK_GB counts."""
         return frozenset({counted_source(settings)})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
-        """A volume group, path or pool that is not in its source's answer, or is another one than before."""
+        """Return why the store has no total: its source does not list it, or it is another store than before."""
         if (doubt := store_doubt(snapshot, settings)) is not None:
             return f"{doubt.why} (store-changed)"
         counted = counted_source(settings)
@@ -58,16 +59,16 @@ class Disk:
         }[counted]
 
     def inventory(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[ProviderKey, Inventory], ...]:
-        """Total: whole GiB of the group, file system or cluster (hypervisor-audit 3.1); reserved: ``own_reserve``."""
+        """Total: whole GiB of the group, file system or cluster; reserved: ``own_reserve``."""
         total = bytes_to_gib_floor(_size_bytes(snapshot, settings) or 0)
         own = self.own_reserve(snapshot, settings)
         return on_root(whole("DISK_GB", total, own, ratio(settings.disk_ratio, snapshot, "DISK_GB")))
 
     def own_reserve(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[str, int], ...]:
-        """``reserved_host_disk_mb``, and where the operator asks for it what the cached images take; each rounded up.
+        """Return the terms of the reserve, each rounded up to GiB: ``reserved_host_disk_mb`` and the image cache.
 
-        The cache counts whatever images_type is, as in nova (hypervisor-audit 4). One that could not be measured
-        adds nothing here: ``reserve_needs`` has ``reserved`` stay then.
+        The cached images count if the operator asks for it, with every images_type, as in nova. A cache that could not
+        be measured adds nothing here: because of ``reserve_needs``, ``reserved`` then stays.
         """
         own = ("reserved_host_disk_mb", mib_to_gib_ceil(settings.reserved_host_disk_mib))
         if not settings.reserve_image_cache:
@@ -76,19 +77,19 @@ class Disk:
         return own, ("image-cache", bytes_to_gib_ceil(sum(store.cache_bytes or 0 for store in stores)))
 
     def reserve_needs(self, settings: Settings) -> frozenset[str]:
-        """lvm2 for volumes of nobody, the image cache, where they count."""
+        """Return lvm2 for unmanaged volumes and the image cache, each if it counts."""
         wanted = {LVM: settings.disk_group is not None, IMAGE_CACHE: settings.reserve_image_cache}
         return frozenset(source for source, counts in wanted.items() if counts)
 
     def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:
-        """One claim per owner of volumes in the group that DISK_GB counts: exact bytes, and GiB rounded up."""
+        """Return one claim per owner of volumes in the group that DISK_GB counts: exact bytes, and GiB rounded up."""
         if settings.disk_group is None:
             return ()
         owned = [v for v in owners(snapshot, guests_of(snapshot)) if v.volume.group == settings.disk_group]
         return _guest_claims(owned, snapshot) + _unmanaged_claims(owned)
 
     def promised(self, occupancies: Iterable[Occupancy], settings: Settings) -> tuple[Claim, ...]:  # noqa: ARG002
-        """Disk of the flavors, 0 for a root disk on a volume service."""
+        """Return the disk of the flavors, with 0 for a root disk on a volume service."""
         return promised_of("DISK_GB", occupancies)
 
 

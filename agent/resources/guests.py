@@ -1,4 +1,4 @@
-"""Which uuids are guests of this host by the state source, and whether it could be asked at all."""
+"""Decide which uuids are guests of this host by the state source, and whether that source was read at all."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from agent.resources.volumes import Guests
 
 
 def guests_of(snapshot: Snapshot) -> Guests:
-    """Instances of this host and of migrations in progress here; without a cloud, the defined domains."""
+    """Return the instances of this host and of migrations in progress here; without a cloud, the defined domains."""
     state, host = snapshot.nova.value, snapshot.host.value
     domains = host.domains if host else ()
     if state is None:
@@ -21,7 +21,7 @@ def guests_of(snapshot: Snapshot) -> Guests:
 
 @for_the_same_arguments
 def expected_here(state: NovaState) -> frozenset[str]:
-    """Uuids whose guest may rightly be on this host now."""
+    """Return the uuids whose guest may rightly be on this host now."""
     living = {i.uuid for i in state.instances if i.host == state.host and not i.deleted}
     moving = {m.instance_uuid for m in state.migrations if m.in_progress}
     return frozenset(living | moving)

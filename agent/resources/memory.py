@@ -1,4 +1,4 @@
-"""MEMORY_MB: the host's memory in MiB, or what ``[libvirt] file_backed_memory`` says in its place."""
+"""Decide MEMORY_MB: the host's memory in MiB, or ``[libvirt] file_backed_memory`` in its place."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class Memory:
     classes = frozenset({"MEMORY_MB"})
 
     def owns(self, resource_class: str) -> bool:
-        """Whether it is one of ``classes``."""
+        """Return whether the class is in ``classes``."""
         return resource_class in self.classes
 
     def needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
-        """Libvirt's node information."""
+        """Return libvirt, for its node information."""
         return frozenset({LIBVIRT})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:  # noqa: ARG002
-        """Nothing stands in the way."""
+        """Return None: nothing prevents the count."""
         return None
 
     def inventory(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[ProviderKey, Inventory], ...]:
@@ -38,18 +38,18 @@ class Memory:
         return on_root(whole("MEMORY_MB", total, self.own_reserve(snapshot, settings), memory_ratio))
 
     def own_reserve(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[str, int], ...]:  # noqa: ARG002
-        """``reserved_host_memory_mb``."""
+        """Return ``reserved_host_memory_mb``."""
         return (("reserved_host_memory_mb", settings.reserved_host_memory_mib),)
 
     def reserve_needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
-        """None: guests that the cloud does not know are libvirt's to tell."""
+        """Return no source: libvirt lists the guests that the cloud does not know."""
         return frozenset()
 
     def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:  # noqa: ARG002
-        """Maximum memory of each defined guest."""
+        """Return the maximum memory of each defined guest."""
         host = snapshot.host.value
         return held_of_guests("MEMORY_MB", ((d, d.memory_mib) for d in (host.domains if host else ())))
 
     def promised(self, occupancies: Iterable[Occupancy], settings: Settings) -> tuple[Claim, ...]:  # noqa: ARG002
-        """Memory of the flavors."""
+        """Return the memory of the flavors."""
         return promised_of("MEMORY_MB", occupancies)

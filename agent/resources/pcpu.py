@@ -1,4 +1,4 @@
-"""PCPU: CPUs that one guest has to itself. The ratio is always 1.0 and nothing is reserved (hypervisor-audit 4)."""
+"""Decide PCPU: CPUs that one guest has to itself. The ratio is always 1.0 and nothing is reserved."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class Pcpu:
     classes = frozenset({"PCPU"})
 
     def owns(self, resource_class: str) -> bool:
-        """Whether it is one of ``classes``."""
+        """Return whether the class is in ``classes``."""
         return resource_class in self.classes
 
     def needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
-        """Libvirt's CPU map, to check that the set is there."""
+        """Return libvirt, for its CPU map: the check whether the set's CPUs exist needs it."""
         return frozenset({LIBVIRT})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
-        """A CPU set that names CPUs which are not online, or not there."""
+        """Return which CPU set names CPUs that are not online or do not exist, or None."""
         host = snapshot.host.value
         return cpus.obstacle(host, settings) if host else None
 
@@ -37,19 +37,19 @@ class Pcpu:
         return on_root(whole("PCPU", len(cpus.dedicated_cpus(settings)), (), 1.0))
 
     def own_reserve(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[str, int], ...]:  # noqa: ARG002
-        """Nothing: a dedicated CPU is a guest's alone."""
+        """Return nothing: a dedicated CPU belongs to one guest alone."""
         return ()
 
     def reserve_needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
-        """None: guests that the cloud does not know are libvirt's to tell."""
+        """Return no source: libvirt lists the guests that the cloud does not know."""
         return frozenset()
 
     def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:
-        """VCPUs of each defined guest that is pinned to dedicated CPUs."""
+        """Return the VCPUs of each defined guest that is pinned to dedicated CPUs."""
         host = snapshot.host.value
         guests = () if host is None else (d for d in host.domains if cpus.is_pinned(d, settings))
         return held_of_guests("PCPU", ((domain, domain.vcpus) for domain in guests))
 
     def promised(self, occupancies: Iterable[Occupancy], settings: Settings) -> tuple[Claim, ...]:
-        """Dedicated CPUs of the flavors, where there is a dedicated set; without one vcpu.py counts them."""
+        """Return the flavors' dedicated CPUs if there is a dedicated set; without one, vcpu.py counts them."""
         return promised_of("PCPU", occupancies) if cpus.dedicated_cpus(settings) else ()

@@ -1,8 +1,7 @@
-"""CUSTOM_PMEM_NAMESPACE_*: namespaces of persistent memory, a class for each label of ``[libvirt] pmem_namespaces``.
+"""Decide CUSTOM_PMEM_NAMESPACE_*: persistent memory, one class for each label of ``[libvirt] pmem_namespaces``.
 
-A namespace goes to one guest whole, so a class counts namespaces, not bytes. One
-that is configured and not there freezes all of them: nova-compute refuses to start
-then, and a smaller total would be a guess.
+One guest gets a whole namespace, so a class counts namespaces, not bytes. A namespace that is configured but missing
+freezes all of them: nova-compute refuses to start then, and a smaller total would be a guess.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ class Pmem:
     classes: frozenset[str] = frozenset()
 
     def owns(self, resource_class: str) -> bool:
-        """Every class of a label, configured now or once."""
+        """Return whether the class belongs to a label, configured now or earlier."""
         return resource_class.startswith(PMEM_PREFIX)
 
     def needs(self, settings: Settings) -> frozenset[str]:
-        """The list of ndctl where labels are configured; without one there is nothing to count."""
+        """Return the list of ndctl if labels are configured; without a label there is nothing to count."""
         return frozenset({PMEM}) if settings.pmem_labels else frozenset()
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
-        """A configured namespace that ndctl does not list, or lists twice: names are the administrator's."""
+        """Return which configured namespaces ndctl does not list, or lists twice: administrators choose the names."""
         listed = Counter(namespace.name for namespace in snapshot.pmem_namespaces)
         named = sorted({name for label in settings.pmem_labels for name in label.namespaces})
         if missing := [name for name in named if not listed[name]]:
@@ -44,26 +43,26 @@ class Pmem:
         return None
 
     def inventory(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[ProviderKey, Inventory], ...]:  # noqa: ARG002
-        """Total: number of the label's namespaces, all of which exist here; labels of one class are added up."""
+        """Total: number of the label's namespaces, all of which exist here; labels of one class are summed."""
         totals: Counter[str] = Counter()
         for label in settings.pmem_labels:
             totals[pmem_class(label.label)] += len(label.namespaces)
         return tuple(entry for name, total in sorted(totals.items()) for entry in on_root(whole(name, total, (), 1.0)))
 
     def own_reserve(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[str, int], ...]:  # noqa: ARG002
-        """Nothing: what the host keeps is not configured here."""
+        """Return nothing: there is no option for a host's share."""
         return ()
 
     def reserve_needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
-        """None: nothing of it is reserved."""
+        """Return no source: nothing is reserved."""
         return frozenset()
 
     def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:  # noqa: ARG002
-        """Nothing: which namespace a guest has is not read from its XML."""
+        """Return nothing: the agent does not read a guest's namespaces from its XML."""
         return ()
 
     def promised(self, occupancies: Iterable[Occupancy], settings: Settings) -> tuple[Claim, ...]:  # noqa: ARG002
-        """Namespaces of the flavors, by label."""
+        """Return the namespaces of the flavors, by label."""
         taken = tuple(occupancies)
         asked = {
             name

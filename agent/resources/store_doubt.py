@@ -1,25 +1,25 @@
-"""Decide whether the store that DISK_GB counts is the one that it counted before. In doubt DISK_GB stays as it is.
+"""Decide whether the store that DISK_GB counts is the one that it counted before. In doubt, DISK_GB stays as it is.
 
-An unmounted file system does not fail: the folder below answers, with the size of
-another file system. What tells the two apart is the UUID where both have one, and else
-the type, the export and the path within the file system, which may change for good
-reasons too: then guests' disks decide. Without a memory the number in Placement and
-guests' disks decide. The rows of the decision:
+An unmounted file system causes no error: the folder below answers, with the size of another file system. Its UUID
+identifies a file system if the present and the remembered one both have a UUID. Otherwise the type, the export and the
+path within the file system do. They may change for good reasons too: then guests' disks decide. Without a memory, the
+total in Placement and guests' disks decide. The rows of the decision:
 
 ====================  =================================  =====================================
 compared with memory  guests' disks                      DISK_GB
 ====================  =================================  =====================================
-same store            any, and no fall beyond 1 %        published
-same store            a fall, and one missing, unknown   in doubt
+same store            no fall beyond 1 %, or all there   published
+same store            a fall; one missing, or unknown    in doubt
 another UUID          any                                in doubt
 moved (no UUID)       all there, and at least one        published, remembered
-moved (no UUID)       none, one missing, unknown         in doubt
-no memory             all there                          published, remembered
-no memory             one missing, unknown               in doubt where Placement's total differs
+moved (no UUID)       none; one missing, or unknown      in doubt
+no memory             all there, and at least one        published, remembered
+no memory             none at all                        in doubt if this agent published more
+no memory             one missing, or unknown            in doubt where Placement's total differs
 ====================  =================================  =====================================
 
-A Ceph cluster has no mount that could be lost: without it ``ceph df`` fails. Its fsid is in no report that is read
-anyway, and would be one more command in each audit.
+A Ceph cluster has no mount that could be lost: without the cluster ``ceph df`` fails. The reports that the agent reads
+anyway do not have the cluster's fsid, and reading it would be one more command in each audit.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ from agent.model.snapshot import FILESYSTEM, IMAGES, LVM, Snapshot
 from agent.model.units import bytes_to_gib_floor
 from agent.resources.volumes import device_paths
 
-# A file system's own tables and a thin pool's metadata move its size by less.
+# The tables of a file system and the metadata of a thin pool change its size by less.
 TOLERANCE_PERCENT = 1
-# By errno's name: the file, or what it lay on, is not there.
+# Names of errno values that mean: the file, or the store below it, is not there.
 _NOT_THERE = frozenset({"ENOENT", "ENOTDIR", "ESTALE", "EIO", "ENOTCONN", "ENODEV", "ENXIO", "EHOSTDOWN"})
 _NAMED = 3
 _EXPORTS = frozenset({"nfs", "cifs", "smb3", "ceph", "glusterfs", "lustre", "9p", "virtiofs", "zfs", "fuse"})
 
 
 class Likeness(enum.Enum):
-    """How a store compares with the one that is remembered."""
+    """How a store compares with the remembered one."""
 
     SAME = "same"
     MOVED = "moved"
@@ -57,9 +57,9 @@ class Likeness(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestDisks:
-    """Disks of libvirt's guests that belong on the store: how many are there, which are not.
+    """Disks of libvirt's guests that belong on the store: how many exist there, and which are missing.
 
-    ``unknown_because`` says why it cannot be told, "" where it can.
+    ``unknown_because`` is the reason if this is unknown, else "".
     """
 
     present: int = 0
@@ -68,13 +68,13 @@ class GuestDisks:
 
     @property
     def all_there(self) -> bool:
-        """Whether none is missing, and that is known."""
+        """Whether it is known that no disk is missing."""
         return not self.missing and not self.unknown_because
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreDoubt:
-    """Why the store is not trusted: what is remembered (None: nothing), what is there now, guests' disks."""
+    """Why the store is not trusted: the remembered store (None: none), the present store, and guests' disks."""
 
     before: StoreMark | None
     now: StoreMark
@@ -83,7 +83,7 @@ class StoreDoubt:
 
 
 def store_now(snapshot: Snapshot, settings: Settings) -> StoreMark | None:
-    """The store that DISK_GB counts; None where it was not read, and for Ceph."""
+    """Return the store that DISK_GB counts; None if it was not read, and for Ceph."""
     if settings.images_type == "rbd":
         return None
     if settings.disk_group is not None:
@@ -105,7 +105,7 @@ def _of_group(group: VolumeGroup) -> StoreMark:
 
 
 def store_doubt(snapshot: Snapshot, settings: Settings) -> StoreDoubt | None:
-    """Why DISK_GB must stay as Placement has it; None where the store is the known one, or a good first one."""
+    """Return why DISK_GB must stay as Placement has it; None if the store is the known one, or a good first one."""
     now = store_now(snapshot, settings)
     if now is None:
         return None
@@ -116,10 +116,10 @@ def store_doubt(snapshot: Snapshot, settings: Settings) -> StoreDoubt | None:
 
 
 def to_remember(snapshot: Snapshot, settings: Settings) -> StoreMark | None:
-    """The mark to keep from now on; None where what is kept stands.
+    """Return the mark to remember from now on; None if the remembered one stays.
 
-    An empty folder in the store's place must not become the store: without any guest's disk on it, while disks are
-    missing, nothing new is learned.
+    An empty folder in the store's place must not become the store. So nothing new is remembered while disks are missing
+    and the store has no guest's disk at all.
     """
     now = store_now(snapshot, settings)
     if now is None or store_doubt(snapshot, settings) is not None:
@@ -134,13 +134,16 @@ def to_remember(snapshot: Snapshot, settings: Settings) -> StoreMark | None:
 
 
 def remembered(snapshot: Snapshot, now: StoreMark) -> StoreMark | None:
-    """The memory of this store; None where another path or group is remembered: an option was changed."""
+    """Return the memory of this store; None if it is of another path or group: an operator changed an option."""
     before = snapshot.store
     return before if before is not None and (before.source, before.name) == (now.source, now.name) else None
 
 
 def _is_news(before: StoreMark, now: StoreMark) -> bool:
-    """Whether it says more than is remembered. Small changes of the size do not, so that they add up to a fall."""
+    """Return whether the mark says more than the remembered one.
+
+    Small changes of the size do not count, so that several of them add up to a fall.
+    """
     is_learned = now.uuid is not None and before.uuid is None
     return is_learned or differs(before.size_bytes, now.size_bytes) or likeness(before, now) is not Likeness.SAME
 
@@ -149,7 +152,7 @@ def _is_news(before: StoreMark, now: StoreMark) -> bool:
 
 
 def likeness(before: StoreMark, now: StoreMark) -> Likeness:
-    """Whether two marks are of one store. What the host does not say is no difference."""
+    """Return whether two marks are of one store. A fact that the host does not report is no difference."""
     if before.uuid is not None and now.uuid is not None:
         return Likeness.SAME if before.uuid == now.uuid else Likeness.ANOTHER
     if before.filesystem is None or now.filesystem is None:
@@ -158,14 +161,17 @@ def likeness(before: StoreMark, now: StoreMark) -> Likeness:
 
 
 def _place(identity: FileSystemIdentity) -> tuple[str, str, str]:
-    """What stays over a reboot of a file system without UUID. Where it is mounted does not: see ``inner``."""
+    """Return what a reboot does not change of a file system without UUID.
+
+    That is its type, its ``inner`` path and, for exports, its device. The mount point may change.
+    """
     kind = identity.kind.partition(".")[0]
     kind = {"nfs4": "nfs", "ext2": "ext4", "ext3": "ext4"}.get(kind, kind)
     return kind, identity.inner, identity.device.rstrip("/") if kind in _EXPORTS else ""
 
 
 def differs(before: int, now: int) -> bool:
-    """Whether an amount moved by more than the tolerance."""
+    """Return whether an amount changed by more than the tolerance."""
     return abs(now - before) * 100 > before * TOLERANCE_PERCENT
 
 
@@ -206,12 +212,12 @@ def _few(paths: tuple[str, ...]) -> str:
 
 
 def name_of(mark: StoreMark) -> str:
-    """The store as people know it."""
+    """Return the store's name for messages."""
     return f"volume group {mark.name}" if mark.source == LVM else f"the store at {mark.name}"
 
 
 def where(mark: StoreMark) -> str:
-    """Which file system or group it is, in words."""
+    """Return text that names the file system or volume group."""
     identity = mark.filesystem
     said = f" with UUID {mark.uuid}" if mark.uuid else ""
     if identity is None:
@@ -223,7 +229,7 @@ def where(mark: StoreMark) -> str:
 
 
 def guest_disks(snapshot: Snapshot, settings: Settings) -> GuestDisks:
-    """Which disks of all defined guests the store has, and which it lacks."""
+    """Return which disks of all defined guests the store has, and which it lacks."""
     host = snapshot.host.value
     if host is None:
         return GuestDisks(unknown_because="libvirt could not be read")
@@ -246,7 +252,7 @@ def _sorted_out(found: Iterable[tuple[str, bool]]) -> GuestDisks:
 
 
 def _wanted(domains: Iterable[Domain], settings: Settings) -> frozenset[str]:
-    """Sources of the disks that belong on the store; files of block storage are on stores of its own."""
+    """Return the sources of disks that belong on the store; files of block storage lie on stores of their own."""
     sources = [(disk.kind, disk.source) for domain in domains for disk in domain.disks if disk.source]
     if settings.disk_group is not None:
         return frozenset(source for kind, source in sources if kind == "block" and _is_in(source, settings.disk_group))
@@ -259,6 +265,6 @@ def _wanted(domains: Iterable[Domain], settings: Settings) -> frozenset[str]:
 
 
 def _is_in(device: str, group: str) -> bool:
-    """Whether a device path is of a volume in that group; device-mapper doubles the hyphens within names."""
+    """Return whether a device path is a volume's in that group; device-mapper doubles the hyphens within names."""
     mapped = f"/dev/mapper/{group.replace('-', '--')}-"
     return device.startswith(f"/dev/{group}/") or (device.startswith(mapped) and device[len(mapped) :][:1] != "-")

@@ -1,7 +1,7 @@
-"""Split what a thin pool has over the thin volumes in it.
+"""Split the room of a thin pool over the thin volumes in it.
 
-Thin volumes may promise more than the pool has, and snapshots share blocks, so
-neither sizes nor written bytes add up to anything; a split always does. Pure.
+Thin volumes may promise more than the pool has, and snapshots share blocks. So neither sizes nor written bytes add up
+to the pool's room; the parts of a split always do. Pure.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 
 def owed(room_bytes: int, sizes: Sequence[int]) -> tuple[int, ...]:
-    """What a pool with that room owes volumes of these virtual sizes: all of it, or of too little each its share.
+    """Return what a pool with that room owes volumes of these virtual sizes: all of it or, if too little, shares of it.
 
-    It does not move as guests write, so what rests on it does not either.
+    The result does not change as guests write, so nothing that depends on it does either.
     """
     if sum(sizes) <= room_bytes:
         return tuple(sizes)
@@ -20,9 +20,9 @@ def owed(room_bytes: int, sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def in_proportion(total: int, weights: Sequence[int]) -> tuple[int, ...]:
-    """``total`` in whole parts by weight that add up to it; nothing for anybody where no weight is above 0.
+    """Return ``total`` in whole parts by weight that add up to it; only zeros if no weight is above 0.
 
-    A part is less than 1 away from its exact share, since each is the difference of two rounded running sums.
+    A part differs by less than 1 from its exact share, since each is the difference of two rounded running sums.
     """
     whole = sum(weights)
     if not whole:

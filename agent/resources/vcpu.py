@@ -1,4 +1,7 @@
-"""VCPU: CPUs that guests share. ``max_unit`` is the number of CPUs: no ratio makes one guest larger than the host."""
+"""Decide VCPU: CPUs that guests share.
+
+``max_unit`` is the number of CPUs: no ratio makes one guest larger than the host.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +23,15 @@ class Vcpu:
     classes = frozenset({"VCPU"})
 
     def owns(self, resource_class: str) -> bool:
-        """Whether it is one of ``classes``."""
+        """Return whether the class is in ``classes``."""
         return resource_class in self.classes
 
     def needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
-        """Libvirt's CPU map."""
+        """Return libvirt, for its CPU map."""
         return frozenset({LIBVIRT})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
-        """A CPU set that names CPUs which are not online, or not there."""
+        """Return which CPU set names CPUs that are not online or do not exist, or None."""
         host = snapshot.host.value
         return cpus.obstacle(host, settings) if host else None
 
@@ -40,20 +43,23 @@ class Vcpu:
         return on_root(whole("VCPU", total, own, ratio(settings.cpu_ratio, snapshot, "VCPU")))
 
     def own_reserve(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[str, int], ...]:  # noqa: ARG002
-        """``reserved_host_cpus``."""
+        """Return ``reserved_host_cpus``."""
         return (("reserved_host_cpus", settings.reserved_host_cpus),)
 
     def reserve_needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
-        """None: guests that the cloud does not know are libvirt's to tell."""
+        """Return no source: libvirt lists the guests that the cloud does not know."""
         return frozenset()
 
     def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:
-        """VCPUs of each defined guest that is not pinned to dedicated CPUs."""
+        """Return the VCPUs of each defined guest that is not pinned to dedicated CPUs."""
         host = snapshot.host.value
         guests = () if host is None else (d for d in host.domains if not cpus.is_pinned(d, settings))
         return held_of_guests("VCPU", ((domain, domain.vcpus) for domain in guests))
 
     def promised(self, occupancies: Iterable[Occupancy], settings: Settings) -> tuple[Claim, ...]:
-        """VCPUs of the flavors; dedicated ones too on a host without a dedicated set: nova falls back to VCPU there."""
+        """Return the VCPUs of the flavors.
+
+        On a host without a dedicated set, dedicated CPUs count too: nova falls back to VCPU there.
+        """
         also = frozenset() if cpus.dedicated_cpus(settings) else frozenset({"PCPU"})
         return promised_of("VCPU", occupancies, also)

@@ -1,14 +1,13 @@
-"""Decide whose every volume of the volume groups is, and how many bytes of the group each owner takes.
+"""Decide who owns each volume of the volume groups, and how many bytes of the group each owner takes.
 
-The name decides first, then the guest that uses it, then what it serves: a
-snapshot of an instance's disk is counted with that disk, a leg with its mirror,
-a thin volume with its pool. So a row may be an instance's and take 0 bytes; the sum
-over all rows is what is taken from the groups.
+The name decides first, then the guest that uses the volume, then what the volume serves: a snapshot of an instance's
+disk is counted with that disk, a leg with its mirror, a thin volume with its pool. So a row may be an instance's and
+take 0 bytes; the sum over all rows is what is taken from the groups.
 
-A thin pool that holds a disk of the cloud is the exception: it is split over its
-volumes by what it owes them (their virtual sizes, or shares of too little), and not
-by what is written: written bytes move with every write of a guest, and reserves in
-Placement must not. The rest is the pool's: room that it can still give out, and what it needs for itself.
+A thin pool that holds a disk of the cloud is the exception. Its bytes are split over its volumes by what it owes them
+(their virtual sizes, or shares if it has too little), and not by what is written: written bytes change with every write
+of a guest, and reserves in Placement must not. The rest is the pool's: room that it can still give out, and what it
+needs for itself.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ from agent.resources.thin import owed
 
 
 class OwnerKind(enum.Enum):
-    """The rows of hypervisor-audit 3.4. PART: counted with the volume or pool that it serves, so it takes nothing.
+    """The kinds of owners. PART: counted with the volume or pool that it serves, so it takes nothing.
 
-    THIN_POOL: what is left of a pool that holds the cloud's disks, when its volumes have their share.
+    THIN_POOL: what is left of a pool with the cloud's disks after its volumes have their shares.
     """
 
     INSTANCE = "instance"
@@ -44,10 +43,10 @@ class OwnerKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guests:
-    """Who could own a volume.
+    """The possible owners of a volume.
 
-    ``instance_uuids``: instances of this host and of migrations in progress
-    here; without ``state_known`` the state source could not be read, and they say nothing.
+    ``instance_uuids``: instances of this host and of migrations in progress here; without ``state_known`` the state
+    source could not be read, and the uuids mean nothing.
     """
 
     instance_uuids: frozenset[str]
@@ -59,10 +58,9 @@ class Guests:
 class OwnedVolume:
     """One volume and its owner.
 
-    ``owner_uuid`` is the instance's or domain's (an ORPHANED volume: the uuid in
-    its name), None elsewhere. ``bytes_taken`` are the extents of the volume and of all
-    parts that serve it, or its share of a thin pool; ``free_bytes`` of them a THIN_POOL
-    can still give out, the rest it needs for itself: metadata, spare, the copies of a
+    ``owner_uuid`` is the instance's or domain's (for an ORPHANED volume: the uuid in its name), else None.
+    ``bytes_taken`` are the extents of the volume and of all parts that serve it, or its share of a thin pool. Of these,
+    a THIN_POOL can still give out ``free_bytes``; it needs the rest for itself: metadata, spare, the copies of a
     mirror. ``serves`` is the path (``VG/LV``) that a PART is counted with.
     """
 
@@ -87,15 +85,15 @@ _SPLIT = _Owner(OwnerKind.THIN_POOL)
 
 
 def owners(snapshot: Snapshot, guests: Guests) -> tuple[OwnedVolume, ...]:
-    """A row for every volume of the snapshot, hidden ones included, sorted by group and name.
+    """Return a row for every volume of the snapshot, hidden ones included, sorted by group and name.
 
-    Source: hypervisor-audit 3.4. The sum of ``bytes_taken`` is the sum of the volumes' ``extent_bytes``.
+    The sum of ``bytes_taken`` is the sum of the volumes' ``extent_bytes``.
     """
     users = _users(guests.domains) if snapshot.host.ok else None
     return _owners(snapshot.volumes, guests.instance_uuids if guests.state_known else None, users)
 
 
-# Each audit asks twice, and most audits see the volumes of the last: 9 ms of 100 for 2,000 of them.
+# Cached: each audit calls this twice, and most audits see the volumes of the last: 9 ms of 100 for 2,000 of them.
 @for_equal_arguments
 def _owners(
     found: tuple[Volume, ...], instances: frozenset[str] | None, users: Mapping[str, str] | None
@@ -129,12 +127,16 @@ def _row(volume: Volume, served: str, owner: _Owner, taken: Mapping[str, int], f
 def _share_out(
     volumes: Iterable[Volume], split: frozenset[str], served: Mapping[str, str], taken: dict[str, int]
 ) -> dict[str, int]:
-    """Move what these pools owe from their rows of ``taken`` to those of their volumes; what each has left to give."""
+    """Move what the split pools owe, in ``taken``, from their rows to their volumes' rows.
+
+    Return the room that each of these pools can still give out.
+    """
     inside: dict[str, list[Volume]] = defaultdict(list)
     room: dict[str, int] = {}
     for volume in volumes:
         if volume.path in split:
-            # Its data lies on other volumes where those are counted, if lvm2 can stack that: no more than is here.
+            # If lvm2 can stack it, a pool's data lies on other volumes and counts there: the room is at most what is
+            # taken here.
             room[volume.path] = min(volume.size_bytes, taken[volume.path])
         elif (pool := _pool(volume)) in split:
             inside[pool].append(volume)
@@ -151,18 +153,20 @@ def _share_out(
 def _claimed(
     volumes: Iterable[Volume], instances: frozenset[str] | None, users: Mapping[str, str] | None
 ) -> dict[str, _Owner]:
-    """Owners that a volume has by its own name or use, by path. A hidden volume has none: it only serves."""
+    """Return the owners that volumes have by their own name or use, by path.
+
+    A hidden volume has none: it only serves.
+    """
     found = ((volume.path, _claim(volume, instances, users)) for volume in volumes if not volume.hidden)
     return {path: owner for path, owner in found if owner is not None}
 
 
 def _claim(volume: Volume, instances: frozenset[str] | None, users: Mapping[str, str] | None) -> _Owner | None:
-    """The first that holds: an instance's name, block storage's name, a domain's disk, a name nobody answers for.
+    """Return the first owner of: an instance by name, block storage by name, a domain by its disk, an orphan by name.
 
-    Without ``instances`` (the state source was not read) an instance's name says nothing; without ``users``
-    (libvirt was not read) nothing can be said after the names.
-    Block storage goes before the domain, since no flavor pays for an attached
-    volume; the domain before the orphan, since a disk in use is nobody's leftover.
+    Without ``instances`` (the state source was not read) an instance's name decides nothing; without ``users`` (libvirt
+    was not read) nothing after the names can be decided. Block storage goes before the domain, since no flavor pays for
+    an attached volume; the domain goes before the orphan, since a disk in use is no leftover.
     """
     instance = instance_of_volume(volume.name)
     if instance and instances is None:
@@ -180,7 +184,7 @@ def _claim(volume: Volume, instances: frozenset[str] | None, users: Mapping[str,
 
 @for_equal_arguments
 def _users(domains: tuple[Domain, ...]) -> dict[str, str]:
-    """Disk source to the uuid of the domain that names it; of several (a shared disk) the first uuid."""
+    """Return disk sources with the uuid of the domain that names each; for a shared disk, the first uuid."""
     users: dict[str, str] = {}
     for domain in domains:
         for disk in domain.disks:
@@ -190,20 +194,20 @@ def _users(domains: tuple[Domain, ...]) -> dict[str, str]:
 
 
 def device_paths(volume: Volume) -> tuple[str, str]:
-    """The two names that lvm2 gives its device; links to them are for who reads the host to resolve."""
+    """Return lvm2's two names of the volume's device; the code that reads the host must resolve links to them."""
     mapped = "-".join(part.replace("-", "--") for part in (volume.group, volume.name))
     return f"/dev/{volume.path}", f"/dev/mapper/{mapped}"
 
 
 def _served(volumes: tuple[Volume, ...], claimed: Mapping[str, _Owner], split: frozenset[str]) -> dict[str, str]:
-    """By path, the path of the volume that it is counted with: itself, or what it serves in the end."""
+    """Return by path the path of the volume that it is counted with: itself, or what it serves in the end."""
     paths = {volume.path for volume in volumes}
     step = {volume.path: target for volume in volumes if (target := _target(volume, split)) in paths}
     return {volume.path: _follow(volume.path, step, claimed) for volume in volumes}
 
 
 def _target(volume: Volume, split: frozenset[str]) -> str | None:
-    """What it serves directly: what it is a part or a snapshot of, else its pool if that is not split."""
+    """Return what the volume serves directly: its parent or its snapshot's origin, else a pool that is not split."""
     if volume.path in split:
         return None
     if volume.hidden or volume.origin is not None:
@@ -213,18 +217,18 @@ def _target(volume: Volume, split: frozenset[str]) -> str | None:
 
 
 def _user(volume: Volume) -> str | None:
-    """The volume whose owner is its owner too: of a hidden part its parent, of a snapshot its origin."""
+    """Return the volume that has the same owner: of a hidden part its parent, of a snapshot its origin."""
     name = volume.parent if volume.hidden else volume.origin
     return None if name is None else f"{volume.group}/{name}"
 
 
 def _pool(volume: Volume) -> str | None:
-    """The path of the thin or VDO pool that holds its extents."""
+    """Return the path of the thin or VDO pool with the volume's extents."""
     return None if volume.pool is None else f"{volume.group}/{volume.pool}"
 
 
 def _follow(path: str, step: Mapping[str, str], claimed: Mapping[str, _Owner]) -> str:
-    """The first volume on the way that has an owner of its own, or the last; of a ring each counts itself."""
+    """Return the first volume on the way that has an owner of its own, or the last; in a ring, each counts itself."""
     seen = [path]
     while seen[-1] not in claimed and (target := step.get(seen[-1])) is not None:
         if target in seen:
@@ -234,12 +238,11 @@ def _follow(path: str, step: Mapping[str, str], claimed: Mapping[str, _Owner]) -
 
 
 def _pool_owners(volumes: tuple[Volume, ...], claimed: Mapping[str, _Owner], rest: _Owner) -> dict[str, _Owner]:
-    """Owners of the pools that have none by name (``<vg>-pool`` is block storage's), by path.
+    """Return the owners of pools that have none by name (``<vg>-pool`` is block storage's), by path.
 
-    A thin pool with an instance's disk in it is split. Any other pool is its users'
-    when all volumes in it are of one owner; when the state is not known for one, it
-    is unknown for the pool. A pool of mixed use, and one that holds volumes of
-    nobody, is foreign: it is no cloud disk, and its room is gone.
+    A thin pool with an instance's disk in it is split. Any other pool belongs to its volumes' owner if all of them have
+    one owner; if the owner of one is unknown, the pool's is unknown. A pool of mixed use, and one with volumes that
+    have no owner, is foreign: it is no cloud disk, and its room is gone.
     """
     thin = {volume.path for volume in volumes if volume.segment_type == "thin-pool" and _pool(volume) is None}
     step = {volume.path: user for volume in volumes if (user := _user(volume)) is not None}
