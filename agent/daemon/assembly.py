@@ -27,12 +27,15 @@ LIBVIRT_MISSES = 3
 class Outside:
     """What the daemon needs besides its configuration.
 
-    ``reload`` returns the configuration, read anew, or raises ConfigError; ``save`` replaces the report file;
-    ``misses`` counts reads of libvirt in a row that got no answer in time; ``close`` frees the resources of the parts;
-    ``graceful_s`` is the time limit of a stop in seconds, 0 for none; ``reading`` returns whether the audit is inside a
-    read, and ``end_pauses`` cancels its pauses; ``sent_at`` returns when the audit sent its last request to Placement,
-    in monotonic seconds; ``telling`` builds the connection to the message bus, ``Nobody`` where no broker is
-    configured; ``start_delay_s`` is how many seconds the first audit waits, unless an operator asks for one.
+    - ``reload`` returns the configuration, read anew, or raises ConfigError.
+    - ``save`` replaces the report file.
+    - ``misses`` counts the reads of libvirt in a row that got no answer in time.
+    - ``close`` frees the resources of the parts.
+    - ``graceful_s`` is the time limit of a stop in seconds, 0 for none.
+    - ``reading`` returns whether the audit is inside a read; ``end_pauses`` cancels its pauses.
+    - ``sent_at`` returns when the audit sent its last request to Placement, in monotonic seconds.
+    - ``telling`` builds the connection to the message bus, ``Nobody`` where no broker is configured.
+    - ``start_delay_s`` is how many seconds the first audit waits, unless an operator asks for an audit.
     """
 
     audit: Audit

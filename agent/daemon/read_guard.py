@@ -1,7 +1,7 @@
 """Record whether the audit is inside a read right now: a stop may abandon a read, and nothing else.
 
-A read of a frozen libvirt, a silent Placement or a hung database takes as long as its time-outs allow, half a minute
-and more, and has no side effects. A write must finish or end at its own time-out.
+A read of a frozen libvirt, a silent Placement or a hung database takes as long as its time-outs allow: half a minute
+and more. A read has no side effects. A write must finish or end at its own time-out.
 """
 
 from __future__ import annotations

@@ -244,7 +244,7 @@ class Worker:
 
     def _run(self, reasons: tuple[str, ...]) -> None:
         configured = self._take_over(self._current.get())
-        # The default depth, also for the first audit: a deep one would read a thousand consumers before the first
+        # The default depth, also for the first audit: a full one would read a thousand consumers' records before the
         # inventory.
         request = AuditRequest(reasons=reasons, publish=configured.publish)
         try:

@@ -34,7 +34,10 @@ class ComputeIdFiles:
     state_dir: Path
 
     def find(self) -> Identity | None:
-        """Return the identity on which the files agree, None without a file. Raises ConfigError that names the files.
+        """Return the identity on which the files agree, None if there is no file.
+
+        Raises ConfigError, which names the files, if they differ or if one is unreadable or no uuid. Raises
+        FolderUnavailable if the cause of a failed read may pass.
         """
         found = [(path, value) for path in self._paths() if (value := _read(path)) is not None]
         if not found:
@@ -105,9 +108,9 @@ class ComputeIdFiles:
 def identity_from_state(state: NovaState, hostname: str) -> Identity | None:
     """Return the identity from the live compute node record of this host and libvirt's ``hostname``.
 
-    It is for a host without a file. None if the cloud knows neither a service nor such a record of this host: a new
-    identity may be created. Raises ConfigError if there is a service but no such record (the host was renamed, or its
-    identity is lost).
+    The caller uses it for a host without a file. None if the cloud knows neither a service nor such a record of this
+    host: a new identity may be created. Raises ConfigError if there is a service but no such record (the host was
+    renamed, or its identity is lost).
     """
     live = [node for node in state.nodes if not node.deleted and node.host == state.host]
     ours = [node for node in live if node.hypervisor_hostname == hostname]

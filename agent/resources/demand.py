@@ -5,8 +5,8 @@ rounded up. Dedicated CPUs are PCPU. Persistent memory counts by its labels. A g
 context.
 
 ``resources:X=N``, or a numbered or named group (``resources1:X=N``, ``resources_NAME:X=N``), replaces the flavor's own
-number for class X, and 0 removes the class; all groups are summed. Zero amounts are left out. A flavor does not have
-what an image, a port or a device profile requests.
+number for class X, and 0 removes the class; all groups are summed. Zero amounts are left out. Requests of an image, a
+port or a device profile are not part of a flavor.
 """
 
 from __future__ import annotations

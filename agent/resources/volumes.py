@@ -2,12 +2,12 @@
 
 The name decides first, then the guest that uses the volume, then what the volume serves: a snapshot of an instance's
 disk is counted with that disk, a leg with its mirror, a thin volume with its pool. So a row may be an instance's and
-take 0 bytes; the sum over all rows is what is taken from the groups.
+take 0 bytes; the sum over all rows is the space taken from the groups.
 
-A thin pool that holds a disk of the cloud is the exception. Its bytes are split over its volumes by what it owes them
-(their virtual sizes, or shares if it has too little), and not by what is written: written bytes change with every write
-of a guest, and reserves in Placement must not. The rest is the pool's: room that it can still give out, and what it
-needs for itself.
+A thin pool that holds a disk of the cloud is the exception. Its bytes are split over its volumes by what the pool owes
+them: their virtual sizes, or shares if the pool has too little. Written bytes do not count: they change with every
+write of a guest, and reserves in Placement must not. The pool keeps the rest: room that it can still give out, and what
+it needs for itself.
 """
 
 from __future__ import annotations
