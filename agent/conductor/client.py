@@ -1,11 +1,11 @@
-"""Call methods of nova's objects on nova-conductor, as nova-compute does, without nova.
+"""Call methods of nova's objects on nova-conductor, as nova-compute does, without importing nova.
 
-What a newcomer would get wrong: a call's time-out does not cover the way to the broker.
-The library opens the connection for answers without any bound, so a call to a broker
-that is away hangs until it is back (measured). Therefore every call runs on a thread of
-its own and is waited for until the deadline; and before the first call, and after each
-one that found no broker, a message without an answer goes out: opening the connection
-for *that* one is bounded, and says why it fails.
+The time-out of an RPC call does not cover the connection to the broker. oslo.messaging opens the reply connection
+without any time limit, so a call to an unreachable broker hangs until the broker is back (measured). Therefore every
+call runs on a thread of its own, and the caller waits for the thread until the deadline.
+
+The first call, and each call after one that did not reach the broker, is preceded by a cast (a message without a
+reply). oslo.messaging does limit the connection time of a cast, and reports why the connection fails.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ TOPIC = "conductor"
 VERSION = "3.0"
 PING_NAMESPACE = "baseapi"
 PING_VERSION = "1.0"
-# What the way to the broker raises as it is, where the library does not make it its own.
+# Packages whose connection errors oslo.messaging raises unchanged, without an exception class of its own.
 _DRIVERS = frozenset({"amqp", "kombu"})
-# The library's own time-out comes that much before the deadline, because it knows more about why.
+# oslo.messaging's own time-out fires this long before the deadline, because its error names the cause more exactly.
 _MARGIN_S = 0.25
 _SUFFIX = "_Remote"
 _TRACEBACK = "Traceback (most recent call last)"
@@ -41,7 +41,7 @@ Deleted = Literal["no", "yes", "only"]
 
 
 class ConductorClient:
-    """Remote methods of nova's objects. One caller at a time; nothing is opened before the first call."""
+    """Remote methods of nova's objects. One caller at a time; the client connects at the first call."""
 
     def __init__(self, bus: Bus, manifest: Mapping[str, str] = MANIFEST) -> None:
         self._bus = bus
@@ -61,11 +61,11 @@ class ConductorClient:
         *,
         deleted: Deleted = "no",
     ) -> object:
-        """What a class method of ``objname`` answers: the primitive of an object, or a plain value.
+        """Return the result of a class method of ``objname``: the primitive of an object, or a plain value.
 
-        ``deleted``: whether soft-deleted rows are seen. Raises SourceUnavailable where the broker
-        or conductor gives no answer, RemoteFailure where nova's method raised, SourceInconsistent
-        where the answer, or the question, is of a version that cannot be talked about.
+        ``deleted``: whether the method sees soft-deleted rows.
+        Raises SourceUnavailable if the broker or conductor does not answer, RemoteFailure if nova's method raised,
+        and SourceInconsistent if either side does not support the version of the request or of the answer.
         """
         body = {
             "objname": objname,
@@ -80,7 +80,7 @@ class ConductorClient:
     def object_action(
         self, primitive: Mapping[str, object], method: str, args: Sequence[object], deadline: Deadline
     ) -> tuple[dict[str, object], object]:
-        """Run a method of the object that ``primitive`` is: (fields that changed, result). Raises as class_action."""
+        """Call a method of the object ``primitive`` and return (changed fields, result). Raises as class_action."""
         body = {"objinst": dict(primitive), "objmethod": method, "args": list(args), "kwargs": {}}
         answer = self._call("object_action", body, deadline, "no")
         if not (isinstance(answer, list | tuple) and len(answer) == 2 and isinstance(answer[0], dict)):
@@ -88,12 +88,12 @@ class ConductorClient:
         return answer[0], answer[1]
 
     def backport(self, primitive: object, deadline: Deadline) -> object:
-        """The same object in the versions of the manifest. Raises as class_action."""
+        """Return the same object in the versions of the manifest. Raises as class_action."""
         body = {"objinst": primitive, "object_versions": dict(self._manifest)}
         return self._call("object_backport_versions", body, deadline, "no")
 
     def close(self) -> None:
-        """End the thread and the connections; what hangs is left behind."""
+        """Stop the thread and close the connections, without waiting for a call that hangs."""
         self._thread.stop()
         self._bus.close()
 
@@ -128,7 +128,7 @@ class ConductorClient:
             raise
 
     def _ask(self, method: str, body: Mapping[str, object], deadline: Deadline, deleted: Deleted) -> object:
-        """On the thread: one call, inside what is left of the deadline."""
+        """Run on the thread: make one call within the time left until the deadline."""
         client = self._opened()
         if not self._reached:
             knock = client.prepare(namespace=PING_NAMESPACE, version=PING_VERSION, retry=TRIES)
@@ -154,9 +154,9 @@ class ConductorClient:
 
 
 def _remote(error: Exception) -> tuple[str, str] | None:
-    """(class, words) of an exception that was raised over there; None where it was raised here.
+    """Return (class name, message) of an exception raised on the conductor; None if it was raised in this process.
 
-    The library makes Python's own exceptions themselves again, with the remote traceback in their text.
+    oslo.messaging rebuilds Python's built-in exceptions as themselves, with the remote traceback in their text.
     """
     if isinstance(error, oslo_messaging.RemoteError):
         return error.exc_type or "", error.value or ""
@@ -175,7 +175,7 @@ def _is_undelivered(error: Exception) -> bool:
 
 
 def context(deleted: Deleted, now: Callable[[], datetime.datetime] | None = None) -> dict[str, object]:
-    """A context of nova's as it goes over the wire: an administrator without user or project."""
+    """Return a serialized nova request context: an administrator without user or project."""
     moment = now() if now else datetime.datetime.now(datetime.UTC)
     empty = (
         "user", "user_id", "user_name", "user_domain", "project_id", "project_name", "project_domain", "tenant",

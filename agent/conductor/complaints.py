@@ -1,8 +1,8 @@
-"""Say in one sentence why nova-conductor gave no usable answer, and what an operator can do about it.
+"""Word in one sentence why nova-conductor returned no usable answer, and what the operator can do about it.
 
-What a newcomer would get wrong: the library's own words quote the whole configuration of
-the connection, time and again; here the broker is named without its password, and the same
-trouble always gets the same words, because a finding is confirmed by equal words.
+oslo.messaging's error texts quote the whole connection configuration repeatedly. The sentences of this module name the
+broker without its password. The same failure always gets the same sentence: a finding is confirmed only when two
+audits report it with equal words.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _WORDS = 300
 _VERSIONS = re.compile(
     r"Version (?P<asked>\S+) of (?P<name>\S+) is not supported, supported version is (?P<known>[0-9.]*[0-9])"
 )
-# oslo.db's names of what a database does that is away, and SQLAlchemy's own.
+# Exception classes of oslo.db and SQLAlchemy that mean "the database is unreachable or failed".
 _DATABASE_AWAY = frozenset(
     {"DBConnectionError", "DBError", "CantStartEngineError", "OperationalError", "InterfaceError", "TimeoutError"}
 )
 
 
 class RemoteFailure(SourceUnavailable):
-    """A method of nova's raised: ``kind`` is the class of its exception, ``words`` what it said."""
+    """A remote method of nova raised: ``kind`` is the class of the exception, ``words`` its message."""
 
     def __init__(self, kind: str, words: str) -> None:
         super().__init__(STATE, f"nova-conductor: {kind}: {words}" if words else f"nova-conductor: {kind}")
@@ -35,19 +35,19 @@ class RemoteFailure(SourceUnavailable):
 
     @property
     def is_weather(self) -> bool:
-        """Whether conductor could not do its work just now, and did not refuse it."""
+        """Whether the failure is temporary (nova's database failed or deadlocked) and not a rejection by nova."""
         return self.kind in _DATABASE_AWAY or self.kind.startswith("DBDeadlock")
 
 
 class Complaints:
-    """The sentences about one broker."""
+    """Build the errors about one broker and the conductor behind it."""
 
     def __init__(self, options: BusOptions, topic: str) -> None:
         self._options = options
         self._topic = topic
 
     def nobody(self, allowed_s: float) -> SourceUnavailable:
-        """The broker took the question, and no answer came."""
+        """Return the error for a call that the broker accepted and conductor did not answer."""
         return SourceUnavailable(
             STATE,
             f"nobody answered on topic {self._topic} of {self._options.shown} within {allowed_s:.3g} s:"
@@ -55,11 +55,11 @@ class Complaints:
         )
 
     def silent(self, error: SourceUnavailable) -> SourceUnavailable:
-        """Not even the broker gave a sign in time; ``error`` is what the waiting thread said."""
+        """Return the error for a broker that did not respond in time; ``error`` comes from the reader thread."""
         return SourceUnavailable(STATE, f"message broker {self._options.shown}: {error.message}")
 
     def undelivered(self, error: Exception) -> SourceUnavailable:
-        """The question did not get to the broker."""
+        """Return the error for a call that did not reach the broker."""
         text = str(error)
         if "ACCESS_REFUSED" in text or "Login was refused" in text:
             why = f"it refuses user {self._user()!r} (see [DEFAULT] transport_url)"
@@ -70,12 +70,12 @@ class Complaints:
         return SourceUnavailable(STATE, f"message broker {self._options.shown}: {why}")
 
     def other(self, error: Exception) -> SourceUnavailable:
-        """Anything else that the library says."""
+        """Return the error for any other exception of oslo.messaging."""
         words = f"{type(error).__name__}: {self._words(str(error))}"
         return SourceUnavailable(STATE, f"message broker {self._options.shown}: {words}")
 
     def remote(self, kind: str, value: str, manifest: Mapping[str, str], body: Mapping[str, object]) -> SourceError:
-        """An exception of nova's own, by the name of its class."""
+        """Return the error for an exception raised by nova, chosen by its class name ``kind``."""
         words = self._words(value)
         if kind == "IncompatibleObjectVersion":
             return SourceInconsistent(STATE, _version_words(words, manifest, str(body.get("objname", "an object"))))
@@ -90,7 +90,7 @@ class Complaints:
         return unquote(first.rpartition("@")[0].partition(":")[0])
 
     def _words(self, text: str) -> str:
-        """What somebody else said, on one line, bounded, without the password."""
+        """Return a foreign error text on one line, shortened to ``_WORDS`` characters, without the password."""
         for part in self._options.url.partition("://")[2].split(","):
             secret = part.rpartition("@")[0].partition(":")[2]
             for form in (secret, unquote(secret)):

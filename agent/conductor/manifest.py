@@ -1,17 +1,16 @@
-"""Which versions of nova's objects are asked for, and what of an answer cannot be read.
+"""List the versions of nova's objects that the agent requests, and detect answers that the agent cannot read.
 
-What a newcomer would get wrong: conductor turns an answer back to these versions only
-where the object that was *asked for* is older than its own; the children of an
-up-to-date list come as new as conductor has them. A newer minor version only adds
-fields, so it is read as it is; another major version is not. Pure.
+Conductor backports an answer to these versions only if the *requested* object is older than conductor's own version.
+If the requested list is up to date, conductor returns its children in conductor's own, newer versions. A newer minor
+version only adds fields, so the agent reads it as it is; the agent does not read another major version. Pure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-# nova 34.0.0: obj_tree_get_versions of the lists and objects that are asked for.
-# Every *list* here is as old as Ussuri, so conductors of that age accept them.
+# nova 34.0.0: obj_tree_get_versions of the requested lists and objects.
+# Every *list* version here already existed in Ussuri, so conductors from Ussuri on accept them.
 MANIFEST: Mapping[str, str] = {
     "BlockDeviceMapping": "1.21",
     "BlockDeviceMappingList": "1.18",
@@ -60,9 +59,9 @@ _NESTED = frozenset({dict, list})
 
 
 def other_major(primitive: object, manifest: Mapping[str, str]) -> str | None:
-    """``Name version`` of an object whose major version is not the manifest's; None where all of it can be read.
+    """Return ``Name version`` of an object whose major version differs from the manifest's; None if there is none.
 
-    Objects that the manifest does not name are not read, so their version is no matter.
+    The agent does not read objects that the manifest does not name, so their versions are ignored.
     """
     for name, version in _versions(primitive):
         known = manifest.get(name)
@@ -76,7 +75,10 @@ def _major(version: str) -> str:
 
 
 def _versions(primitive: object) -> Iterator[tuple[str, str]]:
-    """(name, version) of every object in a primitive, in no order. Without recursion: an answer may be of any depth."""
+    """Yield (name, version) of every object in a primitive, in no order.
+
+    The walk uses no recursion, because an answer may be nested to any depth.
+    """
     waiting = [primitive]
     while waiting:
         value = waiting.pop()
@@ -88,5 +90,5 @@ def _versions(primitive: object) -> Iterator[tuple[str, str]]:
                 yield name, version if isinstance(version, str) else ""
             value = list(fields.values()) if isinstance(fields, dict) else []
         if isinstance(value, list):
-            # Seven thousand cells for a hundred instances, nearly all of them plain: the type is the cheapest question.
+            # 100 instances have about 7000 values, nearly all of them scalars: the type test is the cheapest filter.
             waiting += [each for each in value if type(each) in _NESTED]

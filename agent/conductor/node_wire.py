@@ -1,9 +1,9 @@
-"""A compute node's record as nova's object ComputeNode, both ways. Pure.
+"""Convert a compute node record to nova's object ComputeNode and back. Pure.
 
-What a newcomer would get wrong: the object's fields are not the table's columns
-(``supported_hv_specs`` are ``supported_instances``, ``pci_device_pools`` are ``pci_stats``), and
-nova writes only what ``nova_object.changes`` lists. Ratios cannot be null in the object:
-one that is None is left to nova, which then takes its own default.
+The field names of the object differ from the columns of the table: ``supported_hv_specs`` is the column
+``supported_instances``, and ``pci_device_pools`` is ``pci_stats``. nova writes only the fields that
+``nova_object.changes`` lists. A ratio cannot be null in the object, so a ratio of None is left out and nova then
+uses its own default.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from agent.model.node_record import NodeRecord
 from agent.sources.nova.documents import SOURCE, Cells, short
 from agent.text.numbers import finite
 
-# Field of the record -> field of the object, where nothing but the name differs.
+# Field of the record -> field of the object, for fields that differ only in their name.
 _PLAIN = {
     "uuid": "uuid",
     "host": "host",
@@ -45,20 +45,20 @@ _PLAIN = {
     "disk_ratio": "disk_allocation_ratio",
 }
 _RATIOS = frozenset({"cpu_ratio", "memory_ratio", "disk_ratio"})
-# Given once, when the record is made; nova refuses to change them.
+# Set once, when the record is created; nova rejects a later change.
 _READ_ONLY = frozenset({"id", "uuid"})
 _SPEC = ("arch", "hv_type", "vm_mode")
 
 
 def new_node(record: NodeRecord) -> dict[str, object]:
-    """The object to call ``create`` on: everything but the id, all of it changed."""
+    """Return the object to call ``create`` on: every field except the id, all marked as changed."""
     names = [name for name in (*_PLAIN, "stats", "supported_instances", "pci_pools") if _is_sayable(record, name)]
     fields = dict(_field(record, name) for name in names)
     return _envelope("ComputeNode", fields, changes=fields)
 
 
 def changed_node(record: NodeRecord, changed: Iterable[str]) -> dict[str, object] | None:
-    """The object to call ``save`` on, with what changed alone; None where nothing of it can be written."""
+    """Return the object to call ``save`` on, with only the changed fields; None if none of them can be written."""
     names = [name for name in changed if name not in _READ_ONLY and _is_sayable(record, name)]
     if not names:
         return None
@@ -67,12 +67,12 @@ def changed_node(record: NodeRecord, changed: Iterable[str]) -> dict[str, object
 
 
 def known_node(record: NodeRecord) -> dict[str, object]:
-    """The object to call ``destroy`` on; its host is nova's condition."""
+    """Return the object to call ``destroy`` on. nova deletes the record only if its host equals the object's host."""
     return _envelope("ComputeNode", {"id": record.id, "uuid": record.uuid, "host": record.host}, changes=())
 
 
 def record_from_fields(fields: Mapping[str, object]) -> NodeRecord:
-    """The record that a ComputeNode says. Raises SourceInconsistent on a field that is not what nova's schema has."""
+    """Return the record in a ComputeNode's fields. Raises SourceInconsistent if a field violates nova's schema."""
     cells = Cells(f"compute node id {short(fields.get('id'))}", fields)
     return NodeRecord(
         id=cells.needed_integer("id"),
@@ -111,7 +111,7 @@ def _is_sayable(record: NodeRecord, name: str) -> bool:
 
 
 def _field(record: NodeRecord, name: str) -> tuple[str, object]:
-    """(field of the object, value as it goes over the wire) of a field of the record."""
+    """Return (field of the object, serialized value) for a field of the record."""
     if name == "stats":
         return "stats", dict(record.stats)
     if name == "supported_instances":
@@ -143,7 +143,7 @@ def _pools_text(cells: Cells) -> str | None:
 
 
 def _without_changes(value: object) -> object:
-    """The same primitive without the hints of what changed, which say nothing about the record."""
+    """Return the primitive without ``nova_object.changes``, which is no part of the record."""
     if isinstance(value, dict):
         return {key: _without_changes(each) for key, each in value.items() if key != "nova_object.changes"}
     return [_without_changes(each) for each in value] if isinstance(value, list) else value

@@ -1,9 +1,8 @@
-"""The questions that one read asks nova-conductor, each answered with rows of the cell's tables.
+"""Make the nova-conductor calls of one read; each call returns rows of the cell's tables.
 
-What a newcomer would get wrong: hidden instances are left out of a search unless it is
-for hidden ones alone; a search by uuid finds deleted rows only in a context that sees
-them; and one document that conductor cannot parse fails the whole list, so then each
-instance is asked for by itself, and the broken one spoils nothing but itself.
+A search leaves hidden instances out, unless the search is for hidden instances only. A search by uuid finds deleted
+rows only if the request context may see deleted rows. One document that conductor cannot parse fails the whole list.
+The agent then requests each instance by itself, so that a broken instance affects no other instance.
 """
 
 from __future__ import annotations
@@ -24,23 +23,26 @@ ATTRIBUTES = list(wire.INSTANCE_ATTRIBUTES)
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """Asks within one deadline. Every method raises SourceUnavailable and SourceInconsistent."""
+    """The calls within one deadline. Every method raises SourceUnavailable and SourceInconsistent."""
 
     client: ConductorClient
     deadline: Deadline
 
     def services(self, host: str) -> tuple[Row, ...]:
-        """The live nova-compute service of a host."""
+        """Return the nova-compute service of a host that is not deleted."""
         answer = self._ask("Service", "get_by_host_and_binary", [host, "nova-compute"])
         return () if answer is None else (wire.service_row(wire.object_fields(answer, "Service")),)
 
     def conductors(self) -> tuple[Row, ...]:
-        """The live nova-conductor services of the cell: a few rows, whose newest heartbeat is minutes old never."""
+        """Return the nova-conductor services of the cell that are not deleted.
+
+        They are a few rows. Their newest heartbeat is never minutes old.
+        """
         answer = self._ask("ServiceList", "get_by_binary", ["nova-conductor"], include_disabled=True)
         return wire.rows(answer, "ServiceList", wire.service_row)
 
     def nodes(self, host: str) -> tuple[dict[str, object], ...]:
-        """The live compute nodes of a host, as the fields of the objects: they are needed in full."""
+        """Return the compute nodes of a host that are not deleted, as the objects' fields: callers need all fields."""
         try:
             answer = self._ask("ComputeNodeList", "get_all_by_host", [host])
         except RemoteFailure as failure:
@@ -50,34 +52,34 @@ class Questions:
         return wire.list_fields(answer, "ComputeNodeList")
 
     def node_named(self, uuid: str) -> tuple[Row, ...]:
-        """The compute node of that uuid, whichever host it names, deleted or not."""
+        """Return the compute node with that uuid, for any host, deleted or not."""
         answer = self._ask("ComputeNodeList", "get_all_by_uuids", [[uuid]], deleted="yes")
         return wire.rows(answer, "ComputeNodeList", wire.node_row)
 
     def instances(self, host: str) -> tuple[Row, ...]:
-        """The live instances of a host, whichever node they name."""
+        """Return the instances of a host that are not deleted, on any of its nodes."""
         return self._instances(lambda wanted: self._ask("InstanceList", "get_by_host", [host], expected_attrs=wanted))
 
     def instances_named(self, uuids: Iterable[str]) -> tuple[Row, ...]:
-        """Instances by uuid, deleted and hidden ones included."""
+        """Return instances by uuid, deleted and hidden instances included."""
         return tuple(row for chunk in _chunks(uuids) for row in self._instances_of(chunk))
 
     def migrations(self, host: str, node: str) -> tuple[Row, ...]:
-        """Migrations in progress or error that leave or reach a node of a host."""
+        """Return the migrations in progress or in error from or to a node of a host."""
         answer = self._ask("MigrationList", "get_in_progress_and_error", [host, node])
         return wire.rows(answer, "MigrationList", wire.migration_row)
 
     def migrations_named(self, uuids: Iterable[str]) -> tuple[Row, ...]:
-        """Migrations by uuid, whatever their status, deleted ones included."""
+        """Return migrations by uuid, in any status, deleted migrations included."""
         return tuple(row for chunk in _chunks(uuids) for row in self._migrations({"uuid": chunk}, deleted="yes"))
 
     def finished_evacuations(self, host: str) -> tuple[Row, ...]:
-        """The finished evacuations away from a host that changed last."""
+        """Return the most recently changed finished evacuations away from a host, ``EVACUATIONS`` at most."""
         filters = {"source_compute": host, "migration_type": "evacuation", "status": ["done", "completed"]}
         return self._migrations(filters, sort_keys=["updated_at", "id"], sort_dirs=["desc", "desc"], limit=EVACUATIONS)
 
     def boot_disks(self, uuids: Iterable[str]) -> tuple[Row, ...]:
-        """The boot disks of instances by uuid, deleted ones included."""
+        """Return the boot disks of instances by instance uuid, deleted disks included."""
         found = (
             wire.rows(answer, "BlockDeviceMappingList", wire.boot_disk_row)
             for chunk in _chunks(uuids)
@@ -86,7 +88,7 @@ class Questions:
         return tuple(row for disks in found for row in disks if row["boot_index"] == 0)
 
     def pci_devices(self, node_id: object) -> tuple[Row, ...]:
-        """The live PCI devices of a compute node."""
+        """Return the PCI devices of a compute node that are not deleted."""
         answer = self._ask("PciDeviceList", "get_by_compute_node", [node_id])
         return wire.rows(answer, "PciDeviceList", wire.pci_row)
 
@@ -126,6 +128,6 @@ class Questions:
 
 
 def _chunks(uuids: Iterable[str]) -> Iterator[list[str]]:
-    """A bounded list of them at a time, so that no question and no answer is without a bound."""
+    """Yield the uuids in sorted lists of at most ``CHUNK``, so that the size of every request and answer is limited."""
     ordered = sorted(uuids)
     return (ordered[start : start + CHUNK] for start in range(0, len(ordered), CHUNK))

@@ -1,11 +1,11 @@
-"""Read the cloud's state of one host from nova-conductor: the rows that nova_sql reads, in seven calls on a quiet host.
+"""Read the cloud's state of one host from nova-conductor, in seven calls on a quiet host.
 
-What a newcomer would get wrong: there is no transaction over the calls, so they go in
-nova-compute's own order (instances, then migrations), and a move that goes on meanwhile is
-seen twice rather than not at all. Migrations are asked for by node: those of the host's
-live records, and those that its instances name. A boot disk is asked for once in an
-instance's life here: a guest never changes between image and volume, and the rows
-hold the whole connection of each volume.
+The rows are those that agent/sources/nova/sql.py reads. No transaction spans the calls. They run in nova-compute's own
+order, instances before migrations: a read during a move then sees the move twice rather than not at all.
+
+The agent requests migrations by node: the nodes of the host's compute node records, and the nodes that its instances
+name. The agent requests the boot disks of an instance only once while the instance is on this host. A guest never
+changes between image and volume, and the rows hold the whole connection of each volume.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Disks = dict[str, tuple[Row, ...]]
 
 
 class ConductorState:
-    """A StateSource over RPC. One thread at a time. ``client`` may serve a writer too; its owner closes it."""
+    """A StateSource over RPC. One thread at a time. A writer may share ``client``; its creator closes it."""
 
     name = STATE
 
@@ -38,9 +38,9 @@ class ConductorState:
         self._guests = LastGuests()
 
     def read(self, host: str, consumers: frozenset[str], deadline: Deadline, node_uuid: str | None = None) -> NovaState:
-        """See StateSource. Raises SourceUnavailable, and SourceInconsistent on an answer that is not nova's."""
+        """See StateSource. Raises SourceUnavailable, and SourceInconsistent if an answer violates nova's schema."""
         questions = Questions(self._client, deadline)
-        # Before all rows: they are then at least as new as the heartbeat.
+        # The heartbeats are read before all rows, so that the rows are at least as new as the heartbeats.
         conductors = questions.conductors()
         heard_at = _own_clock()
         services = questions.services(host)
@@ -61,14 +61,17 @@ class ConductorState:
         return dataclasses.replace(state, records=tuple(sorted(map(record_from_fields, live), key=lambda r: r.id or 0)))
 
     def pulse(self, deadline: Deadline) -> Pulse:
-        """See StateSource: of the conductors alone, and by our own clock. Raises SourceError."""
+        """See StateSource. The heartbeats are those of the conductors, the clock is this host's. Raises SourceError."""
         conductors = Questions(self._client, deadline).conductors()
         return pulse_from(_own_clock(), _heartbeats(conductors))
 
     def _guest_rows(
         self, questions: Questions, host: str, consumers: frozenset[str], nodes: tuple[Row, ...]
     ) -> CellRows:
-        """Instances and their moves. Consumers that are the host's own instances, nearly all, cost nothing more."""
+        """Return instances, their boot disks and their moves.
+
+        Consumers that are instances of this host, which is nearly all of them, need no further call.
+        """
         here = questions.instances(host)
         names = texts((row for row in nodes if row["host"] == host), "hypervisor_hostname") | texts(here, "node")
         moving = tuple(row for node in sorted(names) for row in questions.migrations(host, node))
@@ -86,7 +89,10 @@ class ConductorState:
         )
 
     def _boot_disks(self, questions: Questions, uuids: set[str]) -> tuple[Row, ...]:
-        """Those of instances that are new to us, beside what is known; what is not asked for any more is forgotten."""
+        """Return the boot disks of ``uuids``: cached rows, and rows read now for new instances.
+
+        Instances that are not in ``uuids`` leave the cache.
+        """
         known = {uuid: rows for uuid, rows in self._disks.items() if uuid in uuids}
         for row in questions.boot_disks(uuids - set(known)):
             uuid = row["instance_uuid"]
@@ -97,7 +103,7 @@ class ConductorState:
 
 
 def _own_clock() -> datetime.datetime:
-    """Conductor tells no time of its own."""
+    """Return this host's time in UTC: conductor does not report its own time."""
     return datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
 
 

@@ -1,8 +1,7 @@
 """Write nova's compute node records through nova-conductor.
 
-What a newcomer would get wrong: a refusal is nova's answer, not a failure to reach it, so
-its words go to the operator as they are; and ``create`` for a uuid that a deleted record
-has brings that record back, which is how nova keeps a host's identity.
+If nova rejects a write, conductor was reached; the operator therefore gets nova's error text unchanged. A ``create``
+with the uuid of a deleted record restores that record: this is how nova keeps a host's identity.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from agent.ports import Deadline
 
 
 class ConductorRecords:
-    """A RecordWriter. ``client`` is shared with the reader, and closed by its owner."""
+    """A RecordWriter. It shares ``client`` with the reader; the owner of ``client`` closes it."""
 
     def __init__(self, client: ConductorClient) -> None:
         self._client = client
 
     def apply(self, write: RecordWrite, deadline: Deadline) -> None:
-        """See RecordWriter. Raises SourceError, and RecordRefused with nova's words."""
+        """See RecordWriter. Raises SourceError, and RecordRefused with nova's error text."""
         record = write.record
         match write:
             case CreateComputeNode():

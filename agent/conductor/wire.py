@@ -1,8 +1,8 @@
-"""Turn nova's objects, as they come over RPC, into rows with the names of the cell database's columns. Pure.
+"""Turn nova's objects, as RPC delivers them, into rows with the column names of the cell database. Pure.
 
-What a newcomer would get wrong: nova_rows is the one parser of what nova says, for
-both sources, so the documents of an instance are made text again here, as the database
-holds them. ``deleted`` is a truth value here and a number there; nova_rows reads both.
+agent/sources/nova/rows.py parses the rows of both sources, conductor and cell database. This module therefore turns
+the documents of an instance back into JSON text, as the database stores them. ``deleted`` is a Boolean in an object
+and a number in the database; rows.py reads both.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from agent.sources.nova.documents import SOURCE, Row, short
 Fields = Mapping[str, object]
 
 INSTANCE_ATTRIBUTES = ("flavor", "numa_topology", "migration_context")
-# What says where an instance is and whether it is at rest: each has a NULL that means something else than unknown.
+# Fields that say where an instance is and whether it is at rest. NULL has a meaning of its own in each of them, so
+# NULL cannot stand for "unknown".
 _DECISIVE = ("host", "node", "vm_state", "task_state", "deleted", "hidden")
-# Columns of instance_extra that are not documents of their own.
+# Columns of instance_extra that are no documents, and ``flavor``, which instance_row fills by itself.
 _NO_DOCUMENTS = frozenset({"id", "instance_uuid", "deleted", "flavor"})
 _DOCUMENTS = tuple(name for name in COLUMNS["instance_extra"] if name not in _NO_DOCUMENTS)
 
 
 def object_fields(primitive: object, name: str) -> dict[str, object]:
-    """The fields of one object, whatever its version. Raises SourceInconsistent where it is no such object."""
+    """Return the fields of one object of any version. Raises SourceInconsistent if ``primitive`` is no such object."""
     if not isinstance(primitive, dict):
         raise SourceInconsistent(SOURCE, f"nova-conductor: a {name} is not an object but {short(primitive)}")
     kind, fields = primitive.get("nova_object.name"), primitive.get("nova_object.data")
@@ -35,7 +36,7 @@ def object_fields(primitive: object, name: str) -> dict[str, object]:
 
 
 def list_fields(primitive: object, name: str) -> tuple[dict[str, object], ...]:
-    """The fields of each object of a list object (``InstanceList`` of ``Instance``). Raises SourceInconsistent."""
+    """Return the fields of each object of a list object (``InstanceList``). Raises SourceInconsistent."""
     objects = object_fields(primitive, name).get("objects")
     if not isinstance(objects, list):
         raise SourceInconsistent(SOURCE, f"nova-conductor: objects of a {name} is no list but {short(objects)}")
@@ -43,36 +44,36 @@ def list_fields(primitive: object, name: str) -> tuple[dict[str, object], ...]:
 
 
 def service_row(fields: Fields) -> Row:
-    """A row of ``services``."""
+    """Return a row of ``services``."""
     return _row("services", fields)
 
 
 def node_row(fields: Fields) -> Row:
-    """A row of ``compute_nodes``."""
+    """Return a row of ``compute_nodes``."""
     return _row("compute_nodes", fields)
 
 
 def migration_row(fields: Fields) -> Row:
-    """A row of ``migrations``."""
+    """Return a row of ``migrations``."""
     return _row("migrations", fields)
 
 
 def boot_disk_row(fields: Fields) -> Row:
-    """A row of ``block_device_mapping``."""
+    """Return a row of ``block_device_mapping``."""
     return _row("block_device_mapping", fields)
 
 
 def pci_row(fields: Fields) -> Row:
-    """A row of ``pci_devices``."""
+    """Return a row of ``pci_devices``."""
     return _row("pci_devices", fields)
 
 
 def instance_row(fields: Fields) -> Row:
-    """A row of ``instances`` with what ``instance_extra`` says of it, as nova_rows.CellRows has them.
+    """Return a row of ``instances`` joined with its ``instance_extra`` columns, as CellRows (nova/rows.py) expects it.
 
-    nova leaves ``flavor`` out where ``instance_extra`` has no row or no flavor: then there is no extra row here.
-    Raises SourceInconsistent on what cannot be written as JSON. An object without one of the fields that decide
-    is unread: nothing is concluded from a NULL that nova did not say.
+    nova leaves ``flavor`` out if ``instance_extra`` has no row or no flavor; the row then has no extra columns.
+    Raises SourceInconsistent if a value cannot be written as JSON. An object that lacks one of the fields in
+    ``_DECISIVE`` becomes an unread instance: a missing field must not count as a NULL.
     """
     if lacking := [name for name in _DECISIVE if name not in fields]:
         return unread_instance_row(fields, f"the object lacks {', '.join(lacking)}")
@@ -85,19 +86,19 @@ def instance_row(fields: Fields) -> Row:
 
 
 def unread_instance_row(fields: Fields, words: str) -> Row:
-    """An instance of which conductor could read the columns alone, and what it said of the rest."""
+    """Return the row of an instance of which only the columns are usable; ``words`` says why the rest is not."""
     documents = dict.fromkeys(_DOCUMENTS)
     known = {"extra_id": fields.get("id"), "extra_deleted": 0, "flavor": {"nova-conductor": words}}
     return {**_row("instances", fields), **documents, **known}
 
 
 def rows(primitive: object, name: str, row: Callable[[Fields], Row]) -> tuple[Row, ...]:
-    """The rows of a list object. Raises SourceInconsistent."""
+    """Return the rows of a list object. Raises SourceInconsistent."""
     return tuple(row(fields) for fields in list_fields(primitive, name))
 
 
 def _row(table: str, fields: Fields) -> dict[str, object]:
-    # What a newer or older minor version lacks is NULL.
+    # A field that a newer or older minor version lacks becomes NULL.
     return {column: fields.get(column) for column in COLUMNS[table]}
 
 
