@@ -1,14 +1,20 @@
-"""Which custom names of resource classes and traits Placement takes. Anything else it answers 400, at every audit."""
+"""Check which custom names of resource classes and traits Placement accepts.
+
+Placement answers 400 to any other name, and would do so at every audit.
+"""
 
 from __future__ import annotations
 
 import re
 
 NAME_LIMIT = 255
-# Placement's pattern ends in $, and Python takes a line's end before that: fullmatch does not.
+# Placement's pattern ends in $, which in Python also matches before a final newline. fullmatch does not.
 _CUSTOM = re.compile(r"CUSTOM_[A-Z0-9_]+")
 
 
 def is_custom_name(name: str) -> bool:
-    r"""Whether it is ``^CUSTOM_[A-Z0-9_]+\Z``, up to 255 characters (placement/schemas: resource_class, trait)."""
+    r"""Whether ``name`` matches ``^CUSTOM_[A-Z0-9_]+\Z`` and has at most 255 characters.
+
+    Source: placement/schemas, resource_class and trait.
+    """
     return len(name) <= NAME_LIMIT and _CUSTOM.fullmatch(name) is not None

@@ -1,9 +1,8 @@
-"""Decide what counts as a number in a document that others wrote: Placement, nova, Ceph, an older report.
+"""Decide what counts as a number in a foreign document: from Placement, nova, Ceph or an older report.
 
-What a newcomer would get wrong: JSON has no largest integer, and Python reads ``NaN``,
-``Infinity`` and ``1e999`` as well. An integer of 400 digits passes every ``isinstance`` and
-then fails far from its source, where it first meets a float. No server keeps more than 64
-bits, so more is no number here. The caller names the field. Pure.
+JSON has no largest integer, and Python also reads ``NaN``, ``Infinity`` and ``1e999``. An integer of 400 digits passes
+every ``isinstance`` test and then fails far from its source, at the first calculation with a float. No server stores
+more than 64 bits, so this module rejects larger numbers. The caller names the field in its error. Pure.
 """
 
 from __future__ import annotations
@@ -11,28 +10,28 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-#: The largest integer of 64 bits, sign included.
+#: The largest signed 64-bit integer.
 MOST = 2**63 - 1
-#: What the largest float of 32 bits is, by which Placement bounds a ratio (16.0.0, schemas/inventory.py).
+#: The largest 32-bit float, which is Placement's upper limit for a ratio (16.0.0, schemas/inventory.py).
 MOST_RATIO = 3.40282e38
 _DIGITS = len(str(MOST))
 
 
 def whole(value: object) -> int | None:
-    """An integer of 64 bits; None for anything else. A truth value is no integer."""
+    """Return a 64-bit integer unchanged, and None for anything else. A Boolean is not an integer."""
     if isinstance(value, bool) or not isinstance(value, int):
         return None
     return value if -MOST <= value <= MOST else None
 
 
 def whole_text(text: str) -> int | None:
-    """The same of its decimal digits, without a sign."""
+    """Return the 64-bit integer that decimal digits without a sign stand for, and None for any other text."""
     digits = text.lstrip("0") or text[:1]
     return whole(int(digits)) if digits.isdecimal() and len(digits) <= _DIGITS else None
 
 
 def finite(value: object) -> float | None:
-    """A number that a float can hold, as one; None for anything else."""
+    """Return a number as a finite float, and None if the value is no number or too large for a float."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -43,7 +42,10 @@ def finite(value: object) -> float | None:
 
 
 def unbounded(document: object) -> str | None:
-    """Where in a JSON document the first number stands that is none of the above: ``inventory[2].used``."""
+    """Return the place of a number in a JSON document that ``whole`` or ``finite`` rejects: ``inventory[2].used``.
+
+    None if the document has no such number.
+    """
     waiting: list[tuple[str, object]] = [("", document)]
     while waiting:
         where, value = waiting.pop()

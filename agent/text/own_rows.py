@@ -1,8 +1,8 @@
-"""Read the rows of a file that the agent itself wrote, each row by itself, and say what is wrong with the others.
+"""Read the rows of a file that the agent itself wrote, each row by itself, and describe the rows that are invalid.
 
-What surprises: such a file may come from a newer or an older program, from a disk that
-lost a block, or from an editor. A bad row costs itself and no other row. A number is a
-whole number from 0 to 2^63 - 1, a time is ISO 8601 UTC: arithmetic on anything else raises.
+Even the agent's own file may be invalid: a newer or older program version wrote it, the disk lost a block, or an
+operator edited it. An invalid row does not affect the other rows. A number must be a whole number from 0 to 2^63 - 1
+and a time must be ISO 8601 UTC, because arithmetic on anything else raises.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ T = TypeVar("T")
 #: A plain JSON value.
 Json = Any
 
-# So many digits are read as a number at all: Python refuses 4301 of them for the whole file.
+# Longer numbers stay text: Python raises on a number of 4301 digits, and the whole file would be unreadable.
 _MOST_DIGITS = 19
 _UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|\+00:00)", re.ASCII)
-# So many problems are worth their own sentence.
+# At most this many problems get a sentence of their own.
 _NAMED = 5
-# So much of a bad value is shown.
+# At most this many characters of an invalid value are shown.
 _SHOWN = 60
-# Our documents have ten levels; copying and printing run out of stack at 500.
+# The agent's documents have ten levels; copying and printing run out of stack at 500.
 _MOST_LEVELS = 64
 TOO_DEEP = "nested too deep"
 
 
 class BadRow(ValueError):
-    """What is wrong with one row, or with a file as a whole; never leaves the module that reads the file."""
+    """One row, or the whole file, is invalid. The module that reads the file always catches this exception."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rows(Generic[T]):
-    """The rows that can be used, in the order of the file, and one sentence for each row that cannot."""
+    """The valid rows, in the order of the file, and one sentence for each invalid row."""
 
     good: tuple[T, ...] = ()
     problems: tuple[str, ...] = ()
 
 
 def parse(text: str) -> Json:
-    """The JSON value of a text; a number of too many digits stays a text, so that only its own row is bad.
+    """Return the JSON value of a text. A number with too many digits stays text, so that only its own row is invalid.
 
-    Raises BadRow where the text as a whole is no JSON.
+    Raises BadRow if the text as a whole is not JSON.
     """
     try:
         return json.loads(text, parse_int=_integer)
@@ -58,7 +58,7 @@ def parse(text: str) -> Json:
 
 
 def read_rows(name: str, rows: Json, read: Callable[[Json], T]) -> Rows[T]:
-    """Every row of the list ``name`` that ``read`` takes; ``read`` raises BadRow for the others."""
+    """Return every row of the list ``name`` that ``read`` accepts; ``read`` raises BadRow for an invalid row."""
     if not isinstance(rows, list):
         return Rows(problems=(f"{name} is not a list",))
     good: list[T] = []
@@ -72,14 +72,14 @@ def read_rows(name: str, rows: Json, read: Callable[[Json], T]) -> Rows[T]:
 
 
 def without_repeats(name: str, rows: Rows[T], key: Callable[[T], str]) -> Rows[T]:
-    """The rows with the first of each key; a repeated key is a problem too."""
+    """Return the first row of each key, and report each repeated key as a problem."""
     first: dict[str, T] = {}
     repeated = [key(row) for row in rows.good if first.setdefault(key(row), row) is not row]
     return Rows(tuple(first.values()), (*rows.problems, *(f"{name}: repeats {one!r:.{_SHOWN}}" for one in repeated)))
 
 
 def text_of(row: Json, name: str | int) -> str:
-    """The text at that place. Raises BadRow."""
+    """Return the text at ``name``. Raises BadRow."""
     value = _at(row, name)
     if not isinstance(value, str):
         raise BadRow(f"{name} is no text: {_shown(value)}")
@@ -87,7 +87,7 @@ def text_of(row: Json, name: str | int) -> str:
 
 
 def utc_time_of(row: Json, name: str) -> str:
-    """The time at that place, as it is written. Raises BadRow where it is not ISO 8601 UTC."""
+    """Return the time at ``name`` as it is written. Raises BadRow if it is not ISO 8601 UTC."""
     value = _at(row, name)
     if not is_utc_time(value):
         raise BadRow(f"{name} is no ISO 8601 UTC time: {_shown(value)}")
@@ -95,7 +95,7 @@ def utc_time_of(row: Json, name: str) -> str:
 
 
 def uuid_of(row: Json, name: str | int) -> str:
-    """The uuid at that place, as it is written. Raises BadRow."""
+    """Return the uuid at ``name`` as it is written. Raises BadRow."""
     value = text_of(row, name)
     try:
         uuid.UUID(value)
@@ -105,7 +105,7 @@ def uuid_of(row: Json, name: str | int) -> str:
 
 
 def count_of(row: Json, name: str | int) -> int:
-    """The whole number at that place. Raises BadRow where it is below 0 or above 2^63 - 1, or no whole number."""
+    """Return the whole number at ``name``. Raises BadRow unless it is a whole number from 0 to 2^63 - 1."""
     value = _at(row, name)
     number = whole(value)
     if number is None or number < 0:
@@ -114,7 +114,7 @@ def count_of(row: Json, name: str | int) -> int:
 
 
 def is_too_deep(document: Json) -> bool:
-    """Whether it is nested deeper than any document of ours, so that whatever copies or prints it may fail."""
+    """Whether the document is nested deeper than any of the agent's own, so that copying or printing it may fail."""
     level = [document]
     for _ in range(_MOST_LEVELS):
         level = [each for value in level for each in _members(value)]
@@ -130,7 +130,7 @@ def _members(value: Json) -> Iterable[Json]:
 
 
 def is_utc_time(value: Json) -> bool:
-    """Whether this is a text like ``2026-11-21T10:00:00.000Z``, of a moment that there is."""
+    """Whether the value is text like ``2026-11-21T10:00:00.000Z`` and names an existing date and time."""
     if not isinstance(value, str) or not _UTC.fullmatch(value):
         return False
     try:
@@ -141,7 +141,7 @@ def is_utc_time(value: Json) -> bool:
 
 
 def in_few_words(problems: tuple[str, ...]) -> str:
-    """The first problems, and how many more there are."""
+    """Return the first problems in one line, with the number of the others."""
     more = len(problems) - _NAMED
     return "; ".join(problems[:_NAMED]) + (f"; and {more} more" if more > 0 else "")
 
@@ -158,10 +158,10 @@ def _at(row: Json, name: str | int) -> Json:
 
 
 def _shown(value: Json) -> str:
-    """The beginning of a value as JSON, in ASCII: it goes into one line of the log."""
+    """Return the beginning of a value as ASCII JSON, so that it fits into one log line."""
     try:
         text = json.dumps(value)
     except RecursionError:
-        # Written by a deeper call than the one that read it, where less of the stack is left.
+        # json.dumps may run here with less stack left than json.loads had when it read the value.
         return TOO_DEEP
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

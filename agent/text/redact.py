@@ -1,10 +1,8 @@
-"""Take credentials out of foreign text before it gets into a message.
+"""Remove credentials from foreign text before the text gets into a message.
 
-What a newcomer would get wrong: it is not enough never to quote what we sent. Proxies
-print the request on their error pages, headers and body and all, and libraries name
-URLs with the password in them. What is known (the token of this very request) goes
-wherever it stands; what only looks like a credential goes by its name or its form.
-Pure.
+It is not enough that the agent never quotes its own requests. Proxies print the request, with headers and body, on
+their error pages, and libraries name URLs that contain the password. A known credential (the token of the request) is
+removed wherever it occurs. An unknown credential is recognized by its name or its form. Pure.
 """
 
 from __future__ import annotations
@@ -13,18 +11,18 @@ import re
 from collections.abc import Iterable
 from urllib.parse import quote
 
-#: Shorter ones are no secrets (noauth2's token is "admin"), and would take ordinary words away.
+#: A shorter text is not treated as a secret (noauth2's token is "admin"): removing it would remove ordinary words.
 SECRET_LENGTH = 8
 _GONE = "***"
 
 _URL_CREDENTIALS = re.compile(r"//[^/@\s]*@")
-# Keystone's Fernet tokens, and those that are signed (JWS).
+# Keystone's Fernet tokens and its signed tokens (JWS).
 _TOKENS = re.compile(r"gAAAAA[\w-]{20,}(?:=|%3D)*|eyJ[\w-]{10,500}\.[\w-]{10,}\.[\w-]{10,}")
-# A quote as a page has it.
+# A quotation mark as an HTML page escapes it.
 _QUOTE = r"&(?:quot|\#34|\#39|\#x2[27]);"
-# No pattern begins with a repetition: a page may be one word of a megabyte, and each of its letters a beginning.
-# "name: value", "name=value" and JSON's form of it, also as a page, JSON in JSON, or both at once has that; a value in
-# quotes ends with them, or with the text, which may be cut; another one ends with the word.
+# No pattern begins with a repetition: a page may be one word of a megabyte, and a match could begin at each character.
+# The pattern matches "name: value", "name=value" and the JSON form, also inside HTML, inside a JSON string, or both.
+# A quoted value ends at its closing quote, or at the end of a truncated text. An unquoted value ends with the word.
 _NAMED = re.compile(
     rf"""(?isx)
     ( (?: -token | authorization | cookie | passw(?:or)?d | secret )
@@ -39,8 +37,8 @@ _NAMED = re.compile(
 
 
 def blotted(text: str, secrets: Iterable[str] = ()) -> str:
-    """``text`` with each credential in it replaced by ``***``: ``secrets`` and what looks like one."""
-    import html  # its table of entities is a quarter of a megabyte, for errors alone
+    """Return ``text`` with ``***`` in place of ``secrets`` and of anything that looks like a credential."""
+    import html  # imported only for an error: its table of entities takes a quarter of a megabyte
 
     for secret in secrets:
         if len(secret) >= SECRET_LENGTH:

@@ -1,8 +1,8 @@
-"""Say what is wrong with an option that is to be a URL, and show one without its login.
+"""Check an option that must be a URL, and show a URL without its login.
 
-What a newcomer would get wrong: what lacks a scheme or a host is no error of urllib's, and keystoneauth takes it for a
-path at an endpoint that it looks up in the catalog: the catalog is then blamed for a typing error. A login is taken
-out of such a text too, since it was meant as a URL. Pure.
+urllib accepts a URL without scheme or host. keystoneauth then takes the text for a path at an endpoint from the
+catalog, so its error blames the catalog for a typing error. ``without_login`` also removes the login from such an
+invalid URL, because the operator meant it as a URL. Pure.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from urllib.parse import urlsplit
 from agent.text.redact import blotted
 
 _GONE = "***@"
-# To the last "@" before another URL: a password that was not quoted may hold "/" and "@".
+# Matches up to the last "@" before another URL: a password that is not percent-encoded may contain "/" and "@".
 _LOGIN = re.compile(r"(?<=//)(?:(?!//)\S)*@")
-# user:password@host where the scheme or a slash was forgotten; "http:/" is no user.
+# user:password@host without a scheme or with a slash missing; "http:/" is not a user.
 _BARE_LOGIN = re.compile(r"[^\s/,]+:(?!/)(?:(?!//)\S)*@")
 
 
 def url_problem(text: str) -> str:
-    """Why this cannot be the URL of a server, empty where it can."""
+    """Return why the text cannot be the URL of a server; empty if it can."""
     try:
         parts = urlsplit(text)
         host, _ = parts.hostname, parts.port
@@ -32,7 +32,7 @@ def url_problem(text: str) -> str:
 
 
 def without_login(text: str) -> str:
-    """``text`` with user and password of each URL in it, and what else looks like a credential, replaced by ``***``."""
+    """Return ``text`` with ``***`` in place of the user and password of each URL, and of other credentials."""
     if "@" in text:
         text = _BARE_LOGIN.sub(_GONE, _LOGIN.sub(_GONE, text))
     return blotted(text) if "//" in text else text

@@ -1,7 +1,7 @@
-"""How amounts, verdicts and long lists are written for people: what drowns the news is counted, not listed. Pure.
+"""Word amounts, verdicts and long lists for people. Pure.
 
-What is not known is never 0: it is ``unknown`` where a book could not be read, and
-``not counted`` where nobody keeps that book.
+Many similar entries are counted instead of listed, so that they do not hide the important ones. An unknown value is
+never written as 0: it is ``unknown`` if its book could not be read, and ``not counted`` if that book does not exist.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from agent.text.amounts import beside_its_class, with_unit
 
 T = TypeVar("T")
 
-# So many that are alike are still told one by one.
+# Up to this many similar entries are listed one by one.
 FEW = 5
-# So many of them are named where they are told together.
+# A group of similar entries names this many of its members.
 NAMED = 3
 NOT_COUNTED = "not counted"
 NOT_COMPARED = "not compared"
@@ -46,52 +46,52 @@ MEANINGS = {
 
 
 def printable(text: str) -> str:
-    """One line without control characters, bidirectional marks or lone surrogates, for commands and log alike.
+    """Escape control characters, bidirectional marks and lone surrogates, in command output and in the log.
 
-    A tenant chooses the names of instances, and a terminal obeys what it is sent.
+    A tenant chooses the names of instances, and a terminal obeys control characters in them.
     """
     return text if text.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in text)
 
 
 def _escaped(character: str) -> str:
-    """As Python and JSON write it; beyond U+FFFF as Python does, since four digits would name another one."""
+    """Return the escape that Python and JSON use; beyond U+FFFF Python's, because four digits are too few there."""
     code = ord(character)
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
 def amount(resource_class: str, value: float | None) -> str:
-    """``8 VCPU``, ``4096 MiB``; ``unknown`` for None."""
+    """Return ``8 VCPU`` or ``4096 MiB``; ``unknown`` for None."""
     return "unknown" if value is None else with_unit(resource_class, value)
 
 
 def cell(resource_class: str, value: float | None) -> str:
-    """Beside the name of its class: ``8``, ``4096 MiB``; ``unknown`` for None."""
+    """Return the amount for a table that names the class: ``8``, ``4096 MiB``; ``unknown`` for None."""
     return "unknown" if value is None else beside_its_class(resource_class, value)
 
 
 def some_of(names: Sequence[str]) -> str:
-    """``a, b, c and 39 more``."""
+    """Return a shortened list: ``a, b, c and 39 more``."""
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return f"{', '.join(names[:NAMED])}{more}"
 
 
 def alike(items: Iterable[T], likeness: Callable[[T], Hashable]) -> tuple[tuple[T, ...], ...]:
-    """Those with equal likeness in one tuple where they are more than a few, else each in one of its own.
+    """Group more than ``FEW`` items of equal likeness into one tuple; every other item gets a tuple of its own.
 
-    A tuple stands where its first member stood.
+    A tuple takes the position of its first member.
     """
     grouped: dict[Hashable, list[T]] = defaultdict(list)
     keyed = [(likeness(item), item) for item in items]
     for key, item in keyed:
         grouped[key].append(item)
     together = {key: tuple(members) for key, members in grouped.items() if len(members) > FEW}
-    # pop() gives a group where it is met first, and nothing afterwards.
+    # pop() returns a group at its first member, and an empty tuple at its other members.
     told = (together.pop(key, ()) if len(grouped[key]) > FEW else (item,) for key, item in keyed)
     return tuple(members for members in told if members)
 
 
 def wrapped(text: str, width: int, indent: str = "    ") -> list[str]:
-    """Lines of at most ``width`` columns where its words allow; a name is never broken."""
+    """Return lines of at most ``width`` columns. A longer word stays in one piece, because it may be a name."""
     return textwrap.wrap(
         text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False, drop_whitespace=True
     )
