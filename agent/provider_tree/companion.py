@@ -1,13 +1,13 @@
-"""Decide what consumers of our own hold, so that a scheduler sees use that the cloud does not know (design 2.1, 3.4).
+"""Decide the allocations of the agent's own consumers, by which the scheduler sees use that the cloud does not know.
 
-Role companion has no other way: beside it a nova-compute replaces the root's
-inventory as a whole. An allocation takes its amount from (total − reserved) × ratio as
-it is, so a guest's demand is allocated as it is and bytes times the ratio, where
-``reserve`` divides the one and takes the other as it is: the scheduler is left the same.
+Role companion cannot use ``reserved``: the nova-compute beside it replaces the root's inventory as a whole. The
+capacity is (total − reserved) × ratio, and an allocation reduces it by exactly its amount. So this module allocates a
+guest's demand unchanged, and bytes multiplied by the ratio. ``reserve.py`` divides the demand by the ratio and takes
+bytes unchanged. Both ways leave the scheduler the same free capacity.
 
-What a newcomer would get wrong: Placement refuses an allocation that is no multiple
-of step_size, or outside min_unit and max_unit, or above what is free (409), so what it
-cannot take is told, not sent; and two writes that trade places have an order. Pure.
+Placement rejects an allocation (409) that is no multiple of step_size, outside min_unit and max_unit, or larger than
+the free capacity. The agent reports such an amount (``Unplaced``) and does not send it. If one consumer grows by what
+another one frees, the order of the two writes matters. Pure.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ _Held = Mapping[tuple[str, str], int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unplaced:
-    """Use of one class that the scheduler is not told of: ``placed`` of ``wanted`` units are, and why no more."""
+    """Unmanaged use of one class that the scheduler does not see.
+
+    ``placed`` of the ``wanted`` units are allocated; ``why`` says why not more of them.
+    """
 
     resource_class: str
     wanted: int
@@ -49,7 +52,7 @@ class Unplaced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placing:
-    """What our consumers are to hold, as writes in order; what is not to be touched now; what finds no place."""
+    """The writes for the agent's own consumers, in order; what must not change now; and use that finds no place."""
 
     writes: tuple[PutAllocations, ...] = ()
     held_back: tuple[HeldBack, ...] = ()
@@ -58,7 +61,7 @@ class Placing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Fitted:
-    """One class: what each cause gets, and what came of the whole."""
+    """The result for one class: the amount for each cause, what was held back, and what found no place."""
 
     amounts: Mapping[Cause, int]
     held_back: tuple[HeldBack, ...] = ()
@@ -66,9 +69,10 @@ class _Fitted:
 
 
 def companion(snapshot: Snapshot, settings: Settings, written: Books) -> Placing:
-    """One consumer for each cause of unmanaged use that ``settings`` has counted; equal to what is recorded: no write.
+    """Return the writes for one consumer per cause of unmanaged use that ``settings`` reserves.
 
-    A class of which something could not be read is held as it is recorded.
+    A consumer whose recorded allocations are right already gets no write. If a source behind a class could not be read,
+    the class keeps its recorded allocations.
     """
     view = snapshot.placement.value
     if view is None:
@@ -87,7 +91,8 @@ def companion(snapshot: Snapshot, settings: Settings, written: Books) -> Placing
     changed = [cause for cause in OWN_CAUSES if wanted[cause] != recorded[cause]]
     givers = [cause for cause in changed if not _grows(recorded[cause], wanted[cause])]
     takers = [cause for cause in changed if cause not in givers]
-    # Where there is room for both, nothing is uncounted meanwhile; else what the givers leave is what the takers get.
+    # If the old and the new amounts fit together, the growing consumers come first: no use is uncounted in between.
+    # Otherwise the shrinking consumers come first, because the growing ones need the capacity that they free.
     ordered = takers + givers if _has_room_for_both(view, recorded, wanted) else givers + takers
     return Placing(
         writes=tuple(_put(view, cause, wanted[cause]) for cause in ordered),
@@ -97,10 +102,11 @@ def companion(snapshot: Snapshot, settings: Settings, written: Books) -> Placing
 
 
 def released(snapshot: Snapshot, settings: Settings, wanted: DesiredTree) -> tuple[PutAllocations, ...]:
-    """Our consumers emptied, in role owner: to be done once ``reserved`` of the tree counts the same use.
+    """Return the writes that empty the agent's own consumers, in role owner.
 
-    One that holds a class whose reserve is not known now, or is not written now, is kept: counted twice for a
-    while is less wrong than not at all.
+    They must follow the write by which ``reserved`` counts the same use. A consumer stays if it has allocations of a
+    frozen class or of a class whose reserve is unknown now: counting use twice for a while is less wrong than not
+    counting it.
     """
     view = snapshot.placement.value
     if view is None or view.root is None:
@@ -116,7 +122,7 @@ def released(snapshot: Snapshot, settings: Settings, wanted: DesiredTree) -> tup
 
 
 def _nowhere(view: PlacementView, claims: list[Claim], why: str) -> Placing:
-    """Nothing can be written at all."""
+    """Return the result for a tree in which no allocation can be written."""
     by_class = {name: _of_class(claims, name) for name in sorted({claim.resource_class for claim in claims})}
     return Placing(
         held_back=(HeldBack(provider_uuid=view.root_uuid, what="everything", why=why),),
@@ -131,13 +137,16 @@ def _of_class(claims: Iterable[Claim], name: str) -> list[Claim]:
 
 
 def _recorded(view: PlacementView, cause: Cause) -> dict[tuple[str, str], int]:
-    """What the cause's consumer holds on our tree, by provider and class."""
+    """Return the recorded amounts of the cause's own consumer on this host's tree, by provider and class."""
     consumer = own_consumer_uuid(view.root_uuid, cause)
     return {(a.provider_uuid, a.resource_class): a.amount for a in view.allocations if a.consumer_uuid == consumer}
 
 
 def _is_told(name: str, snapshot: Snapshot, settings: Settings) -> bool:
-    """Whether everything that the class's unmanaged use rests on was read; of one that nobody decides: everything."""
+    """Whether all sources behind the class's unmanaged use were read.
+
+    For a class of which no module of agent/resources decides: whether all sources of the snapshot were read.
+    """
     resource = next((r for r in RESOURCES if r.owns(name)), None)
     if resource is None:
         return all(reading.ok for reading in snapshot.readings)
@@ -163,13 +172,13 @@ def _fit(snapshot: Snapshot, settings: Settings, name: str, claims: list[Claim])
 
 
 def demand(claims: Iterable[Claim], inventory: Inventory) -> int:
-    """Units to allocate so that the scheduler is left what ``reserve`` would leave: rounded once, over the sum.
+    """Return the units to allocate, so that as much capacity is left free as with ``reserve.py``.
 
-    0 at a ratio of 0, which Placement takes: that class has no capacity to take from.
+    The sum is rounded once. At a ratio of 0, which Placement accepts, the class has no capacity and the result is 0.
     """
     if inventory.allocation_ratio <= 0:
         return 0
-    # The ratio as it is written: 1.1 of binary floating point is a little more.
+    # str() yields the ratio as it is written: 1.1 in binary floating point is a little more than 1.1.
     return _units(claims, Fraction(str(inventory.allocation_ratio)))
 
 
@@ -181,7 +190,7 @@ def _units(claims: Iterable[Claim], ratio: Fraction) -> int:
 
 
 def shares(claims: Iterable[Claim], inventory: Inventory) -> dict[Cause, int]:
-    """The demand by cause, in whole steps: what lies between two steps nobody else could be given either."""
+    """Return the demand by cause, rounded up to whole steps: no other consumer could use the rest of a step."""
     by_cause: dict[Cause, list[Claim]] = defaultdict(list)
     for claim in claims:
         by_cause[claim.cause].append(claim)
@@ -197,14 +206,17 @@ def shares(claims: Iterable[Claim], inventory: Inventory) -> dict[Cause, int]:
 
 
 def cut(wanted: Mapping[Cause, int], inventory: Inventory, used_by_others: int) -> dict[Cause, int]:
-    """What of it Placement takes: whole steps from min_unit to max_unit, all together no more than is free."""
+    """Return the amounts of ``wanted`` that Placement accepts.
+
+    Each is 0, or in whole steps between min_unit and max_unit; their sum does not exceed the free capacity.
+    """
     step = inventory.step_size
     least = _up(inventory.min_unit, step)
     free = math.floor(inventory.capacity) - used_by_others
     placed: dict[Cause, int] = {}
     for cause, amount in wanted.items():
         room = _down(min(inventory.max_unit, free), step)
-        # Less than min_unit is taken as min_unit: too little offered is seen, too much breaks a guest.
+        # An amount below min_unit becomes min_unit: offering too little is noticed, offering too much breaks a guest.
         asked = min(max(amount, least) if amount else 0, room)
         placed[cause] = asked if asked >= least else 0
         free -= placed[cause]
@@ -220,7 +232,10 @@ def _down(amount: int, step: int) -> int:
 
 
 def _used_by_others(view: PlacementView, name: str) -> int:
-    """Placement measures a new allocation against what all others hold: the consumer's old ones are gone by then."""
+    """Return the used amount of the class on the root, without the agent's own consumers.
+
+    Placement checks a new allocation against the other consumers' allocations, not against the consumer's old ones.
+    """
     ours = {own_consumer_uuid(view.root_uuid, cause) for cause in OWN_CAUSES}
     here = (a for a in view.allocations if a.provider_uuid == view.root_uuid and a.resource_class == name)
     return view.used.get((view.root_uuid, name), 0) - sum(a.amount for a in here if a.consumer_uuid in ours)

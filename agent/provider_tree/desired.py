@@ -1,9 +1,8 @@
 """Decide the provider tree as it should be, from one snapshot.
 
-A class whose facts are missing is frozen: what Placement holds stays, whatever
-that is. Nothing here asks what is in Placement now but for three rules: a ratio
-that nobody configured is kept, ``reserved`` is not lowered on doubt, and a child
-that is there already is the one to write.
+A class whose facts are missing is frozen: its inventory in Placement stays as it is. Only three rules depend on what
+Placement records now: a ratio that the operator did not configure is kept, ``reserved`` is not lowered in doubt, and
+a child provider that exists already is reused.
 """
 
 from __future__ import annotations
@@ -37,8 +36,9 @@ def desired(
     *,
     added: tuple[Addition, ...] = (),
 ) -> DesiredTree:
-    """The tree of this host. An unknown name (libvirt never read) gives a root that can be compared, not created.
+    """Return the wanted provider tree of this host.
 
+    If ``root_name`` is unknown (libvirt was never read), the tree is a root that can be compared but not created.
     ``added`` is what provider.yaml files added in earlier audits.
     """
     root = _root(snapshot, settings, written, root_uuid, root_name or "")
@@ -78,7 +78,10 @@ def _root(snapshot: Snapshot, settings: Settings, written: Books, root_uuid: str
 
 
 def _owned_classes(snapshot: Snapshot, settings: Settings, wanted: Iterable[Inventory]) -> frozenset[str]:
-    """What is decided on the root: our resources' classes, and those of children that were once kept there."""
+    """Return the classes that the agent decides on the root.
+
+    They are the classes of agent/resources, and classes of child providers that an older nova-compute had on the root.
+    """
     known = {i.resource_class for i in wanted} | _observed_classes(snapshot.observed_root)
     moved = frozenset().union(*(f.root_classes for f in NESTED_FAMILIES if is_told(f, snapshot, settings)))
     return OWNED_CLASSES | {name for name in known if owned(name)} | (moved & known)
@@ -89,7 +92,7 @@ def _observed_classes(provider: Provider | None) -> frozenset[str]:
 
 
 def classes_of(resource: Resource, snapshot: Snapshot) -> list[str]:
-    """What is frozen with it; a family that has no class in Placement yet is told by its own name."""
+    """Return the classes that are frozen with ``resource``; its own name if it has no class in Placement yet."""
     observed = _observed_classes(snapshot.observed_root)
     return sorted(resource.classes | {name for name in observed if resource.owns(name)}) or [resource.name]
 
@@ -107,7 +110,7 @@ def _frozen_because(part: Resource | NestedFamily, snapshot: Snapshot, settings:
 
 
 def is_told(family: NestedFamily, snapshot: Snapshot, settings: Settings) -> bool:
-    """Whether the family says what its children are, moved or not."""
+    """Whether the family can decide its children, even if their classes are still on the root."""
     return family.is_configured(settings) and _frozen_because(family, snapshot, settings) is None
 
 
@@ -139,7 +142,7 @@ def _with_children(snapshot: Snapshot, settings: Settings, root: DesiredProvider
 
 
 def _known(observed: Mapping[str, Provider], settings: Settings) -> frozenset[str]:
-    """Children of families that say anything at all."""
+    """Return the uuids of the existing children that belong to a configured family."""
     families = [family for family in NESTED_FAMILIES if family.is_configured(settings)]
     return frozenset(
         child.uuid for name, child in observed.items() if any(f.knows(child, name, settings) for f in families)
@@ -147,7 +150,10 @@ def _known(observed: Mapping[str, Provider], settings: Settings) -> frozenset[st
 
 
 def _not_moved(family: NestedFamily, snapshot: Snapshot) -> str | None:
-    """Children beside a class that the root still holds in use would offer it twice (hypervisor-audit 5, 6)."""
+    """Return why the family's children must wait, or None.
+
+    While a class of theirs still has allocations on the root, the root and the children would both offer the class.
+    """
     left = still_on_root(family, snapshot)
     return f"{', '.join(left)} is still held on the root by allocations (reshape-needed)" if left else None
 
@@ -167,7 +173,7 @@ def _child(nested: Nested, observed: Provider | None, root: DesiredProvider) -> 
 
 
 def child_uuid(root_uuid: str, key: ProviderKey) -> str:
-    """The uuid of a child that is made by us (design 3.4): the same on every start."""
+    """Return the uuid of a child provider that the agent creates: the same at every start."""
     return str(uuid.uuid5(uuid.UUID(root_uuid), f"{key.kind}/{key.name}"))
 
 
@@ -175,7 +181,7 @@ def _reserved(
     resource: Resource, inventory: Inventory, snapshot: Snapshot, settings: Settings, written: Books
 ) -> tuple[Inventory, ReserveTerms]:
     own = resource.own_reserve(snapshot, settings)
-    # A companion's is in allocations (provider_tree/companion.py): counted here too, nothing would be free of it twice.
+    # A companion allocates unmanaged use (provider_tree/companion.py); reserving the same use would subtract it twice.
     unmanaged = () if settings.role is Role.COMPANION else written.unmanaged.claims
     wanted, terms = raised(inventory, own, unmanaged, settings)
     if is_reserve_known(resource, snapshot, settings):
@@ -184,7 +190,7 @@ def _reserved(
 
 
 def is_reserve_known(resource: Resource, snapshot: Snapshot, settings: Settings) -> bool:
-    """Whether everything that this resource's reserve rests on was read."""
+    """Whether every source on which this resource's reserve rests was read."""
     host = snapshot.host.value
     if not snapshot.fresh(STATE) or not snapshot.fresh(LIBVIRT) or host is None or host.odd_domains:
         return False

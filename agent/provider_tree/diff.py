@@ -1,10 +1,11 @@
 """Decide the writes that turn the observed tree into the desired one.
 
-Order: parents first, each provider's writes together (made or moved, then
-inventories, traits, aggregates); deletes last, children first. Only owned classes and
-traits and aggregates that somebody wishes set or cleared are touched: the rest of a
-whole-document PUT is carried through as observed. No difference, no write: an
-identical inventory PUT would still raise the generation.
+The order is: parents first, and each provider's writes together (created or moved, then inventories, traits,
+aggregates). Deletes come last, children first.
+
+The plan changes only owned classes, and only traits and aggregates that the desired tree sets or clears. A PUT replaces
+the whole set, so it repeats everything else as observed. Without a difference there is no write: even an identical
+inventory PUT would raise the generation.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from agent.provider_tree.tree_moves import Place, Places, depth, places
 
 
 def diff(wanted: DesiredTree, view: PlacementView, unknown_traits: frozenset[str] = frozenset()) -> Plan:
-    """The plan, with the generation of each provider that it writes.
+    """Return the plan, with the generation of each provider that it writes.
 
-    ``unknown_traits`` are those that this Placement does not know: with one of them it refuses a whole set.
+    ``unknown_traits`` are traits that this Placement does not know: it rejects any set that contains one of them.
     """
     writes: list[Write] = []
     held: list[HeldBack] = []
@@ -59,7 +60,7 @@ def _frozen_families(wanted: DesiredTree) -> list[HeldBack]:
 
 
 def _deletes(wanted: DesiredTree, view: PlacementView, placed: Places, held: list[HeldBack]) -> list[Write]:
-    """As the tree stands when all else is done: a child that is moved away keeps nothing there."""
+    """Return the deletes, decided on the tree after all other writes: a child that moves away blocks no delete."""
     writes: list[Write] = []
     parents, known = dict(placed.parents), view.known
     names = {p.uuid: p.name for p in wanted.providers} | {p.uuid: p.name for p in known.values()}
@@ -76,14 +77,14 @@ def _deletes(wanted: DesiredTree, view: PlacementView, placed: Places, held: lis
 
 
 def _undeletable(used: list[str], left: list[str]) -> str | None:
-    # Placement answers 409 to either; children that are left are somebody else's.
+    # Placement answers 409 in both cases. Children that are left belong to another service.
     if used:
         return f"it is to go, but {', '.join(used)} has allocations"
     return f"it is to go, but has children: {', '.join(left)}" if left else None
 
 
 def used_classes(view: PlacementView, provider_uuid: str) -> frozenset[str]:
-    """Classes of that provider that have allocations."""
+    """Return the classes of that provider that have allocations."""
     return _used(view).get(provider_uuid, frozenset())
 
 
@@ -119,7 +120,7 @@ def _writes(provider: DesiredProvider, place: Place, used: frozenset[str], held:
     traits = (before.traits - provider.traits_unwanted) | provider.traits_wanted
     if traits != before.traits:
         writes.append(PutTraits(provider_uuid=uuid, traits=tuple(sorted(traits))))
-    # Last: by its aggregates a sharing provider comes within reach, and by then it is what it says.
+    # Aggregates come last: they make a sharing provider usable, and by then its inventories and traits are right.
     aggregates = (before.aggregates - provider.aggregates_unwanted) | provider.aggregates_wanted
     if aggregates != before.aggregates:
         writes.append(PutAggregates(provider_uuid=uuid, aggregates=tuple(sorted(aggregates))))
@@ -138,7 +139,7 @@ def _inventories(
     for inventory in before:
         name = inventory.resource_class
         if name in decided and provider.inventory(name) is None and name in used:
-            # Placement answers 409 placement.inventory.inuse: it would fail every audit.
+            # Placement would answer 409 placement.inventory.inuse to the whole PUT, in every audit.
             after[name] = inventory
             held.append(HeldBack(provider_uuid=provider.uuid, what=name, why="it is to go, but has allocations"))
     after.update({i.resource_class: i for i in provider.inventories if i.resource_class in decided})

@@ -1,13 +1,12 @@
-"""Decide whether our identity fits what libvirt, the cloud and Placement say of this host.
+"""Decide whether the agent's identity agrees with libvirt, the cloud's state and Placement.
 
-A name or a host that does not belong to our uuid stops every write. A row of our name
-with another uuid is told, and keeps back the record alone: a ``compute_id`` file speaks
-first (design 2.3). A cloud that knows nothing of a host with guests of nova's on it
-is another cloud's database, or one restored from before: nothing is written either.
+If a provider or a compute node row with this host's uuid has another name or another host, the agent writes nothing.
+If a row has this host's node name and another uuid, the agent reports it and holds back only the compute node record:
+a ``compute_id`` file has precedence over the row. If the cloud's database knows no service and no node of a host
+that has guests made by nova, the agent writes nothing either: the database is another cloud's or an old backup.
 
-A renamed, cloned or reinstalled host, or a misspelt ``[DEFAULT] host``, shows as a
-uuid and a name that do not belong together. nova-compute refuses to start then
-(reconcile 2); here the audit runs on and says so (scenario 92).
+A renamed, cloned or reinstalled host, or a misspelt ``[DEFAULT] host``, shows as a uuid and a name that do not belong
+together. nova-compute then refuses to start; the agent goes on auditing and reports a finding (scenario 92).
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from agent.model.placement import Provider
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doubt:
-    """One contradiction: what should be, what is, and whether nothing may be written while it stands."""
+    """One contradiction: the expected state, the actual state, and whether it forbids all writes."""
 
     expected: str
     actual: str
@@ -32,7 +31,7 @@ class Doubt:
 def doubts(
     root: Provider | None, state: NovaState | None, host: HostFacts | None, subject: Subject
 ) -> tuple[Doubt, ...]:
-    """Every contradiction between our uuid, host and node's name, as far as they are known."""
+    """Return every contradiction between this host's uuid, host name and node name, as far as they are known."""
     strange = _of_guests(state, host)
     if subject.root_uuid is None or subject.node is None:
         return (strange,) if strange else ()
@@ -41,9 +40,10 @@ def doubts(
 
 
 def guests_of_an_unknown_host(state: NovaState, host: HostFacts) -> int:
-    """How many guests that nova made are here although the cloud knows no service and no node of this host.
+    """Return how many guests made by nova are on a host of which the cloud knows no service and no compute node.
 
-    nova-compute does not start then (reconcile 2): the database is another cloud's, or empty.
+    0 if the cloud knows the host. With such guests nova-compute does not start: the database is another cloud's, or
+    empty.
     """
     is_known = state.service is not None or any(node.host == state.host for node in state.nodes)
     if state.kind is StateKind.NONE or is_known:
@@ -75,7 +75,10 @@ def _of_provider(root: Provider | None, subject: Subject) -> Doubt | None:
 
 
 def _of_hostname(host: HostFacts | None, subject: Subject) -> Doubt | None:
-    """A name that changed while we run: the old one is kept, as nova-compute keeps it (scenario 92)."""
+    """Return the doubt about a host name that changed at run time; the agent keeps the old name, as nova-compute does.
+
+    This is scenario 92.
+    """
     if host is None or host.ignored_hostname is None:
         return None
     return Doubt(
@@ -92,7 +95,11 @@ def _of_rows(state: NovaState | None, subject: Subject) -> list[Doubt | None]:
 
 
 def _of_row(row: ComputeNode, host: str, subject: Subject) -> Doubt | None:
-    """A row that shares neither uuid nor name is another node's: compute-node-orphaned, hostname-duplicated."""
+    """Return the doubt about one compute node row, or None.
+
+    A row with neither this host's uuid nor its node name is another node's row. Other findings cover it:
+    compute-node-orphaned and hostname-duplicated.
+    """
     is_ours, is_so_named = row.uuid == subject.root_uuid, row.hypervisor_hostname == subject.node
     expected = f"this host's identity is {subject.root_uuid} (from {subject.identity_origin}), its node {subject.node}"
     if is_ours and row.host != host:

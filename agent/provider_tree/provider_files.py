@@ -1,12 +1,12 @@
-"""Add what provider.yaml files say to the desired tree, as far as nothing of ours stands against it.
+"""Add the entries of provider.yaml files to the desired tree, unless they contradict the agent's own decisions.
 
-What a newcomer would get wrong: an entry for $COMPUTE_NODE does not hold where
-another entry names the root itself; a class or trait that an earlier audit wrote
-for the same entry is no conflict (scenario 135); what a file no longer names goes
-again, which has to be remembered, since Placement does not say who made it, until
-the tree wants it itself; a provider whose entries contradict each other or us is
-left alone with them, the rest goes out; and where nothing can be told now of a
-child of ours, or it is to go, nothing is added to it or taken from it.
+- An entry for $COMPUTE_NODE is ignored if another entry names the root itself.
+- A class or trait that an earlier audit wrote for the same entry is no conflict (scenario 135).
+- What a file no longer names is removed. Placement does not record who added it, so the agent remembers its additions,
+  until the tree wants them itself.
+- If the entries of a provider contradict each other or the agent, their additions are neither added nor removed. All
+  other entries are applied.
+- If a child provider of the agent cannot be decided now, or must be deleted, nothing is added to it or removed from it.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _Named = Mapping[str, tuple[ProviderEntry, ...]]
 def with_provider_files(
     tree: DesiredTree, entries: Iterable[ProviderEntry], view: PlacementView | None, before: Iterable[Addition]
 ) -> DesiredTree:
-    """The tree with the additions of the entries that fit, and the problems of those that do not.
+    """Return the tree with the additions of all applicable entries, and the problems of the other entries.
 
-    ``before`` is what files added in earlier audits: what no entry names any more is to go.
+    ``before`` is what files added in earlier audits: additions that no entry names any more are removed.
     """
     known = {provider.uuid: provider for provider in tree.providers}
     others = {p.uuid: p for p in (view.providers if view else ()) if p.uuid not in known}
@@ -58,7 +58,7 @@ def with_provider_files(
 
 
 def _is_wanted(addition: Addition, known: Mapping[str, DesiredProvider]) -> bool:
-    """Whether the tree wants it there without any file: then it is the host's, and no file takes it away."""
+    """Whether the tree wants the class or trait without any file: then no change of a file removes it."""
     provider = known.get(addition.provider_uuid)
     if provider is None:
         return False
@@ -80,7 +80,7 @@ def _additions(uuid: str, entry: ProviderEntry) -> set[Addition]:
 
 
 def _is_there(addition: Addition, view: PlacementView | None) -> bool:
-    """Whether Placement still has it, as far as is known: until then it is remembered."""
+    """Whether Placement still has the addition, or may have it: as long as it does, the agent remembers it."""
     if view is None:
         return True
     provider = view.provider(addition.provider_uuid)
@@ -100,7 +100,10 @@ def _without(target: DesiredProvider, retired: Iterable[Addition]) -> DesiredPro
 
 
 def _spared(target: DesiredProvider, remembered: Iterable[Addition]) -> DesiredProvider:
-    """Of entries that contradict each other nothing is added, and nothing taken away: all else of a child is ours."""
+    """Return the provider without a decision on the remembered additions of contradictory entries.
+
+    They are neither added nor removed. On a child provider the agent decides everything else.
+    """
     return dataclasses.replace(
         target,
         owned_classes=target.owned_classes - _names(remembered, Added.RESOURCE_CLASS),
@@ -118,7 +121,7 @@ def _named(
     others: Mapping[str, Provider],
     view: PlacementView | None,
 ) -> tuple[_Named, list[EntryProblem]]:
-    """Entries by the uuid of the provider that they mean; an entry that means none is a problem."""
+    """Return the entries by the uuid of their provider, and a problem for each entry that matches no provider."""
     by_name = {p.name: p.uuid for p in others.values()} | {p.name: p.uuid for p in tree.providers}
     uuids = {*others, *(p.uuid for p in tree.providers)}
     found: dict[str, list[ProviderEntry]] = defaultdict(list)
@@ -147,7 +150,7 @@ def _absent(entry: ProviderEntry) -> EntryProblem:
 
 
 def _foreign(provider: Provider) -> DesiredProvider:
-    """A provider of the tree that somebody else made: nothing of it is ours but what the file adds."""
+    """Return a provider that another service created: the agent decides nothing on it except the file's additions."""
     return DesiredProvider(
         key=ProviderKey("provider", provider.uuid),
         uuid=provider.uuid,

@@ -1,8 +1,8 @@
 """Decide ``reserved`` of one class: the operator's own reserve, and use that the cloud does not know.
 
-Capacity is (total − reserved) × ratio, so a guest's demand is divided by the
-ratio before it is reserved; bytes are physical and are not. Each term is rounded
-once, over its sum. Never above the total: Placement answers 400 (design 3.4).
+Capacity is (total − reserved) × ratio, so a guest's demand is divided by the ratio before it is reserved. Bytes are
+physical and are not divided. Each term is rounded once, over its sum. ``reserved`` never exceeds the total, because
+Placement would answer 400.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ HELD_TERM = "kept-from-placement"
 def raised(
     inventory: Inventory, own_terms: Iterable[tuple[str, int]], unmanaged: Iterable[Claim], settings: Settings
 ) -> tuple[Inventory, ReserveTerms]:
-    """The inventory with unmanaged use reserved, and the terms that make it up (the operator's own first).
+    """Return the inventory with unmanaged use reserved, and the terms of the reserve, the operator's own terms first.
 
-    ``own_terms`` are the operator's, whole: ``reserved`` has room for the total at most, the rest is ``overflow``.
+    ``own_terms`` are the operator's terms in full. ``reserved`` is at most the total; the rest is ``overflow``.
     """
     terms = list(own_terms)
     own = sum(value for _, value in terms)
@@ -43,7 +43,7 @@ def raised(
 
 
 def not_below(inventory: Inventory, terms: ReserveTerms, observed: Inventory | None) -> tuple[Inventory, ReserveTerms]:
-    """While unmanaged use cannot be told, ``reserved`` is never below what Placement holds now (design 3.1)."""
+    """Return the inventory with ``reserved`` not below Placement's present value, for when unmanaged use is unknown."""
     kept = min(observed.reserved, inventory.total) if observed else 0
     if kept <= inventory.reserved:
         return inventory, terms
@@ -52,7 +52,7 @@ def not_below(inventory: Inventory, terms: ReserveTerms, observed: Inventory | N
 
 
 def is_reserved(claim: Claim, settings: Settings) -> bool:
-    """Whether the operator wants this use that the cloud does not know kept from the scheduler."""
+    """Whether the operator wants this unmanaged use kept from the scheduler."""
     policy = settings.unknown_guests if claim.cause is Cause.FOREIGN_GUEST else settings.foreign_volumes
     return claim.cause in UNMANAGED_CAUSES and policy is UnmanagedPolicy.RESERVE
 
@@ -61,13 +61,13 @@ def _reserve(claims: list[Claim], inventory: Inventory) -> int:
     if any(claim.size_bytes is not None for claim in claims):
         return bytes_to_gib_ceil(sum(claim.size_bytes or 0 for claim in claims))
     if inventory.allocation_ratio <= 0:
-        return 0  # Placement takes a ratio of 0: the class has no capacity, so there is none to reserve
-    # The ratio as it is written: 21 / 1.4 is 15, but a little more in binary floating point.
+        return 0  # Placement accepts a ratio of 0: the class then has no capacity that could be reserved
+    # str() yields the ratio as it is written: 21 / 1.4 is 15, but a little more in binary floating point.
     return math.ceil(sum(claim.amount for claim in claims) / Fraction(str(inventory.allocation_ratio)))
 
 
 def _split(claims: list[Claim], inventory: Inventory, amount: int) -> list[tuple[str, int]]:
-    """Shares of the one rounded sum by cause, for ``explain``; the last cause gets what rounding leaves."""
+    """Split the rounded sum into a share for each cause, for ``explain``; the last cause absorbs the rounding."""
     causes = sorted({claim.cause for claim in claims}, key=lambda cause: cause.value)
     shares: list[tuple[str, int]] = []
     so_far: list[Claim] = []

@@ -1,10 +1,10 @@
-"""Decide whether somebody else owns our root provider, so that it must not be written (design 2.1).
+"""Decide whether another writer owns this host's root provider, so that the agent must not write it.
 
-Three signs: a nova-compute of this host that is alive, its trait on the provider,
-and a class of ours that came back different in two audits after Placement had
-acknowledged it. What a newcomer would get wrong: a nova-compute that comes back sets
-its trait seconds before its first sign of life, so the trait on a provider that is
-ours already says that it has started, however old its service row is.
+There are three signs: a living nova-compute of this host, nova-compute's owner trait on the provider, and an inventory
+that another writer changed in two audits after Placement had acknowledged the agent's write.
+
+A nova-compute that starts again sets its trait seconds before its first heartbeat. So its trait on a provider that the
+agent owns already means that nova-compute has started, however old its service row is.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from agent.model.placement import Inventory, Provider
 from agent.model.settings import Role, Settings
 
 MAX_STRIKES = 2
-# Two audits a minute apart have some tenths of a second less than that between them, and a third one is a minute away.
+# Two audits scheduled a minute apart may be some tenths of a second closer; without this tolerance the silence would
+# be proven only by the third audit, a minute later.
 ENOUGH = 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rival:
-    """Why the root is not written, and what to do about it."""
+    """Why the agent does not write the root, and what the operator can do about it."""
 
     why: str
     remedy: str
@@ -41,7 +42,7 @@ def rival_of(
     written: WrittenProvider | None,
     silent_for_s: float = 0.0,
 ) -> Rival | None:
-    """The rival of this root, or None when it may be written, or when this role never writes it.
+    """Return the rival of this root. None if the agent may write the root, or if its role never writes it.
 
     ``silent_for_s``: for how long neither nova-compute's heartbeat nor the root's generation has moved (``Silence``).
     """
@@ -95,9 +96,10 @@ def _not_proven_gone(settings: Settings) -> Rival:
 
 
 def silence(before: Silence | None, root: Provider | None, state: NovaState | None, at: int) -> Silence | None:
-    """What to remember of this look at a nova-compute whose provider this is: its signs of life stand since then.
+    """Return since when nova-compute shows no sign of life: neither its heartbeat nor the root's generation moves.
 
-    A look that failed shows nothing, and takes nothing back: whatever moved meanwhile, the next one sees.
+    None if the provider has no trait of nova-compute. After a failed read ``before`` stays: the next read sees whatever
+    moved in between. ``at`` is the time of this audit's read, in seconds since the machine's start.
     """
     if root is None or state is None:
         return before
@@ -111,7 +113,10 @@ def silence(before: Silence | None, root: Provider | None, state: NovaState | No
 
 
 def _returned(settings: Settings) -> Rival:
-    """Both owners' traits: it wrote after we did. It has the time after which a service counts as down to show life."""
+    """Return the rival of a root with both owner traits: nova-compute wrote it after the agent did.
+
+    nova-compute has ``service_down_time`` to show a sign of life.
+    """
     return Rival(
         why=f"nova-compute put {RIVAL} back on a provider that is ours: it has started again, whatever its service "
         "row says yet",
@@ -122,12 +127,12 @@ def _returned(settings: Settings) -> Rival:
 
 
 def is_alive(state: NovaState, settings: Settings) -> bool:
-    """Whether the host's nova-compute gave a sign of life within ``service_down_time``."""
-    # forced_down is an operator's word about the API; a process that reports itself still writes.
+    """Whether this host's nova-compute sent a heartbeat within ``service_down_time``."""
+    # forced_down does not count: an operator sets it for the API, and a process with heartbeats still writes.
     service = state.service
     seen = (service.last_seen_up or service.created_at) if service else None
-    # The newest heartbeat of any service, read with this one, is the clock here: a replica's lag is in both, and this
-    # host's own clock, which may be a minute ahead, in neither.
+    # The clock is the newest heartbeat of any service in the same read. The lag of a database replica affects both
+    # heartbeats equally, and this host's clock, which may be a minute ahead, affects neither.
     clock = state.newest_heartbeat or state.heartbeat or state.now
     if seen is None or clock is None:
         return False
@@ -156,10 +161,10 @@ def _shown(inventory: Inventory | None) -> str:
 
 
 def without_foreign_ratios(root: Provider, written: WrittenProvider | None) -> Provider:
-    """The root as it is to be read for ratios: a record that somebody wrote over as a whole has our ratio.
+    """Return the root with the agent's last ratio in every inventory that another writer replaced as a whole.
 
-    A ratio that an operator sets alone is kept (hypervisor-audit 4.2). One that came with another total,
-    and so most likely is only the default of who wrote it, is no decision about ratios.
+    The caller reads ratios from the result. A ratio that an operator changed alone is kept. A ratio that changed
+    together with the total, min_unit, max_unit or step_size is most likely only the other writer's default.
     """
     ours = {i.resource_class: i for i in (written.inventories if written else ())}
     read = tuple(_with_our_ratio(i, ours.get(i.resource_class)) for i in root.inventories)
@@ -177,16 +182,15 @@ def _size(inventory: Inventory) -> tuple[int, int, int, int]:
 
 
 def judged(written: WrittenProvider | None, root: Provider | None, wanted: DesiredProvider) -> WrittenProvider | None:
-    """``written`` with its strikes after this look at the root.
+    """Return ``written`` with the number of strikes after this audit's read of the root.
 
-    A change from outside is a strike only where it stands against what is wanted
-    now: a ratio that an operator sets through the API is kept, and is no rival's.
-    At MAX_STRIKES it stays as it is until it is forgotten (restart, SIGHUP): a
-    rival that paused is still a rival.
+    A change from outside is a strike only if it contradicts what the agent wants now: a ratio that an operator sets
+    through the API is kept and is no strike. At MAX_STRIKES the count stays until a restart or SIGHUP: a rival that
+    pauses is still a rival.
     """
     if written is None or written.strikes >= MAX_STRIKES:
         return written
-    if root is None:  # deleted from outside: it is made anew, and that is no rival's inventory
+    if root is None:  # deleted from outside: the agent creates it again, and the inventory is not a rival's
         return None
     frozen = frozenset(f.resource_class for f in wanted.frozen)
     against = [i for i in written.inventories if i.resource_class not in frozen and _is_against(i, root, wanted)]
@@ -199,7 +203,7 @@ def _is_against(mine: Inventory, root: Provider, wanted: DesiredProvider) -> boo
 
 
 def remembered(before: WrittenProvider | None, wanted: DesiredProvider) -> WrittenProvider:
-    """What to compare with next time, after a write that Placement acknowledged."""
+    """Return what the next audit compares the root with, after a write that Placement acknowledged."""
     return WrittenProvider(
         provider_uuid=wanted.uuid,
         inventories=wanted.inventories,

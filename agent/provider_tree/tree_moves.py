@@ -1,10 +1,10 @@
-"""Decide which providers are made, which get another parent, and in which order each of these can be done.
+"""Decide which providers are created, which get another parent, and in which order these writes are possible.
 
-Parents come first: when a provider's turn comes, whatever is to stand above it stands there
-already, so a swap (A below B becomes B below A) needs no detour out of the tree, and a plan that
-is broken off leaves every provider where the next look at the tree finds it. What a
-newcomer would get wrong: a move has no generation, and it carries everything
-below the provider along, other services' providers too.
+Parents come first: when a provider is written, its wanted ancestors are already in place. So a swap (A below B becomes
+B below A) needs no detour out of the tree, and an interrupted plan leaves every provider inside the tree, where the
+next read finds it.
+
+No generation guards a move. A move carries along everything below the provider, other services' providers too.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _Parents = Mapping[str, str | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """How one wanted provider gets to where it is to be.
+    """How one wanted provider gets to its place in the tree.
 
-    ``write`` is None where it stands there, or must stay where it is, or cannot be made: ``held_back`` says why.
-    ``observed`` is None for one that does not exist yet.
+    ``write`` is None if the provider is in its place already, or if it cannot be moved or created: ``held_back`` then
+    says why. ``observed`` is None if the provider does not exist yet.
     """
 
     provider: DesiredProvider
@@ -35,20 +35,20 @@ class Place:
 
     @property
     def exists(self) -> bool:
-        """Whether it is there when its turn has passed."""
+        """Whether the provider exists after its write."""
         return self.observed is not None or self.write is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """All wanted providers, parents first, and who then stands below whom: (uuid, uuid of its parent)."""
+    """All wanted providers, parents first, and the resulting tree as pairs (uuid, uuid of the parent)."""
 
     places: tuple[Place, ...]
     parents: tuple[tuple[str, str | None], ...]
 
 
 def places(wanted: DesiredTree, view: PlacementView) -> Places:
-    """Where each provider of ``wanted`` goes, each step possible after those before it."""
+    """Return where each provider of ``wanted`` goes; each write is possible after the writes before it."""
     known = view.known
     parents = {provider.uuid: provider.parent_uuid for provider in known.values()}
     looked_for = frozenset((wanted.root.uuid, *(tree.uuid for tree in view.beside)))
@@ -63,12 +63,12 @@ def places(wanted: DesiredTree, view: PlacementView) -> Places:
 
 
 def depth(uuid: str, parents: _Parents) -> int:
-    """How many providers stand above it, as far as they are known; a loop counts once round."""
+    """Return the number of known ancestors of a provider; a loop is counted once."""
     return len(ancestors(uuid, parents))
 
 
 def _parents_first(providers: Iterable[DesiredProvider]) -> list[DesiredProvider]:
-    """By depth; those of one depth in the order that they came in."""
+    """Return the providers sorted by depth; providers of equal depth keep their order."""
     wanted = tuple(providers)
     parents = {provider.uuid: provider.parent_uuid for provider in wanted}
     return sorted(wanted, key=lambda provider: depth(provider.uuid, parents))
@@ -86,7 +86,8 @@ def _unmakeable(provider: DesiredProvider, parents: _Parents, looked_for: frozen
     if not provider.name:
         return "the node's name is not known"
     if provider.parent_uuid is None:
-        # The list of our tree shows no other root: made again and again, it would be a conflict for ever.
+        # The list of this host's tree shows no other root. An existing root that was not read would be created again
+        # in every audit, and Placement would answer 409 each time.
         return None if provider.uuid in looked_for else "nobody looked whether it is there already"
     return None if provider.parent_uuid in parents else f"its parent {provider.parent_uuid} is not there"
 
@@ -102,7 +103,7 @@ def _moved(provider: DesiredProvider, observed: Provider, parents: _Parents, vie
 
 
 def _immovable(provider: DesiredProvider, observed: Provider, parents: _Parents, view: PlacementView) -> str | None:
-    """Why Placement would refuse it."""
+    """Return why Placement would reject the move, or None."""
     if provider.parent_uuid is not None and provider.parent_uuid not in parents:
         return f"its parent {provider.parent_uuid} is not there"
     if observed.parent_uuid is not None and not view.reparents:
