@@ -1,14 +1,14 @@
 """Build a PlacementClient from configuration: keystoneauth's own options in one group, ``[placement]`` by default.
 
-What the operator's nova.conf says there works here: any auth plugin, TLS options,
-``endpoint_override`` or the catalog. ``auth_type`` must be set: without a plugin
-keystoneauth fails only at the first request and does not say why.
-Nothing is connected here, but TLS files are read: a wrong path ends the start. So
-does a URL without scheme or host, which keystoneauth would look up in the catalog.
-A problem names the file, as oslo.config's ``get_location`` tells it (agent/config/traced_conf.py).
-keystoneauth's ``none`` sends the token "notused", which a Placement with
-``auth_strategy = noauth2`` refuses (403): that one takes ``admin_token`` with
-token ``admin``.
+The options of the operator's nova.conf work here: any auth plugin, TLS options, ``endpoint_override`` or the catalog.
+``auth_type`` must be set: without a plugin keystoneauth fails only at the first request and does not say why.
+
+This module opens no connection, but it reads the TLS files: a wrong path makes the start fail. So does a URL without
+scheme or host, which keystoneauth would look up in the catalog. Each problem names the configuration file, which
+oslo.config's ``get_location`` returns (agent/config/traced_conf.py).
+
+keystoneauth's plugin ``none`` sends the token "notused". A Placement with ``auth_strategy = noauth2`` rejects that
+token (403); it accepts ``admin_token`` with the token ``admin``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from agent.placement.http.tls_files import tls_problems
 from agent.placement.http.transport import BoundedAdapter
 from agent.text.urls import url_problem, without_login
 
-# The audit's thread is the only one that asks; the second is for a connection that the server just closed.
+# Only the audit's thread sends requests. The second connection replaces one that the server has just closed.
 POOL_SIZE = 2
 
 
@@ -49,12 +49,12 @@ def client_from_conf(
     pause_at_most_s: float = math.inf,
     wait: Callable[[float], None] = time.sleep,
 ) -> PlacementClient:
-    """A client as the group says; ``transport`` in the place of the usual one is for fault injection.
+    """Return a client configured by the group. ``transport`` replaces the usual adapter, for fault injection.
 
-    ``pause_at_most_s`` bounds the group's ``longest_pause`` where somebody waits for the answer; ``wait`` waits
-    so many seconds, or less.
+    ``pause_at_most_s`` limits the group's ``longest_pause`` if a person waits for the answer. ``wait`` sleeps for the
+    given seconds or less.
 
-    The group's options (agent/config/options/placement.py) are registered already, the auth plugin's own are not.
+    The caller has registered the group's options (agent/config/options/placement.py), but not the auth plugin's own.
     Sends nothing. Raises ConfigError naming the option that is missing or wrong.
     """
     try:
@@ -67,7 +67,7 @@ def client_from_conf(
 
 
 def _build(conf: cfg.ConfigOpts, group: str, transport: HTTPAdapter | None, http: PacedSession) -> PlacementClient:
-    # Again, now that the files are read: ``auth_section`` may put auth_type into another group.
+    # Register again, now that the files are read: ``auth_section`` may put auth_type into another group.
     ks.register_auth_conf_options(conf, group)
     auth = ks.load_auth_from_conf_options(conf, group)
     if auth is None:
@@ -79,7 +79,7 @@ def _build(conf: cfg.ConfigOpts, group: str, transport: HTTPAdapter | None, http
     if problems := (*_wrong_urls(conf, group, auth), *_missing(conf, group, auth), *_wrong_tls(conf, group)):
         raise ConfigError(*problems)
     if options.insecure:
-        # urllib3 warns at each request, which fills the log of a daemon and the screen of a command.
+        # urllib3 warns at each request, which would fill the daemon's log and a command's screen.
         warnings.filterwarnings("ignore", message="Unverified HTTPS request")
     carrier = transport or BoundedAdapter(
         pool_connections=POOL_SIZE,
@@ -91,7 +91,8 @@ def _build(conf: cfg.ConfigOpts, group: str, transport: HTTPAdapter | None, http
     http.mount("https://", carrier)
     session = TokenSessionLoader().load_from_conf_options(conf, group, auth=auth, session=http, app_name="stocktake")
     adapter = CatalogAdapterLoader().load_from_conf_options(conf, group, session=session, raise_exc=False)
-    # Placement has one major version; these three are accepted for nova.conf's sake and would only add discovery.
+    # Placement has one major version. These three options are accepted because nova.conf may set them; obeying them
+    # would only add discovery requests.
     adapter.version = adapter.min_version = adapter.max_version = None
     return PlacementClient(adapter, http)
 
@@ -110,10 +111,10 @@ def _wrong_urls(conf: cfg.ConfigOpts, group: str, auth: BaseAuthPlugin) -> Itera
 def _missing(conf: cfg.ConfigOpts, group: str, auth: BaseAuthPlugin) -> Iterator[str]:
     section = _section(conf, group)
     by = _told(conf, section, "auth_type")
-    # keystoneauth notices at the first request, and says it by a bare Exception.
+    # keystoneauth notices a missing password only at the first request, and raises a bare Exception.
     if isinstance(auth, generic.Password) and conf[section].password is None:
         yield f"[{section}] password is not set: {by} needs it"
-    # Without Keystone there is no catalog to find Placement in, and no token but the one that is given.
+    # Without Keystone there is no catalog that names Placement, and no token except the configured one.
     if isinstance(auth, BaseIdentityPlugin):
         return
     if not conf[group].endpoint_override and not getattr(auth, "endpoint", None):
@@ -130,16 +131,16 @@ def _wrong_tls(conf: cfg.ConfigOpts, group: str) -> Iterator[str]:
 
 
 def _section(conf: cfg.ConfigOpts, group: str) -> str:
-    """Where the plugin's own options stand."""
+    """Return the group that holds the auth plugin's own options."""
     return conf[group].auth_section or group
 
 
 def _told(conf: cfg.ConfigOpts, group: str, option: str) -> str:
-    """``file: [group] option = value``, the value without a login in it."""
+    """Return ``file: [group] option = value``, without a login in the value."""
     return f"{_from(conf, group, option)}[{group}] {option} = {quoted(without_login(str(conf[group][option])))}"
 
 
 def _from(conf: cfg.ConfigOpts, group: str, option: str) -> str:
-    """``file: `` of the value in force, empty where no file sets it."""
+    """Return ``file: `` for the file that sets the option; empty if no file sets it."""
     place = conf.get_location(option, group)
     return f"{place.detail}: " if place is not None and place.location.is_user_controlled else ""

@@ -1,11 +1,11 @@
-"""Decide which error an answer, or its absence, is: the one table from HTTP to agent/errors.py.
+"""Decide which error an answer or a missing answer becomes: the only mapping from HTTP to agent/errors.py.
 
-A 409 is not one thing: its code (1.23 and later) says whether to read again or to
-tell a human, but for an allocation that finds no room, which has no code of its own.
-Below 400 is not success by itself: a proxy's HTML page with 200 is no answer of
-Placement's, and neither is a 404 without Placement's error document: taken for one,
-a proxy without a route would say that our providers are gone.
-No credential gets into a message (blot.py).
+A 409 has several meanings. Its code (microversion 1.23 and later) says whether the agent must read again or report the
+error to the operator. Only an allocation that finds no room has no code of its own.
+
+A status below 400 alone is not success: an HTML page with 200 comes from a proxy, not from Placement. The same holds
+for a 404 without Placement's error document: a proxy without a route would otherwise make the agent believe that its
+providers are gone. No credential gets into a message (agent/text/redact.py).
 """
 
 from __future__ import annotations
@@ -43,19 +43,20 @@ if TYPE_CHECKING:
     import requests
 
 QUOTED_CHARACTERS = 300
-# So much of a foreign text is looked at for them: a page may be large.
+# At most this many characters of a foreign text are searched for the quotation, because a page may be large.
 _READ_CHARACTERS = 20 * QUOTED_CHARACTERS
 _BLANKS = " \t\r\n"
 _CREDENTIAL_HEADERS = ("X-Auth-Token", "Authorization")
 _REDIRECTS = frozenset({301, 302, 307, 308})
-# JSON writes what is beyond 16 bits in two halves, and may name one alone: that is no text to log or to ask with.
+# JSON escapes a character beyond 16 bits as two surrogates, and may contain a lone one. Such a text can be neither
+# logged nor sent.
 _HALF_A_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF = re.compile(r"[\ud800-\udfff]")
 _PORTS = {"http": 80, "https": 443}
-# What Placement says of a provider, and a proxy of a page: whose it is, its form says.
+# Placement uses these statuses for a provider, a proxy for a page. The form of the body shows which of them answered.
 _NOT_THERE = frozenset({404, 405, 410})
 
-# urllib3 names host and URL again before it comes to the reason, which then was what the cut above took away.
+# urllib3 repeats host and URL before the reason. Without removing them, the limit above would cut the reason off.
 _AGAIN = re.compile(r"HTTPS?Connection(Pool)?\([^)]*\): (Max retries exceeded with url: \S+ )?")
 
 CONFLICTS: dict[str, type[PlacementError]] = {
@@ -66,20 +67,23 @@ CONFLICTS: dict[str, type[PlacementError]] = {
     "placement.resource_provider.cannot_delete_parent": ProviderInUse,
 }
 
-# What Placement calls an error that has no code of its own; of PUT /allocations and POST /reshaper that is a lack of
-# room alone (16.0.0, handlers/allocation.py, reshaper.py): whatever raced there is a concurrent_update.
+# Placement's code for an error without a code of its own. For PUT /allocations and POST /reshaper only a lack of room
+# has it (16.0.0, handlers/allocation.py, reshaper.py); every lost race there is a concurrent_update.
 _NO_CODE = "placement.undefined_code"
 _ALLOCATES = re.compile(r"PUT \S*/allocations/[^/\s]+|POST \S*/reshaper")
 
-# One code for both generations: only the words say that it is the consumer's (16.0.0, handlers/util.py).
+# Both generations share one code: only the text says that it is the consumer's generation (16.0.0, handlers/util.py).
 _OF_A_CONSUMER = "consumer generation conflict"
 
-# Credentials that are missing, malformed or refused; all of it is for a human, and none of it is cured by haste.
+# Credentials are missing, malformed or rejected. The operator must act; a quick repetition does not help.
 _DENIED = (kx.AuthPluginException, kx.AuthorizationFailure, kx.MissingAuthMethods)
 
 
 class TokenMoved(kx.ClientException):
-    """Keystone's answer sends us on to where its password does not go, or again after so many times ``asked``."""
+    """Keystone redirects to a place to which the agent sends no password, or still redirects after ``asked`` requests.
+
+    ``location`` is the target of the redirect.
+    """
 
     def __init__(self, url: str, location: str, asked: int = 1) -> None:
         after = f" still, after {asked} requests" if asked > 1 else ""
@@ -88,10 +92,10 @@ class TokenMoved(kx.ClientException):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """An answer as it came. ``request`` is the method and URL that it answers.
+    """An answer as received. ``request`` is the method and URL of its request.
 
-    ``sent_bytes`` is how large the request's body was, ``location`` where a redirect leads, ``secrets`` are the
-    credentials that the request carried: not to be quoted.
+    ``sent_bytes`` is the size of the request's body and ``location`` the target of a redirect. ``secrets`` are the
+    credentials that the request carried; no message may quote them.
     """
 
     request: str
@@ -103,14 +107,14 @@ class Reply:
     secrets: tuple[str, ...] = ()
 
     def body(self) -> object:
-        """The JSON document, None where the answer has no body. Raises PlacementUnavailable when it is not JSON."""
+        """Return the JSON document, or None if there is no body. Raises PlacementUnavailable if it is not JSON."""
         if not self.text:
             return None
         with contextlib.suppress(ValueError, RecursionError):
             found: object = json.loads(self.text)
             if not _HALF_A_CHARACTER.search(self.text) or _is_text(found):
                 return found
-        # Not from json's error, which keeps the whole text for as long as it is kept itself.
+        # Not "from" json's error, which would keep the whole text in memory as long as the new error exists.
         raise PlacementUnavailable(
             f"{self.request}: the answer is not JSON but begins with {quoted(self.text, self.secrets)[:60]!r}",
             status=self.status,
@@ -119,7 +123,10 @@ class Reply:
 
 
 def _is_text(found: object) -> bool:
-    """Whether every string in it can be written as UTF-8; not by writing all of it, which takes as much again."""
+    """Whether every string in the document can be encoded as UTF-8.
+
+    Encoding the whole document would show it too, but would need as much memory again.
+    """
     waiting = [found]
     while waiting:
         match waiting.pop():
@@ -135,7 +142,7 @@ def _is_text(found: object) -> bool:
 
 
 def refusal(reply: Reply) -> PlacementError:
-    """The error that an answer of status 300 or above is."""
+    """Return the error for an answer with status 300 or above."""
     said = _said(reply)
     kind = _kind(reply, said.code)
     if kind is PlacementRejected and reply.status in _NOT_THERE and not (said.code or said.detail):
@@ -157,7 +164,7 @@ def _said(reply: Reply) -> wire.Refusal:
 
 
 def _way_hint(reply: Reply, kind: type[PlacementError]) -> str:
-    """What to do about an answer that is not Placement's but of something on the way to it; empty for the others."""
+    """Return a hint for an answer that comes from something in front of Placement; empty for Placement's answers."""
     if reply.status in _NOT_THERE and kind is PlacementUnavailable:
         return f"not Placement's own answer: {error_hints.PATH}"
     if reply.status == 413:
@@ -174,17 +181,17 @@ def _kind(reply: Reply, code: str) -> type[PlacementError]:
     if reply.status == 409:
         if code == _NO_CODE and _ALLOCATES.fullmatch(reply.request):
             return AllocationRefused
-        # Without a code of its own: what refuses a DELETE is use; any other 409 is a race that was lost.
+        # Without a known code: a 409 to a DELETE means that the provider is in use, any other 409 is a lost race.
         other = ProviderInUse if reply.request.startswith("DELETE ") else GenerationConflict
         return CONFLICTS.get(code, other)
-    # 3xx: the client follows redirects; one that it does not follow is no answer.
+    # The client follows redirects; a 3xx that it does not follow is no answer of Placement's.
     if reply.status == 429 or reply.status >= 500 or reply.status < 400:
         return PlacementUnavailable
     return PlacementRejected
 
 
 def failure(request: str, error: kx.ClientException) -> PlacementError:
-    """The error that keystoneauth's exception is: no answer of Placement's came, or no token to ask with."""
+    """Return the error for an exception of keystoneauth: Placement did not answer, or there is no token."""
     whole = str(error)
     hint = _option_hint(error) or error_hints.tls_hint(whole)
     said = error_hints.with_hint(f"{request}: {quoted(_AGAIN.sub('', whole))}", hint)
@@ -193,7 +200,7 @@ def failure(request: str, error: kx.ClientException) -> PlacementError:
     if isinstance(error, _DENIED):
         return PlacementDenied(said)
     large = getattr(error, "original", None)
-    # A token that is too large says nothing of the answer that it was wanted for.
+    # A token that is too large says nothing about the size of Placement's answer.
     if isinstance(large, TooLarge) and large.bound is not TOKEN:
         return AnswerTooLarge(said)
     return PlacementUnavailable(said)
@@ -206,11 +213,14 @@ def _option_hint(error: kx.ClientException) -> str:
 
 
 def _keystone(request: str, error: kx.HttpError) -> PlacementError:
-    """Placement's own statuses are answers, so an HttpError is what Keystone said when asked for a token."""
+    """Return the error for Keystone's answer to a token request.
+
+    Placement's own statuses come as answers, so an HttpError always comes from Keystone.
+    """
     status = int(error.http_status)
     kind = PlacementUnavailable if status == 429 or status >= 500 else PlacementDenied
     where = f" at {quoted(error.url)}" if error.url else ""
-    # keystoneauth puts status and request id into the message; ours carries both by itself.
+    # keystoneauth puts status and request id into the message; the agent's error carries both as attributes.
     plain = re.sub(r"( \(HTTP \d+\))?( \(Request-ID: [^)]*\))?$", "", str(error.message))
     said = error_hints.with_hint(
         f"{request}: no token from Keystone{where}: {quoted(plain)}", error_hints.keystone_hint(status)
@@ -219,12 +229,12 @@ def _keystone(request: str, error: kx.HttpError) -> PlacementError:
 
 
 def reply_of(method: str, response: requests.Response) -> Reply:
-    """What came, of the whole URL: of a wrong endpoint the path alone says nothing."""
+    """Return the answer as a Reply. It names the whole URL, because the path alone does not show a wrong endpoint."""
     sent = response.request
     return Reply(
         request=f"{method} {quoted(response.url)}",
         status=response.status_code,
-        # JSON is UTF-8 (RFC 8259); a charset that the header makes up would only add ways to fail.
+        # JSON is UTF-8 (RFC 8259). Obeying a charset in the header would only add ways to fail.
         text=response.content.decode("utf-8", "replace"),
         request_id=response.headers.get("x-openstack-request-id"),
         sent_bytes=len(sent.body or b""),
@@ -234,10 +244,10 @@ def reply_of(method: str, response: requests.Response) -> Reply:
 
 
 def onward(status: int, url: str, location: str | None) -> str | None:
-    """Where the answer to ``url`` sends us on to; None where it does not, or where we do not follow.
+    """Return the target of a redirect in the answer to ``url``; None if there is none or the client must not follow it.
 
-    Followed is a redirect to the same host, as proxies have it from http to https, and never one back: our token
-    goes to nobody else, and not in the clear.
+    The client follows redirects to the same host, for example from http to https at a proxy, but never from https to
+    http. So the token goes to no other host, and does not change from https to clear text.
     """
     if status not in _REDIRECTS or not location:
         return None
@@ -247,7 +257,7 @@ def onward(status: int, url: str, location: str | None) -> str | None:
 
 
 def onward_with_password(status: int, url: str, location: str | None) -> str | None:
-    """As ``onward``, and never to another port, but from http to https, which has one of its own."""
+    """Return as ``onward`` does, but None for another port, unless the redirect goes from http to https."""
     there = onward(status, url, location)
     if there is None:
         return None
@@ -264,12 +274,15 @@ def _port(url: str) -> int | None:
 
 
 def _bare(url: str) -> str:
-    """``url`` without what may be secret in it, empty where it is none; ``quoted`` takes user and password out."""
+    """Return ``url`` without query and fragment, which may be secret; empty if it is no URL.
+
+    ``quoted`` removes user and password.
+    """
     return _split(url)._replace(query="", fragment="").geturl()
 
 
 def _split(location: str, base: str = "") -> SplitResult:
-    """Its parts, empty ones where it is no URL."""
+    """Return the parts of the URL; all parts are empty if it is no URL."""
     try:
         return urlsplit(urljoin(base, location))
     except ValueError:
@@ -277,10 +290,11 @@ def _split(location: str, base: str = "") -> SplitResult:
 
 
 def quoted(text: str, secrets: Iterable[str] = ()) -> str:
-    """Foreign text made fit for one line of log: one line, no credentials, not endless."""
+    """Return foreign text made fit for the log: on one line, without credentials, and of limited length."""
     known, read = tuple(secrets), text[:_READ_CHARACTERS]
     if len(text) > len(read):
-        # The cut may go through a secret, which is not known by half: no blank is in it, six letters of a page for one.
+        # The cut may fall inside a secret, and half a secret is not recognized. A secret contains no blank, and an
+        # HTML page may escape each of its characters with six.
         longest = 6 * max(map(len, known), default=0)
         read = read[: max(len(read) - longest, *map(read.rfind, _BLANKS), 0)]
     plain = blotted(" ".join(read.split()), known)

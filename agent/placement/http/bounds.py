@@ -1,13 +1,12 @@
-"""Decide how large an answer may be, by what was asked: its bytes, how far it unpacks, the memory that its JSON takes.
+"""Decide how large an answer may be for each kind of request: its bytes, its compression, and its memory as JSON.
 
-What a newcomer would get wrong: the bytes of an answer say little about the memory that
-its JSON takes. 16 MiB of ``[],[],[]`` become 400 MiB of Python objects. So the
-characters that begin a JSON value are counted before anything is parsed, and each has
-the price of the largest object that it can begin (CPython 3.11; ``tests/unit/placement/http/test_bounds.py``
-measures them). A character inside a string counts too: the estimate is never too low, and for
-a list of allocations about twice what is needed.
+The bytes of an answer say little about the memory that its JSON takes: 16 MiB of ``[],[],[]`` become 400 MiB of Python
+objects. So ``Tally`` counts the characters that begin a JSON value before anything is parsed. Each character has the
+price of the largest object that it can begin (CPython 3.11; ``tests/unit/placement/http/test_bounds.py`` measures the
+prices). A character inside a string counts too. The estimate is therefore never too low, and about twice the real
+need for a list of allocations.
 
-Nothing here depends on how the server splits an answer. Pure.
+The result does not depend on how the server splits an answer. Pure.
 """
 
 from __future__ import annotations
@@ -15,22 +14,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 MIB = 2**20
-#: JSON of Placement packs to a fifth or a tenth of its size; gzip goes up to 1,000 for one letter repeated.
+#: Placement's JSON compresses to a fifth or a tenth of its size. gzip reaches a factor of 1,000 for a repeated letter.
 MOST_TIMES_PACKED = 100
 
-# Bytes of memory for each such character. Dictionaries pay for their tables by the colon: a table that has just
-# grown has room for four times as many entries.
+# Bytes of memory for each character. The price of the colon includes the dictionary's table, which has room for four
+# times as many entries right after it has grown.
 _PRICES = ((b"{", 64), (b"[", 96), (b":", 120), (b",", 40), (b'"', 32))
-# A text holds each of its characters in as many bytes as the widest one needs. While json.loads puts a string with
-# escapes together it may hold it twice.
+# A Python string stores each character in as many bytes as its widest character needs. json.loads may store a string
+# with escapes twice while it decodes the string.
 _WIDEST = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """The most that is taken of one answer. ``subject`` is what was asked, ``remedy`` what the operator can do.
+    """The size limit of one answer. ``subject`` names the request, ``remedy`` says what the operator can do.
 
-    ``most_bytes`` is the size unpacked, ``most_memory_bytes`` what text and parsed JSON take together.
+    ``most_bytes`` limits the uncompressed size, ``most_memory_bytes`` the memory of text and parsed JSON together.
     """
 
     subject: str
@@ -41,22 +40,22 @@ class Bound:
 
 _FOREIGN = "check what answers there: a proxy, a cache, another service"
 
-#: What the daemon asks. The largest is who holds what of a provider that shares with our tree: 30,000 consumers of
-#: one class each, as of a store, or 20,000 of three.
+#: For the daemon's requests. The largest answer lists the allocations of a provider that shares with this host's tree:
+#: 30,000 consumers of one class each, as on a storage provider, or 20,000 consumers of three classes.
 OWN = Bound(
     subject="one host's tree or one consumer",
     most_bytes=16 * MIB,
     most_memory_bytes=40 * MIB,
     remedy=f"{_FOREIGN}; if Placement itself answers there, count the allocations of that provider",
 )
-#: A token with its catalog: 250 bytes for each endpoint.
+#: For a token with its catalog, which takes 250 bytes for each endpoint.
 TOKEN = Bound(
     subject="a token with its catalog",
     most_bytes=16 * MIB,
     most_memory_bytes=40 * MIB,
     remedy=f"{_FOREIGN} at [placement] auth_url",
 )
-#: What only a command asks: 840 bytes for each provider, 72 MiB of 10,000 hosts with eight children.
+#: For requests that only a command sends: 840 bytes for each provider, so 72 MiB for 10,000 hosts with eight children.
 WHOLE_CLOUD = Bound(
     subject="the whole cloud",
     most_bytes=256 * MIB,
@@ -66,7 +65,7 @@ WHOLE_CLOUD = Bound(
 
 
 class Tally:
-    """What has come of one answer so far; ``problem`` says why no more of it is taken."""
+    """The received part of one answer; ``problem`` says why the rest is not accepted."""
 
     def __init__(self, bound: Bound) -> None:
         self._bound = bound
@@ -76,7 +75,7 @@ class Tally:
         self._has_escapes = False
 
     def add(self, piece: bytes) -> None:
-        """The next piece, unpacked."""
+        """Count the next piece, which is uncompressed already."""
         self._size_bytes += len(piece)
         self._objects_bytes += sum(price * piece.count(character) for character, price in _PRICES)
         self._is_wide = self._is_wide or not piece.isascii()
@@ -84,13 +83,16 @@ class Tally:
 
     @property
     def memory_bytes(self) -> int:
-        """At most so much: the text, and what json.loads makes of it."""
+        """The upper estimate of the memory that the text and the result of json.loads take."""
         text_width = _WIDEST if self._is_wide else 1
         content_width = 2 * _WIDEST if self._has_escapes else text_width
         return self._size_bytes * (text_width + content_width) + self._objects_bytes
 
     def problem(self, packed_bytes: int | None) -> str | None:
-        """Why the answer is not taken; None while it is. ``packed_bytes``: so many have come; None: nobody counts."""
+        """Return why the answer is too large; None if it is not.
+
+        ``packed_bytes`` is the number of compressed bytes received so far; None if they are not counted.
+        """
         bound = self._bound
         of = f"the most that is taken of {bound.subject}: {bound.remedy}"
         if self._size_bytes > bound.most_bytes:

@@ -1,10 +1,11 @@
-"""Find Placement by Keystone's service catalog, and find it again when it has moved.
+"""Find Placement by Keystone's service catalog, and find it again when its endpoint has moved.
 
-The catalog comes with the token and is kept as long, hours as a rule. keystoneauth
-never doubts it: an endpoint that has moved would be refused connections until the
-token ends. Here a catalog that leads nowhere is dropped with its token, so that the
-next request asks Keystone for both; once an outage and then every CATALOG_RETRY_S,
-because a dead Placement must not become a storm of a whole fleet on Keystone.
+The catalog comes with the token and is cached as long as the token, usually hours. keystoneauth never refreshes it
+earlier: if the endpoint moves, connections fail until the token expires.
+
+This adapter drops the catalog together with its token if the connection fails, and the next request gets both from
+Keystone again. It does so once at the start of an outage and then every CATALOG_RETRY_S. Otherwise an outage of
+Placement would make the whole fleet flood Keystone.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ REGIONS_NAMED = 5
 
 
 class CatalogAdapter(Adapter):
-    """keystoneauth's adapter, with the above; for one thread."""
+    """keystoneauth's adapter, which drops a catalog that leads nowhere. For one thread."""
 
     def __init__(self, session: Any, **options: Any) -> None:  # noqa: ANN401 - handed on as they are
         super().__init__(session, **options)
@@ -33,9 +34,9 @@ class CatalogAdapter(Adapter):
         self._dropped_at = time.monotonic()
 
     def request(self, url: str, method: str, **options: Any) -> requests.Response:  # noqa: ANN401 - handed on
-        """As keystoneauth's. Raises EndpointNotFound that says what the catalog lacks, and what it has.
+        """Send as keystoneauth does. Raises EndpointNotFound, whose text says what the catalog lacks and what it has.
 
-        DiscoveryFailure where there is no token, and so no catalog to speak of.
+        Raises DiscoveryFailure if there is no token and therefore no catalog.
         """
         try:
             response: requests.Response = super().request(url, method, **options)
@@ -44,7 +45,8 @@ class CatalogAdapter(Adapter):
         except kx.EndpointNotFound as error:
             catalog = self._catalog()
             if catalog is None:
-                # So the session says that what it is to ask has no host: on the way to a token, since there is none.
+                # The session raises EndpointNotFound also for a URL without a host. Without a token, that was the URL
+                # of the token request.
                 said = f"no token from Keystone at {self._keystone()}: what was to be asked for it is no URL"
                 raise kx.DiscoveryFailure(said) from error
             raise kx.EndpointNotFound(self._missing(catalog)) from error
@@ -54,7 +56,7 @@ class CatalogAdapter(Adapter):
             self._doubt()
             raise
         except OSError as error:
-            # So requests tells of a TLS file that is gone; keystoneauth passes on what is no error of requests' own.
+            # requests raises a bare OSError for a missing TLS file, and keystoneauth passes it on unchanged.
             raise kx.SSLError(str(error)) from error
         self._answered = True
         return response
@@ -70,7 +72,7 @@ class CatalogAdapter(Adapter):
         return getattr(self.auth or self.session.auth, "auth_url", None)
 
     def _catalog(self) -> ServiceCatalog | None:
-        """What came with the token in hand: nothing is asked again for the sake of a message. None without a token."""
+        """Return the catalog of the present token, without a request; None without a token."""
         known = getattr(self.auth or self.session.auth, "auth_ref", None)
         return known.service_catalog if known is not None else None
 
@@ -94,9 +96,9 @@ class CatalogAdapter(Adapter):
 
 
 class CatalogAdapterLoader(ks.adapter.Adapter):
-    """Makes a CatalogAdapter of keystoneauth's own options."""
+    """Builds a CatalogAdapter from keystoneauth's own options."""
 
     @property
     def plugin_class(self) -> type[CatalogAdapter]:
-        """What to make."""
+        """The class to build."""
         return CatalogAdapter

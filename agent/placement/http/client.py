@@ -1,17 +1,15 @@
-"""Talk to Placement: one request at a time, each with its microversion, each ending as a value or one of our errors.
+"""Send one request at a time to Placement, each with its microversion, and return a value or raise one error.
 
-Only GET is ever sent twice. keystoneauth repeats a PUT after a time-out as
-readily as after a refusal, although the first may have been carried out, so
-writes go out with its retries off and a lost answer is PlacementUnavailable.
-A 401 alone is no such case: nobody carried out what it answers, so keystoneauth
-sends the same once more with a new token.
+Only a GET is ever sent twice. keystoneauth repeats a PUT after a time-out just as after a refused connection, although
+Placement may have carried out the first one. So the client sends writes with keystoneauth's retries off, and a lost
+answer becomes PlacementUnavailable. A 401 is the exception: Placement has not carried out the request, so keystoneauth
+sends it once more with a new token.
 
-A server that says Retry-After is left alone until then, by whoever asks and for
-whatever reason: what is asked meanwhile fails here, unsent, and says until when.
-docs/placement.md is the table of all that can go wrong.
+After an answer with Retry-After the client sends nothing to that server until then. Every request in the meantime fails
+without being sent, and its error says until when. docs/placement.md lists all failures.
 
-The first request of a client is preceded by one for the root document: a server
-older than MINIMUM is refused there, in words, and not later by a 406.
+Before its first request the client reads the root document. If the server is older than MINIMUM, the client raises a
+clear error there instead of a 406 later.
 """
 
 from __future__ import annotations
@@ -44,22 +42,22 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MINIMUM = Microversion(1, 30)
-# From here on a provider gets another parent, or none; before, only one that has none gets one.
+# From this version on a provider can get another parent, or none. Before it, only a provider without one gets a parent.
 REPARENTING = Microversion(1, 37)
-# From here on a consumer has a type.
+# From this version on a consumer has a type.
 TYPED = Microversion(1, 38)
-# One question, asked for a token, sent, answered, read and tried again, takes so many time-outs at most: that of
-# requests is for each byte.
+# One question (token, request, answer and repetitions together) may take this many time-outs: the time-out of requests
+# restarts with each byte.
 TIMEOUTS_A_QUESTION = 3
-# What keystoneauth repeats where nothing else is configured.
+# The statuses that keystoneauth repeats by default.
 REPEATED = (503,)
 MICROVERSION_HEADER = "OpenStack-API-Version"
 
 
 class CountingSession(requests.Session):
-    """Counts the requests that go to Placement, the repeated ones too, and not those for a token.
+    """Counts the requests to Placement, repeated requests included, token requests excluded.
 
-    ``sent_at`` is when the last one went out or came to its end, those for a token too, in monotonic seconds.
+    ``sent_at`` is when the last request was sent or ended, token requests included, in monotonic seconds.
     """
 
     def __init__(self) -> None:
@@ -69,22 +67,26 @@ class CountingSession(requests.Session):
         self.time = QuestionTime()
 
     def begin(self) -> None:
-        """An audit or a command begins (PacedSession minds it)."""
+        """Note that an audit or a command begins. Only PacedSession uses this."""
 
     def close(self) -> None:
-        """As requests does, and end the thread that sends."""
+        """Close as requests does, and stop the sending thread."""
         self.time.close()
         super().close()
 
     def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:  # noqa: ANN401 (its own)
-        """As requests does; what is not over in time, and so may never be, is no time-out that is worth repeating."""
+        """Send as requests does, within the time of the question.
+
+        A request that exceeds this time raises RequestException and no time-out, so that keystoneauth does not repeat
+        a request that may hang again.
+        """
         self.sent_at = time.monotonic()
         timeout_s = options.get("timeout")
         bound_s = TIMEOUTS_A_QUESTION * timeout_s if isinstance(timeout_s, int | float) else None
         try:
             return self.time.sent(lambda: self._sent(request, options), bound_s)
         finally:
-            # A pause of the pace follows (paced.py): what a late answer took must not count to its length.
+            # PacedSession may pause next. The duration of a late answer must not count as part of that pause.
             self.sent_at = time.monotonic()
 
     def _sent(self, request: requests.PreparedRequest, options: Mapping[str, Any]) -> requests.Response:
@@ -92,17 +94,20 @@ class CountingSession(requests.Session):
         if is_ours:
             self.sent += 1
         try:
-            # A request for a token goes out within one of Placement's, and is no part of what that one asks.
+            # keystoneauth sends a token request inside a request to Placement; the size limit of a token applies to it.
             with nullcontext() if is_ours else transport.bounded(TOKEN):
                 return super().send(request, **options)
         except requests.RequestException:
             raise
         except ValueError as error:
-            # requests reads the Location of every redirect, and of one that is no URL it says so by this.
+            # requests parses the Location of every redirect, and raises ValueError if it is no URL.
             raise requests.RequestException(f"a redirect that leads nowhere: {error}") from error
 
     def get_redirect_target(self, resp: requests.Response) -> str | None:
-        """As requests', which forgets the answer where its Location is no UTF-8: here its connection is closed."""
+        """Return as requests does, and close the connection of an answer whose Location is no UTF-8.
+
+        requests would leave that connection open.
+        """
         try:
             return super().get_redirect_target(resp)
         except ValueError:
@@ -112,16 +117,16 @@ class CountingSession(requests.Session):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Hold:
-    """No request before ``until`` (monotonic seconds); ``why`` ends a message."""
+    """The client sends nothing before ``until`` (monotonic seconds); ``why`` is the end of the error text."""
 
     until: float
     why: str
 
 
 class PlacementClient:
-    """The verbs. For one thread.
+    """The HTTP verbs, as methods. For one thread.
 
-    ``adapter`` must have raise_exc off and use ``session`` underneath; agent.placement.http.access builds both.
+    ``adapter`` must have raise_exc off and must send through ``session``; agent.placement.http.access builds both.
     """
 
     def __init__(self, adapter: Adapter, session: CountingSession) -> None:
@@ -139,28 +144,34 @@ class PlacementClient:
 
     @property
     def sent_at(self) -> float:
-        """When the last request was sent or ended, monotonic seconds: the sign of life of a long look. Any thread's."""
+        """When the last request was sent or ended, in monotonic seconds: the sign of life of a long read.
+
+        Any thread may call this.
+        """
         return self._session.sent_at
 
     def close(self) -> None:
-        """Close the connections that are kept; a later request opens one anew."""
+        """Close the pooled connections; a later request opens a new one."""
         self._session.close()
 
     def maximum(self) -> Microversion:
-        """The server's newest microversion; asks once. Raises PlacementError, PlacementRejected below MINIMUM."""
+        """Return the server's newest microversion, from the cache after the first request.
+
+        Raises PlacementError; PlacementRejected if the version is below MINIMUM.
+        """
         if self._maximum is None:
             self._maximum = self._ask_maximum()
         return self._maximum
 
     def forget(self) -> None:
-        """Ask anew, with the next request, what the server speaks: it may be another since."""
+        """Drop the cached microversion: the next request reads it again, because the server may have changed."""
         self._maximum = None
 
     @contextmanager
     def global_request_id(self, request_id: str | None = None) -> Iterator[str]:
-        """Send this id (req-<uuid>; a new one where none is given) with each request of the block.
+        """Send this id (req-<uuid>; a new one if none is given) with each request of the block.
 
-        An outer block wins over an inner one without an id of its own, so that all of an audit has one.
+        An inner block without an id of its own uses the id of the outer block, so that one audit has one id.
         """
         before = self._request_id
         if before is None:
@@ -173,26 +184,26 @@ class PlacementClient:
             self._request_id = before
 
     def get(self, path: str, microversion: Microversion, parse: Callable[[object], T], bound: Bound = OWN) -> T:
-        """What ``parse`` makes of the answer, which may be as large as ``bound`` says. Raises PlacementError."""
+        """Return the answer, parsed by ``parse``; ``bound`` limits its size. Raises PlacementError."""
         self.maximum()
         return _parsed(self._got(path, microversion, bound), parse)
 
     def put(
         self, path: str, microversion: Microversion, body: Mapping[str, object] | None, parse: Callable[[object], T]
     ) -> T:
-        """What ``parse`` makes of the answer (of None, where that has no body). Raises PlacementError."""
+        """Return the answer, parsed by ``parse``, which gets None if there is no body. Raises PlacementError."""
         self.maximum()
         return _parsed(self._send("PUT", path, microversion, body), parse)
 
     def post(
         self, path: str, microversion: Microversion, body: Mapping[str, object], parse: Callable[[object], T]
     ) -> T:
-        """What ``parse`` makes of the answer. Raises PlacementError."""
+        """Return the answer, parsed by ``parse``. Raises PlacementError."""
         self.maximum()
         return _parsed(self._send("POST", path, microversion, body), parse)
 
     def delete(self, path: str, microversion: Microversion) -> None:
-        """Raises PlacementError; 404 is PlacementRejected with that status."""
+        """Send a DELETE. Raises PlacementError; a 404 is PlacementRejected with that status."""
         self.maximum()
         _parsed(self._send("DELETE", path, microversion), wire.nothing)
 
@@ -201,7 +212,7 @@ class PlacementClient:
             return self._send("GET", path, microversion)
 
     def _ask_maximum(self) -> Microversion:
-        # Any microversion will do here: 1.0 is known to every server, and the header is what is counted.
+        # Every server knows 1.0. Any microversion would do, but the session counts requests by this header.
         try:
             reply = self._send("GET", "/", Microversion(1, 0))
         except PlacementRejected as error:
@@ -218,13 +229,16 @@ class PlacementClient:
     def _send(
         self, method: str, path: str, microversion: Microversion, json: Mapping[str, object] | None = None
     ) -> Reply:
-        """One request, a GET repeated as far as configuration and patience go. Raises PlacementError."""
+        """Send one request and return its answer. Raises PlacementError.
+
+        A GET is repeated as often as the configuration and the time budget for waits allow.
+        """
         self._stop_if_held(f"{method} {path}")
         with self._session.time.question():
             response = self._asked(method, path, microversion, json)
         reply = answers.reply_of(method, response)
         if reply.status == 406:
-            # The server was replaced by an older one: what it speaks is asked again.
+            # An older server has replaced the previous one: the next request reads the microversion again.
             self._maximum = None
         if reply.status >= 300:
             raise self._held_by(answers.refusal(reply), response.headers)
@@ -240,12 +254,12 @@ class PlacementClient:
         return response
 
     def _once(self, method: str, path: str, microversion: Microversion, json: Mapping[str, object] | None) -> Response:
-        """What answers in the end, redirects followed. Raises PlacementError where nobody does."""
+        """Return the answer after all redirects. Raises PlacementError if there is no answer."""
         try:
             return self._followed(method, path, microversion, json)
         except kx.ClientException as error:
             if isinstance(error, kx.EndpointNotFound):
-                # The catalog came with the token and is cached as long; the operator may mend it before that ends.
+                # The catalog is cached as long as the token. The operator may correct it before the token expires.
                 self._adapter.invalidate()
             headers = getattr(getattr(error, "response", None), "headers", None) or {}
             raise self._held_by(answers.failure(f"{method} {path}", error), headers) from error
@@ -256,7 +270,7 @@ class PlacementClient:
         headers = {"Accept": "application/json"}
         if self._request_id is not None:
             headers["X-OpenStack-Request-ID"] = self._request_id
-        # keystoneauth's own would follow to any host, and sleep for as long as a Retry-After says.
+        # keystoneauth itself would follow redirects to any host, and sleep for as long as a Retry-After says.
         options: dict[str, Any] = {"redirect": False, "status_code_retries": 0}
         if method != "GET":
             options["connect_retries"] = 0
@@ -272,7 +286,7 @@ class PlacementClient:
         return response
 
     def _waits(self, response: Response, repeat: int) -> bool:
-        """Waits before the ``repeat``-th repetition of a GET, where another answer is to be expected; False if not."""
+        """Wait before the ``repeat``-th repetition of a GET. Return False if the GET is not worth a repetition."""
         asked = _asked_s(response.headers)
         repeated = self._adapter.retriable_status_codes or REPEATED
         if response.status_code not in repeated and (response.status_code != 429 or asked is None):
@@ -296,7 +310,7 @@ class PlacementClient:
         raise held
 
     def _held_by(self, error: PlacementError, headers: Mapping[str, str]) -> PlacementError:
-        """``error``, which says until when nothing more is sent where its answer's headers say it."""
+        """Return ``error``; if the answer has a usable Retry-After, an error that says until when nothing is sent."""
         asked = _asked_s(headers)
         if not asked or error.status is None or (error.status != 429 and error.status < 500):
             return error
@@ -322,6 +336,7 @@ def _parsed(reply: Reply, parse: Callable[[object], T]) -> T:
     except PlacementUnavailable as error:
         message = error.message if error.status is not None else f"{request}: {error.message}"
         kind = type(error)
-    # An error keeps all that the functions held which it passed: a new one, without the text and what it was parsed to.
+    # An error's traceback keeps the variables of every function that it passed. So a new error is raised, which keeps
+    # neither the text nor its parsed JSON in memory.
     del reply
     raise kind(message, status=status, request_id=request_id)

@@ -1,8 +1,7 @@
-"""What an operator can do about an error of Keystone, TLS or Placement's policy: the option to look at, in words.
+"""Name the option that the operator should check after an error of Keystone, TLS or Placement's policy.
 
-The libraries say what happened and never which option is meant. What is matched
-here is OpenSSL's own text (3.0, as Python 3.11 quotes it), also inside of what
-keystoneauth wraps around it. Pure; nothing of the error is repeated.
+The libraries say what happened, but never which option is the cause. The TLS hints match OpenSSL's own error text (3.0,
+as Python 3.11 quotes it), also inside an error text of keystoneauth. A hint repeats nothing of the error. Pure.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ _OTHER_NAME = (
 )
 _NOT_TRUSTED = "this host trusts nobody who signed that certificate: set [placement] cafile to the CA's file"
 
-# The first that is found counts.
+# The first matching entry counts.
 _TLS: Final = (
     ("certificate has expired", "the server's certificate has expired, or this host's clock is ahead"),
     ("certificate is not yet valid", "the server's certificate is not valid yet, or this host's clock is behind"),
@@ -28,7 +27,8 @@ _TLS: Final = (
     ("CERTIFICATE_REQUIRED", _CLIENT_CERTIFICATE),
     ("HANDSHAKE_FAILURE", _CLIENT_CERTIFICATE),
     ("ALERT_UNKNOWN_CA", "the server does not trust our client certificate: check [placement] certfile"),
-    # A server that wants one says so after its own part of the handshake (TLS 1.3): who still writes then meets this.
+    # In TLS 1.3 a server demands a client certificate only after its own part of the handshake. A client that is still
+    # writing then gets this error.
     ("EOF occurred in violation of protocol", f"the connection was broken off; perhaps {_CLIENT_CERTIFICATE}"),
     ("WRONG_VERSION_NUMBER", "what answers there speaks no TLS: is it http:// and not https://?"),
     ("RECORD_LAYER_FAILURE", "what answers there speaks no TLS: is it http:// and not https://?"),
@@ -51,7 +51,8 @@ _PLACEMENT: Final = {
     403: "Placement's policy asks for a role (admin or service, unless it was changed) that the user of [placement] "
     "does not have on its project",
 }
-# placement:reshaper:reshape (16.0.0, policies/reshaper.py); every other request of ours is for admin as well.
+# placement:reshaper:reshape (16.0.0, policies/reshaper.py). The role admin is enough for every other request of the
+# agent.
 _RESHAPE: Final = re.compile(r"POST \S*/reshaper")
 _NO_RESHAPER = (
     "by Placement's policy, unless it was changed, the role service alone may reshape, and admin is not enough: the "
@@ -67,24 +68,24 @@ ENDPOINT = (
 
 
 def with_hint(text: str, hint: str) -> str:
-    """``text``, and after a colon what to do where there is something."""
+    """Return ``text``, followed by a colon and the hint if there is one."""
     return f"{text}: {hint}" if hint else text
 
 
 def tls_hint(text: str) -> str:
-    """What to do about the TLS error that ``text``, all that a library said, tells of; empty for any other error."""
+    """Return the hint for a TLS error in ``text``, a library's whole error text; empty for any other error."""
     return next((hint for fragment, hint in _TLS if fragment in text), "")
 
 
 def keystone_hint(status: int) -> str:
-    """What to do when Keystone answers with this status where it was asked for a token; empty for its own trouble."""
+    """Return the hint for Keystone's status in answer to a token request; empty if Keystone itself failed."""
     return _KEYSTONE.get(status, "")
 
 
 def placement_hint(status: int, request: str) -> str:
-    """What to do when Placement answers a request, sent with Keystone's token, with 401 or 403; empty for others.
+    """Return the hint for a 401 or 403 of Placement to a request with Keystone's token; empty for other statuses.
 
-    ``request`` is method and URL.
+    ``request`` is the method and URL.
     """
     if status == 403 and _RESHAPE.fullmatch(request):
         return _NO_RESHAPER

@@ -1,10 +1,11 @@
-"""Give one question to Placement a time within which it is over, whatever it waits for, and keep what hangs apart.
+"""Limit the total time of one question to Placement, and keep a request that hangs away from the audit's thread.
 
-What a newcomer would get wrong: a question is more than a request. It may ask Keystone for its versions and for a
-token first, follow redirects, and be tried again; all of that has one bound together. Only pauses, which we make
-ourselves, are added to it. And a socket's time-out reaches sockets alone: what the host's resolver takes to look a
-name up is bounded by nobody. So each request goes out on a thread of its own kind, one for each client. While that
-one hangs nothing else is sent: a request whose outcome is not known has no second one beside it.
+A question is more than one request. It may first ask Keystone for its versions and for a token, follow redirects, and
+be repeated; one time limit covers all of that. Only the client's own pauses extend the limit.
+
+A socket's time-out applies only to the socket: nothing limits how long the host's resolver takes to look up a name. So
+each client sends its requests on one separate thread. While that thread hangs, the client sends nothing else: there is
+never a second request beside one whose outcome is unknown.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ T = TypeVar("T")
 
 
 class QuestionTime:
-    """The time of one client's questions. For one thread, which asks; another one sends."""
+    """The time limits of one client's questions. One thread calls this object; a second, internal thread sends."""
 
     def __init__(self) -> None:
         self._thread = ReaderThread(PLACEMENT)
@@ -34,7 +35,7 @@ class QuestionTime:
 
     @contextlib.contextmanager
     def question(self) -> Iterator[None]:
-        """What is sent in the block has one bound together; outside of all blocks each request has its own."""
+        """Apply one time limit to all requests of the block together. Outside of a block each request has its own."""
         before, self._asking, self._ends_at = self._asking, True, None
         try:
             yield
@@ -42,14 +43,14 @@ class QuestionTime:
             self._asking, self._ends_at = before, None
 
     def paused(self, seconds: float) -> None:
-        """Nothing was sent for so long, on purpose."""
+        """Extend the limit by a deliberate pause of so many seconds."""
         if self._ends_at is not None:
             self._ends_at += seconds
 
     def sent(self, send: Callable[[], T], bound_s: float | None) -> T:
-        """What ``send`` gives, within what is left of the question's ``bound_s``; None: no bound.
+        """Return the result of ``send`` within the rest of the question's ``bound_s``. None means no limit.
 
-        Raises requests.RequestException, which nobody takes for worth repeating, where the time is over.
+        Raises requests.RequestException if the time is over; keystoneauth does not repeat after that exception.
         """
         if bound_s is None:
             return send()
@@ -62,7 +63,7 @@ class QuestionTime:
             raise requests.RequestException(_late(bound_s)) from error
 
     def close(self) -> None:
-        """End the thread; a later request starts one anew. One that hangs is left behind."""
+        """Stop the thread, without waiting for one that hangs. A later request starts a new thread."""
         self._thread.stop()
         self._thread = ReaderThread(PLACEMENT)
 
@@ -74,7 +75,7 @@ class QuestionTime:
 
 
 def _within(deadline: Deadline, send: Callable[[], T]) -> T:
-    """On the thread, which may have had to wait for its turn."""
+    """Run on the sending thread. Part of the deadline may have passed before the thread starts this call."""
     with transport.within(deadline.left_s()):
         try:
             return send()

@@ -1,10 +1,9 @@
-"""Decide how long a server that asks for patience gets it: what ``Retry-After`` says, and bounds for it.
+"""Decide how long the client obeys a ``Retry-After`` header, and limit the wait.
 
-What a newcomer would get wrong: the header is foreign text. keystoneauth sleeps for
-as long as it says, an hour included, and dies of a negative number (measured, 5.18.1);
-so its own repeats of an answer are off, and these rules stand in their place. A
-date is measured by the server's clock where the answer tells that, because ours may
-be wrong. Pure.
+The header is foreign text. keystoneauth sleeps for as long as the header says, even for an hour, and crashes on a
+negative number (measured, 5.18.1). So the client switches keystoneauth's own status retries off and uses these rules.
+A date in the header is compared with the server's clock, if the answer has a Date header, because this host's clock
+may be wrong. Pure.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ import datetime
 import email.utils
 import re
 
-#: No server keeps us away longer than this, whatever it says: a slip of a proxy's configuration must not blind a host.
+#: The client never obeys a Retry-After for longer: a mistake in a proxy's configuration must not blind the agent.
 HOLD_CAP_S = 600.0
-#: A whole fleet is told the same second; each host comes back up to a quarter later than it was told.
+#: A whole fleet may get the same Retry-After; each host returns up to a quarter later than requested.
 HOLD_SPREAD = 0.25
-#: What all waits for answers of one audit may take together. Longer pauses are for the time between audits.
+#: The limit for all waits before repetitions in one audit. Longer waits belong to the time between audits.
 WAIT_BUDGET_S = 10.0
 FIRST_WAIT_S = 0.5
 
@@ -25,9 +24,9 @@ _DELAY = re.compile(r"[0-9]{1,9}")
 
 
 def asked_s(retry_after: str | None, date: str | None, now: datetime.datetime) -> float | None:
-    """Seconds that ``Retry-After`` asks for, never negative; None where it says nothing that can be understood.
+    """Return the seconds that ``Retry-After`` requests, never negative; None if the header is missing or unreadable.
 
-    ``date`` is the answer's Date header, ``now`` our own clock (aware), used where that is missing.
+    ``date`` is the answer's Date header. ``now`` is this host's clock (aware), used if there is no Date header.
     Source: RFC 9110, 10.2.3: a number of seconds or an HTTP date.
     """
     text = (retry_after or "").strip()
@@ -40,14 +39,14 @@ def asked_s(retry_after: str | None, date: str | None, now: datetime.datetime) -
 
 
 def hold_s(asked: float, random01: float) -> float:
-    """How long no request is sent after an answer that asked for ``asked`` seconds: not less, but for the cap."""
+    """Return how long the client sends nothing after a Retry-After of ``asked`` seconds: not less, except for the cap."""
     return min(HOLD_CAP_S, asked * (1.0 + HOLD_SPREAD * random01))
 
 
 def wait_s(asked: float | None, repeat: int, fixed_s: float | None) -> float:
-    """How long to wait before the ``repeat``-th repetition (1 is the first) of a GET that was answered with an error.
+    """Return how long to wait before the ``repeat``-th repetition (1 is the first) of a GET that got an error.
 
-    What the server asks for; else ``fixed_s`` where that is configured; else 0.5, 1, 2 … s.
+    It is the time that the server requests; else ``fixed_s`` if configured; else 0.5, 1, 2 … s.
     """
     if asked is not None:
         return asked
@@ -59,5 +58,5 @@ def _http_date(text: str) -> datetime.datetime | None:
         then = email.utils.parsedate_to_datetime(text)
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
-    # "-0000" and the form without a zone are read as naive; a date of HTTP is always UTC.
+    # Python reads "-0000" and a date without a zone as naive; an HTTP date is always UTC.
     return then if then.tzinfo else then.replace(tzinfo=datetime.UTC)

@@ -1,20 +1,17 @@
-"""keystoneauth's session without the way in which it waits for itself for ever, and without its trust in redirects.
+"""Correct keystoneauth's session: no deadlock, no password to a foreign redirect target, no cached invalid answer.
 
-To get a token it first asks ``auth_url`` which versions Keystone speaks. Where that
-is answered by 401 (another service's URL, a proxy that wants a password),
-keystoneauth 5.18.1 asks again with a token, for which it must get a token: by the
-same thread, under the same lock. Here the second question is an error.
+Deadlock: to get a token, keystoneauth first asks ``auth_url`` which versions Keystone supports. If the answer is 401
+(another service's URL, a proxy that wants a password), keystoneauth 5.18.1 repeats the request with a token. For that
+token it needs a token, on the same thread and under the same lock. Here that second token request is an error.
 
-A token is asked for by a POST with the password in it, and keystoneauth sends that
-again to wherever it is redirected. Here it goes on at Keystone's own host and port
-alone, or from http to https there, and what is redirected elsewhere is an error.
-The question for the versions carries no secret and may be answered anywhere: the
-password goes to ``auth_url``, with the version at its end (5.18.1, discover.py).
+Redirects: the token request is a POST that contains the password, and keystoneauth sends it again to any redirect
+target. Here it follows a redirect only to Keystone's own host and port, or from http to https on that host. Any other
+redirect is an error. The version request carries no secret and may be redirected anywhere: the password still goes to
+``auth_url``, with the version appended (5.18.1, discover.py).
 
-And what Keystone says, keystoneauth takes on trust and keeps: of a document of another
-shape it dies by a KeyError, or whatever comes first, and dies of it again until the
-process ends, also when Keystone is well. Here that is an error like any other, and what
-was kept is dropped.
+Invalid answers: keystoneauth trusts Keystone's answers and caches them. If a document has another shape, keystoneauth
+raises a KeyError or the like, and raises it again until the process ends, even after Keystone has recovered. Here such
+a document is an ordinary error, and the caches are dropped.
 """
 
 from __future__ import annotations
@@ -32,23 +29,24 @@ from agent.placement.http import answers
 if TYPE_CHECKING:
     import requests
 
-# A redirect is followed so often, Placement's too (client.py), and on the same host: secrets go where we send them.
+# The most redirects that are followed, Placement's too (client.py). All stay on the same host, so that secrets go to no
+# other host.
 REDIRECTS = 3
-# All that keystoneauth would follow; 300 is no such, but how Keystone's root answers.
+# All statuses that keystoneauth would follow. 300 is none of them: Keystone's root document has that status.
 _REDIRECTED = frozenset({301, 302, 303, 305, 307, 308})
-# What keystoneauth raises of JSON that it did not expect.
+# The exceptions that keystoneauth raises on unexpected JSON.
 _NOT_UNDERSTOOD = (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 class TokenSession(Session):
-    """keystoneauth's session, for one thread."""
+    """keystoneauth's session with the corrections above. For one thread."""
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401 - handed on as they are
         super().__init__(**options)
         self._asking = False
 
     def get_auth_headers(self, auth: Any = None, **options: Any) -> Any:  # noqa: ANN401 - keystoneauth's own
-        """As keystoneauth's. Raises DiscoveryFailure where a token is needed to get a token."""
+        """Return as keystoneauth does. Raises DiscoveryFailure if a token is needed to get a token."""
         if self._asking:
             raise kx.DiscoveryFailure("auth_url asks for a token (HTTP 401) where Keystone tells its versions to all")
         self._asking = True
@@ -59,17 +57,17 @@ class TokenSession(Session):
             self._asking = False
 
     def get_endpoint(self, auth: Any = None, **options: Any) -> Any:  # noqa: ANN401 - keystoneauth's own
-        """As keystoneauth's, of the catalog that came with the token."""
+        """Return as keystoneauth does, from the catalog that came with the token."""
         with self._understood(auth):
             return super().get_endpoint(auth, **options)
 
     @contextlib.contextmanager
     def _understood(self, auth: Any) -> Iterator[None]:  # noqa: ANN401 - keystoneauth's own
-        """Nothing of what Keystone says in the block is kept where it is of no use. Raises DiscoveryFailure."""
+        """Drop keystoneauth's caches if Keystone's answer in the block is unusable. Raises DiscoveryFailure."""
         try:
             yield
         except (kx.DiscoveryFailure, kx.NotFound):
-            # Not found is a token's URL, too, that a wrong version document named.
+            # NotFound also means that a wrong version document named a wrong URL for tokens.
             self._drop(auth)
             raise
         except _NOT_UNDERSTOOD as error:
@@ -78,17 +76,20 @@ class TokenSession(Session):
             raise kx.DiscoveryFailure(said) from error
 
     def _drop(self, auth: Any) -> None:  # noqa: ANN401 - keystoneauth's own
-        """The token with its catalog, and which versions Keystone speaks; the next request asks for both."""
+        """Drop the token with its catalog, and Keystone's versions; the next request reads both again."""
         plugin: Any = auth or self.auth
         plugin.invalidate()
         for kept in (self, plugin):
-            # Each keeps the versions too (5.18.1, discover.py), and has no other way to be told.
+            # Session and plugin each cache the versions (5.18.1, discover.py), and have no method to drop them.
             getattr(kept, "_discovery_cache", {}).clear()
         if hasattr(plugin, "_plugin"):
-            plugin._plugin = None  # of one version and one URL, by what the document said
+            plugin._plugin = None  # it was built for the version and the URL of the dropped document
 
     def request(self, url: str, method: str, *more: Any, **options: Any) -> requests.Response:  # noqa: ANN401 - its own
-        """As keystoneauth's. Raises TokenMoved for a redirect that is not followed, unless the caller minds them."""
+        """Send as keystoneauth does. Raises TokenMoved for a redirect that must not be followed.
+
+        With ``redirect=False`` the caller handles redirects itself.
+        """
         if options.get("redirect") is False:
             return super().request(url, method, *more, **options)
         if method == "GET" and options.get("authenticated") is False:
@@ -107,9 +108,9 @@ class TokenSession(Session):
 
 
 class TokenSessionLoader(ks.session.Session):
-    """Makes a TokenSession of keystoneauth's own options."""
+    """Builds a TokenSession from keystoneauth's own options."""
 
     @property
     def plugin_class(self) -> type[TokenSession]:
-        """What to make."""
+        """The class to build."""
         return TokenSession

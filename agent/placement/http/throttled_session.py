@@ -1,8 +1,7 @@
-"""The session that keeps the pace of rate_control.py: it waits before a read, and watches every answer.
+"""Throttle requests to Placement as rate_control.py decides: wait before each read, and measure each answer.
 
-It is below keystoneauth, which sends a read again by itself: those wait as well. A
-pause is no part of the time that a request may take. Requests for a token are
-Keystone's, and none of this.
+This session works below keystoneauth, so a read that keystoneauth repeats waits as well. A pause does not count towards
+the time limit of a request. Token requests go to Keystone and are neither delayed nor measured.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from agent.placement.http.rate_control import Answer, Manners, Pace
 
 
 class PacedSession(CountingSession):
-    """A CountingSession with manners. For one thread.
+    """A CountingSession that pauses before reads. For one thread.
 
-    ``wait`` waits so many seconds, or less where a stop came; ``monotonic`` is the clock by which an answer is late.
+    ``wait`` sleeps for the given seconds, or less if a stop comes. ``monotonic`` is the clock that measures answers.
     """
 
     def __init__(
@@ -40,11 +39,11 @@ class PacedSession(CountingSession):
         self.pace = Pace()
 
     def begin(self) -> None:
-        """An audit or a command begins: it has its pauses before it."""
+        """Note that an audit or a command begins: its budget of pauses is full."""
         self.pace = rate_control.of_a_new_audit(self.pace)
 
     def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:  # noqa: ANN401 (its own)
-        """As requests does, in good time."""
+        """Send as requests does. A GET to Placement first waits as long as rate_control.py decides."""
         if MICROVERSION_HEADER not in request.headers:
             return super().send(request, **options)
         if request.method == "GET":

@@ -1,8 +1,8 @@
 """Check the TLS files of a configuration group by loading them, as the first connection will.
 
-requests looks for a file only when it connects, and then raises a bare OSError;
-a key without its certificate, or a certificate without a matching key, it leaves
-to the server to refuse. Here each of these ends the start, by option and path.
+requests opens a file only when it connects, and then raises a bare OSError. It does not check a key without a
+certificate, or a certificate without a matching key: the server rejects them later. Here each of these problems makes
+the start fail, and the error names option and path.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import ssl
 from collections.abc import Iterator
 from pathlib import Path
 
-# Never asked for on the terminal of a service: a key must be readable without.
+# OpenSSL must not ask for a password on a service's terminal: the key must be readable without one.
 _NO_PASSWORD = ""
 
 
 def tls_problems(cafile: str | None, certfile: str | None, keyfile: str | None) -> Iterator[str]:
-    """One sentence for each option that cannot work, without the group's name."""
+    """Yield one sentence for each option that cannot work, without the group's name."""
     if cafile and (problem := _authorities(cafile)):
         yield f"cafile = {cafile}: {problem}"
     if keyfile and not certfile:
@@ -27,7 +27,7 @@ def tls_problems(cafile: str | None, certfile: str | None, keyfile: str | None) 
 
 def _authorities(path: str) -> str:
     if Path(path).is_dir():
-        # A folder of certificates by their hash, as c_rehash makes it; requests takes one too.
+        # A folder of certificates named by their hash, as c_rehash creates it; requests accepts such a folder too.
         return ""
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)

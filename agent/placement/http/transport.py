@@ -1,17 +1,16 @@
-"""Give a whole request a time within which it must be over, sent, answered and read, and its answer a size.
+"""Limit the total time of a request, from sending to the last byte of the answer, and the size of the answer.
 
-What a newcomer would get wrong: the time-out of ``requests`` starts anew with every
-byte that arrives, so a server that sends one now and then holds an audit up for ever,
-in the headers as well as in the body. Here each read of the socket waits no longer
-than what is left of the whole. So does each address of a host that is tried in vain:
-urllib3 gives every one of them the whole time-out. Looking up a name is the resolver's
-own time, which agent/placement/http/question_time.py does not wait for. What comes of it after
-the end is not used: nothing is sent that nobody waits for any more.
+The time-out of ``requests`` restarts with every byte that arrives, so a server that sends a byte now and then could
+delay an audit for ever, in the headers as well as in the body. Here each read of the socket waits at most for the rest
+of the total time. The same holds for each connection attempt: urllib3 would give every address of a host the whole
+time-out.
 
-Nor is that time a bound on what arrives in it: gigabytes come in 30 s, and more where
-they come packed. Each piece is counted as it is unpacked, and the first one too many
-ends the answer (``bounds``); urllib3 unpacks piece by piece (2.6 and later: no more of
-it than was asked for).
+Nothing here limits the resolver's time for a name; agent/placement/http/question_time.py stops waiting for it. If the
+resolver answers after the end, nothing is sent: no caller waits for the answer any more.
+
+A time limit does not limit the size of an answer: gigabytes may arrive in 30 s, and more if they are compressed. Each
+piece is counted when it is decompressed, and the answer is cut off at the first piece that exceeds the limit
+(``bounds``). urllib3 decompresses piece by piece (2.6 and later: no more than was requested).
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _bound: contextvars.ContextVar[Bound] = contextvars.ContextVar("answer_bound", d
 
 
 class TooLarge(requests.RequestException):
-    """An answer of which no more is taken; keystoneauth hands it on as the ``original`` of its own error."""
+    """The answer exceeds its size limit. keystoneauth passes this exception on as the ``original`` of its own error."""
 
     def __init__(self, problem: str, bound: Bound) -> None:
         super().__init__(problem)
@@ -49,7 +48,7 @@ class TooLarge(requests.RequestException):
 
 @contextlib.contextmanager
 def within(seconds: float | None) -> Iterator[None]:
-    """All that this thread sends and reads in the block must be over by then; None: no bound."""
+    """Limit all sending and reading of this thread in the block to ``seconds`` together; None means no limit."""
     token = _ends_at.set(None if seconds is None else time.monotonic() + seconds)
     try:
         yield
@@ -59,7 +58,7 @@ def within(seconds: float | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def bounded(bound: Bound) -> Iterator[None]:
-    """No answer to what this thread asks in the block may be larger; outside of all blocks ``OWN`` holds."""
+    """Limit the size of every answer to this thread's requests in the block; outside of a block ``OWN`` applies."""
     token = _bound.set(bound)
     try:
         yield
@@ -68,25 +67,25 @@ def bounded(bound: Bound) -> Iterator[None]:
 
 
 def is_over() -> bool:
-    """Whether the time of the block is used up."""
+    """Whether the time of the ``within`` block is used up."""
     ends_at = _ends_at.get()
     return ends_at is not None and time.monotonic() >= ends_at
 
 
 class _CountedReads(BoundedReads):
-    """The raw stream of a socket, each read of which ends when the whole must; ``came_bytes`` counts what came."""
+    """The raw stream of a socket. Each read ends at the end of the total time; ``came_bytes`` counts received bytes."""
 
     came_bytes = 0
 
     def readinto(self, buffer: Any) -> int | None:  # noqa: ANN401 - typeshed's WriteableBuffer
-        """As the stream's. Raises TimeoutError."""
+        """Read as the stream does. Raises TimeoutError."""
         came = super().readinto(buffer)
         self.came_bytes += came or 0
         return came
 
 
 class _BoundedResponse(http.client.HTTPResponse):
-    """An answer whose status line, headers and body are read within the time of the block that asked."""
+    """An answer whose status line, headers and body are read within the time of the ``within`` block."""
 
     def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:  # noqa: ANN401 - handed on
         super().__init__(sock, *args, **options)
@@ -97,32 +96,32 @@ class _BoundedResponse(http.client.HTTPResponse):
 
     @property
     def came_bytes(self) -> int:
-        """How much of it came over the network, headers and all."""
+        """The number of bytes received from the network, headers included."""
         return self._reads.came_bytes
 
 
 class _BoundedSends:
-    """Part of a connection of urllib3's, that sends nothing once the time of the block that asked is over."""
+    """Mixin for a urllib3 connection that sends nothing after the time of the ``within`` block is over."""
 
     sock: socket.socket | None
 
     def connect(self) -> None:
-        """As urllib3's. Raises TimeoutError where the end came during the handshake of TLS, or before."""
+        """Connect as urllib3 does. Raises TimeoutError if the time ended during the TLS handshake, or before it."""
         super().connect()  # type: ignore[misc] # of what this is mixed into
         if self.sock is not None:
             _bounded_socket(self.sock, _ends_at.get())
 
     def send(self, data: Any) -> None:  # noqa: ANN401 - handed on
-        """As urllib3's, of a kept connection too. Raises TimeoutError, and nothing is sent after the end."""
+        """Send as urllib3 does, also on a reused connection. Raises TimeoutError after the end, and sends nothing."""
         if self.sock is not None:
             _bounded_socket(self.sock, _ends_at.get())
         super().send(data)  # type: ignore[misc] # of what this is mixed into
 
 
 class _BoundedConnect:
-    """Part of a connection of urllib3's, that tries the addresses of its host as long as the block that asked has time.
+    """Mixin for a urllib3 connection that tries its host's addresses only within the time of the ``within`` block.
 
-    To be mixed in where ``_new_conn`` is urllib3's own.
+    It fits only a connection class whose ``_new_conn`` is urllib3's own.
     """
 
     port: int
@@ -130,7 +129,7 @@ class _BoundedConnect:
     _dns_host: str
 
     def _new_conn(self) -> socket.socket:
-        """As urllib3's, which is asked for one address after the other. Raises what urllib3 raises."""
+        """Connect as urllib3 does, but one address at a time. Raises what urllib3 raises."""
         ends_at, host, patience_s = _ends_at.get(), self._dns_host, self.timeout
         connect: Callable[[], socket.socket] = super()._new_conn  # type: ignore[misc] # of what this is mixed into
         if ends_at is None:
@@ -152,7 +151,10 @@ class _BoundedConnect:
             del failed  # its traceback holds this frame
 
     def _addresses(self, host: str) -> list[str]:
-        """In the resolver's order, of the families that this machine speaks; with the link that one is of."""
+        """Return the addresses in the resolver's order, of the families that this host supports.
+
+        A link-local address includes its scope.
+        """
         try:
             family = allowed_gai_family()
             found = socket.getaddrinfo(host.strip("[]"), self.port, family, socket.SOCK_STREAM)
@@ -164,7 +166,7 @@ class _BoundedConnect:
 
 
 def _bounded_socket(sock: socket.socket, ends_at: float | None) -> socket.socket:
-    """The same, which waits no longer for anything. Raises TimeoutError, and it is closed."""
+    """Return the socket with a time-out that ends at ``ends_at``. Raises TimeoutError and closes it if that is past."""
     if ends_at is not None:
         left_s = ends_at - time.monotonic()
         if left_s <= 0:
@@ -176,13 +178,13 @@ def _bounded_socket(sock: socket.socket, ends_at: float | None) -> socket.socket
 
 
 def _text(address: tuple[Any, ...]) -> str:
-    """``fe80::1%2``, an address of the link with the number 2; others as they are."""
+    """Return a link-local address with its scope, ``fe80::1%2`` for interface 2; any other address unchanged."""
     host, scope = str(address[0]), address[3] if len(address) > 3 else 0
     return f"{host}%{scope}" if scope and "%" not in host else host
 
 
 class _BoundedBody:
-    """urllib3's answer, as requests reads it, whose body ends by an error where it gets larger than ``bound``."""
+    """urllib3's answer as requests reads it; its body raises an error if it becomes larger than ``bound``."""
 
     def __init__(self, raw: Any, bound: Bound) -> None:  # noqa: ANN401 - urllib3's
         self._raw = raw
@@ -193,7 +195,7 @@ class _BoundedBody:
         return getattr(self._raw, name)
 
     def stream(self, *args: Any, **options: Any) -> Iterator[bytes]:  # noqa: ANN401 - handed on
-        """As urllib3's. Raises TooLarge, and the connection is closed with what still comes."""
+        """Yield as urllib3 does. Raises TooLarge, and closes the connection without reading the rest."""
         tally = Tally(self._bound)
         for piece in self._raw.stream(*args, **options):
             tally.add(piece)
@@ -204,27 +206,27 @@ class _BoundedBody:
             yield piece
 
     def read(self, *_args: Any, **_options: Any) -> bytes:  # noqa: ANN401 - as urllib3 has it
-        """Nothing, and the connection is closed: so requests reads what it throws away, a redirect that is garbled."""
+        """Return nothing and close the connection: requests calls this only to discard a garbled redirect's body."""
         self._raw.close()
         return b""
 
 
 class BoundedAdapter(TCPKeepAliveAdapter):
-    """The adapter to mount where ``within`` and ``bounded`` are to hold, through a proxy too."""
+    """The adapter to mount so that ``within`` and ``bounded`` apply, through a proxy too."""
 
     def build_response(self, *args: Any, **options: Any) -> requests.Response:  # noqa: ANN401 - handed on
-        """As requests calls it, before any of the body is read."""
+        """Build as requests does, and limit the body before any of it is read."""
         response = super().build_response(*args, **options)
         response.raw = _BoundedBody(response.raw, _bound.get())
         return response
 
     def init_poolmanager(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - handed on
-        """As requests calls it."""
+        """Initialize as requests does, with limited connections."""
         super().init_poolmanager(*args, **options)
         self.poolmanager.pool_classes_by_scheme = _bounded(self.poolmanager.pool_classes_by_scheme)
 
     def proxy_manager_for(self, proxy: str, **options: Any) -> Any:  # noqa: ANN401 - urllib3's
-        """As requests calls it, for each request that goes through ``proxy``."""
+        """Return as requests does, with limited connections; requests calls it for each request through ``proxy``."""
         manager = super().proxy_manager_for(proxy, **options)
         manager.pool_classes_by_scheme = _bounded(manager.pool_classes_by_scheme)
         return manager
@@ -237,7 +239,7 @@ def _bounded(pools: dict[str, Any]) -> dict[str, Any]:
 def _bounded_pool(pool: Any) -> Any:  # noqa: ANN401 - urllib3's pool classes, one for each scheme
     if issubclass(pool.ConnectionCls.response_class, _BoundedResponse):
         return pool
-    # A connection through SOCKS has its own way, and leaves names to its proxy.
+    # A connection through SOCKS has its own ``_new_conn``, and its proxy looks up names.
     is_plain = pool.ConnectionCls._new_conn.__module__ == "urllib3.connection"
     bounds = (_BoundedConnect, _BoundedSends) if is_plain else (_BoundedSends,)
     bases = (*bounds, pool.ConnectionCls)
