@@ -1,9 +1,8 @@
-"""Read and replace what one consumer holds, with its generation: a change that rests on something old is a conflict.
+"""Read and replace one consumer's allocations, with its generation, so that a change based on old data is a conflict.
 
-What a newcomer would get wrong: a PUT below 1.38 keeps the type that a consumer has, one
-at 1.38 must name it; a consumer whose last allocation goes is gone, type and generation
-with it, so what is to come back later must be remembered before; and a consumer that
-holds nothing yet is written with generation null.
+A PUT below 1.38 keeps the consumer's type; a PUT at 1.38 must name the type. Placement deletes a consumer together with
+its last allocation, and its type and generation with it. So the caller must save them before, if the consumer is to be
+restored later. A consumer without allocations is written with generation null.
 """
 
 from __future__ import annotations
@@ -23,14 +22,15 @@ class AllocationClient:
         self._client = client
 
     def consumer(self, consumer_uuid: str) -> ConsumerRecord:
-        """All that it holds, its type where the server tells one. Raises PlacementError."""
+        """Return all allocations of the consumer, and its type if the server has types. Raises PlacementError."""
         version = TYPED if self._client.maximum() >= TYPED else MINIMUM
         return self._client.get(_path(consumer_uuid), version, lambda body: wire.parse_consumer(body, consumer_uuid))
 
     def put(self, write: PutAllocations) -> None:
-        """Replace all that it holds. Raises PlacementError: GenerationConflict where it or a provider moved.
+        """Replace all allocations of the consumer.
 
-        AllocationRefused where it finds no room.
+        Raises PlacementError: GenerationConflict if the consumer or a provider has changed, AllocationRefused if there
+        is no room.
         """
         version = MINIMUM if write.consumer_type is None else TYPED
         self._client.put(_path(write.consumer_uuid), version, wire.render_allocations(write), wire.nothing)

@@ -1,12 +1,12 @@
-"""Read the records of our tree's consumers, each a request of its own: few in one look, and everybody's in the end.
+"""Read the records of the tree's consumers, one request each: only a few records in one read, but all of them in time.
 
-A record says what the consumer holds elsewhere, its project and its type; what it
-holds here is known without it. What a newcomer would get wrong: it is not read because
-it is not known. A host with a thousand consumers would then send a thousand requests
-after each restart, and a fleet of them as often as it restarts. At once are read:
-suspects, those told of in findings, and those that came or changed while we looked, since
-these are as many as the cloud's writes. Nobody else can have changed, so the others wait
-for their turn.
+A record contains the consumer's project, its type and its allocations on other hosts' providers. Its allocations on
+this host's tree are known without the record.
+
+A record is not read just because it is unknown. Otherwise a host with a thousand consumers would send a thousand
+requests after each restart, and a fleet would do so on every host. Three kinds of records are read at once: suspects,
+consumers named by findings, and consumers that came or changed since the last read. The last kind is no more than the
+number of the cloud's writes. No other consumer can have changed, so the other records are read in turn.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from dataclasses import dataclass, field
 from agent.model.placement import Allocation, ConsumerRecord, Provider
 from agent.ports import AllocationWriter, ViewRequest
 
-#: The tree's providers with what is held of each.
+#: The tree's providers, each with its allocations.
 Held = tuple[tuple[Provider, tuple[Allocation, ...]], ...]
-#: (uuid, generation) of the tree's providers that a consumer holds something of, sorted.
+#: (uuid, generation) of the tree's providers on which a consumer has allocations, sorted.
 _Holders = tuple[tuple[str, int | None], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Known:
-    """A consumer's record, the generation that the tree's allocations gave when it was read, and its providers'.
+    """A consumer's record as it was read in the tree read number ``look``.
 
-    ``look`` is the number of the look that read it.
+    ``listed_generation`` is the consumer's generation in the tree's allocations at that time; ``holders`` are its
+    providers with their generations.
     """
 
     listed_generation: int | None
@@ -38,10 +39,10 @@ class _Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consumers:
-    """What one look knows of the tree's consumers, and what the next one starts from.
+    """What one tree read knows of the tree's consumers; the next read starts from it.
 
-    ``look`` counts looks from 1; ``generations`` has every consumer of the tree, ``known`` those whose record was
-    read, ``awaited`` those that came or changed and are still to be read.
+    ``look`` counts the reads from 1. ``generations`` has every consumer of the tree, ``known`` the consumers whose
+    record was read, ``awaited`` the consumers that came or changed and whose record is still to be read.
     """
 
     look: int = 0
@@ -55,16 +56,17 @@ class Consumers:
         return tuple(known.record for known in self.known)
 
 
-#: Before the first look.
+#: Before the first read.
 NOBODY = Consumers()
 
 
 def read_consumers(source: AllocationWriter, last: Consumers, held: Held, request: ViewRequest) -> Consumers:
-    """Records that are still current, and those read now. Raises PlacementError.
+    """Return the records that are still current, and those read now. Raises PlacementError.
 
-    The generation alone does not make one current for ever: a consumer that lost its last allocation and got
-    another has a generation that was seen before. That raised a generation of a provider of the tree, and where a
-    finding is told such a consumer is looked at again: not in every audit, so that old findings cost nothing.
+    An unchanged consumer generation does not prove that a record is current. A consumer that lost its last allocation
+    and got a new one may have a generation that was seen before. Its new allocation raised the generation of a provider
+    of the tree, however. So the record of a consumer named by a finding is read again when one of its providers has
+    another generation. It is not read in every audit, so that old findings cost nothing.
     """
     look = last.look + 1
     generations = _generations(held)
@@ -85,7 +87,7 @@ def read_consumers(source: AllocationWriter, last: Consumers, held: Held, reques
 
 
 def _generations(held: Held) -> dict[str, int]:
-    """Every consumer of the tree with the newest generation that was seen of it."""
+    """Return every consumer of the tree with its newest generation in the allocations."""
     newest: dict[str, int] = {}
     for _, allocations in held:
         for allocation in allocations:
@@ -103,9 +105,9 @@ def _holders(held: Held) -> dict[str, _Holders]:
 
 
 def _awaited(last: Consumers, generations: Mapping[str, int]) -> frozenset[str]:
-    """Consumers that came or changed since the last look, and those of before that had no turn yet.
+    """Return the consumers that came or changed since the last read, and earlier ones that are still unread.
 
-    None in the first look: whoever is there then came while nobody looked, and may have been there for years.
+    Empty in the first read: the consumers present then may have been there for years.
     """
     if not last.look:
         return frozenset()
@@ -116,7 +118,7 @@ def _awaited(last: Consumers, generations: Mapping[str, int]) -> frozenset[str]:
 def _at_once(
     request: ViewRequest, generations: Mapping[str, int], current: frozenset[str], awaited: frozenset[str]
 ) -> list[str]:
-    """Whose records are wanted now, suspects first."""
+    """Return the consumers whose records are wanted now, suspects first."""
     others = generations if request.unsuspicious_reads is None else awaited
     wanted = dict.fromkeys((*(uuid for uuid in request.suspects if uuid in generations), *sorted(others)))
     return [uuid for uuid in wanted if uuid not in current]
@@ -125,7 +127,11 @@ def _at_once(
 def _in_turn(
     request: ViewRequest, generations: Mapping[str, int], current: Mapping[str, _Known], chosen: frozenset[str]
 ) -> Iterable[str]:
-    """Of the others: those never read, the most often written first (a move writes), then those read longest ago."""
+    """Return the other consumers to read in turn.
+
+    First come the consumers never read, the most often written first (a move writes). Then come the consumers whose
+    last read is longest ago.
+    """
     if not request.unsuspicious_reads:
         return ()
     new = sorted(generations.keys() - current.keys() - chosen, key=lambda uuid: (-generations[uuid], uuid))

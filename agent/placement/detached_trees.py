@@ -1,8 +1,7 @@
-"""Look at providers of ours that stand outside our tree: those that are roots of their own, and those taken out of it.
+"""Read the agent's own providers outside this host's tree: separate roots, and providers moved out of the tree.
 
-The list of our tree does not show them, so a plan that was made without this look would make them
-again and again. A provider that shares through an aggregate is one: it serves several trees
-and is part of none.
+The list of this host's tree does not show such a provider. Without this read the plan would create it again in every
+audit. A provider that shares through an aggregate is an example: it serves several trees and is part of none.
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ from agent.ports import ViewRequest
 
 
 class BesideReader:
-    """Reads trees beside ours, each from its own last look on. For one thread."""
+    """Reads trees beside this host's tree, with a cache for each of them. For one thread."""
 
     def __init__(self, client: PlacementClient) -> None:
         self._client = client
         self._readers: dict[str, TreeReader] = {}
 
     def read(self, view: PlacementView, uuids: Iterable[str]) -> PlacementView:
-        """``view`` with the trees of those of ``uuids`` that it does not show, allocations read now.
+        """Return ``view`` with the trees of the ``uuids`` that it does not show; their allocations are read now.
 
-        Raises PlacementError; GenerationConflict when providers vanished while they were read, twice.
+        Raises PlacementError; GenerationConflict if providers vanished during two attempts to read them.
         """
         missing = sorted(frozenset(uuids) - {provider.uuid for provider in view.providers})
         self._readers = {uuid: self._readers.get(uuid) or TreeReader(self._client) for uuid in missing}

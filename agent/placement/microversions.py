@@ -1,6 +1,6 @@
-"""What Placement's microversions above the needed one let us do; older servers go without.
+"""List the features of Placement's optional microversions, which are newer than the required one.
 
-Source: Placement's REST API version history.
+With an older server the agent works without these features. Source: Placement's REST API version history.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ OPTIONAL: tuple[tuple[tuple[int, int], str], ...] = (
 
 
 def spoken(microversion: tuple[int, int]) -> str:
-    """``1.39``."""
+    """Return the microversion as text: ``1.39``."""
     return ".".join(map(str, microversion))
 
 
 def optional_features(newest: tuple[int, int]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What a server whose newest microversion this is has of the optional ones, and what it lacks."""
+    """Return the optional features that a server with this newest microversion has, and those that it lacks."""
     named = [(since <= newest, f"{what} ({spoken(since)})") for since, what in OPTIONAL]
     return tuple(text for has, text in named if has), tuple(text for has, text in named if not has)

@@ -1,4 +1,7 @@
-"""Providers by name, and a new name for one (``adopt``). A rename moves no generation and needs none."""
+"""Find providers by name, and rename a provider (``adopt``).
+
+A rename needs no generation and changes none.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +21,16 @@ class ProviderNames:
         self._client = client
 
     def holder(self, name: str) -> Provider | None:
-        """Who bears that name, as the list has it (no inventory, no trait). Raises PlacementError."""
+        """Return the provider with that name, as the list has it (no inventory, no trait). Raises PlacementError."""
         found = self._client.get(f"/resource_providers?name={quote(name, safe='')}", MINIMUM, wire.parse_providers)
         return found[0] if found else None
 
     def name_of(self, uuid: str) -> str | None:
-        """Its name, None where there is no such provider. Raises PlacementError."""
+        """Return the provider's name; None if there is no such provider. Raises PlacementError."""
         found = self._client.get(f"/resource_providers?uuid={quote(uuid, safe='')}", MINIMUM, wire.parse_providers)
         return found[0].name if found else None
 
     def rename(self, write: RenameProvider) -> None:
-        """Raises PlacementError: DuplicateName where another provider bears the name."""
+        """Rename a provider. Raises PlacementError; DuplicateName if another provider has the name."""
         path = provider_path(write.provider_uuid)
         self._client.put(path, MINIMUM, {"name": write.name}, wire.parse_provider)

@@ -1,8 +1,7 @@
-"""Answers of Placement that tell what is used and what is offered, as values: usages, summaries, names of classes.
+"""Parse Placement's answers about use and offers into values: usages, provider summaries, names of classes.
 
-As in agent/placement/wire.py, what is not the expected shape is PlacementUnavailable and nothing is
-skipped. What a newcomer would get wrong: a summary's ``capacity`` is already (total − reserved) × ratio, cut to
-a whole number, so the inventory cannot be had back from it.
+As in agent/placement/wire.py, an answer of an unexpected shape raises PlacementUnavailable and nothing is skipped. A
+summary's ``capacity`` is (total − reserved) × ratio, cut to a whole number: the inventory cannot be computed from it.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ Amounts = tuple[tuple[str, int], ...]
 
 
 def parse_usages(body: object) -> Amounts:
-    """``GET …/usages``: what consumers hold of each class of one provider."""
+    """Parse ``GET …/usages``: the used amount of each class of one provider."""
     return tuple(sorted(_numbers(_object(_object(body, "usages").get("usages"), "usages"))))
 
 
 def parse_usages_at(body: object) -> tuple[int, Amounts]:
-    """The same with the provider's generation at which it was true."""
+    """Parse ``GET …/usages`` into the provider's generation and the used amounts at that generation."""
     generation = whole(_object(body, "usages").get("resource_provider_generation"))
     if generation is None:
         raise _odd("resource_provider_generation, no integer of 64 bits,", body)
@@ -30,13 +29,13 @@ def parse_usages_at(body: object) -> tuple[int, Amounts]:
 
 
 def parse_summaries(body: object) -> dict[str, Amounts]:
-    """``GET /allocation_candidates`` (1.29): what is used of every class of each provider of the trees that answer."""
+    """Parse ``GET /allocation_candidates`` (1.29): the used amount of every class of each provider in the summaries."""
     summaries = _object(_object(body, "candidates").get("provider_summaries"), "provider_summaries")
     return {provider: tuple(sorted(_used(_object(found, "summary")))) for provider, found in summaries.items()}
 
 
 def parse_class_names(body: object) -> frozenset[str]:
-    """``GET /resource_classes`` (1.2)."""
+    """Parse ``GET /resource_classes`` (1.2)."""
     found = _object(body, "resource classes").get("resource_classes")
     if not isinstance(found, list):
         raise _odd("resource_classes", found)

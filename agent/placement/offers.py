@@ -1,14 +1,17 @@
-"""Read what a request may be answered from: this host's tree with what shares with it, or the whole cloud.
+"""Read the providers that may serve a resource request: this host's tree with sharing providers, or the whole cloud.
 
-Of one tree everything is known from the audit; only the providers that share with it are read here. Of
-the cloud as little as the request needs, in questions about all providers at once: which bear a
-trait that it names, which are in an aggregate that it names, what is used (the summaries of candidates for one
-unit of a class). One request a provider is left, its inventory, and only for those that have a class that is asked for.
-What a newcomer would get wrong: such a provider bears no other trait and aggregate here than those that the
-request names, and MISC_SHARES_VIA_AGGREGATE; and a tree without room for one unit is in no summary, so it is
-asked by itself, never taken for one that does not have the class.
+For this host's tree the audit has read everything; this module reads only the providers that share with it.
 
-A tree that was not read, because there are too many, is named and is no answer.
+For the whole cloud this module reads as little as the request needs, with requests that cover all providers at once:
+the providers with a requested trait, the providers in a requested aggregate, and the used amounts (the summaries of
+allocation candidates for one unit of a class). Only the inventory takes one request per provider, and only for
+providers that have a requested class.
+
+A provider of the whole cloud therefore has only the traits and aggregates that the request names, those that sharing
+rests on, and MISC_SHARES_VIA_AGGREGATE. A tree without room for one unit is in no summary. Its providers are read one
+by one, because the missing summary does not prove that the tree lacks the class.
+
+If there are too many providers, some trees are not read: the result names them, and they do not count as an answer.
 """
 
 from __future__ import annotations
@@ -32,26 +35,26 @@ from agent.placement.sharing import AGGREGATES_AT_ONCE, SHARES
 
 T = TypeVar("T")
 
-#: What all hosts have, and most have room for a unit of.
+#: A class that all hosts have, and of which most hosts have room for a unit.
 EVERY_HOST_HAS = "VCPU"
-#: Requests for single providers in one look at the cloud; a Placement answers some hundred a second.
+#: Limit of requests for single providers in one read of the cloud; a Placement answers some hundred a second.
 MOST_READS = 5000
-#: A progress line after so many of them.
+#: A progress line follows each time this many providers were read.
 TELL_EVERY = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offers:
-    """A world to ask, and the names of the roots of trees that were not read."""
+    """The providers that were read, and the names of the roots of the trees that were not."""
 
     world: OfferedWorld
     unread: tuple[str, ...] = ()
 
 
 def own_world(client: PlacementClient, view: PlacementView) -> OfferedWorld:
-    """The tree of that view, used as recorded there, and the providers that share with it (five requests each).
+    """Return the tree of ``view`` with the use recorded there, and the providers that share with it.
 
-    Raises PlacementError.
+    Each sharing provider takes five requests. Raises PlacementError.
     """
     used: dict[str, dict[str, int]] = defaultdict(dict)
     for (provider_uuid, resource_class), amount in view.used.items():
@@ -73,7 +76,7 @@ def whole_world(
     tell: Callable[[str], None],
     most_reads: int = MOST_READS,
 ) -> Offers:
-    """Every tree of the cloud, as far as the request asks about it. ``tell`` gets a line now and then.
+    """Return every tree of the cloud, with the facts that the request needs. ``tell`` receives progress lines.
 
     Raises PlacementError.
     """
@@ -103,7 +106,7 @@ def whole_world(
 
 
 class _Unread:
-    """Reads single providers up to a limit; ``roots`` are the trees of those beyond it."""
+    """Reads single providers up to a limit; ``roots`` are the roots of the trees beyond the limit."""
 
     def __init__(
         self, client: PlacementClient, tell: Callable[[str], None], most: int, classes: frozenset[str]
@@ -116,7 +119,10 @@ class _Unread:
         self.roots: set[str] = set()
 
     def offer(self, provider: Provider, root: str, used: Amounts | None) -> OfferedProvider | None:
-        """That provider with its inventories; None where it has gone since it was listed, or its tree is not read."""
+        """Return the provider with its inventories, which are read only if it may have a requested class.
+
+        None if the provider was deleted since it was listed, or if its tree is not read.
+        """
         if used is not None and not self._classes.intersection(name for name, _ in used):
             return OfferedProvider(provider=provider, root_uuid=root, used=used)
         if root in self.roots or self._left < (2 if used is None else 1):
@@ -139,24 +145,24 @@ class _Unread:
 
 
 def known_classes(client: PlacementClient) -> frozenset[str]:
-    """Every resource class of this Placement. Raises PlacementError."""
+    """Return every resource class of this Placement. Raises PlacementError."""
     return client.get("/resource_classes", MINIMUM, offer_wire.parse_class_names)
 
 
 def known_traits(client: PlacementClient) -> frozenset[str]:
-    """Every trait of this Placement. Raises PlacementError."""
+    """Return every trait of this Placement. Raises PlacementError."""
     return client.get("/traits", MINIMUM, wire.parse_trait_names)
 
 
 def members_of(client: PlacementClient, aggregate: str) -> tuple[Provider, ...]:
-    """Providers in that aggregate, as the list has them. Raises PlacementError."""
+    """Return the providers in that aggregate, as the list has them. Raises PlacementError."""
     return client.get(
         f"/resource_providers?member_of={quote(aggregate, safe='')}", MINIMUM, wire.parse_providers, WHOLE_CLOUD
     )
 
 
 def every_provider(client: PlacementClient) -> tuple[Provider, ...]:
-    """All of them, as the list has them. Raises PlacementError."""
+    """Return all providers, as the list has them. Raises PlacementError."""
     return client.get("/resource_providers", MINIMUM, wire.parse_providers, WHOLE_CLOUD)
 
 
@@ -170,7 +176,7 @@ def _sharing_in(client: PlacementClient, aggregates: Sequence[str]) -> list[Prov
 
 
 def _tree_of(client: PlacementClient, sharing: Provider) -> list[OfferedProvider]:
-    """The whole tree of a sharing provider; nothing where it has gone since it was listed."""
+    """Return the whole tree of a sharing provider; empty if the provider was deleted since it was listed."""
     path = f"/resource_providers?in_tree={quote(sharing.uuid, safe='')}"
     listed = wire.parents_first(client.get(path, MINIMUM, wire.parse_providers))
     roots = _roots(listed)
@@ -203,7 +209,7 @@ def _gone_is_none(read: Callable[[], T]) -> T | None:
 
 
 def _bearers(client: PlacementClient, key: str, names: Iterable[str]) -> dict[str, frozenset[str]]:
-    """Of each provider those of the names that it has, by one question a name."""
+    """Return for each provider those of ``names`` that it has, with one request per name."""
     found: dict[str, set[str]] = defaultdict(set)
     for name in sorted(names):
         path = f"/resource_providers?{key}={quote(name, safe='')}"
@@ -213,7 +219,7 @@ def _bearers(client: PlacementClient, key: str, names: Iterable[str]) -> dict[st
 
 
 def _aggregates(client: PlacementClient, request: ResourceRequest, sharing: Iterable[str]) -> dict[str, frozenset[str]]:
-    """Members of the aggregates that the request names, and of those that something is shared through."""
+    """Return each provider's aggregates, among those that the request names and those of sharing providers."""
     shared: set[str] = set()
     for uuid in sorted(sharing):
         read = _gone_is_none(partial(client.get, part_path(uuid, "aggregates"), MINIMUM, wire.parse_aggregates))
@@ -224,10 +230,10 @@ def _aggregates(client: PlacementClient, request: ResourceRequest, sharing: Iter
 def _used_everywhere(
     client: PlacementClient, request: ResourceRequest, listed: Sequence[Provider]
 ) -> dict[str, Amounts]:
-    """What is used of providers in trees with room for a unit of a class, one question a class.
+    """Return the used amounts of providers in trees that have room for one unit of a class, with one request per class.
 
-    The first class that the cloud has leaves little for the others: another question is asked only where it names
-    a class that no summary has had. The last one says of hosts that have none of what is asked for what they have.
+    The summaries of the first class usually cover the others, so a request follows only for a class that is in no
+    summary yet. The last request, for EVERY_HOST_HAS, covers hosts without any requested class.
     """
     found: dict[str, Amounts] = {}
     asked = [name for group in request.groups for name, _ in group.resources]
@@ -242,7 +248,7 @@ def _used_everywhere(
 
 
 def _roots(listed: Sequence[Provider]) -> dict[str, str]:
-    """The root of each, which must come parents first; one whose parent has gone is a root itself."""
+    """Return the root of each provider of a list with parents first; a provider without a listed parent is a root."""
     roots: dict[str, str] = {}
     for provider in listed:
         roots[provider.uuid] = roots.get(provider.parent_uuid or "", provider.uuid)
@@ -252,5 +258,5 @@ def _roots(listed: Sequence[Provider]) -> dict[str, str]:
 def _nearest_first(
     listed: Sequence[Provider], roots: Mapping[str, str], used: Mapping[str, Amounts]
 ) -> Sequence[Provider]:
-    """Tree by tree, those with room for a unit before those without, so that a limit costs the ones far off."""
+    """Sort the providers by tree, trees with room for a unit first: a limit then cuts off the least likely trees."""
     return sorted(listed, key=lambda provider: (roots[provider.uuid] not in used, roots[provider.uuid]))

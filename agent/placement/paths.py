@@ -1,4 +1,4 @@
-"""Where a provider, or a part of one, is in Placement's API. Pure."""
+"""Build the paths of a provider and its parts in Placement's API. Pure."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from urllib.parse import quote
 
 
 def provider_path(uuid: str) -> str:
-    """The provider itself."""
+    """Return the path of the provider itself."""
     return f"/resource_providers/{quote(uuid, safe='')}"
 
 
 def part_path(uuid: str, part: str) -> str:
-    """Its ``inventories``, ``traits``, ``aggregates``, ``usages`` or ``allocations``."""
+    """Return the path of its ``inventories``, ``traits``, ``aggregates``, ``usages`` or ``allocations``."""
     return f"{provider_path(uuid)}/{part}"

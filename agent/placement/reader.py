@@ -1,17 +1,17 @@
-"""Look at our provider tree with as few requests as the generations allow.
+"""Read this host's provider tree with as few requests as the generations allow.
 
-One ``GET /resource_providers?in_tree=`` says which providers changed. A
-generation that stands still proves that nothing was added or changed; it does
-not prove that no allocation was removed (``DELETE /allocations/{c}`` leaves it
-as it was, measured), so allocations are read again when the audit asks for it, and
-only of providers that had some: those without have none while they stand still.
-A rename does not move it either, so names and parents are those of the list. And it
-does not prove that this is the database of the last look (timing/full_read_schedule.py says when
-everything is read anew).
+One ``GET /resource_providers?in_tree=`` shows which providers changed. An unchanged generation proves that nothing was
+added or changed. It does not prove three other things:
 
-Other services' nested providers are part of the tree and of the view. What stands above our
-root, or below that beside it, is not: where somebody put whole hosts below one provider, the
-list names all of them, and what other hosts' instances hold there is none of our business.
+- No allocation was removed: ``DELETE /allocations/{c}`` leaves the generation as it was (measured). So allocations are
+  read again when the audit requests it, and only for providers that had some. A provider without allocations has none
+  as long as its generation is unchanged.
+- The provider was not renamed. So names and parents come from the list.
+- The database is the one of the last read. agent/timing/full_read_schedule.py decides when everything is read again.
+
+Other services' nested providers are part of the tree and of the view. A provider above this host's root is not, nor is
+anything else below that provider. If an operator put whole hosts below one provider, the list names all of them, and
+the agent ignores the other hosts.
 """
 
 from __future__ import annotations
@@ -31,29 +31,30 @@ from agent.placement.sharing import SharingReader
 from agent.placement.unlisted import read_unlisted
 from agent.ports import ViewRequest
 
-#: Of one tree. An audit takes some 5 KiB for an allocation, from the claim to the row of the report: the daemon's peak
-#: is 78 MiB with a few, 135 MiB with 12,000, 148 MiB with 15,000 and 205 MiB with 30,000. 3,900 consumers
-#: of three classes have 11,700, and 1,000 children with a class, a trait and an aggregate 4,000.
+#: Limit of entries in one tree. An audit needs some 5 KiB for an allocation, from the claim to the row of the report:
+#: the daemon's peak is 78 MiB with a few entries, 135 MiB with 12,000, 148 MiB with 15,000 and 205 MiB with 30,000.
+#: 3,900 consumers of three classes make 11,700 entries. 1,000 children with a class, a trait and an aggregate make
+#: 4,000.
 MOST_ENTRIES = 12_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Known:
-    """One provider as last read in full."""
+    """One provider, as it was last read in full."""
 
     provider: Provider
     allocations: tuple[Allocation, ...]
 
     @property
     def entries(self) -> int:
-        """What an audit makes rows of."""
+        """The number of entries, each of which takes memory in an audit."""
         own = self.provider
         return 1 + len(own.inventories) + len(own.traits) + len(own.aggregates) + len(self.allocations)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Look:
-    """One pass over the tree: what the view shows, and what the next pass starts from."""
+    """The result of one read of the tree: the content of the view, and the cache for the next read."""
 
     providers: tuple[_Known, ...] = ()
     consumers: Consumers = NOBODY
@@ -75,7 +76,7 @@ class TreeReader:
         self._counted: frozenset[str] | None = None
 
     def forget(self) -> None:
-        """Drop the cache: the next view reads everything, and asks what the server speaks."""
+        """Drop the cache: the next view reads everything, and the server's microversion."""
         self._last = _NOTHING
         self._orphans = ()
         self._sharing.forget()
@@ -83,9 +84,9 @@ class TreeReader:
         self._client.forget()
 
     def orphans(self, view: PlacementView, uuids: frozenset[str]) -> PlacementView:
-        """``view`` with the trees of these nodes, allocations read now. One request each while nothing moves there.
+        """Return ``view`` with the trees of these orphaned nodes; their allocations are read now.
 
-        Raises PlacementError.
+        A tree without a change and without allocations takes one request. Raises PlacementError.
         """
         if not uuids:
             return view
@@ -100,9 +101,9 @@ class TreeReader:
             )
 
     def view(self, request: ViewRequest) -> PlacementView:
-        """The tree as it stands, parents first. A view that fails leaves the cache as it was.
+        """Return the present tree, parents first. A failed view leaves the cache as it was.
 
-        Raises PlacementError; GenerationConflict when providers vanished while they were read, twice.
+        Raises PlacementError; GenerationConflict if providers vanished during two attempts to read them.
         """
         with self._client.global_request_id():
             before = self._client.requests
@@ -131,14 +132,20 @@ class TreeReader:
             )
 
     def _shared(self, look: _Look, request: ViewRequest) -> tuple[SharingProvider, ...] | None:
-        """What our tree may take from, no request where that can be nothing; None where nobody asked."""
+        """Return the providers that share with the tree; None if the audit did not request them.
+
+        If the tree is in no aggregate, this takes no request.
+        """
         if not request.shared_reads:
             return None
         known = frozenset(a.consumer_uuid for known in look.providers for a in known.allocations)
         return self._sharing.read((known.provider for known in look.providers), known, request)
 
     def _unlisted(self, look: _Look, request: ViewRequest) -> tuple[UnlistedUsage, ...]:
-        """What is counted beyond the list; between two looks at all of them, only where the last one found any."""
+        """Return the usage that Placement counts but does not list.
+
+        Between two comparisons of all providers, only those are compared for which the last one found such usage.
+        """
         if not request.usages:
             return ()
         listed = [(known.provider, known.allocations) for known in look.providers]
@@ -154,7 +161,7 @@ class TreeReader:
         except PlacementRejected as error:
             if error.status != 404:
                 raise
-        # A provider was deleted between the list and its parts: one more look, from the list on.
+        # A provider was deleted between the list and its parts: read once more, from the list on.
         try:
             return _look(self._client, self._last, request)
         except PlacementRejected as error:
@@ -185,7 +192,7 @@ def _listed(client: PlacementClient, uuid: str) -> list[Provider]:
 
 
 def _from(root_uuid: str, listed: Iterable[Provider]) -> list[Provider]:
-    """The root and all below it, of a list that has parents first."""
+    """Return the root and all providers below it, from a list with parents first."""
     below = {root_uuid}
     ours: list[Provider] = []
     for provider in listed:
@@ -201,7 +208,7 @@ def _tree(
     last: Iterable[_Known],
     fresh_allocations: bool,  # noqa: FBT001 - the request's own field
 ) -> tuple[list[_Known], bool]:
-    """Providers in the order that they are listed in, and whether no allocation stands as it was read earlier."""
+    """Return the providers in the order of the list, and whether none of their allocations come from the cache."""
     known = {before.provider.uuid: before for before in last}
     providers, fresh, entries = [], True, 0
     for provider in listed:
@@ -209,7 +216,7 @@ def _tree(
         if before is None or before.provider.generation != provider.generation:
             providers.append(_read(client, provider))
         elif not before.allocations:
-            # To add one raises the generation: it has none, and nobody needs to ask.
+            # A new allocation would raise the generation, so the provider still has none and needs no request.
             providers.append(_renamed(before, provider))
         elif fresh_allocations:
             providers.append(_read_allocations_again(client, provider, before))
@@ -231,7 +238,10 @@ def _too_many(provider: Provider) -> str:
 
 
 def _orphan(client: PlacementClient, uuid: str, last: tuple[_Known, ...]) -> list[_Known]:
-    """The tree of one orphaned node. A provider that goes while it is read is a matter for the next audit."""
+    """Return the tree of one orphaned node.
+
+    Raises GenerationConflict if a provider was deleted during the read; the next audit reads the tree again.
+    """
     try:
         return _tree(client, _listed(client, uuid), last, fresh_allocations=True)[0]
     except PlacementRejected as error:
@@ -258,7 +268,7 @@ def _name_holder(client: PlacementClient, name: str) -> Provider | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Parts:
-    """The four answers that make one provider, each with the generation at which it was true."""
+    """The four answers that make up one provider, each with its generation."""
 
     inventories: wire.Inventories
     traits: wire.Traits
@@ -271,11 +281,10 @@ class _Parts:
 
 
 def _read(client: PlacementClient, listed: Provider) -> _Known:
-    """Everything of one provider; what is older than the newest part is read once more.
+    """Return everything of one provider. Parts that are older than the newest part are read once more.
 
-    Where somebody writes faster than that, the lowest generation stands for all.
-    It is out of date already, so a write that rests on it conflicts, and the next
-    view sees that the provider moved and reads it again.
+    If another writer is faster than that, the lowest generation counts for all parts. That generation is out of date,
+    so a write with it fails with a conflict, and the next view reads the provider again.
     """
     parts = _Parts(
         inventories=_inventories(client, listed.uuid),

@@ -1,11 +1,12 @@
-"""Move inventories and allocations between providers in one request, and what goes with it: POST /reshaper.
+"""Move inventories and allocations between providers in one request (POST /reshaper), with the creates and deletes.
 
-What a newcomer would get wrong: it is sent below 1.38 although the server may speak
-that. There a consumer's type would have to be named, "unknown" (what nova's consumers
-have) is refused, and any other one would change the consumer for ever; below, every
-consumer keeps the type that it has. The inventories that are sent are each provider's
-whole set, and providers that are not named stay as they are. A child must exist before
-it can be named, so new ones are made first, empty: harmless if nothing follows.
+The request uses a microversion below 1.38 even if the server supports 1.38. At 1.38 the request must name each
+consumer's type. Placement rejects "unknown", which nova's consumers have, and any other type would change the consumer
+for ever. Below 1.38 every consumer keeps its type.
+
+The request contains the whole set of inventories of each provider that it names; other providers stay as they are. A
+child must exist before the request can name it, so new children are created empty first. An empty child does no harm
+if the reshape does not follow.
 """
 
 from __future__ import annotations
@@ -26,12 +27,13 @@ class ReshapeClient:
         self._client = client
 
     def create(self, write: CreateProvider) -> int:
-        """Make it, with nothing to offer; its generation. Raises PlacementError, DuplicateName among them."""
+        """Create an empty provider and return its generation. Raises PlacementError, DuplicateName among others."""
         body = wire.render_provider(write)
         try:
             made = self._client.post("/resource_providers", MINIMUM, body, wire.parse_provider)
         except DuplicateName as error:
-            # One code for a duplicate uuid and a duplicate name (writer.py); the uuid's is somebody who was quicker.
+            # A duplicate uuid and a duplicate name have the same code (writer.py). A duplicate uuid means that another
+            # writer has created the provider meanwhile.
             if not self._exists(write.provider_uuid):
                 raise
             message = f"somebody made the provider meanwhile: {error.message}"
@@ -39,15 +41,15 @@ class ReshapeClient:
         return made.generation or 0
 
     def reshape(self, write: Reshape) -> None:
-        """All of it or nothing. Raises PlacementError.
+        """Apply the whole reshape or nothing of it.
 
-        GenerationConflict: a provider or a consumer is not as it was decided on; AllocationRefused: it finds no room;
-        InventoryInUse: somebody else holds what is to go.
+        Raises PlacementError. GenerationConflict: a provider or a consumer has changed since the decision.
+        AllocationRefused: there is no room. InventoryInUse: another consumer has allocations of a class to be removed.
         """
         self._client.post("/reshaper", MINIMUM, wire.render_reshape(write), wire.nothing)
 
     def delete(self, provider_uuid: str) -> None:
-        """Remove a provider; one that is gone already is no error. Raises PlacementError, ProviderInUse among them."""
+        """Delete a provider; a missing provider is no error. Raises PlacementError, ProviderInUse among others."""
         try:
             self._client.delete(provider_path(provider_uuid), MINIMUM)
         except PlacementRejected as error:

@@ -1,13 +1,15 @@
-"""Read what is held of providers outside our tree that it may take from: those that share through an aggregate.
+"""Read the allocations on providers that share with this host's tree through an aggregate.
 
-One provider of the tree in the aggregate is enough, be it a child: Placement then lets the whole tree take.
-Every host of the aggregate has its guests' disks there, so one such provider may have
-the whole cloud's consumers. What a newcomer would get wrong: whose they are says the state source
-alone, one row each, so of a long list only a window goes on, and the next read begins
-where this one ended. And who shares is hardly ever another: most hosts are in aggregates
-where nobody does, so the list is asked for again when the tree's aggregates change, or
-everything is read anew, and not in between. One whose list is too large to be taken is not read, and left alone as
-long: to make such a list costs Placement the most, and all hosts of the aggregate would ask for it.
+If any provider of the tree is in the aggregate, even a child, Placement lets the whole tree use the sharing provider.
+Every host of the aggregate has its guests' disks there, so one sharing provider may have the consumers of the whole
+cloud. Only the state source knows to which host a consumer belongs, and it reads one row for each consumer. So a read
+returns only a window of a long list, and the next read begins where this window ended.
+
+The set of sharing providers rarely changes, and most hosts are in aggregates without one. So the set is read again only
+when the tree's aggregates change, or when everything is read anew.
+
+If the list of a provider's allocations is too large, the provider stays unread for the same time. Such a list is the
+most expensive one for Placement, and all hosts of the aggregate would request it.
 """
 
 from __future__ import annotations
@@ -23,9 +25,9 @@ from agent.placement.paths import part_path
 from agent.ports import ViewRequest
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
-# An URL that names more of them may be refused by what stands before Placement (nova asks for as many at once).
+# A proxy in front of Placement may reject a URL that names more aggregates (nova names as many at once).
 AGGREGATES_AT_ONCE = 200
-# Allocations on one such provider. They are sorted out at once, so that few of them cost more than their JSON.
+# Limit of allocations on one sharing provider. The window is chosen at once, so most of them cost only their JSON.
 MOST_SHARED = 100_000
 
 
@@ -40,21 +42,21 @@ class SharingReader:
 
     @property
     def unread(self) -> tuple[tuple[str, str], ...]:
-        """What shares and could not be read since its list is too large, as the finding names it, and why; sorted."""
+        """The sharing providers whose list is too large, named as in the finding, each with the reason; sorted."""
         return tuple((f"provider {uuid}", why) for uuid, why in sorted(self._too_large.items()))
 
     def forget(self) -> None:
-        """Drop who shares; the next read asks, those too whose list was too large."""
+        """Drop the set of sharing providers; the next read reads it again, with those whose list was too large."""
         self._listed = None
 
     def read(
         self, tree: Iterable[Provider], known: frozenset[str], request: ViewRequest
     ) -> tuple[SharingProvider, ...]:
-        """Providers sorted by uuid, each with the allocations of this window's consumers and of ``known``.
+        """Return the sharing providers by uuid, each with the allocations of the window's and the ``known`` consumers.
 
-        One whose list is too large is in ``unread`` instead.
-        ``known`` are consumers that are looked up anyway: they take no place in the window. No request where the tree
-        is in no aggregate. Raises PlacementError.
+        A provider whose list is too large is in ``unread`` instead. ``known`` are consumers that the state source
+        looks up anyway: they take no place in the window. If the tree is in no aggregate, no request is sent.
+        Raises PlacementError.
         """
         own = {provider.uuid: provider.aggregates for provider in tree}
         aggregates = frozenset().union(*own.values())
@@ -79,7 +81,7 @@ class SharingReader:
         return frozenset(found)
 
     def _found(self, sharing: Iterable[Provider]) -> dict[Provider, tuple[Allocation, ...]]:
-        """Who holds what of each, but of those whose list is too large."""
+        """Return the allocations on each provider, without the providers whose list is too large."""
         found: dict[Provider, tuple[Allocation, ...]] = {}
         for provider in sharing:
             if provider.uuid in self._too_large:
@@ -106,9 +108,10 @@ class SharingReader:
 def window(
     holders: frozenset[str] | set[str], suspects: frozenset[str], most: int, after: str
 ) -> tuple[frozenset[str], str]:
-    """At most ``most`` of the holders, suspects first, then those that sort behind ``after``, round the end.
+    """Return at most ``most`` of the holders: suspects first, then the others in order, from behind ``after`` on.
 
-    The second answer is where the next window begins: behind the last one that was no suspect.
+    The order starts again at its beginning after its end. The second value is the ``after`` of the next window: the
+    last holder of this window that is no suspect.
     """
     first = sorted(holders & suspects)[:most]
     rest = sorted(holders - suspects)

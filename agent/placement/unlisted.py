@@ -1,11 +1,11 @@
-"""Read what Placement counts of a provider beyond the allocations that it lists: the scheduler subtracts it all.
+"""Find the usage of a provider that Placement counts but does not list; the scheduler subtracts all of it.
 
-Placement sums the rows of allocations for usage, and lists them joined with their
-consumers: a row whose consumer record is gone is in the sum and in no list (16.0.0,
-objects/usage.py and allocation.py). What a newcomer would get wrong is the order. The
-list must come first: between the two requests somebody may leave, which moves no generation and
-makes the sum smaller, and whoever comes moves it. So with equal generations a sum that is
-larger than the list cannot be a race; where they differ nothing is said.
+For the usage, Placement sums the rows of allocations. For the list, Placement joins them with their consumers. A row
+whose consumer record is missing is in the sum and in no list (16.0.0, objects/usage.py and allocation.py).
+
+The list must be read before the sum. A consumer that leaves between the two requests changes no generation and makes
+the sum smaller. A consumer that arrives in between raises the generation. So with equal generations a sum larger than
+the list cannot be a race. With different generations the module reports nothing.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from agent.placement.http.client import MINIMUM, PlacementClient
 from agent.placement.offer_wire import Amounts
 from agent.placement.paths import part_path
 
-#: A provider as it was read, and then its allocations.
+#: A provider, and its allocations, which were read after it.
 Listed = tuple[Provider, tuple[Allocation, ...]]
 
 
 def read_unlisted(client: PlacementClient, listed: Iterable[Listed]) -> tuple[UnlistedUsage, ...]:
-    """Sorted. One request for each provider that offers anything: nobody holds anything of another.
+    """Return the unlisted usage of the providers, sorted, with one request for each provider that has inventory.
 
-    Raises PlacementError.
+    A provider without inventory has no allocations. Raises PlacementError.
     """
     found = [each for provider, held in listed if provider.inventories for each in _of(client, provider, held)]
     return tuple(sorted(found, key=lambda each: (each.provider_uuid, each.resource_class)))
@@ -44,7 +44,7 @@ def _of(client: PlacementClient, provider: Provider, held: Iterable[Allocation])
 
 
 def difference(provider_uuid: str, used: Amounts, held: Iterable[Allocation]) -> Iterator[UnlistedUsage]:
-    """What is used of each class and held by nobody who is listed."""
+    """Yield for each class the used amount that exceeds the listed allocations."""
     listed: dict[str, int] = defaultdict(int)
     for allocation in held:
         listed[allocation.resource_class] += allocation.amount

@@ -1,12 +1,11 @@
-"""Placement's JSON as values, and values as Placement's JSON: the only module that knows the shape of either.
+"""Parse Placement's JSON into values, and render values as Placement's JSON; offer_wire.py parses usages and summaries.
 
-Fields that Placement leaves out get its defaults, so that comparing two
-inventories is ``==``. What a parser cannot read is never skipped: every parser
-here raises PlacementUnavailable on anything that is not the expected shape,
-whatever it is, and nothing else. Pure: no I/O.
+A field that Placement leaves out gets Placement's default, so that two inventories can be compared by ``==``. No parser
+skips what it cannot read: every parser raises PlacementUnavailable, and no other error, on any unexpected shape.
+Pure: no I/O.
 
-The generation that comes with an answer is that of the provider when it was
-answered, which may be newer than the one in the list of providers.
+The generation in an answer is the provider's generation at the time of that answer. It may be newer than the
+generation in the list of providers.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ UNKNOWN_TYPE = "unknown"
 
 
 class Microversion(NamedTuple):
-    """A microversion, comparable: 1.9 is below 1.30."""
+    """A microversion that can be compared: 1.9 is below 1.30."""
 
     major: int
     minor: int
@@ -68,20 +67,20 @@ class Allocations:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """What an error body says: Placement's machine-readable code (1.23) and its words. Both may be empty."""
+    """The content of an error body: Placement's machine-readable code (1.23) and its text. Both may be empty."""
 
     code: str
     detail: str
 
 
 def nothing(body: object) -> None:
-    """For answers without a body (201, 204)."""
+    """Parse an answer that has no body (201, 204)."""
     if body is not None:
         raise _odd("a body", "where none belongs", body)
 
 
 def parse_maximum(body: object) -> Microversion:
-    """The newest microversion of the root document's v1."""
+    """Return the newest microversion of v1 in the root document."""
     for version in _items(_object(body, "root document"), "versions"):
         found = _object(version, "version")
         if str(found.get("id", "")).startswith("v1."):
@@ -90,7 +89,7 @@ def parse_maximum(body: object) -> Microversion:
 
 
 def parse_providers(body: object) -> tuple[Provider, ...]:
-    """``GET /resource_providers`` (1.14), in the order given, without inventories, traits and aggregates."""
+    """Parse ``GET /resource_providers`` (1.14), in Placement's order, without inventories, traits and aggregates."""
     providers = tuple(parse_provider(item) for item in _items(_object(body, "provider list"), "resource_providers"))
     if len({provider.uuid for provider in providers}) != len(providers):
         raise _odd("provider list", "names a provider twice", body)
@@ -98,7 +97,7 @@ def parse_providers(body: object) -> tuple[Provider, ...]:
 
 
 def parse_provider(body: object) -> Provider:
-    """One provider (1.14), as in the list and as POST (1.20) answers."""
+    """Parse one provider (1.14), from the list or from the answer to POST (1.20)."""
     found = _object(body, "provider")
     parent = found.get("parent_provider_uuid")
     if parent is not None and not (isinstance(parent, str) and parent):
@@ -112,7 +111,10 @@ def parse_provider(body: object) -> Provider:
 
 
 def parents_first(providers: Iterable[Provider]) -> tuple[Provider, ...]:
-    """Sorted by depth, then by name. A parent that is not among them counts as none; a loop raises."""
+    """Return the providers sorted by depth, then by name.
+
+    A parent that is not in ``providers`` counts as no parent. A loop raises PlacementUnavailable.
+    """
     by_uuid = {provider.uuid: provider for provider in providers}
     parent_of = {provider.uuid: provider.parent_uuid for provider in by_uuid.values()}
 
@@ -126,7 +128,7 @@ def parents_first(providers: Iterable[Provider]) -> tuple[Provider, ...]:
 
 
 def parse_inventories(body: object) -> Inventories:
-    """``GET`` and ``PUT …/inventories``."""
+    """Parse ``GET`` and ``PUT …/inventories``."""
     found = _object(body, "inventories")
     records = _mapping(found, "inventories")
     return Inventories(
@@ -136,7 +138,7 @@ def parse_inventories(body: object) -> Inventories:
 
 
 def render_inventories(inventories: Iterable[Inventory], generation: int) -> dict[str, object]:
-    """The body of ``PUT …/inventories``: every field is sent, because a PUT resets what it leaves out."""
+    """Return the body of ``PUT …/inventories`` with every field, because a PUT resets the fields that it leaves out."""
     return {
         "resource_provider_generation": generation,
         "inventories": {
@@ -154,34 +156,34 @@ def render_inventories(inventories: Iterable[Inventory], generation: int) -> dic
 
 
 def parse_traits(body: object) -> Traits:
-    """``GET`` and ``PUT …/traits``."""
+    """Parse ``GET`` and ``PUT …/traits``."""
     found = _object(body, "traits")
     return Traits(generation=_number(found, "resource_provider_generation"), traits=_names(found, "traits"))
 
 
 def parse_trait_names(body: object) -> frozenset[str]:
-    """``GET /traits``: every name that this Placement knows."""
+    """Parse ``GET /traits``: every name that this Placement knows."""
     return _names(_object(body, "traits"), "traits")
 
 
 def render_traits(traits: Iterable[str], generation: int) -> dict[str, object]:
-    """The body of ``PUT …/traits``; an empty list clears them."""
+    """Return the body of ``PUT …/traits``; an empty list removes all traits."""
     return {"resource_provider_generation": generation, "traits": sorted(traits)}
 
 
 def parse_aggregates(body: object) -> Aggregates:
-    """``GET`` and ``PUT …/aggregates`` (1.19)."""
+    """Parse ``GET`` and ``PUT …/aggregates`` (1.19)."""
     found = _object(body, "aggregates")
     return Aggregates(generation=_number(found, "resource_provider_generation"), aggregates=_names(found, "aggregates"))
 
 
 def render_aggregates(aggregates: Iterable[str], generation: int) -> dict[str, object]:
-    """The body of ``PUT …/aggregates`` (1.19)."""
+    """Return the body of ``PUT …/aggregates`` (1.19)."""
     return {"resource_provider_generation": generation, "aggregates": sorted(aggregates)}
 
 
 def render_provider(write: CreateProvider) -> dict[str, object]:
-    """The body of ``POST /resource_providers``: the key of the parent is left out for a root (null is 400)."""
+    """Return the body of ``POST /resource_providers``; a root has no parent key, because null is answered with 400."""
     body: dict[str, object] = {"uuid": write.provider_uuid, "name": write.name}
     if write.parent_uuid is not None:
         body["parent_provider_uuid"] = write.parent_uuid
@@ -189,12 +191,18 @@ def render_provider(write: CreateProvider) -> dict[str, object]:
 
 
 def render_move(write: MoveProvider) -> dict[str, object]:
-    """The body of ``PUT /resource_providers/{uuid}`` (1.14): the name is replaced too; null: no parent (1.37)."""
+    """Return the body of ``PUT /resource_providers/{uuid}`` (1.14), which replaces the name too.
+
+    A null parent means no parent (1.37).
+    """
     return {"name": write.name, "parent_provider_uuid": write.parent_uuid}
 
 
 def parse_allocations(body: object, provider_uuid: str, most: int) -> Allocations:
-    """``GET …/allocations`` of one provider (1.28: with each consumer's generation); more than ``most`` are refused."""
+    """Parse ``GET …/allocations`` of one provider (1.28: with each consumer's generation).
+
+    Raises AnswerTooLarge if there are more than ``most`` allocations.
+    """
     found = _object(body, "allocations")
     consumers = _mapping(found, "allocations")
     listed = sum(len(_mapping(_object(each, "allocation"), "resources")) for each in consumers.values())
@@ -211,7 +219,10 @@ def parse_allocations(body: object, provider_uuid: str, most: int) -> Allocation
 
 
 def parse_consumer(body: object, consumer_uuid: str) -> ConsumerRecord:
-    """``GET /allocations/{consumer}`` (1.28; 1.38: the type too). One that does not exist is 200 with nothing."""
+    """Parse ``GET /allocations/{consumer}`` (1.28; 1.38: with the type).
+
+    For a consumer that does not exist, Placement answers 200 without allocations.
+    """
     found = _object(body, "consumer")
     providers = _mapping(found, "allocations")
     generation = _number(found, "consumer_generation") if providers else None
@@ -236,7 +247,10 @@ def parse_consumer(body: object, consumer_uuid: str) -> ConsumerRecord:
 
 
 def render_allocations(write: PutAllocations) -> dict[str, object]:
-    """The body of ``PUT /allocations/{consumer}`` (1.28; with a type 1.38). No allocations: the consumer goes."""
+    """Return the body of ``PUT /allocations/{consumer}`` (1.28; with a type 1.38).
+
+    Without allocations the PUT deletes the consumer.
+    """
     held: dict[str, dict[str, int]] = {}
     for allocation in write.allocations:
         held.setdefault(allocation.provider_uuid, {})[allocation.resource_class] = allocation.amount
@@ -252,7 +266,10 @@ def render_allocations(write: PutAllocations) -> dict[str, object]:
 
 
 def render_reshape(write: Reshape) -> dict[str, object]:
-    """The body of ``POST /reshaper`` (1.30): inventories as PUT takes them, allocations as POST /allocations does."""
+    """Return the body of ``POST /reshaper`` (1.30).
+
+    Inventories have the form of PUT, allocations the form of POST /allocations.
+    """
     return {
         "inventories": {uuid: render_inventories(own, generation) for uuid, generation, own in write.inventories},
         "allocations": {each.consumer_uuid: render_allocations(each) for each in write.allocations},
@@ -260,7 +277,7 @@ def render_reshape(write: Reshape) -> dict[str, object]:
 
 
 def parse_refusal(body: object) -> Refusal:
-    """The first entry of an error body. Lenient: what is not there is empty."""
+    """Return the first entry of an error body. A missing part is empty and raises nothing."""
     errors = body.get("errors") if isinstance(body, Mapping) else None
     first = errors[0] if isinstance(errors, list) and errors else None
     if not isinstance(first, Mapping):
@@ -303,7 +320,7 @@ def _held_by(consumer: str, provider_uuid: str, found: Mapping[str, object]) -> 
 
 
 def _consumer_type(found: Mapping[str, object]) -> str | None:
-    # "unknown" is what Placement says of a consumer that was made without a type; it takes that from nobody.
+    # Placement reports "unknown" for a consumer that was created without a type, and rejects "unknown" in a request.
     value = found.get("consumer_type")
     if value is not None and not isinstance(value, str):
         raise _odd("consumer_type", "is no string", value)
@@ -362,7 +379,7 @@ def _number(found: Mapping[str, object], key: str, default: int | None = None) -
 
 
 def _odd(what: str, why: str, value: object) -> PlacementUnavailable:
-    # The shape is enough to find the fault, and an answer may be megabytes long.
+    # The type of the value is enough to find the fault, and an answer may be megabytes long.
     return PlacementUnavailable(f"answer not understood: {what} {why}: {_shape(value)}")
 
 

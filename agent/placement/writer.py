@@ -1,12 +1,14 @@
-"""Carry a plan out: its writes in order, each with the generation that the one before it left.
+"""Carry a plan out: its writes in order, each with the generation that the previous write returned.
 
-A write is never re-sent. A lost answer may have been a success, a conflict means
-that the plan rests on something that is no longer so: both end the plan, and the
-audit reads and decides again. What had been acknowledged until then is on the
-error (``applied``). What Placement refuses for good ends nothing but the writes that
-rest on it: the others are as due as before, and would never go out if one bad
-write held them up in every audit. Custom names exist in Placement only once
-somebody made them, so they are ensured before their first use, once per process.
+A write is never sent twice. A lost answer may have been a success, and a conflict means that the plan is based on an
+old state. Both end the plan, and the audit reads and decides again. The error's ``applied`` lists the writes that
+Placement had acknowledged before.
+
+If Placement rejects a write permanently, only the writes that depend on it are skipped. Otherwise one bad write would
+block all others in every audit.
+
+A custom name exists in Placement only after a client has created it. So the writer creates custom names before their
+first use, once per process.
 """
 
 from __future__ import annotations
@@ -48,17 +50,18 @@ CUSTOM = "CUSTOM_"
 UNKNOWN_CLASS = re.compile(r"No such resource class \S*CUSTOM_")
 UNKNOWN_TRAIT = "No such trait"
 NO_PARENT = "parent provider UUID does not exist"
-# What a move is refused for where the tree is no longer as it was planned for (16.0.0, objects/resource_provider.py).
+# Placement's texts for rejecting a move because the tree has changed since the plan (16.0.0,
+# objects/resource_provider.py).
 TREE_CHANGED = re.compile(f"{NO_PARENT}|creating loop in the provider tree|(re|un)-parenting a provider")
 REFUSALS = (PlacementRejected, InventoryInUse, ProviderInUse, DuplicateName, ProviderElsewhere)
 
 
 @dataclass(slots=True)
 class _Course:
-    """How far one plan has come; of one call of ``apply``.
+    """The progress of one plan, for one call of ``apply``.
 
-    ``generations`` is what each provider is at, ``given_up`` are providers that get no
-    further write, ``childless`` those that no child is made under, ``unmade`` those that are not there.
+    ``generations`` has the present generation of each provider. ``given_up`` are providers that get no further write,
+    ``childless`` are providers below which no child is created, ``unmade`` are providers that were not created.
     """
 
     generations: dict[str, int]
@@ -70,7 +73,7 @@ class _Course:
     unmade: set[str] = field(default_factory=set)
 
     def leaves_out(self, write: Write) -> bool:
-        """Whether the write rests on one that was refused."""
+        """Whether to skip the write because it depends on a rejected one."""
         if isinstance(write, MoveProvider):
             return write.parent_uuid in self.unmade
         if isinstance(write, CreateProvider) and write.parent_uuid in self.childless:
@@ -78,10 +81,10 @@ class _Course:
         return write.provider_uuid in self.given_up
 
     def refuse(self, write: Write, error: PlacementError) -> None:
-        """Placement refuses this write, now and in every audit until somebody changes something."""
+        """Note a write that Placement rejects, now and in every audit until an operator changes something."""
         self.refused.append(RefusedWrite(write=write, error=error))
         if isinstance(write, MoveProvider):
-            return  # What it offers is as due where it stands.
+            return  # The provider's other writes are still right at its present place.
         self._give_up(write)
 
     def _give_up(self, write: Write) -> None:
@@ -89,11 +92,11 @@ class _Course:
         if isinstance(write, CreateProvider):
             self.unmade.add(write.provider_uuid)
         if isinstance(write, CreateProvider | PutInventories):
-            # A class that moves from a provider to a new child would be offered twice.
+            # If a class moved from this provider to a new child, both would offer it.
             self.childless.add(write.provider_uuid)
 
     def applied(self, requests: int) -> Applied:
-        """What became of the plan, with the number of requests that this took."""
+        """Return the result of the plan, with the number of requests that it took."""
         return Applied(
             done=tuple(self.done),
             requests=requests,
@@ -110,10 +113,9 @@ class TreeWriter:
         self._ensured: frozenset[str] = frozenset()
 
     def apply(self, plan: Plan, cancelled: Callable[[], bool]) -> Applied:
-        """Do the writes of ``plan``, but for those that Placement refuses; ``cancelled`` is asked before each.
+        """Carry out the writes of ``plan``, except those that Placement rejects; check ``cancelled`` before each write.
 
-        Raises PlacementError (GenerationConflict: read and decide again) and
-        AuditCancelled, both with ``applied``.
+        Raises PlacementError (GenerationConflict: read and decide again) and AuditCancelled, both with ``applied``.
         """
         before = self._client.requests
         course = _Course(dict(plan.generations))
@@ -133,12 +135,12 @@ class TreeWriter:
         try:
             course.done.append(self._carry_out(write, course))
         except REFUSALS as error:
-            if error.status is None:  # nobody answered: the server is too old for any of it
+            if error.status is None:  # Placement did not answer this write: the server is too old for the whole plan
                 raise
             course.refuse(write, error)
 
     def _carry_out(self, write: Write, course: _Course) -> Write:
-        """One write, as it was sent; ``course.generations`` then holds what its provider is at."""
+        """Send one write and return it as it was sent; ``course.generations`` then has its provider's generation."""
         uuid = write.provider_uuid
         match write:
             case CreateProvider():
@@ -154,7 +156,7 @@ class TreeWriter:
         return write
 
     def _put_traits(self, write: PutTraits, course: _Course) -> PutTraits:
-        """The traits that Placement knows. One that it does not know would keep all the others out."""
+        """Write the traits that Placement knows: with an unknown trait it rejects the whole set."""
         sent = _of_known(write, course)
         try:
             course.generations[write.provider_uuid] = self._put(sent, course.generations[write.provider_uuid])
@@ -167,9 +169,10 @@ class TreeWriter:
         return sent
 
     def _learn_unknown(self, write: PutTraits, course: _Course, error: PlacementRejected) -> None:
-        """Which of its names are unknown, standard ones for good. Raises GenerationConflict for any other reason.
+        """Note which standard traits of the write Placement does not know; they stay unknown.
 
-        The list is asked for: the refusal's own is cut where a message becomes too long.
+        Raises GenerationConflict if a custom trait is unknown, or if no trait is unknown any more. The names come from
+        Placement's list of traits, because the text of the error may be cut off.
         """
         missing = frozenset(write.traits) - self._client.get("/traits", MINIMUM, wire.parse_trait_names)
         standard = {name for name in missing if not name.startswith(CUSTOM)}
@@ -186,13 +189,13 @@ class TreeWriter:
                 raise _again("the provider was deleted since it was read", error) from error
             if not UNKNOWN_CLASS.search(error.message):
                 raise
-            # Somebody deleted a custom name, or two threads of the server refreshed its cache of names at
-            # once (attribute_cache.py; seen with 16 writers): the next round ensures all of them again.
+            # Another client deleted a custom name, or two threads of the server refreshed its cache of names at once
+            # (attribute_cache.py; seen with 16 writers). The next round creates all custom names again.
             self._ensured = frozenset()
             raise _again("a custom name is not known yet", error) from error
 
     def _replace(self, write: PutInventories | PutTraits | PutAggregates, generation: int) -> int:
-        """PUT the whole set; the generation after it."""
+        """PUT the whole set and return the new generation."""
         put = self._client.put
         match write:
             case PutInventories(inventories=inventories):
@@ -212,7 +215,10 @@ class TreeWriter:
                 ).generation
 
     def _create(self, write: CreateProvider) -> int:
-        """The first generation. Raises GenerationConflict where the tree is another by now, and as ``_not_new``."""
+        """Create the provider and return its first generation.
+
+        Raises GenerationConflict if the tree has changed since the plan, and the errors of ``_not_new``.
+        """
         try:
             created = self._client.post(
                 "/resource_providers", MINIMUM, wire.render_provider(write), wire.parse_provider
@@ -226,9 +232,11 @@ class TreeWriter:
         return created.generation or 0
 
     def _not_new(self, write: CreateProvider, error: DuplicateName) -> PlacementError:
-        """DuplicateName: of the name alone. Of the uuid: GenerationConflict below its parent, ProviderElsewhere else.
+        """Return the error for a provider that exists already.
 
-        Placement has one code for both, and which of two duplicates the text names depends on the server's database.
+        DuplicateName if only the name exists. If the uuid exists: GenerationConflict if the plan makes a root, or if
+        the provider is below its planned parent; ProviderElsewhere otherwise. Placement has one code for name and uuid,
+        and if both exist, the server's database decides which one the text names.
         """
         path = f"/resource_providers?in_tree={quote(write.provider_uuid, safe='')}"
         tree = {provider.uuid: provider for provider in self._client.get(path, MINIMUM, wire.parse_providers)}
@@ -241,9 +249,10 @@ class TreeWriter:
         )
 
     def _move(self, write: MoveProvider) -> None:
-        """Give it the parent. Raises GenerationConflict where it was renamed, or the tree is another by now.
+        """Move the provider below its new parent.
 
-        The request replaces the name as well, and no generation guards either: so it is looked at right before.
+        Raises GenerationConflict if the provider was renamed, or if the tree has changed since the plan. The request
+        replaces the name as well, and no generation guards name or parent. So the name is read right before the write.
         """
         path = provider_path(write.provider_uuid)
         version = REPARENTING if self._client.maximum() >= REPARENTING else MINIMUM
@@ -265,7 +274,7 @@ class TreeWriter:
                 raise
 
     def _ensure(self, collection: str, names: Iterable[str]) -> None:
-        """Make the custom ones among ``names`` exist in ``collection``."""
+        """Create the custom names among ``names`` in ``collection``, unless this process has done so."""
         for name in sorted(names):
             path = f"{collection}/{quote(name, safe='')}"
             if name.startswith(CUSTOM) and path not in self._ensured:
@@ -283,12 +292,12 @@ def _stop_if(cancelled: Callable[[], bool], where: str) -> None:
 
 
 def _above(tree: Mapping[str, Provider], uuid: str) -> tuple[str, ...]:
-    """Who stands above the provider, the nearest first."""
+    """Return the provider's ancestors, the nearest first."""
     return ancestors(uuid, {provider.uuid: provider.parent_uuid for provider in tree.values()})
 
 
 def _where(tree: Mapping[str, Provider], uuid: str) -> str:
-    """In words, where the provider stands; ``tree`` is the one that it is part of."""
+    """Return a sentence that says where the provider is; ``tree`` is the tree that contains it."""
     standing, above = tree[uuid], _above(tree, uuid)
     if standing.parent_uuid is None:
         return f"provider {uuid} exists already, as {standing.name} without a parent"

@@ -39,7 +39,7 @@ def asked_s(retry_after: str | None, date: str | None, now: datetime.datetime) -
 
 
 def hold_s(asked: float, random01: float) -> float:
-    """Return how long the client sends nothing after a Retry-After of ``asked`` seconds: not less, except for the cap."""
+    """Return how long the client sends nothing after a Retry-After of ``asked`` seconds: at least that, or the cap."""
     return min(HOLD_CAP_S, asked * (1.0 + HOLD_SPREAD * random01))
 
 
