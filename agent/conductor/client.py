@@ -64,8 +64,8 @@ class ConductorClient:
         """Return the result of a class method of ``objname``: the primitive of an object, or a plain value.
 
         ``deleted``: whether the method sees soft-deleted rows.
-        Raises SourceUnavailable if the broker or conductor does not answer, RemoteFailure if nova's method raised,
-        and SourceInconsistent if either side does not support the version of the request or of the answer.
+        Raises SourceUnavailable if the broker or conductor does not answer, and RemoteFailure if nova's method raised.
+        Raises SourceInconsistent if either side does not support the version of the request or of the answer.
         """
         body = {
             "objname": objname,

@@ -5,7 +5,7 @@ order, instances before migrations: a read during a move then sees the move twic
 
 The agent requests migrations by node: the nodes of the host's compute node records, and the nodes that its instances
 name. The agent requests the boot disks of an instance only once while the instance is on this host. A guest never
-changes between image and volume, and the rows hold the whole connection of each volume.
+changes between image and volume, and the rows contain the whole connection of each volume.
 """
 
 from __future__ import annotations

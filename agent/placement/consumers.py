@@ -25,7 +25,7 @@ _Holders = tuple[tuple[str, int | None], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Known:
-    """A consumer's record as it was read in the tree read number ``look``.
+    """A consumer's record; ``look`` is the number of the tree read in which the record was read.
 
     ``listed_generation`` is the consumer's generation in the tree's allocations at that time; ``holders`` are its
     providers with their generations.

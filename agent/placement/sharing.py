@@ -6,7 +6,7 @@ cloud. Only the state source knows to which host a consumer belongs, and it read
 returns only a window of a long list, and the next read begins where this window ended.
 
 The set of sharing providers rarely changes, and most hosts are in aggregates without one. So the set is read again only
-when the tree's aggregates change, or when everything is read anew.
+when the tree's aggregates change, or when an audit reads everything again.
 
 If the list of a provider's allocations is too large, the provider stays unread for the same time. Such a list is the
 most expensive one for Placement, and all hosts of the aggregate would request it.

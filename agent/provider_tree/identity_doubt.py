@@ -1,8 +1,8 @@
 """Decide whether the agent's identity agrees with libvirt, the cloud's state and Placement.
 
 If a provider or a compute node row with this host's uuid has another name or another host, the agent writes nothing.
-If a row has this host's node name and another uuid, the agent reports it and holds back only the compute node record:
-a ``compute_id`` file has precedence over the row. If the cloud's database knows no service and no node of a host
+If a row has this host's node name and another uuid, the agent reports it and only skips the compute node record: a
+``compute_id`` file has precedence over the row. If the cloud's database knows no service and no node of a host
 that has guests made by nova, the agent writes nothing either: the database is another cloud's or an old backup.
 
 A renamed, cloned or reinstalled host, or a misspelt ``[DEFAULT] host``, shows as a uuid and a name that do not belong

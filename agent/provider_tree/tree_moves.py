@@ -1,8 +1,8 @@
 """Decide which providers are created, which get another parent, and in which order these writes are possible.
 
 Parents come first: when a provider is written, its wanted ancestors are already in place. So a swap (A below B becomes
-B below A) needs no detour out of the tree, and an interrupted plan leaves every provider inside the tree, where the
-next read finds it.
+B below A) needs no detour out of the tree. An interrupted plan leaves every provider inside the tree, where the next
+read finds it.
 
 No generation guards a move. A move carries along everything below the provider, other services' providers too.
 """

@@ -131,7 +131,7 @@ def _wrong_tls(conf: cfg.ConfigOpts, group: str) -> Iterator[str]:
 
 
 def _section(conf: cfg.ConfigOpts, group: str) -> str:
-    """Return the group that holds the auth plugin's own options."""
+    """Return the group that contains the auth plugin's own options."""
     return conf[group].auth_section or group
 
 

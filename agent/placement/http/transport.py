@@ -1,8 +1,8 @@
 """Limit the total time of a request, from sending to the last byte of the answer, and the size of the answer.
 
-The time-out of ``requests`` restarts with every byte that arrives, so a server that sends a byte now and then could
-delay an audit for ever, in the headers as well as in the body. Here each read of the socket waits at most for the rest
-of the total time. The same holds for each connection attempt: urllib3 would give every address of a host the whole
+The time-out of ``requests`` restarts with every byte that arrives, in the headers as well as in the body. So a server
+that sends a byte now and then could delay an audit for ever. Here each read of the socket waits at most for the rest of
+the total time. The same applies to each connection attempt: urllib3 would give every address of a host the whole
 time-out.
 
 Nothing here limits the resolver's time for a name; agent/placement/http/question_time.py stops waiting for it. If the
@@ -189,7 +189,7 @@ class _BoundedBody:
     def __init__(self, raw: Any, bound: Bound) -> None:  # noqa: ANN401 - urllib3's
         self._raw = raw
         self._bound = bound
-        self._on_the_wire = getattr(raw, "_original_response", None)  # of urllib3 2, and no other way to it
+        self._on_the_wire = getattr(raw, "_original_response", None)  # private in urllib3 2; there is no public access
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - urllib3's own
         return getattr(self._raw, name)
