@@ -1,0 +1,14 @@
+"""``stocktake why``: explain "No valid host". Decide whether a request fits, and if not, what refuses it first.
+
+Begin with ``answer.py``: for each provider tree, would Placement offer the tree for the request? It follows the rules
+of Placement's allocation candidates: ``candidates.py`` for one provider, ``search.py`` and ``joint_rules.py`` for all
+parts of a request together. ``obstacles.py`` and ``inventory.py`` describe the refusals and the changes that would
+help. ``host_room.py`` adds nova's rules for NUMA cells and huge pages, which Placement does not know.
+
+``parse_request.py`` and ``flavor.py`` build the request. ``report.py`` is the result; ``text.py`` and ``json.py``
+print it. Every module is pure.
+
+What does not belong here: reading Placement (``agent/placement/offers.py``), the command and its options
+(``agent/cmd/why_run.py``, ``agent/cmd/why_validate.py``), and the request's own data classes
+(``agent/model/resource_request.py``).
+"""

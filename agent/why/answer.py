@@ -1,8 +1,8 @@
-"""Whether Placement would offer each tree for a request, and if not, which constraint refuses it first.
+"""Decide whether Placement would offer each tree for a request, and if not, which constraint refuses the tree first.
 
-It decides as ``GET /allocation_candidates`` of Placement 16.0.0 does at microversion 1.39, for
-every tree by itself, as it reckons on SQLite and PostgreSQL. What its faults and its database
-change of that stands beside the answer, as caveats. Pure.
+The module follows ``GET /allocation_candidates`` of Placement 16.0.0 at microversion 1.39, on SQLite or PostgreSQL,
+for each tree separately. Defects of Placement and of other databases can change the result; the answer has them as
+caveats. Pure.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from agent.why.joint_rules import joint_obstacles
 from agent.why.model import Answer, Constraint, Obstacle, TreeAnswer
 from agent.why.obstacles import group_obstacles, root_obstacles, traits_of_nobody
 
-# A tree that lacks a class altogether is further away than one that is full.
+# A tree that lacks a class altogether ranks behind a tree that is full.
 _FAR = (Constraint.RESOURCE_CLASS, Constraint.IN_TREE)
 _ORDER = {constraint: number for number, constraint in enumerate(Constraint)}
 
 
 def why(request: ResourceRequest, world: OfferedWorld) -> Answer:
-    """Of each tree of the world whether the request fits, with what refuses it: the first obstacle is the one to tell.
+    """Return for each tree of the world whether the request fits, and the obstacles; report the first obstacle.
 
-    Trees that fit come first, then those that have all classes, by the number of obstacles. In a world that is one
-    host's, the trees of the providers that share with it are answered too, as far as they are known.
+    Trees that fit come first, then trees that have all classes, ordered by the number of obstacles. If the world is
+    one host's, the answer also has the trees of the providers that share with the host, as far as they are known.
     """
     forest = forest_of(world)
     answers = [_answer(request, tree, forest) for tree in forest.trees]
@@ -50,9 +50,10 @@ def _answer(request: ResourceRequest, tree: Tree, forest: Forest) -> TreeAnswer:
 
 
 def _obstacles(request: ResourceRequest, tree: Tree, forest: Forest) -> tuple[Obstacle, ...]:
-    """Of the root and of each part alone; only where these find none, of all parts together.
+    """Return the obstacles of the root and of each part alone; only if there are none, those of all parts together.
 
-    A trait that nobody has is told at once all the same: it would still be missing when all else is there.
+    If there are some, the result also reports required traits that no provider has: they would still be missing after
+    all other changes.
     """
     found = root_obstacles(request.root_required, request.root_forbidden, tree)
     by_group = [slots_of(group, tree, forest) for group in request.groups]
@@ -65,7 +66,7 @@ def _obstacles(request: ResourceRequest, tree: Tree, forest: Forest) -> tuple[Ob
 
 
 def _caveats(request: ResourceRequest, tree: Tree, forest: Forest) -> Iterator[str]:
-    """Of a tree that fits."""
+    """Yield the caveats of a tree that fits."""
     coarse = in_single_precision(tree)
     refused = _obstacles(request, coarse, forest) if coarse else ()
     if refused:

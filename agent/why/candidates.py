@@ -1,9 +1,9 @@
-"""Which providers may serve a group of a request, each by itself, and what refuses the others.
+"""Decide which providers can satisfy a group of a request alone, and which constraints refuse the other providers.
 
-Facts that surprise, all of Placement 16.0.0: a granular group looks at the provider's own
-aggregates only, the unnumbered one also at those of the tree's root; with ``in_tree`` the
-unnumbered group takes nothing from outside the tree; a group without resources never looks at
-``in_tree``, and is never served where it names no trait and no aggregate. Pure.
+Three behaviours of Placement 16.0.0 are surprising. For a granular group only the provider's own aggregates count,
+for the unnumbered group also those of the tree's root. With ``in_tree``, the unnumbered group takes nothing from
+outside the tree. A group without resources ignores which tree ``in_tree`` names, and no provider satisfies such a
+group if it names no required trait and no aggregate either. Pure.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from agent.why.model import Constraint
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """One constraint by which one provider cannot serve a group; ``resource_class`` is "" where it is not of one.
+    """One constraint because of which one provider cannot satisfy a group.
 
-    ``inventory`` is that of the class, None where the provider has none of it.
+    ``resource_class`` is "" if the constraint is not about a class. ``inventory`` is the provider's inventory of the
+    class, None if the provider has none.
     """
 
     constraint: Constraint
@@ -33,9 +34,9 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
-    """What one provider has to serve: a granular group, or one class of the unnumbered one.
+    """A part of a request that one provider must satisfy: a granular group, or one class of the unnumbered group.
 
-    ``domain`` are the providers that can, each by itself.
+    ``domain`` are the providers that can satisfy the part, each of them alone.
     """
 
     group: RequestGroup
@@ -44,17 +45,17 @@ class Slot:
 
     @property
     def is_granular(self) -> bool:
-        """Whether it is a group of its own."""
+        """Whether the part is a granular group."""
         return bool(self.group.suffix)
 
     @property
     def asked(self) -> dict[str, int]:
-        """Class to amount."""
+        """Requested amounts by class."""
         return dict(self.amounts)
 
 
 def slots_of(group: RequestGroup, tree: Tree, forest: Forest) -> tuple[Slot, ...]:
-    """What the group needs served, with who can."""
+    """Return the parts of the group, each with the providers that can satisfy it."""
     return tuple(
         Slot(
             group=group,
@@ -66,14 +67,15 @@ def slots_of(group: RequestGroup, tree: Tree, forest: Forest) -> tuple[Slot, ...
 
 
 def parts_of(group: RequestGroup) -> tuple[tuple[tuple[str, int], ...], ...]:
-    """Amounts that one provider must serve together: all of a granular group, each class of the unnumbered one."""
+    """Return the amounts of each part: one part for a granular group, one part per class for the unnumbered group."""
     return (group.resources,) if group.suffix else tuple((asked,) for asked in group.resources)
 
 
 def is_served(
     group: RequestGroup, amounts: tuple[tuple[str, int], ...], offered: OfferedProvider, tree: Tree, forest: Forest
 ) -> bool:
-    """Whether nothing refuses it. Most providers have not even the class: that is asked first."""
+    """Whether no constraint refuses the provider."""
+    # The class is checked first, because most providers do not have it.
     for resource_class, amount in amounts:
         inventory = offered.provider.inventory(resource_class)
         if inventory is None:
@@ -86,7 +88,7 @@ def is_served(
 def refusals(
     group: RequestGroup, amounts: tuple[tuple[str, int], ...], offered: OfferedProvider, tree: Tree, forest: Forest
 ) -> Iterator[Refusal]:
-    """All that refuses that provider, required traits only of a granular group."""
+    """Yield all constraints that refuse the provider. Required traits count only for a granular group."""
     for resource_class, amount in amounts:
         yield from _inventory_refusals(offered, resource_class, amount)
     for constraint in _group_refusals(group, offered, tree, forest):
@@ -94,7 +96,7 @@ def refusals(
 
 
 def _inventory_refusals(offered: OfferedProvider, resource_class: str, amount: int) -> Iterator[Refusal]:
-    """What the inventory of that class refuses. The server compares used + amount with a float, so do we."""
+    """Yield the constraints of the provider's inventory of the class that refuse the amount."""
     inventory = offered.provider.inventory(resource_class)
     for constraint in not_granted(inventory, offered.used_of(resource_class), amount):
         yield Refusal(
@@ -107,7 +109,7 @@ def _inventory_refusals(offered: OfferedProvider, resource_class: str, amount: i
 
 
 def not_granted(inventory: Inventory | None, used: int, amount: int) -> Iterator[Constraint]:
-    """What that inventory, of which so much is used, refuses of one amount; RESOURCE_CLASS where there is none."""
+    """Yield the constraints of an inventory that refuse an amount; RESOURCE_CLASS if there is no inventory."""
     if inventory is None:
         yield Constraint.RESOURCE_CLASS
         return
@@ -117,6 +119,7 @@ def not_granted(inventory: Inventory | None, used: int, amount: int) -> Iterator
         yield Constraint.MAX_UNIT
     if amount % inventory.step_size:
         yield Constraint.STEP_SIZE
+    # capacity is a float: Placement, too, compares used + amount with a float.
     if used + amount > inventory.capacity:
         yield Constraint.CAPACITY
 
@@ -151,15 +154,21 @@ def _is_in_tree(group: RequestGroup, offered: OfferedProvider, tree: Tree, fores
 
 
 def _is_member(group: RequestGroup, offered: OfferedProvider) -> bool:
-    """Whether that one provider is in an aggregate of each set that the group names."""
+    """Whether the provider alone is in an aggregate of each set that the group names."""
     return all(offered.provider.aggregates & choice for choice in group.member_of)
 
 
 def judged_for_membership(group: RequestGroup, offered: OfferedProvider, tree: Tree) -> tuple[OfferedProvider, ...]:
-    """One of these must be a member: a root speaks for its own tree, never for what shares with it."""
+    """Return the providers of which one must be a member of the aggregates.
+
+    The root's membership counts for the providers of its own tree, never for providers that share with the tree.
+    """
     return (offered, tree.root) if not group.suffix and tree.owns(offered) else (offered,)
 
 
 def judged_for_forbidden(group: RequestGroup, offered: OfferedProvider, tree: Tree) -> tuple[OfferedProvider, ...]:
-    """None of these may be in a forbidden aggregate: the root speaks for what shares with its tree too."""
+    """Return the providers of which none may be in a forbidden aggregate.
+
+    The root's membership counts also for the providers that share with its tree.
+    """
     return (offered,) if group.suffix else (offered, tree.root)

@@ -1,8 +1,8 @@
-"""Why a tree that fits may still not be offered: two faults of the server that its own answer depends on.
+"""Find the trees that fit but that Placement may still not offer, because of two defects on the server's side.
 
-MySQL and MariaDB keep an allocation ratio in single precision and multiply with that: 5 × 1.4 is
-less than 7 there, and the last unit is refused (Placement 16.0.0 with MariaDB 10.11, measured).
-Nothing that the API prints tells which database it is. Pure.
+First, MySQL and MariaDB store an allocation ratio in single precision and multiply with that value. There 5 × 1.4 is
+less than 7, and Placement refuses the last unit (measured with Placement 16.0.0 and MariaDB 10.11). The API does not
+show which database Placement uses. The second defect is described at ``is_kept_for_one_tree``. Pure.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from agent.why.forest import Tree
 
 
 def single(ratio: float) -> float:
-    """The ratio as a column of single precision keeps it: 24 bits of it, rounded to even."""
+    """Return the ratio as a single-precision column stores it: with 24 bits, rounded half to even."""
     mantissa, exponent = math.frexp(ratio)
     return math.ldexp(round(mantissa * 2**24), exponent - 24)
 
 
 def in_single_precision(tree: Tree) -> Tree | None:
-    """The tree with the ratios that MySQL calculates with, None where no capacity loses a unit by that."""
+    """Return the tree with the ratios that MySQL uses, None if no capacity loses a unit with these ratios."""
     if not any(_loses(offered) for offered in tree.reach):
         return None
     return replace(
@@ -48,9 +48,10 @@ def _with_single_ratios(offered: OfferedProvider) -> OfferedProvider:
 
 
 def is_kept_for_one_tree(slots: tuple[Slot, ...], tree: Tree) -> bool:
-    """Whether the unnumbered group is served by sharing providers alone, and other groups are not.
+    """Whether only sharing providers satisfy the unnumbered group, and the request has other groups too.
 
-    Its candidates of all trees are equal then, and the server drops all but one before it looks at the other groups.
+    The candidates of the unnumbered group are then equal for all trees. Placement drops all of them but one before it
+    checks the other groups.
     """
     unnumbered = [slot for slot in slots if not slot.is_granular]
     return 0 < len(unnumbered) < len(slots) and not any(tree.owns(o) for slot in unnumbered for o in slot.domain)

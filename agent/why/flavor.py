@@ -1,8 +1,8 @@
-"""Say what a flavor's extra specs ask of the host's cells and pages, and which of them are not asked as they stand.
+"""Read a flavor's extra specs: NUMA cells, page size, traits, and notes on the specs that the request leaves out.
 
-The question to Placement holds amounts and ``trait:`` specs. What nova makes of the rest, a number that only nova
-reads, a group of its own or a spec that becomes a trait, is known in the line of nova-scheduler's log: here it is a
-note, so that nothing looks like a yes that was not asked. Pure.
+The request to Placement has only amounts and ``trait:`` specs. nova turns other extra specs into traits, amounts or
+groups, and only the line of nova-scheduler's log has that result. The notes name these specs, so that the operator
+does not take an answer without them for a full yes. Pure.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _COUNT = re.compile(r"[1-9][0-9]{0,8}")
 _SIZE = re.compile(r"([1-9][0-9]{0,8})(?:([KMG])i?B)?")
 _KIB_IN = {None: 1, "K": 1, "M": 1 << 10, "G": 1 << 20}
 _PAGE_WORDS = frozenset({"small", "any", LARGE})
-# As a query of Placement has it before the trait.
+# The prefix of a trait in a query to Placement.
 _SIGNS = {"required": "", "forbidden": "!"}
 _TRAIT = re.compile(r"trait([a-zA-Z0-9_-]{1,64})?:(.+)")
 _CELLS = "hw:numa_nodes"
 _PAGE = "hw:mem_page_size"
-# What becomes traits, amounts and groups (nova/scheduler/utils.py:ResourceRequest.from_request_spec).
+# Specs that nova turns into traits, amounts and groups (nova/scheduler/utils.py:ResourceRequest.from_request_spec).
 _OF_NOVA = (
     "accel:device_profile",
     "group_policy",
@@ -40,10 +40,10 @@ _ASK = "; --query with the line of nova-scheduler's log asks all of it"
 
 
 def cells_and_page(flavor: Flavor) -> tuple[int | None, int | str | None]:
-    """How many NUMA cells the flavor asks for, and the size of its pages in KiB or LARGE; None: it asks for none.
+    """Return the flavor's number of NUMA cells and its page size in KiB or LARGE; None if it does not request them.
 
-    Pinned CPUs and a page size are one cell where no number is given (nova's numa_get_constraints); ``small`` and
-    ``any`` take what there is.
+    Without a number, pinned CPUs or a page size mean one cell (nova's numa_get_constraints). ``small`` and ``any``
+    accept any pages, so they return None.
     """
     specs = dict(flavor.extra_specs)
     number, size = specs.get(_CELLS, ""), specs.get(_PAGE, "")
@@ -53,19 +53,19 @@ def cells_and_page(flavor: Flavor) -> tuple[int | None, int | str | None]:
 
 
 def _kib(size: str) -> int | None:
-    """KiB of ``2048``, ``2MB`` or ``1GiB``, None for a word."""
+    """Return the KiB of a size such as ``2048``, ``2MB`` or ``1GiB``, None for a word."""
     match = _SIZE.fullmatch(size)
     return int(match[1]) * _KIB_IN[match[2]] if match else None
 
 
 def trait_specs(flavor: Flavor) -> tuple[str, ...]:
-    """``trait:NAME=required|forbidden`` as a query has it; those of groups of its own are not told apart here."""
+    """Return ``trait:NAME=required|forbidden`` in the notation of a query, without the traits of granular groups."""
     specs = ((_TRAIT.fullmatch(key), text) for key, text in flavor.extra_specs)
     return tuple(f"{_SIGNS[text]}{match[2]}" for match, text in specs if match and not match[1] and text in _SIGNS)
 
 
 def flavor_notes(flavor: Flavor) -> tuple[str, ...]:
-    """Sentences on the extra specs of which less is asked than nova may make of them."""
+    """Return sentences on the extra specs that the request does not have in full, though nova may use them."""
     specs = dict(sorted(flavor.extra_specs))
     unread = {key: text for key, text in specs.items() if _is_unread(key, text)}
     read = {key: text for key, text in specs.items() if key not in unread}

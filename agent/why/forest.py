@@ -1,7 +1,7 @@
-"""Which providers each tree of a world may be served from: its own, and those that share with it.
+"""Find the providers that can satisfy a request for each tree: the tree's own ones and those that share with the tree.
 
-A sharing provider (MISC_SHARES_VIA_AGGREGATE) serves every tree of which any provider,
-not only the root, is in one of its aggregates. Pure.
+A sharing provider (MISC_SHARES_VIA_AGGREGATE) shares with every tree that has a provider in one of its aggregates.
+That provider need not be the root. Pure.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SHARES = "MISC_SHARES_VIA_AGGREGATE"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """One tree: its ``own`` providers, parents first, and those of other trees that share with it."""
+    """One tree: its ``own`` providers, parents first, and the ``shared`` ones, which belong to other trees."""
 
     root: OfferedProvider
     own: tuple[OfferedProvider, ...]
@@ -26,17 +26,17 @@ class Tree:
 
     @property
     def reach(self) -> tuple[OfferedProvider, ...]:
-        """All that a request may be served from when this tree is its anchor."""
+        """All providers that may satisfy a request for this tree."""
         return self.own + self.shared
 
     def owns(self, offered: OfferedProvider) -> bool:
-        """Whether that provider is one of the tree's, not one that shares with it."""
+        """Whether the provider belongs to the tree, and does not merely share with it."""
         return offered.root_uuid == self.root.provider.uuid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forest:
-    """All trees of a world, as the world orders their roots, and the root and the parent of each provider by uuid."""
+    """All trees of a world, in the world's order of roots, and the root and parent of each provider by uuid."""
 
     trees: tuple[Tree, ...]
     root_of: Mapping[str, str]
@@ -44,7 +44,7 @@ class Forest:
 
 
 def forest_of(world: OfferedWorld) -> Forest:
-    """The world's trees. A provider whose root is not in the world is in none of them."""
+    """Return the world's trees. A provider whose root is not in the world is in no tree."""
     own = defaultdict(list)
     for offered in world.providers:
         own[offered.root_uuid].append(offered)
@@ -61,7 +61,7 @@ def forest_of(world: OfferedWorld) -> Forest:
 
 
 def _shared_by_root(providers: Iterable[OfferedProvider]) -> dict[str, list[OfferedProvider]]:
-    """Root's uuid to the providers of other trees that share with its tree, in the world's order."""
+    """Return, by the uuid of the root, the providers of other trees that share with its tree, in the world's order."""
     sharing = [offered for offered in providers if SHARES in offered.provider.traits]
     shared_aggregates = {aggregate for offered in sharing for aggregate in offered.provider.aggregates}
     members = defaultdict(set)

@@ -1,9 +1,11 @@
-"""Which findings of this run's audit hold what the first obstacle lacks: the cause that no smaller request mends.
+"""Name the findings of this run's audit that take the resources which the first obstacle lacks.
 
-A finding holds what nobody promised here and Placement counts all the same: what is recorded above the promise, and use
-that the cloud does not know where it is kept from the scheduler (``reserved``, or a consumer of ours). A row
-counts for the finding of its own verdict where there is one, so that no amount is told twice. Findings that
-sum others up (over-capacity) are about no consumer, and so hold nothing. Pure.
+Such a finding is about an amount that the cloud did not promise but that Placement subtracts. One kind is the part
+of a recorded amount above the promised amount. The other kind is use that the cloud does not know and that the agent
+reports to Placement, in ``reserved`` or as one of its own consumers.
+
+A ledger row counts for the finding with the name of the row's verdict, if there is one, so that no amount counts
+twice. Findings that sum up others (over-capacity) have no consumer, so no row counts for them. Pure.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from agent.why.report import HoldingFinding
 
 
 def holding(report: AuditReport, own: TreeAnswer | None) -> tuple[HoldingFinding, ...]:
-    """By code, sorted; nothing where this host's first obstacle is not about the capacity of a class."""
+    """Return one value per code, sorted; () if this host's first obstacle is not about the capacity of a class."""
     first = own.obstacles[0] if own and own.obstacles else None
     if first is None or first.constraint is not Constraint.CAPACITY:
         return ()
@@ -42,29 +44,29 @@ def _of_code(code: str, held: list[tuple[LedgerRow, SeenFinding]], kept: frozens
         amount=sum(_unpromised(row, kept) for row in rows.values()),
         findings=len(findings),
         confirmed=all(seen.confirmed for seen in findings.values()),
-        # heal takes nothing from a provider that shares with this host.
+        # heal does not remove allocations on a provider that shares with this host.
         healable=code in HEALABLE and not all(row.outside_tree for row in rows.values()),
     )
 
 
 def _is_there(row: LedgerRow, obstacle: Obstacle) -> bool:
-    """Of the class on the obstacle's provider; where that is one of several, anywhere in the tree."""
+    """Whether the row is about the obstacle's class and provider; if the obstacle names no provider, about the tree."""
     if row.resource_class != obstacle.resource_class:
         return False
     return not row.outside_tree if obstacle.provider_uuid is None else row.provider_uuid == obstacle.provider_uuid
 
 
 def _kept_back(rows: Iterable[LedgerRow], inventory: Iterable[InventoryRow]) -> frozenset[tuple[str, str]]:
-    """(class, cause) of what the cloud does not know and the agent keeps from the scheduler."""
+    """Return (class, cause) of the use that the cloud does not know and that the agent keeps from the scheduler."""
     terms = {(one.wanted.resource_class, name) for one in inventory if one.wanted is not None for name, _ in one.terms}
     ours = {(row.resource_class, row.cause) for row in rows if row.consumer_kind == OWN_KIND}
     return frozenset(terms | ours)
 
 
 def _unpromised(row: LedgerRow, kept: frozenset[tuple[str, str]]) -> int:
-    """What of the row Placement counts and nobody promised, in units of its class; of a consumer of ours nothing.
+    """Return the amount of the row that Placement counts and the cloud did not promise, in units of the class.
 
-    That one stands for use that has rows of its own.
+    The amount is 0 for the agent's own consumers: they stand for use that has rows of its own.
     """
     if row.consumer_kind == OWN_KIND:
         return 0
@@ -74,7 +76,7 @@ def _unpromised(row: LedgerRow, kept: frozenset[tuple[str, str]]) -> int:
 
 
 def _about(row: LedgerRow, findings: Iterable[SeenFinding]) -> list[SeenFinding]:
-    """Findings on the row's consumer in its class: those of its verdict's name, where there are none all."""
+    """Return the findings on the row's consumer and class: those with the verdict's name, or all if there are none."""
     about = [
         seen
         for seen in findings

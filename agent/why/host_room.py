@@ -1,11 +1,15 @@
-"""Facts of this host that Placement does not know: whether a guest finds its NUMA cells, huge pages and CPUs to pin to.
+"""Decide whether this host has the NUMA cells, huge pages and pinnable CPUs that a guest needs.
 
-Rules are nova's own (nova/virt/hardware.py, numa_fit_instance_to_host): a guest cell has an equal share of the
-guest, needs a host cell of its own, never goes above what that cell *has* however high the ratio is, and not
-above what is left of it times the ratio; pinned CPUs, and the memory of a pinned guest, know no ratio. What a
-newcomer would get wrong: without a page size memory comes from the smallest pages alone, so huge pages that
-were set up at boot are missing there; and none of this refuses a guest that asks for no cells, so unasked it
-is a note and no obstacle.
+Placement does not know these facts. The rules are nova's (nova/virt/hardware.py, numa_fit_instance_to_host):
+
+- Each guest cell has an equal share of the guest and needs a host cell of its own.
+- A guest cell cannot exceed the total of the host cell, whatever the ratio. Nor can it exceed the total times the
+  ratio, minus the usage.
+- No ratio applies to pinned CPUs and to the memory of a pinned guest.
+- Without a page size, memory comes only from the smallest pages, so huge pages reserved at boot do not count.
+
+These rules do not refuse a guest that requests no cells and no page size; for such a guest the result is a note and
+no obstacle.
 """
 
 from __future__ import annotations
@@ -31,9 +35,10 @@ _DISABLED = "COMPUTE_STATUS_DISABLED"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestShape:
-    """What is asked of the host: floating and pinned CPUs, memory, in how many cells, on pages of which size.
+    """The guest's demands on the host: floating and pinned CPUs, memory, NUMA cells and page size.
 
-    ``cells`` None: not asked for. ``page`` is KiB, LARGE for any but the smallest, None where not asked for.
+    ``cells`` is None if the guest requests no cells. ``page`` is the page size in KiB, LARGE for any size but the
+    smallest, None if the guest requests no page size.
     """
 
     cpus: int
@@ -44,12 +49,12 @@ class GuestShape:
 
     @property
     def is_asked(self) -> bool:
-        """Whether cells or pages were asked for: then what is missing of them refuses the guest."""
+        """Whether the guest requests cells or a page size. Only then can missing cells or pages refuse the guest."""
         return self.cells is not None or self.page is not None
 
 
 def guest_shape(request: ResourceRequest, cells: int | None, page: int | str | None) -> GuestShape:
-    """The shape of a guest that asks for all groups of that request together."""
+    """Return the shape of a guest that requests all groups of the request together."""
     asked = [(name, amount) for group in request.groups for name, amount in group.resources]
     cpus, pinned, memory = (
         sum(amount for name, amount in asked if name == wanted) for wanted in ("VCPU", "PCPU", "MEMORY_MB")
@@ -58,9 +63,9 @@ def guest_shape(request: ResourceRequest, cells: int | None, page: int | str | N
 
 
 def rooms_of(report: AuditReport, root: Provider | None) -> tuple[CellRoom, ...] | None:
-    """What is left of the cells that an audit saw, at the ratios that Placement holds on ``root``.
+    """Return the free resources of the cells in an audit's report, with the ratios that ``root`` has in Placement.
 
-    None where the cells, what guests use of them or the ratios are not known; () where nova knows no cells here.
+    Return None if the cells, their usage or the ratios are not known; () if the host has no NUMA topology for nova.
     """
     seen = report.resource_view
     if seen is None or (seen.cells is None and any("numa_topology" in line for line in seen.unknown)):
@@ -81,7 +86,7 @@ def rooms_of(report: AuditReport, root: Provider | None) -> tuple[CellRoom, ...]
 def cell_rooms(
     cells: Iterable[ViewCell], usages: Iterable[CellUsage], cpu_ratio: float, memory_ratio: float
 ) -> tuple[CellRoom, ...]:
-    """What is left of each cell, in their order; ratios as Placement has them for VCPU and MEMORY_MB."""
+    """Return the free resources of each cell, in order; the ratios are Placement's for VCPU and MEMORY_MB."""
     used = {usage.id: usage for usage in usages}
     return tuple(_room(cell, used[cell.id], cpu_ratio, memory_ratio) for cell in cells if cell.id in used)
 
@@ -105,7 +110,7 @@ def _room(cell: ViewCell, used: CellUsage, cpu_ratio: float, memory_ratio: float
 
 
 def host_obstacles(shape: GuestShape, rooms: Sequence[CellRoom]) -> tuple[Obstacle, ...]:
-    """What refuses the guest here; nothing where neither cells nor pages were asked for."""
+    """Return the obstacles for the guest on this host; () if the guest requests neither cells nor a page size."""
     if not shape.is_asked:
         return ()
     count = shape.cells or 1
@@ -121,7 +126,7 @@ def host_obstacles(shape: GuestShape, rooms: Sequence[CellRoom]) -> tuple[Obstac
 
 
 def host_notes(shape: GuestShape, rooms: Sequence[CellRoom]) -> tuple[str, ...]:
-    """Sentences on the cells; none where the host has none, or the guest would take nothing of them."""
+    """Return sentences on the cells; () if the host has no cells or the guest would take nothing from them."""
     if not rooms or not any(amount for amount, _ in _amounts(shape)):
         return ()
     one = dataclasses.replace(shape, cells=1, page=None)
@@ -136,9 +141,10 @@ def host_notes(shape: GuestShape, rooms: Sequence[CellRoom]) -> tuple[str, ...]:
 
 
 def service_notes(root_traits: frozenset[str], request: ResourceRequest) -> tuple[str, ...]:
-    """That the service is disabled, where the request does not say so itself.
+    """Return a sentence if the compute service is disabled and the request does not name the trait for that.
 
-    nova-scheduler forbids the trait in each request (compute_status_filter); one that was typed by hand does not.
+    nova-scheduler forbids the trait in each request (compute_status_filter). A request that the operator typed does
+    not.
     """
     if _DISABLED not in root_traits or _DISABLED in request.traits:
         return ()
@@ -159,7 +165,7 @@ def _takes(shape: GuestShape, room: CellRoom, count: int) -> bool:
 
 
 def _memory_room(shape: GuestShape, room: CellRoom) -> int | None:
-    """The most that one cell of the guest may have, None where pages of the size asked for are all it takes."""
+    """Return the most memory in MiB that one cell of the guest may have, None if only the requested pages limit it."""
     limits = []
     if shape.page is None:
         limits.append(room.memory_pinned_mib if shape.pinned else room.memory_mib)
@@ -169,7 +175,7 @@ def _memory_room(shape: GuestShape, room: CellRoom) -> int | None:
 
 
 def _takes_cpus(shape: GuestShape, room: CellRoom, count: int) -> bool:
-    # An overdrawn cell has less than nothing, and nothing is no less than what a guest without such CPUs asks for.
+    # A cell with more usage than capacity has negative free CPUs, which must not refuse a guest without floating CPUs.
     return shape.cpus // count <= max(room.cpus, 0) and shape.pinned // count <= room.pinnable
 
 
@@ -180,7 +186,10 @@ def _takes_pages(shape: GuestShape, room: CellRoom, count: int) -> bool:
 
 
 def _fills(memory_mib: int, size_kib: int, free: int) -> bool:
-    """Whole pages alone: what is no multiple of the size has none (MemoryPageSizeNotSupported)."""
+    """Whether the free pages suffice.
+
+    nova rejects memory that is no multiple of the page size (MemoryPageSizeNotSupported).
+    """
     return memory_mib * 1024 % size_kib == 0 and memory_mib * 1024 // size_kib <= free
 
 
@@ -254,7 +263,8 @@ def _short_of_pages(shape: GuestShape, rooms: Sequence[CellRoom], count: int) ->
 
 
 def _no_topology(shape: GuestShape) -> Obstacle:
-    """Told of what was asked for: a page size alone asks for no number of cells."""
+    """Return the obstacle for a host that reports no NUMA topology."""
+    # A page size alone requests no number of cells, so the obstacle is about the pages.
     if shape.cells is None and shape.page is not None:
         return Obstacle(
             constraint=Constraint.HUGE_PAGES,
@@ -295,7 +305,7 @@ def _page_text(page: int | str) -> str:
 
 
 def _counted(number: int, units: str) -> str:
-    """``8 CPUs to pin to``, ``1 CPU to pin to``: the units are given as of many."""
+    """Return ``8 CPUs to pin to`` or ``1 CPU to pin to``; ``units`` is the plural form."""
     return f"{number} {units.replace('s', '', 1) if number == 1 else units}"
 
 

@@ -1,7 +1,7 @@
-"""What an inventory refuses, told with its numbers, and the changes of one number that would lift it.
+"""Describe the constraint of an inventory that refuses an amount, with its numbers, and the changes that would help.
 
-A ratio never raises max_unit, so "ask for less" is the only change there, and of the room for such an
-amount too; the most that may be asked keeps min_unit, max_unit, step_size and what is left, all four. Pure.
+Each change alters one number. A ratio never raises max_unit, so for an amount above max_unit the only change is a
+smaller amount. The amounts that the module suggests respect min_unit, max_unit, step_size and the free capacity. Pure.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _RESERVED_OPTIONS = {
     "DISK_GB": "reserved_host_disk_mb",
 }
 _WHOLES = {"VCPU": "the number of CPUs", "PCPU": "the number of CPUs", "MEMORY_MB": "the whole memory"}
-# Ratios are told with four decimals, rounded up.
+# The text has ratios with four decimals, rounded up.
 _RATIO_STEPS = 10_000
 
 
 def inventory_obstacle(refusal: Refusal, inventory: Inventory, suffix: str) -> Obstacle:
-    """What that inventory refuses: one of MIN_UNIT, MAX_UNIT, STEP_SIZE, CAPACITY."""
+    """Return the obstacle for a refusal by MIN_UNIT, MAX_UNIT, STEP_SIZE or CAPACITY of the inventory."""
     provider = refusal.offered.provider
     used = refusal.offered.used_of(refusal.resource_class)
     available, words = _numbers(refusal, inventory, used)
@@ -53,19 +53,19 @@ def inventory_obstacle(refusal: Refusal, inventory: Inventory, suffix: str) -> O
 
 
 def left(inventory: Inventory, used: int) -> int:
-    """How much the capacity still has, below 0 where it is overdrawn."""
+    """Return the free capacity; negative if the usage exceeds the capacity."""
     return int(inventory.capacity) - used
 
 
 def most_to_ask(inventory: Inventory, used: int) -> int | None:
-    """The most that this inventory would grant to one request now, None where it grants nothing."""
+    """Return the largest amount that this inventory would grant to one request now, None if it grants no amount."""
     least_above = min(inventory.max_unit, left(inventory, used))
     most = least_above - least_above % inventory.step_size
     return most if most >= max(inventory.min_unit, 1) else None
 
 
 def _numbers(refusal: Refusal, inventory: Inventory, used: int) -> tuple[int, str]:
-    """The limit that was crossed, and what the provider has."""
+    """Return the limit that refuses the amount, and a phrase that describes it."""
     text = partial(beside_its_class, refusal.resource_class)
     if refusal.constraint is Constraint.MIN_UNIT:
         return inventory.min_unit, f"gives no fewer than {text(inventory.min_unit)} (min_unit)"
@@ -79,7 +79,8 @@ def _numbers(refusal: Refusal, inventory: Inventory, used: int) -> tuple[int, st
 
 
 def _remedies(refusal: Refusal, inventory: Inventory, used: int) -> Iterator[Remedy]:
-    """Each is enough for all that this inventory refuses: more room does not help an amount over max_unit."""
+    """Yield the changes of which each alone lifts all refusals of this inventory."""
+    # More capacity helps only if nothing but the capacity refuses the amount.
     if list(not_granted(inventory, used, refusal.amount)) == [Constraint.CAPACITY]:
         yield from _capacity_remedies(refusal, inventory, used)
     for amount in _amounts_to_ask(refusal, inventory, used):
@@ -87,7 +88,7 @@ def _remedies(refusal: Refusal, inventory: Inventory, used: int) -> Iterator[Rem
 
 
 def _amounts_to_ask(refusal: Refusal, inventory: Inventory, used: int) -> Iterator[int]:
-    """The nearest amounts below and above that this inventory would grant now."""
+    """Yield the nearest amounts below and above the requested amount that this inventory would grant now."""
     most = most_to_ask(inventory, used)
     if most is None:
         return
@@ -102,7 +103,7 @@ def _amounts_to_ask(refusal: Refusal, inventory: Inventory, used: int) -> Iterat
 
 
 def _two_changes(refusal: Refusal, inventory: Inventory, used: int) -> str:
-    """Of an inventory that would grant another amount had it room: that amount, and what to free for it."""
+    """Return the change that needs both another amount and freed capacity; "" if no amount would do."""
     amount = next(_amounts_to_ask(refusal, inventory, used=0), None)
     if amount is None:
         return ""
@@ -129,7 +130,7 @@ def _capacity_remedies(refusal: Refusal, inventory: Inventory, used: int) -> Ite
 
 
 def _least_ratio(inventory: Inventory, needed: int) -> float | None:
-    """The least ratio of four decimals whose capacity is enough, in the precision of any database."""
+    """Return the least ratio with four decimals whose capacity suffices, in the precision of any database, or None."""
     usable = inventory.total - inventory.reserved
     if usable <= 0:
         return None
@@ -139,7 +140,7 @@ def _least_ratio(inventory: Inventory, needed: int) -> float | None:
 
 
 def _most_reserved(inventory: Inventory, needed: int) -> int | None:
-    """The most that may stay reserved, None where lowering it to 0 is not enough."""
+    """Return the largest ``reserved`` that leaves enough capacity, None if even 0 does not."""
     ratio = min(inventory.allocation_ratio, single(inventory.allocation_ratio))
     if ratio <= 0:
         return None
@@ -162,7 +163,8 @@ def _change_words(remedy: Remedy, refusal: Refusal, inventory: Inventory) -> str
 
 
 def _if_own(resource_class: str) -> str:
-    """What the agent reserves for use that the cloud does not know, its next audit puts back."""
+    """Return the condition under which a lower ``reserved`` lasts."""
+    # The agent's next audit restores what the agent itself reserves for use that the cloud does not know.
     option = _RESERVED_OPTIONS.get(resource_class)
     named = f"{option}, " if option else ""
     return f" ({named}where that is not what the agent itself counts: stocktake explain {resource_class})"

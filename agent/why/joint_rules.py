@@ -1,7 +1,7 @@
-"""What refuses a request whose parts could each be served alone: which of the joint rules, told by leaving it out.
+"""Find the joint rules that refuse a request although each part alone has a provider.
 
-A rule is to blame where the request fits without it. Where no single rule is, those are
-told that refuse the request even as the only rule, and else all. Pure.
+The module leaves out one rule at a time: it reports each rule without which the request fits. If there is no such
+rule, it reports the rules that refuse the request even as the only rule; if there are none, it reports all. Pure.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from agent.why.search import MAX_STEPS, Problem, Rule, Verdict, contested_classe
 def joint_obstacles(
     request: ResourceRequest, slots: tuple[Slot, ...], tree: Tree, forest: Forest
 ) -> tuple[Obstacle, ...]:
-    """What refuses serving all slots together, () where nothing does. Every slot's domain has a provider."""
+    """Return the obstacles to satisfying all slots together, () if there are none. No slot's domain may be empty."""
     problem = _problem(request, slots, forest)
     verdict = search(problem)
     if verdict is Verdict.FITS:
@@ -33,7 +33,7 @@ def joint_obstacles(
 
 
 def _problem(request: ResourceRequest, slots: tuple[Slot, ...], forest: Forest) -> Problem:
-    """With the rules that the request has."""
+    """Return the search problem, with the rules that apply to the request."""
     required = next((group.required for group in request.groups if not group.suffix), ())
     subtrees = tuple(suffixes for suffixes in request.same_subtree if len(suffixes) > 1)
     applies = {
@@ -69,7 +69,10 @@ def _undecided(slots: tuple[Slot, ...]) -> Obstacle:
 
 
 def _sums(problem: Problem, _tree: Tree) -> Iterator[Obstacle]:
-    """Of each class that the groups ask too much of together; where only all classes at once do, of all of them."""
+    """Yield an obstacle for each class of which the groups together request too much.
+
+    If no class alone is the reason, yield an obstacle for every contested class.
+    """
     contested = sorted(contested_classes(problem.slots))
     short = [name for name in contested if search(_of_class(problem, name)) is not Verdict.FITS]
     for resource_class in short or contested:
@@ -77,7 +80,7 @@ def _sums(problem: Problem, _tree: Tree) -> Iterator[Obstacle]:
 
 
 def _of_class(problem: Problem, resource_class: str) -> Problem:
-    """The same problem, were that class all that is asked and sums the only rule."""
+    """Return the problem reduced to one class, with sums as the only rule."""
     slots = tuple(
         replace(slot, amounts=tuple(asked for asked in slot.amounts if asked[0] == resource_class))
         for slot in problem.slots
@@ -117,7 +120,7 @@ def _sum_of(problem: Problem, resource_class: str) -> Obstacle:
 
 
 def _free(givers: list[OfferedProvider], resource_class: str, asked: int) -> Iterator[Remedy]:
-    """What must be freed on the only provider that can give the class, where freeing is enough: never over max_unit."""
+    """Yield how much to free on the only provider of the class, if freeing suffices; never for more than max_unit."""
     short = asked - _left(givers[0], resource_class)
     inventory = givers[0].provider.inventory(resource_class)
     if inventory and asked <= inventory.max_unit and 0 < short <= givers[0].used_of(resource_class):
@@ -144,7 +147,11 @@ def _left(offered: OfferedProvider, resource_class: str) -> int:
 
 
 def _traits(problem: Problem, tree: Tree) -> Iterator[Obstacle]:
-    """Traits count only on providers that the unnumbered group takes something from, as one choice of them."""
+    """Yield the obstacles for required traits of the unnumbered group.
+
+    The traits count only on providers that the group takes something from. The providers of one choice must have all
+    required traits between them.
+    """
     slots = [slot for slot in problem.slots if not slot.is_granular]
     givers = list({offered.provider.uuid: offered for slot in slots for offered in slot.domain}.values())
     forbidden = slots[0].group.forbidden

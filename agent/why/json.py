@@ -1,4 +1,4 @@
-"""Write an answer to "No valid host" as one JSON document (design 2.2). Keys are added, never renamed. Pure."""
+"""Write an answer to "No valid host" as one JSON document; later versions may add keys but never rename them. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agent.why.report import CellRoom, HoldingFinding, WhyReport, is_undecided
 
 
 def document(report: WhyReport) -> Document:
-    """The document; ``cloud`` is None where only this host was asked, ``tree`` where this host's is not known."""
+    """Return the document. ``cloud`` is None if only this host was checked, ``tree`` if its tree is not known."""
     own = report.own
     return {
         "schema_version": SCHEMA_VERSION,
@@ -40,7 +40,7 @@ def document(report: WhyReport) -> Document:
 
 
 def request_document(request: ResourceRequest) -> Document:
-    """The request as it was understood; sets are sorted lists."""
+    """Return the parsed request; sets become sorted lists."""
     return {
         "groups": [_group(group) for group in request.groups],
         "group_policy": request.group_policy,
@@ -63,7 +63,7 @@ def _group(group: RequestGroup) -> Document:
 
 
 def _tree(report: WhyReport, tree: TreeAnswer) -> Document:
-    """``fits`` is Placement's side of it alone."""
+    """Return the answer of one tree. ``fits`` is Placement's answer alone, without the host's own obstacles."""
     return {
         "root_uuid": tree.root_uuid,
         "root_name": tree.root_name,

@@ -1,4 +1,4 @@
-"""The answer to "No valid host": of each tree, whether the request fits, and else which constraint refuses it first."""
+"""The answer to "No valid host": for each tree, whether the request fits, and the obstacles if it does not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from agent.model.resource_request import ResourceRequest
 
 
 class Constraint(enum.Enum):
-    """What can refuse a request, in the order in which Placement is asked (the first that fails is told first)."""
+    """What can refuse a request, in the order of the checks. The first constraint that fails is reported first."""
 
     IN_TREE = "in-tree"
     RESOURCE_CLASS = "resource-class"
@@ -31,7 +31,7 @@ class Constraint(enum.Enum):
 
 
 class RemedyKind(enum.Enum):
-    """What a change is made to."""
+    """What the operator changes."""
 
     ASK = "ask"
     FREE = "free"
@@ -45,10 +45,10 @@ class RemedyKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remedy:
-    """One change that alone lifts one obstacle.
+    """One change that alone removes one obstacle.
 
-    ``number`` is the new amount to ask for (ASK), what must be freed (FREE), the least ratio (RATIO) or the most that
-    may be reserved (RESERVED). ``name`` is a trait's, or an aggregate's uuid. ``provider_uuid`` is None for ASK.
+    ``number`` is the new amount to request (ASK), the amount to free (FREE), the least ratio (RATIO) or the largest
+    ``reserved`` (RESERVED). ``name`` is a trait or the uuid of an aggregate. ``provider_uuid`` is None for ASK.
     """
 
     kind: RemedyKind
@@ -62,10 +62,12 @@ class Remedy:
 class Obstacle:
     """One constraint that refuses the request.
 
-    ``words`` is one sentence with the numbers; ``change`` the smallest change that would lift it, as one sentence
-    (a setting, a smaller request, what must be freed, or two of these together), "" where none would. ``remedies`` are
-    the changes of it of which one is enough. ``wanted`` and ``available`` are the numbers, None where there are none.
-    ``suffix`` is the group's.
+    ``words``: one sentence with the numbers.
+    ``change``: the smallest change that would remove the obstacle, as one sentence; "" if no change would. The change
+    is a setting, a smaller request, resources to free, or two of these together.
+    ``suffix``: the suffix of the group.
+    ``wanted``, ``available``: the numbers, None if the constraint has no numbers.
+    ``remedies``: the changes in ``change`` of which one alone is enough.
     """
 
     constraint: Constraint
@@ -82,9 +84,10 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeAnswer:
-    """What one tree answers. ``obstacles`` are empty where it fits; else the first one is what to tell.
+    """The answer of one tree. ``obstacles`` is empty if the request fits; otherwise report the first obstacle.
 
-    ``caveats`` are sentences: why a server may refuse it although it fits (its database, a fault of its own).
+    ``caveats`` are sentences that say why a server may refuse the tree although the request fits (its database, a
+    defect of Placement).
     """
 
     root_uuid: str
@@ -100,9 +103,9 @@ class TreeAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The answer of every tree, those that fit first, then those nearest to it.
+    """The answers of all trees: first the trees that fit, then the trees that come nearest to fitting.
 
-    ``host_obstacles`` are facts of this host that Placement does not know (NUMA cells, huge pages).
+    ``host_obstacles`` are obstacles on this host that Placement does not know (NUMA cells, huge pages).
     """
 
     request: ResourceRequest
@@ -111,5 +114,5 @@ class Answer:
 
     @property
     def fits(self) -> bool:
-        """Whether Placement would offer anything."""
+        """Whether Placement would offer any tree."""
         return any(tree.fits for tree in self.trees)

@@ -1,7 +1,7 @@
-"""What refuses a part of a request in one tree: the provider nearest to serving it, constraint by constraint.
+"""Describe why no provider of a tree can satisfy a part of a request: the constraints that refuse the nearest provider.
 
-Nearest is the one that the fewest constraints refuse; not having the class at all, or lying
-outside ``in_tree``, counts for more than all others together. Pure.
+The nearest provider is the one that the fewest constraints refuse. A missing class, or a place outside ``in_tree``,
+counts for more than all other constraints together. Pure.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from agent.why.forest import Forest, Tree
 from agent.why.inventory import inventory_obstacle, left
 from agent.why.model import Constraint, Obstacle, Remedy, RemedyKind
 
-# nova puts it back for as long as the service is disabled.
+# nova sets this trait again for as long as the service is disabled, so removing the trait does not help.
 _ENABLE = {"COMPUTE_STATUS_DISABLED": "enable the compute service of {name} (openstack compute service set --enable)"}
 _FAR = {Constraint.RESOURCE_CLASS: 100, Constraint.IN_TREE: 50}
 
 
 def group_obstacles(group: RequestGroup, tree: Tree, forest: Forest) -> tuple[Obstacle, ...]:
-    """What refuses the group, () where each of its parts has a provider that can serve it.
+    """Return the obstacles for the group, () if each of its parts has a provider that can satisfy it.
 
-    Of a granular group that every constraint alone would let through, by one provider or another, that no single
-    provider keeps all of them comes first (ONE_PROVIDER).
+    ONE_PROVIDER is among them for a granular group if different providers can each satisfy some of its demands but no
+    single provider can satisfy all of them.
     """
     found: list[Obstacle] = []
     for amounts in parts_of(group):
@@ -39,10 +39,10 @@ def group_obstacles(group: RequestGroup, tree: Tree, forest: Forest) -> tuple[Ob
 
 
 def traits_of_nobody(group: RequestGroup, tree: Tree, forest: Forest) -> tuple[Obstacle, ...]:
-    """Required traits of the unnumbered group that none of those has that it could ever take from in this tree.
+    """Return obstacles for required traits of the unnumbered group that no possible provider in this tree has.
 
-    These are all that have a class that is asked for, full or forbidden or outside ``in_tree`` as they may be: so long
-    as nobody begins to share with the tree, no other change brings these traits.
+    Possible providers are all that have a requested class, even if they are full, forbidden or outside ``in_tree``.
+    Unless a new provider begins to share with the tree, no other change would provide these traits.
     """
     asked = [resource_class for resource_class, _ in group.resources]
     givers = [o for o in tree.reach if any(o.provider.inventory(name) for name in asked)]
@@ -58,7 +58,10 @@ def traits_of_nobody(group: RequestGroup, tree: Tree, forest: Forest) -> tuple[O
 
 
 def _giver_to_be(group: RequestGroup, tree: Tree, forest: Forest) -> OfferedProvider | None:
-    """Who serves the first part, or is nearest to it; of parts whose class is far away nobody."""
+    """Return the provider that satisfies, or comes nearest to, the first part that can be satisfied at all, or None.
+
+    A part whose nearest provider lacks the class, or is outside ``in_tree``, is skipped.
+    """
     for amounts in parts_of(group):
         refused = {o.provider.uuid: list(refusals(group, amounts, o, tree, forest)) for o in tree.reach}
         nearest = min(tree.reach, key=lambda offered: _distance(refused[offered.provider.uuid]))
@@ -73,7 +76,7 @@ def _distance(refused: list[Refusal]) -> tuple[int, float]:
 
 
 def _gap(refusal: Refusal) -> float:
-    """How much of what is asked is missing, as a share of it."""
+    """Return the missing part of the requested amount, as a fraction of that amount."""
     inventory = refusal.inventory
     if inventory is None:
         return 0.0
@@ -87,7 +90,7 @@ def _gap(refusal: Refusal) -> float:
 
 
 def _one_provider(group: RequestGroup, refused: list[list[Refusal]], nearest: list[Refusal]) -> list[Obstacle]:
-    """Said where the nearest lacks only resources, each of which another provider could give."""
+    """Return the obstacle ONE_PROVIDER if the nearest provider lacks only resources that other providers have."""
     if not group.suffix or len(refused) < 2:
         return []
     lacking = {refusal.resource_class for refusal in nearest}
@@ -109,7 +112,7 @@ def _one_provider(group: RequestGroup, refused: list[list[Refusal]], nearest: li
 
 
 def root_obstacles(required: frozenset[str], forbidden: frozenset[str], tree: Tree) -> tuple[Obstacle, ...]:
-    """What ``root_required`` says against the tree."""
+    """Return the obstacles that follow from ``root_required``."""
     traits = tree.root.provider.traits
     missing = [trait_missing(Constraint.ROOT_TRAIT, "", tree.root, frozenset({t})) for t in sorted(required - traits)]
     present = [_trait_present(Constraint.ROOT_TRAIT, "", tree.root, trait) for trait in sorted(forbidden & traits)]
@@ -117,7 +120,7 @@ def root_obstacles(required: frozenset[str], forbidden: frozenset[str], tree: Tr
 
 
 def _told(refusal: Refusal, group: RequestGroup, tree: Tree) -> Iterator[Obstacle]:
-    """One obstacle, but for sets of traits and aggregates: one for each that is missing or too many."""
+    """Yield one obstacle for a refusal; for traits and aggregates, one for each missing set or forbidden item."""
     offered = refusal.offered
     if refusal.inventory is not None:
         yield inventory_obstacle(refusal, refusal.inventory, group.suffix)
@@ -137,7 +140,7 @@ def _told(refusal: Refusal, group: RequestGroup, tree: Tree) -> Iterator[Obstacl
 
 
 def trait_missing(constraint: Constraint, suffix: str, offered: OfferedProvider, choice: frozenset[str]) -> Obstacle:
-    """The provider has none of the traits of that set, of which one is enough."""
+    """Return the obstacle for a provider that has no trait of the set. One trait of the set would be enough."""
     name, traits = offered.provider.name, " or ".join(sorted(choice))
     return _about(
         constraint,
@@ -150,7 +153,10 @@ def trait_missing(constraint: Constraint, suffix: str, offered: OfferedProvider,
 
 
 def trait_of_none(choice: frozenset[str], givers: Sequence[OfferedProvider], ability: str, tree: Tree) -> Obstacle:
-    """None of the providers that the unnumbered group takes from has a trait of that set; the first is to get it."""
+    """Return the obstacle for a set of which no provider of the unnumbered group has a trait.
+
+    The suggested change adds the trait to the first of ``givers``.
+    """
     obstacle = trait_missing(Constraint.REQUIRED_TRAIT, "", givers[0], choice)
     elsewhere = [offered.provider.name for offered in tree.reach if choice & offered.provider.traits]
     verbs = ("has", "gives") if len(elsewhere) == 1 else ("have", "give")
@@ -175,12 +181,14 @@ def _trait_present(constraint: Constraint, suffix: str, offered: OfferedProvider
 
 
 def _if_standard(traits: Iterable[str], words: str) -> str:
-    """Words for standard traits: they say what the machine or its driver can, and setting one makes no host able."""
+    """Return ``words`` if all traits are standard ones, else ""."""
+    # A standard trait states a capability of the machine or its driver. Setting the trait does not add the capability.
     return "" if any(trait.startswith("CUSTOM_") for trait in traits) else words
 
 
 def _aggregates_missing(group: RequestGroup, offered: OfferedProvider, tree: Tree) -> Iterator[Obstacle]:
-    """Told of the provider, or of the tree's root where that lacks fewer: one of them must be in all by itself."""
+    """Yield an obstacle for each set of aggregates of which the provider is in none."""
+    # The obstacles name the provider, or the tree's root if the root lacks fewer sets: one of them must be in all sets.
     judged = min(judged_for_membership(group, offered, tree), key=lambda o: len(_sets_missing(group, o)))
     name = judged.provider.name
     for choice in _sets_missing(group, judged):
@@ -255,7 +263,7 @@ def _outside_tree(refusal: Refusal, group: RequestGroup, tree: Tree) -> Obstacle
     words = f"only the tree of {group.in_tree} is asked, and {provider.name} is not of it"
     change = f"ask without in_tree, or with in_tree={right.uuid} ({right.name})"
     if not (is_own or group.suffix):
-        # Whatever tree in_tree names, that of the provider itself included.
+        # This holds for any in_tree, even if in_tree names the provider's own tree.
         shares = f"{provider.name} shares with {tree.root.provider.name}"
         words = f"{shares}, and gives nothing to a group without a suffix that has in_tree"
         change = f"ask without in_tree, or for what {provider.name} gives in a group of its own without in_tree"

@@ -1,12 +1,12 @@
-"""Decide what is asked of Placement, from the words of the command line or from a query string of Placement's own.
+"""Parse the request to Placement, from the options of the command line or from a query string of Placement.
 
-The options are a second spelling of the query: both become (key, text) pairs and go
-one way from there. What Placement itself answers with 400 is refused here in words.
-Whether a class or a trait of that name exists is not asked here (agent/cmd/why_validate.py).
-What a newcomer would get wrong: a group without a suffix may take from several
-providers of a tree, one with a suffix from a single one; and ``in:`` means any of
-them for traits as for aggregates, while a plain comma means all of the traits and is
-no list of aggregates at all.
+The options are another notation of the query: both become (key, text) pairs, which the same code parses. A request
+that Placement would answer with 400 raises UsageError. agent/cmd/why_validate.py checks whether the named classes and
+traits exist.
+
+A group without a suffix may take from several providers of a tree, a group with a suffix only from a single one.
+``in:`` means any of the names, for traits and for aggregates. A plain comma means all of the traits, and is an error
+for aggregates.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from agent.why.flavor import trait_specs
 
 Pairs = Sequence[tuple[str, str]]
 
-# The column's and Placement's own largest amount.
+# The largest amount that Placement and its database column accept.
 MOST = 2**31 - 1
 POLICIES = ("none", "isolate")
 _OF_GROUPS = ("resources", "required", "member_of", "in_tree")
 _OF_ALL = ("group_policy", "root_required", "same_subtree")
-# What a scheduler sends beside the question: it cuts the list of candidates, and refuses none of them.
+# Keys of a scheduler's query that limit the number of candidates but refuse none of them.
 _NO_MATTER = ("limit",)
 _KEY = re.compile(r"(resources|required|member_of|in_tree)([a-zA-Z0-9_-]{1,64})?")
 _LIMIT = re.compile(r"[1-9][0-9]*")
 _NAME = re.compile(r"[A-Z0-9_]{1,255}")
-# What ends a URL in a log: a quote, or the blank before "HTTP/1.1" or whatever the log goes on with.
+# The characters that end a URL in a log: a quote, or the blank before "HTTP/1.1" or any other text.
 _AFTER_URL = re.compile(r"[ '\"]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """What was typed, option by option, each text as it stood."""
+    """The options as the operator typed them, unparsed."""
 
     resources: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
@@ -53,9 +53,9 @@ class Words:
 
 
 def request_of(words: Words, instance: Instance | None = None) -> ResourceRequest:
-    """The request; ``instance`` is the one whose flavor is asked for. Raises UsageError.
+    """Return the request. If ``instance`` is given, its flavor is requested. Raises UsageError.
 
-    Amounts given by hand come to those of the flavor, and stand in their place where both name a class.
+    Amounts that the operator typed are added to the flavor's classes; for a class in both, the typed amount applies.
     """
     if words.query is not None:
         if instance is not None or _options_given(words):
@@ -65,7 +65,7 @@ def request_of(words: Words, instance: Instance | None = None) -> ResourceReques
 
 
 def request_of_pairs(pairs: Pairs) -> ResourceRequest:
-    """The request that these (key, text) of a query are. Raises UsageError, naming what was not understood."""
+    """Return the request for the (key, text) pairs of a query. Raises UsageError, which names the invalid part."""
     by_suffix = _by_suffix(pairs)
     groups = tuple(_group(suffix, by_suffix[suffix]) for suffix in sorted(by_suffix))
     root_required, root_forbidden = _root_traits(pairs)
@@ -81,7 +81,7 @@ def request_of_pairs(pairs: Pairs) -> ResourceRequest:
 
 
 def canonical_uuid(text: str) -> str | None:
-    """That uuid as Placement writes it, None where it is none."""
+    """Return the uuid in Placement's notation, None if the text is no uuid."""
     try:
         return str(uuid.UUID(text.strip()))
     except ValueError:
@@ -93,7 +93,7 @@ def _options_given(words: Words) -> bool:
 
 
 def _of_query(query: str) -> Pairs:
-    """As it stands in a log: with or without what comes before the question mark, and then what comes after it."""
+    """Return the pairs of a query. The text may be a line of a log: the URL's path, the query and trailing text."""
     text = query.strip().strip("'\"")
     _, is_of_url, rest = text.partition("?")
     if is_of_url:
@@ -118,7 +118,7 @@ def _known_key(key: str) -> None:
 
 
 def _refuse_respelt(key: str, text: str) -> None:
-    """A uuid in capitals or without its dashes is a good one, and Placement looks for these very letters."""
+    """Raise UsageError for a uuid in capitals or without dashes: Placement accepts it but searches for it literally."""
     match = _KEY.fullmatch(key)
     if match is None or match[1] not in ("member_of", "in_tree"):
         return
@@ -210,7 +210,7 @@ def _amounts(text: str) -> tuple[tuple[str, int], ...]:
 def _amount(resource_class: str, text: str) -> int:
     if not (text.isascii() and text.isdecimal()):
         raise UsageError(f"{resource_class}: {text or 'nothing'} is no amount: a whole number from 1 to {MOST} is")
-    # Thousands of digits are a number too, and one that int() refuses.
+    # A number may have thousands of digits, and int() raises an error for those.
     amount = int(text) if len(text) < 20 else MOST + 1
     if not 1 <= amount <= MOST:
         raise UsageError(f"{resource_class}: {text[:20]} is no possible amount: 1 to {MOST} is")
@@ -301,7 +301,7 @@ def _subtree(text: str) -> frozenset[str]:
 
 
 def _refuse_odd(request: ResourceRequest) -> None:
-    """What Placement answers with 400 as a whole (lib.py of 16.0.0)."""
+    """Raise UsageError for requests that Placement answers with 400 as a whole (lib.py of Placement 16.0.0)."""
     by_suffix: Mapping[str, RequestGroup] = {group.suffix: group for group in request.groups}
     if not any(group.resources for group in request.groups):
         raise UsageError("nothing is asked for: no group has resources")

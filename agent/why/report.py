@@ -1,4 +1,4 @@
-"""What ``stocktake why`` tells: the answer, what of the cloud was left unread, and this host's cells beside it."""
+"""The report of ``stocktake why``: the answer, the trees that were not read, and this host's NUMA cells."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from agent.why.model import Answer, Constraint, TreeAnswer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellRoom:
-    """What is left of one NUMA cell for one more guest.
+    """The free resources of one NUMA cell for one more guest.
 
-    ``cpus`` and ``memory_mib`` are the most that a guest may have whose CPUs float, ``pinnable`` and
-    ``memory_pinned_mib`` the most that a pinned one may, which knows no ratio. ``cpus_free`` and ``memory_free_mib``
-    are what nobody has of the cell's own, times the ratio. ``pages`` are (size in KiB, free), sorted.
+    ``cpus``, ``memory_mib``: the most that a guest with floating CPUs may have.
+    ``pinnable``, ``memory_pinned_mib``: the most that a guest with pinned CPUs may have. No ratio applies to them.
+    ``cpus_free``, ``memory_free_mib``: the cell's total times the ratio, minus the usage.
+    ``pages``: (size in KiB, number of free pages), sorted.
     """
 
     id: int
@@ -28,10 +29,11 @@ class CellRoom:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldingFinding:
-    """What the findings of one code hold of the class that is short: nobody promised it, and Placement counts it.
+    """The amount of the scarce class that the findings of one code take.
 
-    ``amount`` is in the units of the class; ``findings`` is how many they are, ``confirmed`` whether all of them are;
-    ``healable``: ``stocktake heal`` may take it away.
+    Placement counts this amount, but the cloud did not promise it. ``amount`` is in the unit of the class. ``findings``
+    is the number of findings. ``confirmed``: all of them are confirmed. ``healable``: ``stocktake heal`` may be able to
+    free the amount.
     """
 
     code: str
@@ -44,13 +46,17 @@ class HoldingFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhyReport:
-    """Everything that is printed. ``provider_uuid`` is this host's root, None where it is not known.
+    """Everything that ``stocktake why`` prints.
 
-    ``numa_nodes`` and ``page_size`` (KiB, or "large") are asked of this host alone. ``holding`` is what stands behind
-    this host's first obstacle, sorted by code. ``unread`` are names of trees that were not looked at, each of which may
-    fit or not; ``notes`` are sentences on this host and on the flavor that refuse nothing; ``unknown`` what could not
-    be read, in words. ``cells`` is None where they are not known. ``requests`` is how many were sent to Placement, the
-    audit's and those for names too.
+    ``provider_uuid``: this host's root provider, None if it is not known.
+    ``is_whole``: whether the answer is about the whole cloud, not only this host.
+    ``numa_nodes``, ``page_size`` (KiB, or "large"): demands that are checked on this host alone.
+    ``holding``: findings that cause this host's first obstacle, sorted by code.
+    ``unread``: names of trees that were not read. Each of them may fit or not.
+    ``notes``: sentences on this host and on the flavor that refuse nothing.
+    ``unknown``: sentences on what could not be read.
+    ``cells``: None if the cells are not known.
+    ``requests``: number of requests to Placement, including those of the audit and those that look up names.
     """
 
     node: str | None
@@ -68,30 +74,33 @@ class WhyReport:
 
     @property
     def own(self) -> TreeAnswer | None:
-        """The tree of this host, None where it is not in the answer."""
+        """The answer of this host's tree, None if the tree is not in the answer."""
         return next((tree for tree in self.answer.trees if tree.root_uuid == self.provider_uuid), None)
 
     @property
     def fits(self) -> bool:
-        """Of the whole cloud: anywhere; else here. Here, cells and pages that were asked for are included."""
+        """Whether the request fits in the whole cloud, or, if only this host was checked, on this host.
+
+        On this host the requested cells and pages count too.
+        """
         return bool(self.fitting) if self.is_whole else self.own in self.fitting
 
     @property
     def fitting(self) -> tuple[TreeAnswer, ...]:
-        """Trees that Placement would offer and that nobody is known to refuse, in the order of the answer."""
+        """Trees that Placement would offer and that this host does not refuse, in the order of the answer."""
         return tuple(tree for tree in self.answer.trees if tree.fits and not self.is_refused_by_host(tree))
 
     def is_refused_by_host(self, tree: TreeAnswer) -> bool:
-        """Whether Placement would offer this tree, and it is this host's, which refuses by itself."""
+        """Return whether Placement would offer the tree, but the tree is this host's and the host refuses the guest."""
         return tree.fits and tree.root_uuid == self.provider_uuid and bool(self.answer.host_obstacles)
 
     @property
     def is_open(self) -> bool:
-        """Whether what was not read, or not decided, may make it fit after all."""
+        """Whether the request does not fit so far, but may fit in a tree that was not read or not decided."""
         asked = self.answer.trees if self.is_whole else tuple(tree for tree in (self.own,) if tree is not None)
         return not self.fits and (bool(self.unread) or any(is_undecided(tree) for tree in asked))
 
 
 def is_undecided(tree: TreeAnswer) -> bool:
-    """Whether nobody knows if the tree fits: there were too many ways to look through."""
+    """Return whether the search gave up on the tree because there were too many combinations of providers."""
     return not tree.fits and tree.obstacles[0].constraint is Constraint.UNDECIDED

@@ -1,10 +1,10 @@
-"""Whether the parts of a request can be served together: one provider for each, all joint rules kept.
+"""Search for one provider for each part of a request, so that the choice respects all joint rules.
 
-Each part alone has providers that can serve it; what joins them are sums on one provider,
-group_policy, same_subtree and the traits that the unnumbered group's providers must have
-between them. Choosing is bin packing, so the walk is bounded: it tries the part with the
-fewest providers first, never tries two providers or two orders that are alike, and gives up
-after MAX_STEPS with UNDECIDED rather than guess. Pure.
+Each part alone has providers that can satisfy it. The joint rules are the sums on one provider, group_policy,
+same_subtree, and the traits that the providers of the unnumbered group must have between them.
+
+The search is bin packing, so its steps are limited. It starts with the part that has the fewest providers and skips
+providers and orders that are equivalent to tried ones. After MAX_STEPS it gives up with UNDECIDED. Pure.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from agent.model.ancestry import ancestors
 from agent.model.resource_request import OfferedProvider
 from agent.why.candidates import Slot
 
-# About 30 ms of walking (13 to 18 µs a step, measured); requests of a real cloud need as many steps as they have parts.
+# About 30 ms of search (13 to 18 µs a step, measured). Requests of a real cloud need as many steps as they have parts.
 MAX_STEPS = 1_500
 
 
 class Rule(enum.Enum):
-    """What joins the parts of a request, in the order in which it is told."""
+    """The joint rules of a request, in the order of the report."""
 
     SUMS = "sums"
     TRAITS = "traits"
@@ -31,7 +31,7 @@ class Rule(enum.Enum):
 
 
 class Verdict(enum.Enum):
-    """What the walk found."""
+    """The result of the search."""
 
     FITS = "fits"
     REFUSED = "refused"
@@ -40,9 +40,10 @@ class Verdict(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """The parts of a request in one tree. ``required`` are the unnumbered group's sets of traits.
+    """The parts of a request in one tree, and the joint rules that apply.
 
-    ``same_subtree`` are sets of suffixes; ``parent_of`` is of every provider of the world.
+    ``required`` are the sets of required traits of the unnumbered group. ``same_subtree`` are sets of suffixes.
+    ``parent_of`` has the parent of every provider of the world.
     """
 
     slots: tuple[Slot, ...]
@@ -53,15 +54,16 @@ class Problem:
 
 
 def contested_classes(slots: Sequence[Slot]) -> frozenset[str]:
-    """Classes that more than one part asks for: only these can exceed one provider together."""
+    """Return the classes that more than one part requests. Only these can exceed a provider when added up."""
     asked = [resource_class for slot in slots for resource_class, _ in slot.amounts]
     return frozenset(resource_class for resource_class in asked if asked.count(resource_class) > 1)
 
 
 def room(offered: OfferedProvider, resource_class: str) -> int:
-    """The most that one consumer may take of that class at once: what is left, 0 where overdrawn, never over max_unit.
+    """Return the most that one consumer may take of the class from the provider in one request.
 
-    min_unit and step_size are asked of each group alone, never of their sum.
+    This is the free capacity, limited by max_unit, and 0 if the usage exceeds the capacity. min_unit and step_size
+    apply to each group alone, never to the sum.
     """
     inventory = offered.provider.inventory(resource_class)
     if inventory is None:
@@ -70,7 +72,7 @@ def room(offered: OfferedProvider, resource_class: str) -> int:
 
 
 def search(problem: Problem) -> Verdict:
-    """Whether some choice of providers keeps every rule of the problem."""
+    """Return whether some choice of providers respects every rule of the problem."""
     if not all(slot.domain for slot in problem.slots):
         return Verdict.REFUSED
     if not problem.rules:
@@ -84,7 +86,7 @@ def search(problem: Problem) -> Verdict:
 
 
 def _is_enough_in_all(slots: Sequence[Slot]) -> bool:
-    """Whether all providers together have room for what all parts together ask of each contested class."""
+    """Whether all providers together have enough of each contested class for all parts together."""
     for resource_class in contested_classes(slots):
         asking = [slot for slot in slots if resource_class in slot.asked]
         givers = {offered.provider.uuid: offered for slot in asking for offered in slot.domain}
@@ -95,7 +97,7 @@ def _is_enough_in_all(slots: Sequence[Slot]) -> bool:
 
 
 def _can_be_told_apart(slots: Sequence[Slot]) -> bool:
-    """Whether each of them can have a provider of its own (Kuhn's matching, polynomial)."""
+    """Whether each slot can have a provider of its own (Kuhn's matching algorithm, polynomial)."""
     holder: dict[str, int] = {}
 
     def seat(number: int, tried: set[str]) -> bool:
@@ -113,7 +115,7 @@ def _can_be_told_apart(slots: Sequence[Slot]) -> bool:
 
 
 class _Walk:
-    """One bounded walk through the choices. Its state is its own and ends with it."""
+    """One search with limited steps through the choices of providers. Use an instance for one search only."""
 
     def __init__(self, problem: Problem, contested: tuple[str, ...]) -> None:
         self._problem = problem
@@ -129,13 +131,13 @@ class _Walk:
         self._steps = 0
 
     def verdict(self) -> Verdict:
-        """Walk, and say what was found."""
+        """Run the search and return its result."""
         if self._place():
             return Verdict.FITS
         return Verdict.UNDECIDED if self._steps >= MAX_STEPS else Verdict.REFUSED
 
     def _place(self) -> bool:
-        """Serve the next part and all after it."""
+        """Choose providers for the next part and all later parts; return whether that succeeded."""
         depth = len(self._chosen)
         if depth == len(self._slots):
             return True
@@ -151,9 +153,9 @@ class _Walk:
         return False
 
     def _choices(self, depth: int) -> Iterator[int]:
-        """Numbers in the part's domain that are allowed now, but one of those that are alike.
+        """Yield the indexes in the part's domain of the providers allowed now, one of each set of equivalent providers.
 
-        Parts that are alike are served in the order of their providers: any other order is the same answer again.
+        Equivalent parts take their providers in ascending order, because any other order yields an equivalent choice.
         """
         slot = self._slots[depth]
         follows_twin = depth > 0 and _are_twins(self._slots[depth - 1], slot, self._problem)
@@ -200,7 +202,7 @@ class _Walk:
         )
 
     def _wastes_little(self) -> bool:
-        """Rooms too small for anything that is still to come are lost: no more of them than can be spared."""
+        """Whether the lost capacity is at most the slack. Free capacity too small for any later part is lost."""
         for index, least in enumerate(self._least[len(self._chosen)]):
             lost = sum(rooms[index] for rooms in self._rooms.values() if rooms[index] < least)
             if least and lost > self._slack[index]:
@@ -208,7 +210,7 @@ class _Walk:
         return True
 
     def _traits_may_be_found(self) -> bool:
-        """Whether each set of traits is, or may yet be, met by a provider that the unnumbered group takes from."""
+        """Whether a provider of the unnumbered group, chosen or still possible, has a trait of each required set."""
         served = zip(self._slots, self._chosen, strict=False)
         found = {t for slot, offered in served if not slot.is_granular for t in offered.provider.traits}
         open_slots = [slot for slot in self._slots[len(self._chosen) :] if not slot.is_granular]
@@ -218,7 +220,7 @@ class _Walk:
         )
 
     def _may_be_rooted(self, suffixes: frozenset[str]) -> bool:
-        """Whether one of the set's providers, chosen or yet to come, can be above all that are chosen."""
+        """Whether one of the set's providers, chosen or still possible, can be above all chosen ones."""
         served = zip(self._slots, self._chosen, strict=False)
         chosen = {offered.provider.uuid for slot, offered in served if slot.group.suffix in suffixes}
         if not chosen:
@@ -237,7 +239,7 @@ def _rooms(offered: OfferedProvider, contested: Sequence[str]) -> list[int]:
 
 
 def _least_to_come(slots: Sequence[Slot], contested: Sequence[str]) -> list[list[int]]:
-    """Of each depth the least amount of each class that a part from there on asks for, 0 where none does."""
+    """Return, for each depth, the least amount of each class that a later part requests; 0 if no later part does."""
     return [
         [min((s.asked[name] for s in slots[depth:] if name in s.asked), default=0) for name in contested]
         for depth in range(len(slots) + 1)
@@ -245,7 +247,7 @@ def _least_to_come(slots: Sequence[Slot], contested: Sequence[str]) -> list[list
 
 
 def _slack(slots: Sequence[Slot], contested: Sequence[str]) -> list[int]:
-    """How much more of each class there is in all than is asked for."""
+    """Return, for each class, how much the providers have in total beyond the requested total."""
     everywhere = [room(offered, name) for name in contested for offered in _all_of(slots).values()]
     size = len(_all_of(slots))
     return [
@@ -255,17 +257,17 @@ def _slack(slots: Sequence[Slot], contested: Sequence[str]) -> list[int]:
 
 
 def lineage(uuid: str, parent_of: Mapping[str, str | None]) -> frozenset[str]:
-    """The provider and all above it."""
+    """Return the uuids of the provider and its ancestors."""
     return frozenset((uuid, *ancestors(uuid, parent_of)))
 
 
 def _fewest_first(slot: Slot) -> tuple[object, ...]:
-    """Parts with the fewest providers first, the biggest of them first, those that are alike beside each other."""
+    """Return the sort key of a part: fewest providers first, then largest amounts; equivalent parts are adjacent."""
     return (len(slot.domain), tuple(-amount for _, amount in slot.amounts), slot.amounts, slot.group.suffix)
 
 
 def _are_twins(one: Slot, other: Slot, problem: Problem) -> bool:
-    """Whether exchanging what two granular parts are served by changes nothing."""
+    """Whether exchanging the providers of two granular parts changes nothing."""
     return (
         one.is_granular
         and other.is_granular
@@ -276,7 +278,7 @@ def _are_twins(one: Slot, other: Slot, problem: Problem) -> bool:
 
 
 def _kinds(slots: Sequence[Slot], problem: Problem, rooms: Mapping[str, Sequence[int]]) -> dict[str, int]:
-    """A number for each provider, the same for those of which all that matters to a rule is the same."""
+    """Return a number for each provider. Providers that no rule can distinguish have the same number."""
     members = [{o.provider.uuid for o in slot.domain} for slot in slots]
     parents = set(problem.parent_of.values())
     named = frozenset().union(*problem.required) if Rule.TRAITS in problem.rules else frozenset()

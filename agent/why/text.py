@@ -1,7 +1,7 @@
-"""Write an answer to "No valid host" for people: what is asked, what refuses it first, what would help, and what else.
+"""Write an answer to "No valid host" as text: the request, its first obstacle, the change that would help, all else.
 
-Of the whole cloud the hosts are counted by what refuses them first, the nearest ones named: a
-table of a thousand hosts would drown the one that lacks a single trait. Pure.
+For the whole cloud, the text counts the hosts by their first obstacle and names the hosts nearest to fitting. In a
+table of a thousand hosts, the operator would miss the one host that lacks a single trait. Pure.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from agent.text.wording import some_of, wrapped
 from agent.why.model import Constraint, Obstacle, TreeAnswer
 from agent.why.report import HoldingFinding, WhyReport, is_undecided
 
-# So many hosts of the cloud that do not fit are told with their numbers.
+# The number of hosts that do not fit and that the text names with their numbers.
 TOLD = 5
 
 
 def lines(report: WhyReport, width: int) -> tuple[str, ...]:
-    """The whole text, without line ends."""
+    """Return the lines of the whole text, without line ends."""
     return tuple(line for text in _texts(report) for line in wrapped(text, width, _indent(text)) or [""])
 
 
 def request_text(request: ResourceRequest) -> str:
-    """``64 VCPU, 1024 MiB of MEMORY_MB with HW_CPU_X86_VMX; group 1: 1 VGPU``."""
+    """Return e.g. ``64 VCPU, 1024 MiB of MEMORY_MB with HW_CPU_X86_VMX; group 1: 1 VGPU``."""
     parts = [_group_text(group) for group in request.groups]
     if len(request.groups) > 1 and request.group_policy:
         parts.append(f"groups {'on different providers' if request.group_policy == 'isolate' else 'anywhere'}")
@@ -45,7 +45,7 @@ def _texts(report: WhyReport) -> Iterator[str]:
 
 
 def _cells_text(report: WhyReport) -> str:
-    """``; in 2 NUMA cells, on pages of 2048 KiB``: what is asked of the host, beside Placement."""
+    """Return e.g. ``; in 2 NUMA cells, on pages of 2048 KiB``: the demands on the host that Placement does not know."""
     count, page = report.numa_nodes, report.page_size
     parts = [f"in {count} NUMA cell{'' if count == 1 else 's'}"] if count else []
     parts += [f"on {page} pages" if isinstance(page, str) else f"on pages of {page} KiB"] if page else []
@@ -72,7 +72,7 @@ def _own(report: WhyReport) -> Iterator[str]:
 
 
 def _holding(holding: tuple[HoldingFinding, ...]) -> Iterator[str]:
-    """One line; all of them hold the same class."""
+    """Yield at most one line: all these findings are about the same class."""
     if holding:
         name = holding[0].resource_class
         yield f"  findings that hold {name} here: {', '.join(map(_held_text, holding))}: stocktake explain {name}"
@@ -121,7 +121,7 @@ def _cloud(report: WhyReport) -> Iterator[str]:
 
 
 def _by_constraint(refused: Iterable[TreeAnswer]) -> list[tuple[str, list[str]]]:
-    """(constraint, names of trees in their order), the most frequent first."""
+    """Return (constraint, names of trees in their order), the most frequent constraint first."""
     found: dict[Constraint, list[str]] = {}
     for tree in refused:
         found.setdefault(tree.obstacles[0].constraint, []).append(tree.root_name)
@@ -129,7 +129,7 @@ def _by_constraint(refused: Iterable[TreeAnswer]) -> list[tuple[str, list[str]]]
 
 
 def _change(head: str, obstacle: Obstacle) -> Iterator[str]:
-    """Nothing where no change helps."""
+    """Yield the line with the change, or nothing if no change helps."""
     if obstacle.change:
         yield f"{head}{obstacle.change}"
 
