@@ -18,6 +18,7 @@ from agent.model.audit import WrittenProvider
 from agent.model.books import Books, DesiredTree
 from agent.model.compared import Compared, Row, Subject
 from agent.model.finding import Finding, History, Silence
+from agent.model.host.resource_view import ResourceView
 from agent.model.nova import NovaState
 from agent.model.plan import EMPTY_PLAN, HeldBack, Plan, RefusedWrite
 from agent.model.provider_config import Addition
@@ -26,6 +27,7 @@ from agent.model.settings import Role, Settings
 from agent.model.snapshot import Snapshot
 from agent.node_record.orphans import orphan_plan
 from agent.node_record.record import record_plan
+from agent.node_record.resource_view import resource_view
 from agent.provider_tree.companion import companion, released
 from agent.provider_tree.desired import desired
 from agent.provider_tree.diff import diff
@@ -39,7 +41,8 @@ from agent.resources.volumes import owners
 class Decision:
     """Everything that follows from a snapshot. ``written`` is the agent's last write, compared with this snapshot.
 
-    ``world`` is the input of the findings' rules. ``silence`` is since when nova-compute shows no sign of life.
+    ``world`` is the input of the findings' rules. ``host_view`` is the host as its compute
+    node record describes it. ``silence`` is since when nova-compute shows no sign of life.
     """
 
     compared: Compared
@@ -50,6 +53,7 @@ class Decision:
     rival: Rival | None
     written: WrittenProvider | None
     world: World
+    host_view: ResourceView | None
     silence: Silence | None = None
 
     @property
@@ -167,15 +171,17 @@ def _silence(snapshot: Snapshot, settings: Settings, past: History, look: Look) 
 def _concluded(world: World, found: Compared, judgement: WrittenProvider | None, past: History, look: Look) -> Decision:
     """Return the decision with its findings and plan; the plan removes only orphans whose finding is confirmed."""
     findings = _findings(world)
+    host_view = resource_view(world.snapshot, world.settings, world.node, world.tree)
     return Decision(
         compared=found,
         state=world.state,
         tree=world.tree,
-        plan=_plan(world, confirmed_now(findings, past, look)),
+        plan=_plan(world, host_view, confirmed_now(findings, past, look)),
         findings=findings,
         rival=world.rival,
         written=judgement,
         world=world,
+        host_view=host_view,
     )
 
 
@@ -193,7 +199,7 @@ def _with_our_ratios(snapshot: Snapshot, written: WrittenProvider | None) -> Sna
     return dataclasses.replace(snapshot, placement=read)
 
 
-def _plan(world: World, confirmed: frozenset[tuple[str, str | None]]) -> Plan:
+def _plan(world: World, host_view: ResourceView | None, confirmed: frozenset[tuple[str, str | None]]) -> Plan:
     """Return the difference to Placement as a plan, or an empty plan with the reason: in doubt nothing is published."""
     tree, view = world.tree, world.view
     if tree is None or view is None:
@@ -210,13 +216,15 @@ def _plan(world: World, confirmed: frozenset[tuple[str, str | None]]) -> Plan:
     plan = diff(tree, view, world.unknown_traits)
     # Emptied after the inventories are written: ``reserved`` then has the amounts that a companion's consumers had.
     plan = dataclasses.replace(plan, allocations=released(world.snapshot, world.settings, tree))
-    return _with_records(plan, world, confirmed)
+    return _with_records(plan, world, host_view, confirmed)
 
 
-def _with_records(plan: Plan, world: World, confirmed: frozenset[tuple[str, str | None]]) -> Plan:
+def _with_records(
+    plan: Plan, world: World, host_view: ResourceView | None, confirmed: frozenset[tuple[str, str | None]]
+) -> Plan:
     """Return the plan with writes of nova's compute node records: this node's first, then those of orphaned nodes."""
     subject = Subject(root_uuid=world.root_uuid, node=world.node)
-    ours = record_plan(world.snapshot, world.settings, subject, world.tree)
+    ours = record_plan(world.snapshot, world.settings, subject, host_view)
     gone = orphan_plan(world.snapshot, world.settings, subject, world.left, confirmed)
     return dataclasses.replace(
         plan,

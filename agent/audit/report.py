@@ -21,7 +21,6 @@ from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, AnyReading
 from agent.model.usage import CellUsage
 from agent.node_record.numa_usage import cell_usages
 from agent.node_record.record import record_note
-from agent.node_record.resource_view import resource_view
 from agent.node_record.summary import summary
 from agent.node_record.usage import usage
 
@@ -41,7 +40,7 @@ def report(run: Run, errand: Errand, memory: AuditMemory, acted: Acted, told: Co
     settings, decision, snapshot = errand.settings, acted.decision, acted.snapshot
     view, uuid = snapshot.placement.value, memory.identity.uuid if memory.identity else None
     host = snapshot.host.value
-    seen = resource_view(snapshot, settings, memory.node_name, decision.tree)
+    seen = decision.host_view
     used = usage(decision.books.occupied, seen, settings) if seen and snapshot.nova.ok else None
     return AuditReport(
         audit_id=run.audit_id,

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.books.occupancy import occupied
-from agent.model.books import DesiredTree
 from agent.model.compared import Subject
 from agent.model.host.resource_view import ResourceView
 from agent.model.memo import for_equal_arguments
@@ -27,7 +26,6 @@ from agent.model.units import bytes_to_gib_floor
 from agent.model.usage import Usage
 from agent.node_record.nova_forms import cpu_info, pci_stats, topology_text
 from agent.node_record.numa_usage import cell_usages
-from agent.node_record.resource_view import resource_view
 from agent.node_record.usage import uptime_text, usage
 
 RECORD = "compute node record"
@@ -52,13 +50,15 @@ def writes_records(settings: Settings, state: NovaState | None) -> bool:
     return settings.role is Role.OWNER and state is not None and state.kind is StateKind.CONDUCTOR
 
 
-def record_plan(snapshot: Snapshot, settings: Settings, subject: Subject, tree: DesiredTree | None) -> RecordPlan:
-    """Return what to write of this host's own record; nothing where the agent may not write it."""
+def record_plan(snapshot: Snapshot, settings: Settings, subject: Subject, view: ResourceView | None) -> RecordPlan:
+    """Return what to write of this host's own record, which describes ``view``.
+
+    The plan is empty if the agent may not write the record.
+    """
     state, root_uuid, node = snapshot.nova.value, subject.root_uuid, subject.node
     if state is None or root_uuid is None or node is None or not writes_records(settings, state):
         return RecordPlan()
     stored = next((record for record in state.records if record.uuid == root_uuid), None)
-    view = resource_view(snapshot, settings, node, tree)
     why = _other_row(state, root_uuid, node, stored) or ("libvirt could not be read" if view is None else None)
     if why is not None or view is None:
         return _held_back(root_uuid, why or "")
