@@ -1,4 +1,4 @@
-"""The documents speak of what there is: findings, commands, files."""
+"""The documents agree with the code: the findings, commands, options and files that they name exist."""
 
 import dataclasses
 import pathlib
@@ -22,13 +22,13 @@ PARTS = ("**What it means.**", "**How it is seen.**", "**What to do.**")
 
 
 def _finding_sections() -> dict[str, str]:
-    """Finding code to the text of its section in docs/findings.md."""
+    """Return the text of each section of docs/findings.md, by finding code."""
     pieces = re.split(r"^## `([a-z-]+)`$", (ROOT / "docs/findings.md").read_text(), flags=re.MULTILINE)
     return dict(zip(pieces[1::2], pieces[2::2], strict=True))
 
 
 def _commands(document: pathlib.Path) -> set[tuple[str, ...]]:
-    """Every ``stocktake WORD [WORD]`` at the start of a line of a code block, or as inline code."""
+    """Return every ``stocktake WORD [WORD]`` that begins a line of a code block or stands as inline code."""
     text = document.read_text()
     blocks = "\n".join(re.findall(r"^```console\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
     lines = re.findall(r"^[#$] (?:sudo )?stocktake ([a-z]\w*)( (?:check|show)\b)?", blocks, re.MULTILINE)
@@ -55,7 +55,7 @@ def test_no_section_is_about_a_finding_that_does_not_exist():
 
 
 def _first_column(document: str, head: str) -> list[str]:
-    """What stands as code in the first cell of each row of the table whose head begins so."""
+    """Return the inline code in the first cell of each row of the table whose header row begins with ``head``."""
     table = (ROOT / document).read_text().partition(f"\n| {head} |")[2].partition("\n\n")[0]
     return [name for row in table.splitlines()[2:] for name in re.findall(r"`([a-z-]+)`", row.split("|")[1])]
 
@@ -99,13 +99,13 @@ def test_links_lead_somewhere(document: pathlib.Path):
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_named_files_exist(document: pathlib.Path):
-    """Paths in inline code that begin in a folder of the repository."""
+    """Every path in inline code that begins with a folder of the repository exists."""
     named = re.findall(r"`((?:agent|docs|etc|systemd|tests|tools|benchmarks|\.ci)/[\w./-]*\w/?)`", document.read_text())
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
 def _differences() -> list[tuple[str, list[str]]]:
-    """Each row: its scenario numbers, or a dash, and the tests that it names."""
+    """Return the scenario numbers (or a dash) and the named tests of each row of docs/differences.md."""
     rows = re.findall(r"^\| ([\d–][\d, bc]*) \|(.*)\|$", (ROOT / "docs/differences.md").read_text(), re.MULTILINE)
     return [(numbers, re.findall(r"`(tests/[^`]+)`", rest)) for numbers, rest in rows]
 

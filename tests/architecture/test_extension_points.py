@@ -1,6 +1,7 @@
-"""What contributors add is one small file, one line in BUILTIN and one test file: none of the three is forgotten.
+"""An extension is one small file, one line in BUILTIN and one test file; these tests fail if one is missing.
 
-Guard rails and repairs are tested together, in one file each: what a guard is for shows only where all others let pass.
+Guard rails and repairs have one common test file per package. Only a world that every other guard rail accepts shows
+what one guard rail is for.
 """
 
 import importlib
@@ -24,7 +25,7 @@ def _builtin(package: str) -> tuple[object, ...]:
 
 
 def _homes(entry: object, package: str) -> list[str]:
-    """Modules that an entry was written in: those that hold it as a value, else the one of its class."""
+    """Return the modules that hold the entry as a value, or else the module that defines its class."""
     holders = [
         module
         for owner, module in MODULES
@@ -35,12 +36,12 @@ def _homes(entry: object, package: str) -> list[str]:
 
 
 def _contributions(package: str, module: str) -> int:
-    """How many entries of BUILTIN were written in the module."""
+    """Return how many entries of BUILTIN come from the module."""
     return sum(_homes(entry, package).count(module) for entry in _builtin(package))
 
 
 def _is_shared(package: str, module: str) -> bool:
-    """Whether a neighbour builds on it: then it may be something else than an entry."""
+    """Return whether another module of the package imports this one; a shared module may define no entry."""
     name = f"agent.{package}.{module}"
     neighbours = [path for path in (AGENT / package).glob("*.py") if path.stem not in ("__init__", module)]
     return any(found == name or found.startswith(f"{name}.") for path in neighbours for _, found in imports(path))

@@ -1,4 +1,4 @@
-"""A folder is one subject that fits in the head: few files, and an introduction that says where to begin."""
+"""Each folder is one subject: it has few files, and its introduction says where to begin reading."""
 
 import ast
 
@@ -8,7 +8,7 @@ from tests.rigs.source_tree import AGENT
 
 MOST_FILES = 25
 MOST_LOOSE = 8
-#: Of one entry a file: there may be any number of them.
+#: Folders with one entry per file: the number of files is not limited.
 REGISTRIES = {"cmd/commands", "findings", "guards", "nested", "repairs", "resources", "traits"}
 FOLDERS = sorted(str(path.parent.relative_to(AGENT)) for path in AGENT.rglob("__init__.py") if path.parent != AGENT)
 FEWEST_LINES = 4
@@ -26,7 +26,7 @@ def test_few_modules_are_in_no_folder():
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_package_introduces_itself(folder: str):
-    """What it is for, where to begin reading, what does not belong there."""
+    """The docstring says what the package is for, where to begin reading, and what does not belong there."""
     header = ast.get_docstring(ast.parse((AGENT / folder / "__init__.py").read_text())) or ""
     assert len(header.splitlines()) >= FEWEST_LINES
 

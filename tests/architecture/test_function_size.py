@@ -1,4 +1,4 @@
-"""A function fits on a screen, a module in one sitting."""
+"""A function fits on one screen, and a module can be read in one sitting."""
 
 import pytest
 
@@ -16,7 +16,7 @@ OTHER_FILES = {
 
 
 def _too_long(path) -> list[str]:
-    """Functions of one file that are over the limit, signature and docstring included, decorators not."""
+    """Return functions of one file that exceed the limit; signature and docstring count, decorators do not."""
     sizes = [(node, node.end_lineno - node.lineno + 1) for node in functions(parse(path))]
     return [f"{node.name}, line {node.lineno}: {size} lines" for node, size in sizes if size >= FUNCTION_LINES]
 

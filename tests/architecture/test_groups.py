@@ -1,4 +1,4 @@
-"""Tests of one xdist group run in one process: what they share is one per machine, or takes half a minute to start."""
+"""Tests of one xdist group run in one process, because they share a resource that is unique or takes 30 s to start."""
 
 import os
 import subprocess
@@ -43,7 +43,7 @@ def test_alone(number, own):
 
 @pytest.fixture(scope="module")
 def workers(tmp_path_factory) -> dict[str, list[str]]:
-    """Who ran each of the tests, by what they share; of those that share nothing the names, as xdist has them."""
+    """Return the workers that ran the tests, by shared resource; tests that share none are listed by xdist name."""
     folder = tmp_path_factory.mktemp("groups")
     (folder / "conftest.py").write_text(HOOK)
     (folder / "test_sharing.py").write_text(TESTS)
@@ -55,7 +55,7 @@ def workers(tmp_path_factory) -> dict[str, list[str]]:
 
 
 def test_a_group_stays_in_one_process(workers):
-    """pytest 9.2 keeps a test's name where xdist 3.8 does not write it: groups were silently none."""
+    """pytest 9.2 keeps a test's name where xdist 3.8 does not write it: the groups were silently ignored."""
     assert (len(workers["marked"]), len(set(workers["marked"]))) == (6, 1)
 
 
@@ -64,5 +64,5 @@ def test_what_is_started_once_for_a_module_is_started_in_one_process(workers):
 
 
 def test_what_is_made_for_each_test_keeps_nothing_together(workers):
-    # xdist hands out by what follows the @ in a name.
+    # xdist groups tests by the text after the @ in their names.
     assert [name.split(" (")[0].split("[")[1] for name in sorted(workers["alone"])] == [f"{n}]" for n in range(6)]

@@ -1,4 +1,4 @@
-"""Who may import whom: the contracts in pyproject.toml, and what only names below a package can say."""
+"""Which module may import which: the contracts in pyproject.toml, and the rules below package level."""
 
 import ast
 import pathlib
@@ -22,7 +22,7 @@ CLAIM = re.compile(r"\bPure[:.]")
 
 
 def _is_pure(name: str, path: pathlib.Path) -> bool:
-    """By where it stands, by its name, or because its own header says so."""
+    """Return whether the module is pure by its package, by its name, or because its own header claims it."""
     if name == "agent.errors" or name.startswith(PURE_PACKAGES) or name.endswith(PURE_SUFFIXES):
         return True
     return bool(CLAIM.search(ast.get_docstring(parse(path)) or ""))
@@ -32,7 +32,7 @@ PLACED = {name for name, path in MODULES.items() if _is_pure(name, path)}
 
 
 def _with_what_they_use(names: set[str]) -> set[str]:
-    """These modules and all of the agent that they import: what a pure module uses is pure too."""
+    """Return these modules and every module of the agent that they import: a pure module's imports must be pure too."""
     known = set(names)
     waiting = list(names)
     while waiting:
@@ -46,16 +46,16 @@ def _with_what_they_use(names: set[str]) -> set[str]:
 
 PURE = {name: MODULES[name] for name in sorted(_with_what_they_use(PLACED))}
 
-# What pure code may use of the standard library: no clock, randomness, file, socket, process, thread or log.
+# Standard library packages that pure code may import: no clock, randomness, file, socket, process, thread or log.
 PURE_STDLIB = {
     *("__future__", "abc", "bisect", "collections", "contextlib", "dataclasses", "datetime", "decimal", "difflib"),
     *("email", "enum", "fractions", "functools", "hashlib", "heapq", "html", "ipaddress", "itertools", "json", "math"),
     *("operator", "re", "statistics", "string", "textwrap", "types", "typing", "unicodedata", "uuid", "xml"),
 }
-# Of packages that do more than that.
+# Single pure modules of packages that are not pure as a whole.
 PURE_STDLIB_MODULES = ("urllib.parse",)
 PURE_LIBRARIES = {"os_traits", "os_resource_classes"}
-# A parser knows the values that it makes; it does not know what is decided with them.
+# A parser may import the types of the values that it returns, but not the code that decides with those values.
 PURE_AGENT = {
     "agent.errors": (),
     "agent.model": ("agent.model", "agent.errors"),
@@ -65,12 +65,12 @@ PURE_AGENT = {
 }
 DECIDING_AGENT = (*PURE_PACKAGES, "agent.errors", "agent.render.documents", "agent.usage_error")
 
-# Calls that read a clock, a random source or the outside, from modules that are otherwise allowed.
+# Calls that read a clock, a random source or the outside world, in modules that are otherwise allowed.
 IMPURE_NAMES = {"open", "print", "input", "exec", "eval", "breakpoint"}
 IMPURE_ATTRIBUTES = {"now", "utcnow", "today", "uuid1", "uuid4", "fromtimestamp", "localtime"}
 
-# Where each driver library belongs. The demo builds a world, so it writes a database and starts a Placement;
-# keystoneauth reads its options from an oslo.config object, so placement.access is handed one.
+# Where each driver library may be imported. The demo builds a small cloud: it writes a database and starts Placement.
+# keystoneauth reads its options from an oslo.config object, so placement.access receives such an object.
 DRIVERS = {
     "libvirt": ("agent.sources.libvirt", "agent.demo"),
     "sqlalchemy": ("agent.sources.nova", "agent.demo"),
@@ -95,7 +95,7 @@ def _within(name: str, packages: tuple[str, ...]) -> bool:
 
 
 def _allowed_agent(module: str) -> tuple[str, ...]:
-    """Packages of the agent that a pure module may use; one that is pure by its own claim may use whatever is pure."""
+    """Return the packages that a pure module may import; one that only claims purity may import any pure module."""
     own = next((allowed for package, allowed in PURE_AGENT.items() if _within(module, (package,))), None)
     if own is not None:
         return own
@@ -171,7 +171,7 @@ def test_nobody_imports_eventlet_or_nova(module: str):
 
 
 def _loaded_after(program: str) -> set[str]:
-    """Names of all modules that a fresh interpreter has loaded after a program."""
+    """Return the names of all modules that a fresh interpreter has loaded after running the program."""
     shown = f"{program}\nimport sys; print(*(name for name, loaded in sys.modules.items() if loaded is not None))"
     done = subprocess.run(
         [sys.executable, "-c", shown], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60

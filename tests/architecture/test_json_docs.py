@@ -1,6 +1,6 @@
-"""docs/operating.md names every key of the JSON documents, and none that there is not: seen from real documents.
+"""docs/operating.md names every key of real JSON documents, and no other key.
 
-A row's first cell has keys (`a`), or keys of the objects in others (`a`: `b`, `c` are a.b and a.c).
+The first cell of a row has keys (`a`), or keys of nested objects (`a`: `b`, `c` means a.b and a.c).
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ from tests.rigs.reshape import gpu_scene
 from tests.rigs.source_tree import ROOT
 from tests.rigs.stores import OF_ROOT, mark
 
-# A place whose values another table is about, which may be one of several; what it has more is in the place's own.
+# Places whose values another table documents, perhaps one of several. Further keys are in the place's own table.
 CONSUMER, KINDS, STORE = "What a consumer holds", "Before and after", "A store"
 OTHER_TABLES = {
     ("heal", "actions.before"): (CONSUMER, KINDS),
@@ -106,7 +106,7 @@ OTHER_TABLES = {
     ("demo", "inventory"): ("inventory",),
     ("demo", f"hosts.{REPORT.host}"): ("demo",),
 }
-# Objects whose keys are names: of books, of what a finding has to say, of conflicts, of hosts.
+# Objects whose keys are names: of books, of facts of a finding, of conflicts, of hosts.
 BY_NAME = {
     ("explain", "books"),
     ("explain", "unread_books"),
@@ -115,9 +115,9 @@ BY_NAME = {
     ("audit", "placement.conflict_kinds"),
     ("demo", "hosts"),
 }
-# Versioned objects of nova's, whose keys are nova's to tell.
+# Versioned objects of nova: nova defines their keys.
 OF_NOVA = {("The resource view", "numa_topology"), ("The resource view", "pci_stats")}
-# Documents that have no table in this section: that of `why` is another, that of `watch` in docs/messages.md.
+# Documents without a table in this section: `why` has a table elsewhere, and `watch` has one in docs/messages.md.
 NO_TABLE = {"watch", "why"}
 OUTCOME = Outcome(result=Result.DONE, words="changed as planned", entry_id="aaaaaaaaaaaa")
 
@@ -126,7 +126,7 @@ STORE_STEP = StoreStep(path="store.json", before=mark(300), after=mark(251, OF_R
 
 
 def _tables() -> dict[str, set[str]]:
-    """Heading to the paths of keys that its table has."""
+    """Return the key paths of each table, by the table's heading."""
     section = (ROOT / "docs/operating.md").read_text().partition("\n## The JSON documents\n")[2].partition("\n## ")[0]
     pieces = re.split(r"^### (.*)$", section, flags=re.MULTILINE)
     return {
@@ -145,7 +145,7 @@ TABLES = _tables()
 
 
 def _keys(value: Any, table: str, place: str = "") -> Iterator[tuple[str, str]]:
-    """(table, path) of every key of a document that the table is about."""
+    """Yield (table, path) for every key of a document that the table documents."""
     if isinstance(value, list):
         for one in value:
             yield from _keys(one, table, place)
@@ -171,7 +171,7 @@ def _plan(scene: Scene) -> HealPlan:
 
 
 def _plans() -> tuple[HealAction, ReshapeAction, HealPlan]:
-    """A change of one consumer, one of several, and a plan with both that refuses something."""
+    """Return a change of one consumer, one of several consumers, and a plan with both and a refusal."""
     world, held = leaks("a", "b", "c")
     of_leaks, (reshape,) = _plan(scene_of(world, *held)), _plan(gpu_scene()).actions
     single = of_leaks.actions[0]
@@ -190,7 +190,7 @@ def _heal() -> documents.Document:
 
 
 def _steps() -> tuple[FileStep, NameStep, RecordStep]:
-    """All three; the record with every column that adopt changes."""
+    """Return one step of each kind; the record step has every column that adopt changes."""
     old = stored(host="old", hypervisor_hostname="old", service_id=1)
     new = stored(host="new", hypervisor_hostname="new", service_id=2)
     return (
@@ -231,7 +231,7 @@ def _undo() -> documents.Document:
 
 
 def _changes() -> tuple[Change, ...]:
-    """One of every kind, as those who write the journal make them."""
+    """Return one change of every kind, built by the code that writes the journal."""
     single, reshape, plan = _plans()
     of_one = _change(Prepared(asked=(), plan=plan, audit_id="a", state=None), single)
     before, after = before_json(reshape.reshaping, lambda _: None), after_document(reshape.reshaping)
@@ -249,7 +249,7 @@ def _journal(folder: Path) -> Any:
 
 
 def _answer(folder: Path, *command: str) -> Any:
-    """What the command prints, its state in that folder."""
+    """Return the document that the command prints when its state is in ``folder``."""
     path = folder / "stocktake.conf"
     path.write_text(ALONE.replace("[agent]", f"[agent]\nstate_dir = {folder}/state\nrun_dir = {folder}"))
     return stocktake_here("--config-file", path, *command, "-f", "json").document
@@ -261,7 +261,7 @@ def _explain() -> list[documents.Document]:
 
 
 def _every_write() -> Plan:
-    """One of each kind."""
+    """Return a plan with one write of each kind."""
     single, _, _ = _plans()
     move = MoveProvider(provider_uuid=CHILD, name="child", parent_uuid=PROVIDER)
     records = (
@@ -282,7 +282,7 @@ def _every_write() -> Plan:
 
 
 def _report() -> AuditReport:
-    """Of a daemon that wrote everything that there is to write, and healed."""
+    """Return the report of a daemon that wrote every kind of write and healed."""
     single, reshape, _ = _plans()
     healed = tuple(_note(Healed(action=action, outcome=OUTCOME)) for action in (single, reshape))
     return replace(REPORT, plan=_every_write(), healed=healed)
@@ -309,7 +309,7 @@ def _demo() -> documents.Document:
 
 
 def _columns() -> dict[str, list[dict[str, None]]]:
-    """The columns of every list, which are the keys of its rows: with each argument that changes them."""
+    """Return the columns (the keys of the rows) of every list command, with each argument that changes them."""
     found = {}
     for entry in COMMANDS:
         made = entry.load()
@@ -326,7 +326,7 @@ def _columns() -> dict[str, list[dict[str, None]]]:
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> set[tuple[str, str]]:
-    """Every key of every document, each with the table that is to name it."""
+    """Return every key of every document, with the table that must name the key."""
     folder = tmp_path_factory.mktemp("documents")
     (folder / "state").mkdir()
     told = {

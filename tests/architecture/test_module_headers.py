@@ -1,4 +1,4 @@
-"""Each module says in one sentence what it is for, and what is public says what it promises."""
+"""Each module's header says in one sentence what the module is for, and each public name has a docstring."""
 
 import ast
 import re
@@ -9,7 +9,7 @@ from tests.rigs.source_tree import agent_modules, parse
 
 MODULES = {name: path for name, path in agent_modules().items() if path.read_text().strip()}
 
-# A header's first sentence ends in its first paragraph.
+# The first sentence of a header ends within the header's first paragraph.
 SENTENCE = re.compile(r"\S.*?[.:?](\s|$)", re.DOTALL)
 
 
@@ -22,7 +22,7 @@ def test_module_has_a_header(module: str):
 
 
 def _undocumented(body: list[ast.stmt], owner: str) -> list[str]:
-    """Public classes and functions without a docstring; of a class its public methods too."""
+    """Return public classes, functions, and public methods of public classes that have no docstring."""
     missing = []
     for node in body:
         if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) or node.name.startswith("_"):

@@ -1,4 +1,4 @@
-"""Nothing in the repository names the machine that it was written on."""
+"""No file of the repository names the machine that it was written on."""
 
 import pathlib
 import re
@@ -7,7 +7,7 @@ import pytest
 
 from tests.rigs.source_tree import ROOT
 
-# Written in pieces, so that this file does not find itself.
+# Each pattern is written in pieces, so that this file does not match its own patterns.
 LEAKS = {
     "a build machine's folder": r"(?<![\w.-])/" + r"work/",
     "a neighbour of the checkout": r"\.\./" + r"shared\b",
@@ -26,7 +26,7 @@ NOT_OURS = {"__pycache__", ".hypothesis"}
 
 
 def _files() -> list[pathlib.Path]:
-    """Every text file that is, or is about to be, in the repository. Asking git would miss the second kind."""
+    """Return every text file in the working tree; git would leave out files that are not added yet."""
     nested = [path for folder in TOP_FOLDERS for path in (ROOT / folder).rglob("*")]
     return sorted(path for path in (*ROOT.glob("*"), *nested) if path.is_file() and not NOT_OURS & set(path.parts))
 

@@ -1,4 +1,4 @@
-"""What pip installs: the version, both programs, and requirements that are used and explained."""
+"""pip installs the version, both programs, and only requirements that are used and explained."""
 
 import importlib.metadata
 import pathlib
@@ -12,7 +12,7 @@ from tests.rigs.source_tree import ROOT, agent_modules, imports
 
 SCRIPTS = ("stocktake-agent", "stocktake")
 
-# Distribution name to the name that is imported, where they differ by more than - and _.
+# Import names of distributions, where the two names differ by more than - and _.
 IMPORT_NAMES = {
     "pyyaml": "yaml",
     "libvirt-python": "libvirt",
@@ -29,7 +29,7 @@ IMPORT_NAMES = {
 
 
 def _requirements() -> dict[str, str]:
-    """Lower-case name to requirement, as the installed distribution declares it, extras left out."""
+    """Return the installed distribution's declared requirements by lower-case name, without extras."""
     declared = importlib.metadata.requires("stocktake") or []
     return {_name(line): line for line in declared if "extra ==" not in line}
 
@@ -43,7 +43,7 @@ def _name(requirement: str) -> str:
 
 
 def _documented() -> dict[str, str]:
-    """Lower-case requirement name to the rest of its row in docs/dependencies.md."""
+    """Return the rest of each row in docs/dependencies.md, by lower-case requirement name."""
     rows = re.findall(r"^\| `([^`]+)` \|(.*)\|$", (ROOT / "docs/dependencies.md").read_text(), re.MULTILINE)
     return {_name(name): rest for name, rest in rows}
 
@@ -57,7 +57,7 @@ def _run(*command: str) -> subprocess.CompletedProcess[str]:
 
 
 def _installed_version() -> str:
-    """What the environment says, asked without this folder on the path: a build leaves an egg-info of its own there."""
+    """Return the version in the environment; ``-I`` keeps out this folder, where a build leaves another egg-info."""
     done = _run(sys.executable, "-I", "-c", "import importlib.metadata as m; print(m.version('stocktake'))")
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
@@ -66,7 +66,7 @@ def _installed_version() -> str:
 def test_installed_version_is_the_one_of_setup_cfg():
     declared = re.search(r"^version = (\S+)$", (ROOT / "setup.cfg").read_text(), re.MULTILINE).group(1)
     installed = _installed_version()
-    # pbr adds .devN for the commits since; a build that could not read setup.cfg would be 0.0.0.
+    # pbr adds .devN for the commits since the tag. A build that could not read setup.cfg would be version 0.0.0.
     assert re.fullmatch(rf"{re.escape(declared)}(\.dev\d+)?", installed)
 
 

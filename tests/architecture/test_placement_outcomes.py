@@ -1,4 +1,4 @@
-"""Each row of the outcome table in docs/placement.md has its test, and each case that is tested has its row."""
+"""Each row of the outcome table in docs/placement.md has a test, and each tested case has a row."""
 
 import re
 
@@ -21,7 +21,7 @@ ROWS = _rows()
 
 
 def _tests(row: list[str]) -> list[tuple[str, str, str]]:
-    """File, function and key (may be empty) of each test that the row names."""
+    """Return file, function and key (may be empty) of each test that the row names."""
     named = re.findall(r"`(?:(tests/[\w/.]+)::)?(test_\w+)(?:\[([\w-]+)\])?`", row[5])
     return [(path or FAILURES, function, key) for path, function, key in named]
 

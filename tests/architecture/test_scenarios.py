@@ -1,4 +1,4 @@
-"""Each scenario of docs/contributor/scenarios.md has its tests, and each number in a test's name its scenario."""
+"""Each scenario of docs/contributor/scenarios.md has tests, and each number in a test's name is a scenario."""
 
 import pathlib
 

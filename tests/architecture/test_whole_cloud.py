@@ -1,4 +1,4 @@
-"""Only commands ask about the whole cloud: such an answer may take more memory than the daemon may have."""
+"""Only commands query the whole cloud: such a response may need more memory than the daemon may use."""
 
 from tests.rigs.source_tree import agent_modules, imports
 
@@ -6,7 +6,7 @@ MODULES = agent_modules()
 
 
 def _reachable(start: str) -> set[str]:
-    """All modules of the agent that importing ``start`` may lead to, within functions too."""
+    """Return all modules of the agent that importing ``start`` may load, including imports inside functions."""
     known, waiting = {start}, [start]
     while waiting:
         for _, found in imports(MODULES[waiting.pop()]):

@@ -1,4 +1,4 @@
-"""The document of one small report, as text to be reviewed: keys, order, spelling of values."""
+"""The audit document of one small report, as text for review: keys, order, spelling of values."""
 
 import json
 import pathlib

@@ -1,7 +1,7 @@
-"""Our desired tree and the real nova-compute's, from the same inputs: equal but for what docs/differences.md lists.
+"""The agent and a real nova-compute compute the same tree from the same inputs, except for rows of docs/differences.md.
 
-One test a recorded configuration (tests/golden/reference): inventories and traits
-of every provider, field by field, and the figures of the compute node record.
+There is one test per recorded configuration (tests/golden/reference). It compares inventories and traits of every
+provider, field by field, and the figures of the compute node record.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from agent.node_record.usage import uptime_text, usage
 from agent.render.view_document import view_document
 from tests.rigs.reference import CONFIGURATIONS, Recording, host_of, settings_of, snapshot_of
 
-# Row 115 of the scenarios: whose provider it is.
+# Scenario 115: each agent marks its provider with its own owner trait.
 OWNERS = {"OWNER_NOVA": "CUSTOM_OWNER_STOCKTAKE"}
-# libvirt calls SSE3 "pni"; nova looks for "sse3", which never comes, and clears the trait.
+# libvirt calls SSE3 "pni". nova-compute looks for "sse3", which libvirt never reports, and clears the trait.
 SSE3 = "HW_CPU_X86_SSE3"
-# Row 112: a flag with a minus sign is taken from the guest's CPU, so the host cannot promise it.
+# Scenario 112: a flag with a minus sign is removed from the guest's CPU, so the host cannot promise it.
 TAKEN_AWAY = {
     "cpu_mode_custom_unchecked": {"HW_CPU_X86_SSE41"},
     "cpu_mode_host_model_flags": {"HW_CPU_X86_AESNI"},
@@ -42,7 +42,7 @@ Tree = dict[str, dict[str, Any]]
 
 @dataclasses.dataclass(frozen=True)
 class Played:
-    """One recording, read by our own code."""
+    """One recording, as the agent's code reads it."""
 
     recording: Recording
     settings: Settings
@@ -50,7 +50,7 @@ class Played:
 
     @property
     def tree(self) -> DesiredTree:
-        """What we want of an empty Placement."""
+        """The tree that the agent wants in an empty Placement."""
         subject = Subject(root_uuid=self.recording.placement["root"], node=self.recording.node)
         tree = decide(self.snapshot, self.settings, subject, None).tree
         assert tree is not None
@@ -58,7 +58,7 @@ class Played:
 
 
 def played(name: str, folder, monkeypatch, **options: str) -> Played:
-    """The recording of that name on an empty Placement."""
+    """Return the recording of that name, read against an empty Placement."""
     recording = Recording(name)
     chosen = settings_of(recording, folder, **options)
     view = PlacementView(root_uuid=recording.placement["root"], providers=(), allocations=(), allocations_fresh=True)
@@ -67,7 +67,7 @@ def played(name: str, folder, monkeypatch, **options: str) -> Played:
 
 
 def theirs(recording: Recording) -> Tree:
-    """The recorded tree, by provider name."""
+    """Return the recorded tree, by provider name."""
     names = {p["uuid"]: p["name"] for p in recording.placement["providers"]}
     return {
         p["name"]: {
@@ -80,7 +80,7 @@ def theirs(recording: Recording) -> Tree:
 
 
 def ours(tree: DesiredTree) -> Tree:
-    """Our tree in the same form, but for SSE3, which nova-compute never has."""
+    """Return the agent's tree in the same form, without SSE3, which nova-compute never sets."""
     names = {p.uuid: p.name for p in tree.providers}
     return {
         p.name: {
@@ -93,7 +93,7 @@ def ours(tree: DesiredTree) -> Tree:
 
 
 def fields(inventory: Inventory) -> dict[str, float]:
-    """The six fields of an inventory."""
+    """Return the six fields of an inventory."""
     found = dataclasses.asdict(inventory)
     del found["resource_class"]
     return found
@@ -105,7 +105,7 @@ def test_the_tree_is_the_reference_s(name, tmp_path, monkeypatch):
     assert ours(world.tree) == theirs(world.recording)
     assert [frozen for provider in world.tree.providers for frozen in provider.frozen] == []
     assert world.tree.frozen_families == ()
-    # A provider that is not there yet is only told (row 136): nova-compute warns.
+    # The agent only reports a provider that does not exist yet (scenario 136); nova-compute logs a warning.
     assert [problem for problem in world.tree.entry_problems if not problem.is_absent] == []
 
 
@@ -134,7 +134,7 @@ def test_s91_volumes_that_nobody_knows_are_the_only_difference_in_inventories(tm
     assert seen == known
 
 
-# The figures of use are nova's books', not its driver's; an uptime is a moment's.
+# nova computes the figures of use from its own accounting, not from its driver. The uptime changes all the time.
 NOT_THE_DRIVER_S = {"vcpus_used", "memory_mb_used", "local_gb_used"}
 
 
@@ -146,12 +146,12 @@ def test_the_record_is_the_reference_s(name, tmp_path, monkeypatch):
     view = resource_view(world.snapshot, chosen, world.recording.node, world.tree)
     assert view is not None
     document = view_document(view)
-    # /proc/meminfo of that machine has more free than libvirt says that there is.
+    # /proc/meminfo of the recorded machine has more free memory than libvirt's total.
     assert [reason for reason in document["unknown"] if not reason.startswith("memory_mb_used")] == []
     shared = (document.keys() & row.keys()) - NOT_THE_DRIVER_S
     assert len(shared) == 12
     seen, recorded = ({key: by_provider_name(some[key], world) for key in shared} for some in (document, row))
-    for some in (seen, recorded):  # in no order that means anything
+    for some in (seen, recorded):  # the order of these lists has no meaning
         some["supported_instances"].sort()
         some["pci_stats"]["nova_object.data"]["objects"].sort(key=json.dumps)
     assert seen == recorded
@@ -164,7 +164,7 @@ def test_what_the_record_says_is_used_is_the_reference_s(name, tmp_path, monkeyp
     view = resource_view(world.snapshot, world.settings, world.recording.node, world.tree)
     assert view is not None
     found = usage(Occupied(occupancies=()), view, world.settings, (("failed_builds", "0"),))
-    # Row 91: a volume group's own use counts too, which nova's accounting does not know.
+    # Scenario 91: the agent also counts a volume group's own use, which nova's accounting does not know.
     on_disk = -(-(view.disk_used_bytes or 0) // GIB) if world.settings.disk_group else 0
     assert {
         "vcpus_used": found.vcpus_used,
@@ -194,12 +194,12 @@ def test_an_uptime_reads_as_the_reference_s(tmp_path, monkeypatch):
     read = dataclasses.replace(view, uptime_s=seconds, load=tuple(map(float, load)))
     text = uptime_text(read, f"2026-11-21T{clock}Z")
     assert text == recorded.replace("0 user,", "0 users,")
-    # What python-openstackclient cuts it apart with (compute/v2/hypervisor.py).
+    # The expression that python-openstackclient splits the text with (compute/v2/hypervisor.py).
     assert re.match(r"\s*(.+)\sup\s+(.+),\s+(.+) users?,\s+load average:\s(.+)", text)
 
 
 def by_provider_name(value: Any, world: Played) -> Any:
-    """The value with providers' names in the place of their uuids: ours and nova-compute's differ."""
+    """Return the value with provider names in the place of uuids: the agent's uuids differ from nova-compute's."""
     uuids = {p["uuid"]: p["name"] for p in world.recording.placement["providers"]}
     uuids |= {p.uuid: p.name for p in world.tree.providers}
     text = json.dumps(value, sort_keys=True)

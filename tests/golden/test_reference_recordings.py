@@ -1,4 +1,4 @@
-"""The recordings of a real nova-compute are whole: a test that feeds us from them finds what README.md names."""
+"""The recordings of a real nova-compute are complete: each has every file that README.md names."""
 
 import json
 import pathlib
@@ -103,7 +103,7 @@ def test_every_inventory_has_all_fields(folder: pathlib.Path):
 
 @each_recording
 def test_memory_was_read_in_the_same_moment(folder: pathlib.Path):
-    """What libvirt told the recorder is what it had told nova-compute."""
+    """libvirt reported the same memory to the recorder as to nova-compute."""
     compute_node = _json(folder / "compute_node.json")
     record = _providers(folder)[0]["inventories"]["MEMORY_MB"]
     assert record["total"] == compute_node["memory_mb"]
@@ -113,7 +113,7 @@ def test_memory_was_read_in_the_same_moment(folder: pathlib.Path):
 
 @each_recording
 def test_the_host_features_are_those_that_nova_saw(folder: pathlib.Path):
-    """nova-compute writes into cpu_info what it got from the same two questions."""
+    """nova-compute writes into cpu_info the answers to the same two libvirt queries."""
     expanded = ET.fromstring(_inputs(folder)["expanded_cpu.xml"].read_text(encoding="utf-8"))
     features = {found.get("name") for found in expanded.iter("feature") if found.get("policy") != "disable"}
     assert features == set(_json(folder / "compute_node.json")["cpu_info"]["features"])

@@ -1,6 +1,6 @@
-"""The sample is generated: this fails when an option changed and the sample did not.
+"""The sample configuration is generated; this test fails if an option changed and the sample did not.
 
-To make it anew: oslo-config-generator --config-file etc/stocktake/generator.conf
+To regenerate it: oslo-config-generator --config-file etc/stocktake/generator.conf
 """
 
 import re
@@ -21,7 +21,7 @@ def test_everything_that_the_sample_shows_can_be_set(tmp_path):
     text = text.replace("nova_conf = /etc/nova/nova.conf", "nova_conf =")
     loaded = load([write(tmp_path, "stocktake.conf", text)])
     shown = {(row.group, row.option) for row in loaded.rows() if row.origin != "default"}
-    # An empty line sets nothing, so what the sample shows with an empty default keeps it.
+    # An empty line sets nothing, so an option that the sample shows with an empty default keeps that default.
     unset = {blank.key for blank in loaded.blanks}
     assert len(shown) + len(unset) == len(re.findall(r"^\w+ =", text, flags=re.MULTILINE))
     assert ("agent", "event_settle") in shown

@@ -1,4 +1,4 @@
-"""In which order an audit writes tree, records and removals, and what a failure keeps back (scenarios 63, 66, 69)."""
+"""The order in which an audit writes tree, records and removals, also after a failure (scenarios 63, 66, 69)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ORPHANED = snapshot(
 
 
 class Outside:
-    """Writes down what is asked of it, in order; ``trouble`` are errors by the type of write, each raised once."""
+    """A writer that records the requested writes in order and raises each error of ``trouble`` (by type) once."""
 
     def __init__(self, **trouble):
         self.asked = []

@@ -1,4 +1,4 @@
-"""Whether the cloud's state is current: by the age of its newest heartbeat, and by whether that moves."""
+"""Whether the cloud's state is current, by the age of its newest heartbeat and by whether that heartbeat moves."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def old(seconds, kind=StateKind.SQL):
     return state(kind=kind, heartbeat=NOW - datetime.timedelta(seconds=seconds))
 
 
-# What was read, how long its heartbeat has stood for us -> the words' beginning, or current.
+# (state, seconds since the agent first read this heartbeat, start of the reason, or None if the state is current).
 READS = {
     "a heartbeat of this second": (old(0), 0, None),
     "59 s old": (old(59), 0, None),
@@ -48,7 +48,7 @@ def test_what_is_current(read, stood_s, words):
 def test_services_that_report_seldom_have_a_longer_service_down_time():
     assert why_stale(old(200), None, 0.0, settings(service_down_time_s=300)) is None
     assert why_stale(old(300), None, 0.0, settings(service_down_time_s=300)) is not None
-    # A shorter one says how soon a service counts as down, and nothing of how late a replica may be.
+    # A shorter service_down_time says how soon a service counts as down; it says nothing about a replica's lag.
     assert why_stale(old(30), None, 0.0, settings(service_down_time_s=20)) is None
 
 
@@ -62,7 +62,7 @@ def test_a_heartbeat_stands_since_it_was_first_read():
 
 @given(lag=st.integers(0, 20_000), age=st.integers(0, 9))
 def test_law_a_replica_that_is_a_minute_late_is_never_current(lag, age):
-    """Services report every ten seconds, so beside rows that are ``lag`` old the newest heartbeat is that and more."""
+    """Services report every ten seconds: in rows ``lag`` seconds old the newest heartbeat is at least as old."""
     is_current = why_stale(old(lag + age), None, 0.0, SETTINGS) is None
     assert not (lag >= 60 and is_current)
     assert is_current or lag + age >= 60
@@ -77,7 +77,7 @@ def ago(*seconds):
     return tuple(NOW - datetime.timedelta(seconds=second) for second in seconds)
 
 
-# Heartbeats of the cell's services -> by which its age is read.
+# Heartbeats of the cell's services -> age of the heartbeat that the agent uses.
 SERVICES = {
     "one service": (ago(3), 3),
     "the newest but one": (ago(3, 8), 8),

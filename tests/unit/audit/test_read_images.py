@@ -1,4 +1,4 @@
-"""When an audit reads guests' files: after libvirt, the files that it names; anew where a command by hand asks."""
+"""An audit reads the guests' files that libvirt names; a manual command forces a new measurement."""
 
 import dataclasses
 from types import SimpleNamespace
@@ -17,7 +17,7 @@ from tests.rigs.facts import domain, host, settings, state
 
 
 class Answers:
-    """A source that gives what it was made with."""
+    """A source that returns the answer it was constructed with."""
 
     def __init__(self, name, answer):
         self.name = name

@@ -1,4 +1,4 @@
-"""What an audit writes of the store, on the real file and lock, beside an operator who adopts and takes back."""
+"""What an audit writes about the store, on the real file and lock, while an operator runs adopt or undo."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_what_undo_takes_back_while_an_audit_is_under_way_stays_forgotten(tmp_pa
 
 
 def test_what_an_audit_learned_gives_way_to_what_adopt_confirmed_meanwhile(tmp_path):
-    """The store has grown under the audit, which saw it; the operator confirmed another one."""
+    """The audit noticed that the store has grown; meanwhile the operator confirmed another store."""
     StoreFile(str(tmp_path)).put(StoreRecord(mark=OLD))
     errand = errand_on(tmp_path)
     memory = with_store(errand, AuditMemory())

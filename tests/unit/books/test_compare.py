@@ -36,14 +36,14 @@ A_RECORD = consumer("i1", here={"VCPU": 1, "MEMORY_MB": 128, "DISK_GB": 1})
 
 
 def verdicts(world, decided=None):
-    """Verdict by (consumer, class)."""
+    """Return verdicts by (consumer, class)."""
     decided = decided or settings()
     kept = books(world, decided, NODE)
     return {(r.key, r.resource_class): r.verdict for r in compare(world, kept, promise_of(world, NODE), NODE)}
 
 
 def only(world):
-    """The one verdict that all rows share."""
+    """Return the one verdict that all rows share."""
     (verdict,) = set(verdicts(world).values())
     return verdict
 
@@ -141,7 +141,7 @@ TABLE = {
         Verdict.AGREED,
     ),
 }
-# Of a guest without metadata nothing is known of its disk, so here it is not recorded either.
+# The agent knows no disk of a guest without metadata, so this allocation has no disk either.
 TABLE["without a cloud libvirt is the promise"] = (
     snapshot(
         nova=state(kind=StateKind.NONE),
@@ -183,7 +183,7 @@ def test_a_class_that_nobody_decides_is_not_compared():
 
 @pytest.mark.parametrize("lost", [STATE, LIBVIRT, PLACEMENT])
 def test_what_was_not_read_accuses_nobody(lost):
-    """Each accusation needs every book that it rests on."""
+    """A verdict against a consumer needs every book that the verdict rests on."""
     world = snapshot(
         nova=state(instance(), instance("leaked", deleted=True)),
         libvirt=host(domain()),
@@ -202,7 +202,7 @@ def test_a_guest_of_a_moving_instance_is_no_stranger():
         libvirt=host(domain()),
         placement=view(),
     )
-    # The migration is over, the guest still defined here: that is worth a word.
+    # The migration is over and the guest is still defined here: the audit reports the guest.
     assert only(world) is Verdict.GUEST_UNKNOWN
     during = snapshot(
         nova=state(
@@ -223,7 +223,7 @@ def test_volumes_of_the_host_itself_are_unmanaged():
 
 
 def shared_world(*records):
-    """A host in an aggregate; i1 holds CPU and memory here, its disk may be served by a sharing provider."""
+    """Return a host in an aggregate; i1 holds CPU and memory here, and a sharing provider may serve its disk."""
     from tests.rigs.facts import root
 
     held = allocations(I1, VCPU=1, MEMORY_MB=128)

@@ -1,4 +1,4 @@
-"""The books are written again when a fact that they rest on changed, and never otherwise."""
+"""The books are rebuilt when a fact that they rest on changes, and only then."""
 
 import dataclasses
 import datetime
@@ -128,7 +128,7 @@ def test_what_was_seen_before_changes_no_decision(one, other):
 
 
 def test_what_is_young_is_judged_again_as_time_goes_by():
-    """The clock is no fact as long as no row is young; while one is, a kept comparison would excuse it for ever."""
+    """The clock matters only while a row is young: a cached comparison would then excuse that row for ever."""
     young = instance(deleted=True, vm_state="deleted", deleted_at=NOW)
 
     def at(moment):

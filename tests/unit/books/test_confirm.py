@@ -1,4 +1,4 @@
-"""Which findings are confirmed: two audits in a row, equal evidence, and *recorded* read afresh where it counts."""
+"""Which findings are confirmed: seen in two audits in a row, with equal evidence, and a fresh *recorded* if needed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def look(history, *findings, **how):
 
 
 def after(*audits, at=2):
-    """The last of these audits; each is (findings, *recorded* was fresh)."""
+    """Return the last of these audits; each audit is (findings, whether *recorded* was fresh)."""
     history = History()
     for number, (findings, fresh) in enumerate(audits):
         told = look(history, *findings, now=(FIRST, SECOND, THIRD)[min(number, 2)], fresh=fresh, at=at)
@@ -88,7 +88,7 @@ def test_it_stands_since_its_evidence_is_what_it_is():
 
 
 def test_one_that_was_kept_while_nobody_could_look_does_not_stand_since_then():
-    """Some source may be unread for weeks: what was seen before that is not the age of what is seen now."""
+    """A source may be unread for weeks: a sighting before that time is not the age of the present one."""
     first = look(History(), RECORDED).history
     unread = look(first, now=SECOND, all_read=False).history
     again = look(unread, RECORDED, now=THIRD, all_read=False)
@@ -143,7 +143,7 @@ def test_findings_are_told_in_one_order():
 
 
 def test_while_a_source_is_unread_first_sight_stands_and_the_count_does_not():
-    """A source that was lost for an audit is no reason to call a known finding new."""
+    """A known finding is not new because a source was lost for one audit."""
     confirmed_one = look(look(History(), PLAIN, now=FIRST).history, PLAIN, now=SECOND)
     blind = look(confirmed_one.history, now=THIRD, all_read=False)
     assert blind.findings == ()
@@ -154,7 +154,7 @@ def test_while_a_source_is_unread_first_sight_stands_and_the_count_does_not():
 
 
 def test_what_rests_on_recorded_asks_for_a_fresh_reading_with_and_without_a_consumer():
-    """Confirmed or not: what was mended by DELETE must not be told until the next full reading."""
+    """Confirmed or not: a problem that DELETE repaired must not be reported until the next full read."""
     of_no_consumer = dataclasses.replace(RECORDED, code="over-capacity", consumer_uuid=None)
     told = look(History(), of_no_consumer)
     assert (told.awaits_recorded, told.unconfirmed_recorded) == (True, ())
@@ -165,7 +165,7 @@ def test_what_rests_on_recorded_asks_for_a_fresh_reading_with_and_without_a_cons
     assert look(History(), PLAIN).awaits_recorded is False
 
 
-# (seconds of the looks, which of them confirm): looks count ten seconds apart, and within three minutes.
+# (seconds of the audits, which of them confirm): audits count if they are at least 10 s and at most 180 s apart.
 SPACED = {
     "at once": ([0, 0], [False, False]),
     "after 9 s": ([0, 9], [False, False]),

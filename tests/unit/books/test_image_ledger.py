@@ -1,4 +1,4 @@
-"""The instances file system and a Ceph pool: whose every byte is, and rows that add up to the size of the store."""
+"""The owners of every byte in the instances file system and in a Ceph pool, in rows that add up to the store's size."""
 
 import dataclasses
 
@@ -186,7 +186,7 @@ BYTES = st.integers(0, 20 * MIB)
 
 @given(st.dictionaries(KINDS, BYTES), BYTES, BYTES, BYTES)
 def test_rows_are_never_negative_and_add_up_to_the_byte(files, size, free, available):
-    """Whatever changed between the two reads, and whatever statvfs says."""
+    """This holds whatever changed between the two reads, and whatever statvfs reports."""
     rows = image_store_rows(world(store(*files.items(), size=size, free=free, available=available)))
     assert sum(row.size_bytes for row in rows) == size
     assert all(row.size_bytes >= 0 for row in rows)

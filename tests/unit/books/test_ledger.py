@@ -1,4 +1,4 @@
-"""The three books: who is in which, whose guests are foreign, and what the digest notices."""
+"""The three books: which consumers each book has, which guests are foreign, and which changes alter the digest."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Usage accounting and migrations: scenarios 1 to 42, as amounts that the cloud promised.
 
-The numbers are the scenarios' own; the row is in each test's id.
+The expected numbers are those of the scenarios; each test's id has the scenario's number.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tests.rigs.facts import (
 
 
 def promised(world, recorded=frozenset()):
-    """(memory, vcpus, disk) as the scenarios write "used", without the host's own reserve."""
+    """Return (memory, vcpus, disk) as the scenarios count "used", without the host's own reserve."""
     taken = occupied(world, NODE, recorded)
     ledger = Ledger.of(c for r in BUILTIN for c in r.promised(taken.occupancies, settings()))
     return ledger.total("MEMORY_MB"), ledger.total("VCPU") + ledger.total("PCPU"), ledger.total("DISK_GB")
@@ -51,7 +51,7 @@ USAGE = {
     "s4 deleted vm_state is not counted": (state(instance("a"), instance("b", vm_state="deleted")), A),
     "s6 volume-backed": (state(instance(boots_from_volume=True)), (128, 1, 0)),
     "s11 ephemeral": (state(instance(flavor=flavor(ephemeral_gib=10))), (128, 1, 11)),
-    # Placement's own rule rounds swap up; the row of 8 truncates it.
+    # Placement's own rule rounds swap up; scenario 8 truncates it.
     "s8 swap 512 MiB is 1 GiB in Placement": (state(instance(flavor=flavor(swap_mib=512))), (128, 1, 2)),
     "s10 swap 1536 MiB is 2 GiB in Placement": (state(instance(flavor=flavor(swap_mib=1536))), (128, 1, 3)),
     "s13 shelved_offloaded": (state(instance(vm_state="shelved_offloaded")), (0, 0, 0)),
@@ -239,7 +239,7 @@ def test_which_cpus_a_flavor_asks_for(specs, expected):
 
 
 def test_a_move_that_keeps_the_flavor_takes_no_second_room_on_its_own_host():
-    """Law 9, against the reference: nova counts such a row twice, though no guest is moved to its own host."""
+    """Unlike nova-compute: nova counts such a migration twice, though no guest moves to its own host."""
     here = migration(kind="migration", dest_host="cmp1", dest_node=NODE, new_type_id=1)
     assert promised(moving("i1", here, task_state="resize_prep")) == A
 

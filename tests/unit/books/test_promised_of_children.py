@@ -1,4 +1,4 @@
-"""What flavors ask of child providers, compared with what Placement records of them."""
+"""Amounts that flavors request of child providers, compared with the amounts that Placement records there."""
 
 from __future__ import annotations
 

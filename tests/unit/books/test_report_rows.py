@@ -1,4 +1,4 @@
-"""Rows that the commands and the report print: scenarios 1 to 4, 16, 74, 75 and 91 among them."""
+"""Rows that the commands and the report print: among others scenarios 1 to 4, 16, 74, 75 and 91."""
 
 from __future__ import annotations
 

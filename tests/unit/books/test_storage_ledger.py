@@ -1,4 +1,4 @@
-"""Whose every byte of a volume group is: rows of each cause, and the law that they add up to the group."""
+"""The owner of every byte of a volume group: one row per cause, and the rows add up to the group's size."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NOVA = state(instance("i1"), instance("i2"))
 
 
 def rows_of(*volumes: Volume, size_gib: int = 100, pools: tuple[ThinPool, ...] = ()) -> list[tuple[str, str, str, int]]:
-    """(owner kind, owner, what, GiB) of each row."""
+    """Return (owner kind, owner, what, GiB) of each row."""
     world = snapshot(nova=NOVA, lvm=replace(group(size_gib, *volumes), thin_pools=pools))
     rows = volume_group_rows(world)
     assert_complete(rows)
@@ -74,7 +74,7 @@ def thin(name: str, size: int, **fields: object) -> Volume:
 
 
 def fill(size: int, percent: float | None, **mapped: int) -> tuple[ThinPool, ...]:
-    """``mapped`` in GiB; one underscore stands for each dash of a name."""
+    """Return a thin pool with ``mapped`` GiB per volume; an underscore stands for a dash of the volume's name."""
     return (
         ThinPool(
             group="vg0",
@@ -211,9 +211,9 @@ def test_recorded_groups_add_up(name: str) -> None:
 
 
 def test_what_is_written_is_told_as_device_mapper_counts_it() -> None:
-    """Recorded in a VM. 100 MiB were written to one thin disk and 20 MiB to another.
+    """Figures recorded in a VM: 100 MiB were written to one thin disk and 20 MiB to another.
 
-    To a third 40 MiB, then a snapshot was taken and 10 MiB of it written anew: 50 MiB for both.
+    The third disk had 40 MiB. After a snapshot of it, 10 MiB of it were rewritten: 50 MiB for disk and snapshot.
     """
     groups = parse_groups((RECORDED / "device_mapper.vgs.json").read_text())
     facts = parse_storage((RECORDED / "device_mapper.lvs.json").read_text(), groups)
@@ -248,7 +248,7 @@ def test_without_the_other_books_the_bytes_are_still_all_there() -> None:
         assert "unknown" in {row.owner_kind for row in rows}
 
 
-# Few names, so that pools, parents and origins meet, and rings and self-reference come up.
+# There are few names, so that pools, parents and origins coincide and form cycles and self-references.
 names = st.sampled_from([f"{HERE}_disk", f"{GONE}_disk", f"volume-{GONE}", "vg0-pool", "a", "b", "c", "d"])
 links = st.none() | names
 volumes = st.builds(

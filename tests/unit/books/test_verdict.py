@@ -1,7 +1,8 @@
-"""Allocation clean-up, scenarios 43 to 58: what becomes of each consumer of the root, by its number.
+"""Allocation clean-up, scenarios 43 to 58: the verdict on each consumer of the root, by scenario number.
 
-The reference keeps or removes; an audit of ours keeps always, and tells or does not. Rows 46, 55,
-57 and 58 are told and left to heal, row 56 is heal's: the audit has nothing there that could conflict.
+nova-compute keeps or removes the allocation. An audit of the agent always keeps it, and reports it or does not.
+An audit reports scenarios 46, 55, 57 and 58 and leaves them to heal. Scenario 56, a generation conflict, can only
+happen in heal: the audit writes no allocation there.
 """
 
 from __future__ import annotations
@@ -52,13 +53,13 @@ def rows_of(world):
 
 
 def verdict_of(world):
-    """The one that all rows share."""
+    """Return the one verdict that all rows share."""
     (found,) = {row.verdict for row in rows_of(world)}
     return found
 
 
 def told(world):
-    """Codes about allocations that follow from the world; whatever they are, no audit plans a write of them."""
+    """Return the codes of findings about allocations in this world; assert that the audit plans no allocation write."""
     decision = decided(world)
     assert decision.plan.allocations == ()
     return sorted({f.code for f in decision.findings if f.code.startswith(ABOUT_ALLOCATIONS)})
@@ -106,7 +107,7 @@ def test_s49_an_instance_without_a_host_is_kept(changes):
 
 
 def test_s49_but_one_whose_build_has_failed_is_told():
-    """No scheduler will ever come back to it, and nothing in the reference removes what it holds."""
+    """No scheduler will retry this instance, and nova-compute never removes what it holds."""
     failed = recorded(instance(host=None, node=None, vm_state="error"))
     assert (verdict_of(failed), told(failed)) == (Verdict.ALLOCATION_STALE_MOVE, ["allocation-stale-move"])
     again = recorded(instance(host=None, node=None, vm_state="error", task_state="scheduling"))
@@ -141,14 +142,14 @@ def test_s54_no_allocations_are_nothing():
 
 
 def test_s55_deleted_while_the_host_was_down_is_told_by_the_first_audit():
-    """A local delete: the row's host is still ours, and its guest may be gone with the host's restart."""
+    """A local delete: the row still names this host, and the restart of the host may have removed the guest."""
     deleted_at = NOW - datetime.timedelta(days=1)
     world = recorded(instance(deleted=True, vm_state="deleted", deleted_at=deleted_at))
     assert told(world) == ["allocation-leaked"]
 
 
 def test_s56_an_audit_has_no_consumer_generation_to_conflict_with():
-    """Heal re-reads and decides again (its own tests); here nothing of a consumer's is written at all."""
+    """heal reads and decides again (tests/unit/healing); here the audit writes no allocation at all."""
     world = recorded(instance(deleted=True))
     moved = tuple(dataclasses.replace(a, consumer_generation=9) for a in allocations(I1, **A))
     assert told(world) == told(dataclasses.replace(world, placement=snapshot(placement=view(moved)).placement))
@@ -205,7 +206,7 @@ def child(name):
 
 
 def with_vgpu(*held):
-    """The row of a class of which two are promised on some child; c1 and c2 hold these of it."""
+    """Return the row of a class of which two are promised on some child; c1 and c2 hold ``held`` of it."""
     placement = view(allocations(I1, **A), *held, providers=(root(), child("c1"), child("c2")))
     world = snapshot(nova=state(instance()), libvirt=host(domain()), placement=placement)
     kept = books(world, settings(), NODE)
@@ -251,7 +252,7 @@ def test_what_is_on_a_sharing_provider_accuses_nobody_while_a_source_is_unread(l
 
 
 def test_the_source_s_half_of_a_move_that_is_over_is_found_there_too():
-    """A confirmed resize whose migration kept the disk."""
+    """A confirmed resize: the migration's consumer still holds the disk."""
     moved = migration(uuid=I1, name="i2", status="confirmed")
     world = snapshot(nova=state(instance("i2", **AWAY), migrations=(moved,)), placement=sharing())
     assert verdict_of(world) is Verdict.ALLOCATION_STALE_MOVE
@@ -292,6 +293,6 @@ def test_a_record_with_another_type_is_no_instance_s_whatever_else_is_unknown():
     )
     world = snapshot(placement=view(allocations(I1, VCPU=1), consumers=(record,)))
     assert (verdict_of(world), told(world)) == (Verdict.OTHER_SERVICE, [])
-    # But a row of an instance says whose it is.
+    # But an instance row names the owner.
     known = snapshot(nova=state(instance(deleted=True)), placement=view(allocations(I1, VCPU=1), consumers=(record,)))
     assert told(known) == ["allocation-leaked"]

@@ -1,4 +1,4 @@
-"""What the model cloud (tests/cloud) found: moves that were cut short, and rows that went with their instance."""
+"""Cases that the model cloud (tests/cloud) found: interrupted moves, and migration rows deleted with their instance."""
 
 import dataclasses
 
@@ -21,7 +21,7 @@ def verdicts(world):
 
 @pytest.mark.parametrize("status", ["failed", "reverted", "cancelled"])
 def test_a_finished_move_that_alone_counts_an_instance_living_here_is_not_taken_away(status):
-    """A rollback that never gave the allocation back: without it the guest's room would be free."""
+    """The rollback never returned the allocation: if heal removed it, the guest's room would be offered again."""
     cut_short = dataclasses.replace(MOVE, status=status)
     found = verdicts(
         snapshot(nova=state(instance(), migrations=(cut_short,)), libvirt=host(domain()), placement=view(OF_THE_MOVE))
@@ -45,7 +45,7 @@ def test_it_is_stale_where_the_instance_lives_elsewhere():
 
 @pytest.mark.parametrize("status", ["pre-migrating", "migrating", "finished", "error"])
 def test_a_move_whose_row_went_with_its_instance_excuses_nothing(status):
-    """Nova soft-deletes migrations with their instance, and their status stays as it was for ever."""
+    """Nova soft-deletes migrations with their instance, and their status never changes after that."""
     gone = instance(deleted=True)
     row = dataclasses.replace(MOVE, status=status, deleted=True)
     world = snapshot(nova=state(gone, migrations=(row,)), placement=view(OF_THE_MOVE))

@@ -1,4 +1,4 @@
-"""When a lost broker is told and tried again."""
+"""When the sender logs that a lost broker is still lost, and when it retries."""
 
 from agent.bus.connection_backoff import Reach
 

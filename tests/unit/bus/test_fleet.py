@@ -1,4 +1,4 @@
-"""What ``watch`` makes of messages: rows, silence, and nothing of what is no host's state."""
+"""What ``watch`` derives from messages: rows, silent hosts, and nothing from a message that is not a host's state."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The document that schedulers and watchers get: what is counted where, and what is null because nobody knows it."""
+"""The document that schedulers and watchers receive: which book counts what, and null for unknown values."""
 
 import json
 from dataclasses import replace
@@ -47,7 +47,7 @@ def test_the_keys_are_those_that_are_documented():
 
 
 def same(*rows: InventoryRow) -> tuple[InventoryRow, ...]:
-    """Rows whose wanted inventory is the recorded one, where one is wanted."""
+    """Return rows whose recorded inventory equals the wanted one, where one is wanted."""
     return tuple(replace(row, recorded=row.wanted or row.recorded) for row in rows)
 
 
@@ -68,7 +68,7 @@ FOREIGN_CLASS = (*SAME, replace(SAME[0], wanted=None))
         ({"inventory": FOREIGN_CLASS}, True),
         ({"inventory": OTHER, "published": True}, True),
         ({"inventory": OTHER}, False),
-        # A companion's quiet audit: nothing to write, and the inventory is nova-compute's.
+        # A companion's quiet audit has nothing to write, and the inventory is nova-compute's.
         ({"inventory": OTHER, "plan": Plan(), "role": "companion"}, False),
         ({"inventory": SAME, "error": "refused"}, False),
         ({"inventory": SAME, "sources": sources("placement")}, False),
@@ -76,7 +76,7 @@ FOREIGN_CLASS = (*SAME, replace(SAME[0], wanted=None))
     ],
 )
 def test_published_says_whether_placement_has_these_resources(changes, published):
-    """A quiet owner writes nothing, and is no dry run."""
+    """A quiet owner has nothing to write, but it is not a dry run."""
     well = {"sources": sources(), "error": None, "published": False}
     assert host_state(replace(REPORT, **{**well, **changes}), SENDING)["published"] is published
 

@@ -1,4 +1,4 @@
-"""What becomes a notification, under which type and priority, and that it stays small."""
+"""Which events become notifications, with which type and priority, and that a notification stays small."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The outbox: bounded, oldest first, and nobody who puts ever waits."""
+"""The outbox is bounded and first in, first out; its put never blocks."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The sender's thread with channels of plain lists: what goes out when, and what one that fails or hangs costs."""
+"""The sender's thread, with plain lists as channels: what it sends when, and what a failed or hung channel costs."""
 
 import contextlib
 import itertools
@@ -19,13 +19,13 @@ from agent.telemetry.finding_changes import Change, FindingChange
 from tests.rigs.reports import FINDING, REPORT
 from tests.rigs.wait import until
 
-# Of a channel that hangs: longer than any machine takes for what must not wait for it.
+# How long a channel hangs: longer than any machine needs for work that must not wait for that channel.
 HANGS_S = 30.0
 APPEARED = (FindingChange(change=Change.APPEARED, seen=FINDING),)
 
 
 class Channel:
-    """Keeps what is sent; fails while ``error`` is set, hangs while ``gate`` is not."""
+    """A channel that keeps the messages; it fails while ``error`` is set and hangs while ``gate`` is not set."""
 
     def __init__(self):
         self.sent = []
@@ -134,7 +134,7 @@ def test_a_lost_broker_is_told_with_growing_gaps_its_return_once_and_nothing_is_
     assert types(notices) == ["stocktake.finding.appeared", "stocktake.audit.end", "stocktake.audit.end"]
     told = [(record.msg, getattr(record, "times", 0)) for record in caplog.records if record.msg.startswith("broker")]
     assert told[:3] == [(events.BROKER_LOST, 1), (events.BROKER_STILL_LOST, 2), (events.BROKER_STILL_LOST, 4)]
-    # A slow machine may have come to the eighth.
+    # On a slow machine the eighth failure may have happened as well.
     assert told[3:] in ([(events.BROKER_BACK, 0)], [(events.BROKER_STILL_LOST, 8), (events.BROKER_BACK, 0)])
 
 

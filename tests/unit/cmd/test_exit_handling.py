@@ -1,4 +1,4 @@
-"""Every way a command can end, as an exit code and as lines on stderr."""
+"""Every way that a command can end, as an exit code and as lines on stderr."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How a run of heal ends in words, where its plan is not the one whose digest was given."""
+"""What heal prints at its end when its plan is not the plan whose digest the operator passed."""
 
 from __future__ import annotations
 

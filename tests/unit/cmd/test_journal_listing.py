@@ -1,4 +1,4 @@
-"""What `stocktake journal` prints for people: a table that a terminal of 80 columns has room for."""
+"""The table that `stocktake journal` prints for people fits a terminal of 80 columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def change(why: str, **more: str) -> Change:
 
 @pytest.fixture
 def config_file(tmp_path: Path) -> str:
-    """A host whose journal has a change and what put it back."""
+    """Return the configuration of a host whose journal has a change and the change that undid it."""
     (tmp_path / "state").mkdir()
     ids = iter(("aaaaaaaaaaaa", "bbbbbbbbbbbb"))
     journal = FileJournal(str(tmp_path / "state"), lambda: AT, lambda: next(ids))

@@ -1,4 +1,4 @@
-"""Logging as the daemon and the commands set it up, with real handlers; the root logger is put back after each test."""
+"""Logging as the daemon and the commands set it up, with real handlers; each test restores the root logger."""
 
 import io
 import json
@@ -55,7 +55,7 @@ def test_a_json_line_has_the_audit_and_the_fields_as_values(tmp_path):
 
 
 class Endless:
-    """As importlib's EntryPoint: each of its items is, or begins with, itself."""
+    """An object like importlib's EntryPoint: each of its items is the object itself, or begins with it."""
 
     def __iter__(self):
         return iter((self,))
@@ -127,7 +127,7 @@ def test_a_json_line_keeps_what_it_escapes(tmp_path):
 
 
 def test_journald_gets_a_traceback_without_control_characters(tmp_path, root_logger):
-    """Its handler asks the formatter for the exception alone."""
+    """The journald handler calls the formatter for the exception alone."""
     setup_logging(configured(tmp_path))
     (formatter,) = {handler.formatter for handler in root_logger.handlers}
     told = formatter.formatException((ValueError, ValueError(NASTY), None))

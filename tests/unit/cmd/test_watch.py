@@ -1,4 +1,4 @@
-"""What `stocktake watch` says about wrong arguments, before it looks for a broker."""
+"""What `stocktake watch` reports about wrong arguments before it connects to a broker."""
 
 from __future__ import annotations
 

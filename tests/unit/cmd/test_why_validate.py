@@ -1,4 +1,4 @@
-"""What is said of a uuid that nobody knows: a slip of the finger is named, a uuid of chance never."""
+"""The error for an unknown uuid: it suggests a known uuid for a typing error, and nothing for a random uuid."""
 
 import random
 import uuid

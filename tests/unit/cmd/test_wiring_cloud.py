@@ -1,4 +1,4 @@
-"""Which state source a configuration gives, and that only conductor's can write records; nothing is opened by it."""
+"""Each configuration selects its state source, only conductor can write records, and wiring opens no connection."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def wired_from(tmp_path, state, extra=""):
     ids=["none", "sql before a broker", "conductor", "a broker alone"],
 )
 def test_the_state_source_and_who_writes_records(tmp_path, state, extra, source, writer):
-    # Nobody listens there: an open connection would fail.
+    # No server listens on this port: opening a connection would fail.
     with wired_from(tmp_path, state, extra.format(port=free_port())) as wired:
         assert type(wired.parts.state) is source
         assert type(wired.parts.records) is writer
