@@ -1,4 +1,4 @@
-"""The client against an answering service in this process: versions that nobody released yet, and odd answers."""
+"""The client against a service in this process that returns object versions not yet released, and odd responses."""
 
 import contextlib
 import datetime
@@ -21,7 +21,7 @@ _numbers = itertools.count()
 
 
 class Conductor:
-    """Answers every class action with ``answer``, and takes it back to ``older`` when asked."""
+    """A service that answers every class action with ``answer`` and backports it to ``older`` on request."""
 
     target = oslo_messaging.Target(version="3.0")
 
@@ -45,7 +45,7 @@ class Conductor:
 
 
 class BaseApi:
-    """What every service of nova's answers to."""
+    """The methods that every nova service answers."""
 
     target = oslo_messaging.Target(namespace="baseapi", version="1.0")
 
@@ -55,7 +55,7 @@ class BaseApi:
 
 @contextlib.contextmanager
 def serving(endpoint, monkeypatch):
-    """A client of that endpoint, over a transport inside this process that makes JSON of everything."""
+    """Yield a client of that endpoint, over a transport in this process that serialises everything as JSON."""
     exchange = f"nova{next(_numbers)}"
     monkeypatch.setattr(client_module, "EXCHANGE", exchange)
     options = BusOptions(url="kombu+memory://", response_timeout_s=20)

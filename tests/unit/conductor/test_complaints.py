@@ -1,4 +1,4 @@
-"""What an operator reads when conductor gives no answer: whose fault, and what to do; never a password."""
+"""The error that an operator reads when conductor does not answer: the cause, the remedy, and never a password."""
 
 import pytest
 

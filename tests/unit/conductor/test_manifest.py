@@ -1,4 +1,4 @@
-"""What of an answer can be read: the minor version is no matter, the major version is."""
+"""Which versions of an object the agent can read: any minor version, but only a known major version."""
 
 import pytest
 

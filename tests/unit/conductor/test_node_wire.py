@@ -1,4 +1,4 @@
-"""A compute node's record as an object, and back."""
+"""A compute node's record as a versioned object, and the object as a record."""
 
 import contextlib
 import json
@@ -52,7 +52,7 @@ AMOUNTS = (
 
 
 def over_the_wire(primitive):
-    """What the other side gets."""
+    """Return what the receiver of the primitive gets."""
     return json.loads(json.dumps(primitive))
 
 
@@ -71,7 +71,7 @@ def test_a_change_says_what_differs_and_no_more(stored, other):
     wanted = replace(other, id=stored.id, uuid=stored.uuid)
     changed = wanted.changes(stored)
     primitive = changed_node(wanted, changed)
-    # Ratios that are to be None are nova's to choose.
+    # Ratios that are None are left to nova's defaults.
     unsaid = {name for name in changed if name.endswith("_ratio") and getattr(wanted, name) is None}
     if primitive is None:
         assert set(changed) == unsaid

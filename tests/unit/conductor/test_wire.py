@@ -1,4 +1,4 @@
-"""Objects over RPC become rows: the specification's examples, and nothing but SourceInconsistent on garbage."""
+"""Objects over RPC become rows; garbage raises SourceInconsistent and nothing else."""
 
 import contextlib
 import json
@@ -78,7 +78,7 @@ def test_an_instance_without_flavor_has_no_extra_row():
 
 @pytest.mark.parametrize("name", ["host", "node", "vm_state", "task_state", "deleted", "hidden"])
 def test_an_instance_without_a_field_that_decides_is_unknown(name):
-    """Without ``hidden`` a cross-cell half would be a leak, without ``host`` a failed build, at rest without a task."""
+    """Without ``hidden`` a cross-cell half would look leaked, without ``host`` a failed build, without task at rest."""
     fields = {key: value for key, value in INSTANCE["nova_object.data"].items() if key != name}
     instance = instance_from_row(wire.instance_row(fields), ())
     assert f"the object lacks {name}" in instance.problem
@@ -122,7 +122,7 @@ def test_arbitrary_fields_raise_nothing_else_and_make_whole_rows(name, objects):
     with contextlib.suppress(SourceInconsistent):
         rows = wire.rows(answer, f"{name}List", ROWS[name])
         assert len({frozenset(row) for row in rows}) <= 1
-        # nova_rows is the parser of what these rows say: it complains, and never falls.
+        # nova_rows parses these rows: it reports problems and raises nothing.
         guests_from_rows(CellRows(now=None, instances=rows, migrations=rows, boot_disks=rows, pci_devices=rows))
 
 

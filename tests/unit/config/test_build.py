@@ -229,7 +229,7 @@ device_spec = x
             *("image_type_exclude_list", "provider_config_location", "device_addresses", "subdirectory_name"),
             *("images_type", "hw_machine_type", "swtpm_enabled", "swtpm_user", "swtpm_group", "pmem_namespaces"),
             *("volume_groups", "physnets", "device_spec"),
-            # Memory in files: the kind of guests, the ratio, the reserve. The CPU: the kind of guests, the models.
+            # File-backed memory fails for virt_type, ratio and reserve; cpu_mode fails for virt_type and models.
             *("file_backed_memory", "ram_allocation_ratio", "reserved_host_memory_mb", "cpu_mode", "cpu_mode"),
         ]
     )
@@ -259,7 +259,7 @@ def test_a_value_that_cannot_be_parsed_hides_no_other_problem(tmp_path):
 
 
 def test_nothing_is_said_of_what_rests_on_a_value_that_cannot_be_parsed(tmp_path):
-    # With the default in its place the ratio would be unset, and refused beside memory in files.
+    # With the default instead, the ratio would be unset, which the agent refuses with file-backed memory.
     text = "[DEFAULT]\nram_allocation_ratio = one\n[libvirt]\nfile_backed_memory = 4096\n"
     assert unread_beside(tmp_path, text) == ["[DEFAULT] ram_allocation_ratio = one: must be a number, at least 0.0"]
 

@@ -1,7 +1,7 @@
 """An option that a file leaves empty is not set: every option, each file, at start and at reload.
 
-Those that a host can do without stand in one file together. `tools/empty_options.py` prints the whole table, one option
-at a time, with every way to leave it empty.
+The options that a host can do without are empty together, in one file. `tools/empty_options.py` prints the whole table,
+one option at a time, with every way to leave an option empty.
 """
 
 import pytest
@@ -13,7 +13,7 @@ from agent.errors import ConfigError
 from tests.rigs.configs import ALONE, NOVA_CONF, load_beside_nova, load_ours, write
 from tests.rigs.empty_options import NOVAS, OURS, RELOAD, START, WAYS, cell_of, cells_of_one_file, options_of
 
-#: What the host of the table cannot start without; nova_conf, since all of it stands in nova.conf.
+#: Options that the table's host cannot start without; nova_conf is required because all of them are in nova.conf.
 REQUIRED = {
     ("placement", "auth_type"),
     ("placement", "auth_url"),
@@ -21,7 +21,7 @@ REQUIRED = {
     ("neutron_physnet_p", "numa_nodes"),
     ("agent", "nova_conf"),
 }
-#: One option of each kind: whole number, number, true or false, choice, text, list, several times.
+#: One option of each kind: whole number, number, true or false, choice, text, list, repeated option.
 KINDS = [
     ("agent", "confirm_audits"),
     ("agent", "source_deadline"),

@@ -1,4 +1,4 @@
-"""nova.conf under our files: what is taken, what never is."""
+"""nova.conf beneath the agent's own files: which options the agent takes from it, and which it never takes."""
 
 import pytest
 
@@ -87,7 +87,7 @@ def test_a_password_with_a_dollar_survives(tmp_path, written, meant):
 
 
 def test_a_literal_backslash_before_a_dollar_survives(tmp_path):
-    # In the file \\$ is a backslash and an escaped dollar.
+    # In a file \\$ is a backslash and an escaped dollar.
     nova = NOVA_CONF.replace("pla$$cement", r"a\\$host")
     assert load_beside_nova(tmp_path, ASKED, nova).value("placement", "password") == r"a\$host"
 
@@ -111,7 +111,7 @@ def test_a_malformed_value_of_nova_is_named_with_novas_file(tmp_path):
 
 
 def test_several_files_of_nova_later_ones_win(tmp_path):
-    # Debian splits nova-compute's own options off into a second file.
+    # Debian puts nova-compute's own options into a second file.
     first = write(tmp_path, "nova.conf", NOVA_CONF)
     second = write(tmp_path, "nova-compute.conf", "[libvirt]\nvirt_type = lxc\n")
     loaded = load_ours(tmp_path, f"[agent]\nnova_conf = {first},{second}\n{ASKED}")

@@ -1,4 +1,4 @@
-"""The nova.conf files that nova-compute itself was recorded with: each is read as it is."""
+"""The agent reads each nova.conf of the nova-compute recordings unchanged."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a value must be, by its option's type."""
+"""The hint for a refused value, by the type of its option."""
 
 import pytest
 from oslo_config import types
@@ -30,7 +30,7 @@ def test_it_is_said_in_an_operators_words(kind, said):
 
 
 def test_of_every_option_whose_type_can_refuse_a_text_it_is_known():
-    # What takes any text has nothing to say; of our options no other kind is silent.
+    # Types that accept any text have no hint; every other type of the agent's options has one.
     kinds = (opt.type for _, opt in registered_opts() if wanted(opt.type) is None)
     silent = {kind if isinstance(kind, type) else type(kind) for kind in kinds}
     assert silent <= {types.String, types.MultiString, types.List, str}

@@ -1,4 +1,4 @@
-"""Law 10 of the design: each request is followed by an audit that starts after it; audits never overlap."""
+"""Each request is followed by an audit that starts after the request, and audits never overlap."""
 
 import itertools
 import threading

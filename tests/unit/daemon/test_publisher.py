@@ -1,4 +1,4 @@
-"""What happens with a report when things around it fail."""
+"""What the publisher does with a report when its file fails or the audit has a bug."""
 
 import logging
 

@@ -40,10 +40,10 @@ def test_a_host_keeps_its_turn_across_a_restart(now, later):
 
 @pytest.mark.parametrize("now", [0, 1_800_000_000])
 def test_a_fleet_that_one_command_started_does_not_ask_in_step(now):
-    """Of 1,000 hosts with an interval of 60 s, 16.7 have their turn in one second on average."""
+    """Of 1,000 hosts with an interval of 60 s, 16.7 per second are scheduled on average."""
     turns = [int(now + first_delay_s(host, 60, now)) % 60 for host in HOSTS]
     busiest = max(turns.count(second) for second in range(60))
-    # Poisson with mean 16.7: more than 40 in one of 60 seconds is less likely than one in 10,000.
+    # Poisson with mean 16.7: more than 40 in one of the 60 seconds is less likely than 1 in 10,000.
     assert busiest <= 40
 
 
@@ -81,7 +81,7 @@ def test_a_start_that_is_stopped_before_its_turn_never_asks(asked):
     start.start()
     timer = start._timer
     start.stop()
-    # Neither did the stop wait for the turn, nor is anybody left to ask.
+    # stop() neither waited for the delay nor left a timer that could still request an audit.
     assert (asked, timer.is_alive()) == ([], False)
 
 

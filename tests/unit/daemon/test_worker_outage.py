@@ -1,4 +1,4 @@
-"""A worker whose Placement is out: how often it audits then, and how soon it is right again afterwards."""
+"""A worker during an outage of Placement: how often it audits, and how soon it is back to normal afterwards."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from tests.rigs.wait import until
 
 PACING = Pacing(settle_s=0.0, cap_s=0.0)
 STORM_S = 2.0
-# So many events at least, however slow the machine is.
+# The least number of events, however slow the machine is.
 A_STORM = 100
 
 
 @dataclass
 class Outage:
-    """An audit that finds Placement out, or not; ``asked`` are the reasons of each audit that asked it."""
+    """An audit that finds Placement out or not; ``asked`` has the reasons of each audit that queried Placement."""
 
     is_out: bool = True
     hold_s: float | None = None
@@ -54,7 +54,7 @@ def report(*, is_out: bool):
 
 @pytest.fixture
 def living():
-    """The queue, and a function that makes a worker live on it with the audit that it is given."""
+    """Yield the queue, and a function that starts a worker on that queue with the given audit."""
     waiting = AuditQueue(PACING)
     bugs, started = [], []
     publisher = SimpleNamespace(publish=lambda *_: None, bug=lambda *told: bugs.append(told))
@@ -78,7 +78,7 @@ def living():
 
 
 def storm(waiting: AuditQueue, seconds: float) -> int:
-    """Events as fast as they may come; how many."""
+    """Request audits for events every 2 ms; return the number of events."""
     end, pause, count = time.monotonic() + seconds, threading.Event(), 0
     while time.monotonic() < end or count <= A_STORM:
         waiting.request(f"libvirt: {count}")
@@ -97,17 +97,17 @@ def test_a_storm_of_events_in_an_outage_is_a_few_audits(living, monkeypatch):
     outage = Outage()
     live(outage)
     waiting.request_now("start-up")
-    until(lambda: len(outage.asked) >= 2, 60, "the first retry")  # 1 to 2 s after the start
+    until(lambda: len(outage.asked) >= 2, 60, "the first retry")  # the first retry comes 1 to 2 s after the start
     before, began = len(outage.asked), time.monotonic()
     storm(waiting, STORM_S)
-    # What a retry takes along costs nothing more.
+    # Events that a retry takes along cost no further audit.
     told = [reasons for reasons in of_events(outage.asked[before:]) if workers.RETRY not in reasons]
     lasted_s = time.monotonic() - began
     assert len(told) <= 1 + lasted_s / 2, "one that had gathered when it began, one every two seconds"
 
 
 def test_what_an_operator_asks_for_in_an_outage_is_done_at_once_and_its_end_is_seen_by_all(living, monkeypatch):
-    # Retries that come soon, and in the outage events that gather for half a minute.
+    # Retries come soon; events during the outage would gather for half a minute.
     monkeypatch.setattr(workers, "retry_delay", lambda _failures: 0.1)
     monkeypatch.setattr(workers, "RETRY_FIRST_S", workers.GATHER_CAP_S)
     waiting, live = living

@@ -1,4 +1,4 @@
-"""When the worker audits by itself."""
+"""When the worker schedules an audit by itself."""
 
 import hypothesis.strategies as st
 import pytest
@@ -96,7 +96,7 @@ OUT = report_of(read("placement", ok=False), read("libvirt", ok=True))
 
 @given(st.lists(st.floats(0.01, 20), min_size=1, max_size=200))
 def test_audits_that_events_ask_for_neither_hasten_nor_put_off_the_retry(gaps):
-    """However many fail before it is due: it comes when it was to come, and counts once."""
+    """However many audits fail before the retry is due, the retry stays scheduled and the failures count once."""
     due = follow_up(FollowUp(failures=5), 0.0, failed=True, look_again=False)
     now, state = 0.0, due
     for gap in gaps:

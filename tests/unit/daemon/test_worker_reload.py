@@ -1,4 +1,4 @@
-"""What a reload makes the worker forget: an operator reloads to say that the world outside has changed."""
+"""What the worker forgets at a reload: an operator reloads to say that the world outside has changed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LEFT = AuditMemory(
 
 
 class Forgetful:
-    """Something that caches."""
+    """A part that caches, and counts how often it was told to forget."""
 
     def __init__(self):
         self.times = 0
@@ -31,7 +31,7 @@ class Forgetful:
 
 
 class Silent:
-    """Publishes nothing; ``bugs`` is what it was told of."""
+    """A publisher that publishes nothing; ``bugs`` has the bugs reported to it."""
 
     def __init__(self):
         self.bugs = []
@@ -56,7 +56,7 @@ def configured(parts):
 
 @pytest.fixture
 def running():
-    """The worker's configuration, a function that makes it audit and gives what that audit began with, its parts."""
+    """Yield the configuration, a function that runs an audit and returns the memory it began with, and the parts."""
     parts = SimpleNamespace(host=Forgetful(), reader=Forgetful(), images=Forgetful(), clock=SimpleNamespace(now=str))
     current, waiting, begun, publisher = Current(configured(parts)), AuditQueue(Pacing()), queue.SimpleQueue(), Silent()
 

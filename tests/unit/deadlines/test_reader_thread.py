@@ -1,4 +1,4 @@
-"""A call that cannot be cancelled: waited for until the deadline, and never two of them at once."""
+"""A call that cannot be cancelled: the caller waits until the deadline, and two calls never run at once."""
 
 import contextvars
 import threading
@@ -65,7 +65,7 @@ def test_no_second_call_starts_before_the_first_has_returned(reader, gate):
 
 
 def test_while_a_call_hangs_each_caller_gets_the_same_words(reader, gate):
-    """A finding is confirmed by equal words in two audits."""
+    """A finding is confirmed only if its text is equal in two audits."""
     said = {miss(reader, gate), miss(reader, gate)}
     with pytest.raises(SourceUnavailable) as raised:
         reader.call(gate.wait, Deadline.after(60))
@@ -94,7 +94,7 @@ def test_a_late_answer_is_not_given_to_the_next_call(reader, gate):
 
 
 def test_a_call_knows_what_its_caller_knew(reader):
-    """The audit's id is in the lines that it logs."""
+    """The lines that the call logs have the audit's id."""
     audit = contextvars.ContextVar("audit")
     audit.set("a1")
     assert reader.call(audit.get, Deadline.after(60)) == "a1"

@@ -1,4 +1,4 @@
-"""When a signal may end the demo: never while something is half made or being taken down, and only once."""
+"""When a signal may end the demo: once, and never while the demo sets up or cleans up."""
 
 import signal
 

@@ -1,4 +1,4 @@
-"""Story 3 counts as shown by our own answer too: the two numbers, and that max_unit is what refuses."""
+"""The agent's own answer also shows the demo's story 3: the two numbers, and max_unit as the limit."""
 
 import dataclasses
 

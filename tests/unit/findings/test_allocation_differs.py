@@ -1,4 +1,4 @@
-"""allocation-differs: fires for the class that differs, and for it alone."""
+"""allocation-differs: fires for the class that differs, and only for that class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""allocation-leaked: scenarios 44 to 55; only what the cloud itself says is deleted."""
+"""allocation-leaked: scenarios 44 to 55; it fires only if the cloud itself says that the instance is deleted."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_what_it_holds_on_a_child_alone_is_found_there():
 
 
 def sharing(*held: Allocation, **changes: Any) -> PlacementView:
-    """Our root in an aggregate whose sharing provider has these allocations."""
+    """Return a root in an aggregate whose sharing provider has these allocations."""
     nfs = root(uuid=uuid("nfs"), name="nfs", traits=frozenset({"MISC_SHARES_VIA_AGGREGATE"}))
     moved = tuple(dataclasses.replace(a, provider_uuid=uuid("nfs")) for a in held)
     return view(

@@ -1,4 +1,4 @@
-"""allocation-missing: here, counted, running, and the scheduler knows nothing of it."""
+"""allocation-missing: the instance is here, counted and running, but Placement has no allocation of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""allocation-stale-move: scenarios 52, 57 and 58; lives elsewhere, and nothing is under way."""
+"""allocation-stale-move: scenarios 52, 57 and 58; the instance lives elsewhere and no migration is in progress."""
 
 from __future__ import annotations
 
@@ -99,6 +99,6 @@ def test_it_is_silent(world):
 
 
 def test_a_migration_that_failed_excuses_nothing():
-    """A row in error stays for years; it counts for occupancy, and hides no leftover."""
+    """A migration in error stays for years; it counts for occupancy and hides no leftover."""
     world = recorded_for(instance(**AWAY), migrations=(migration(status="error"),))
     assert len(findings(world, CODE)) == 1

@@ -1,4 +1,4 @@
-"""capabilities-incomplete: which part libvirt did not give, why, and what stays because of it."""
+"""capabilities-incomplete: which part libvirt did not return, why, and what stays unchanged because of that."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ QUIET = {
     "all parts are there": snapshot(libvirt=dataclasses.replace(host(), capabilities=capable(emulator()))),
     # libvirt probes QEMU for seconds after its start: that is no fault, and the next audit has the answer.
     "they are still being read": snapshot(**settled_world()),
-    # source-unavailable says that.
+    # source-unavailable reports this case.
     "libvirt does not answer": snapshot(lost=[LIBVIRT]),
-    # A driver without the call (containers): nothing that could be mended.
+    # A driver that lacks the call (containers): the operator could repair nothing.
     "the driver has no domain capabilities": snapshot(
         libvirt=dataclasses.replace(host(driver="LXC"), capabilities=capable(domain=None))
     ),

@@ -1,4 +1,4 @@
-"""companion-leftover: consumers of our own kind that nobody keeps; told in each role by what that role does."""
+"""companion-leftover: consumers of the agent that no companion maintains; each role reports what it does with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""compute-node-orphaned: story 4, a row of this host that no hypervisor reports."""
+"""compute-node-orphaned: story 4 of the README, a row of this host that no hypervisor reports."""
 
 from __future__ import annotations
 

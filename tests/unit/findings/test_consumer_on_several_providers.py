@@ -1,4 +1,4 @@
-"""consumer-on-several-providers: story 3's zombies, told from shared storage and from moves."""
+"""consumer-on-several-providers: story 3 of the README, zombies, as opposed to shared storage and moves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""consumer-unknown: scenario 48; reported and left alone."""
+"""consumer-unknown: scenario 48; an audit reports the consumer and leaves it alone."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HELD = allocations(I1, VCPU=2, DISK_GB=5)
 
 
 def recorded(consumer_type=None):
-    """Placement with the consumer's own record, of that type."""
+    """Return a Placement view with the consumer's own record, of that type."""
     whole = dataclasses.replace(consumer("i1", here={"VCPU": 2, "DISK_GB": 5}), consumer_type=consumer_type)
     return view(HELD, consumers=(whole,))
 

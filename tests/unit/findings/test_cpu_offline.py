@@ -1,4 +1,4 @@
-"""cpu-offline: scenarios 77 and 79; only the CPU classes stay behind."""
+"""cpu-offline: scenarios 77 and 79; only the CPU classes stay unpublished."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""guest-missing: counted here, and libvirt has no such guest."""
+"""guest-missing: the cloud counts the instance here, but libvirt has no such guest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""guest-power-state-differs: the pairs of states that nova's power sync takes for a difference, and no other."""
+"""guest-power-state-differs: fires for exactly the pairs of states that nova's power sync treats as a difference."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.rigs.facts import (
 CODE = "guest-power-state-differs"
 I1 = uuid("i1")
 S = DomainState
-# libvirt's states, by the power states that nova takes them for.
+# libvirt's states, by the power states that nova maps them to.
 RUNNING, DOWN = {S.RUNNING, S.BLOCKED}, {S.SHUTDOWN, S.SHUTOFF}
 TOLD = {
     "active": DOWN | {S.CRASHED, S.PMSUSPENDED, S.PAUSED, S.NO_STATE},

@@ -1,4 +1,4 @@
-"""guest-running-deleted: the cloud has deleted it, and the guest is still there; told apart from other strangers."""
+"""guest-running-deleted: the cloud deleted the instance but its guest is still there; other strangers do not count."""
 
 from __future__ import annotations
 

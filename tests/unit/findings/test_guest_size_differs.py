@@ -1,4 +1,4 @@
-"""guest-size-differs: what a domain was defined with beside its instance's flavor; what it has now is no matter."""
+"""guest-size-differs: a domain's defined maximum differs from the flavor; the current size does not matter."""
 
 from __future__ import annotations
 

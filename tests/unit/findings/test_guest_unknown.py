@@ -1,4 +1,4 @@
-"""guest-unknown: a guest that the cloud does not know here; what it holds is reserved unless Placement counts it."""
+"""guest-unknown: a guest that the cloud does not know here; the agent reserves its use unless Placement counts it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""hostname-duplicated: two hosts of one node name."""
+"""hostname-duplicated: two hosts with one node name."""
 
 from __future__ import annotations
 

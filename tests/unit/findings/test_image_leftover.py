@@ -1,4 +1,4 @@
-"""image-leftover: the folder of an instance that is not here (any more). Whose a folder is: test_image_ledger.py."""
+"""image-leftover: the folder of an instance that is not here any more. Who owns a folder: test_image_ledger.py."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FOLDER = f"{INSTANCES}/{I1}"
 
 
 def world(path=FOLDER, shared="", **changes):
-    """A host with that folder of 5368709120 bytes."""
+    """Return a host with that folder of 5368709120 bytes."""
     store = ImageStore(
         path=INSTANCES,
         files=(StoredFile(path=path, allocated_bytes=5368709120),),

@@ -1,4 +1,4 @@
-"""mdev-type-unknown: an enabled type that nothing on this host can make."""
+"""mdev-type-unknown: an enabled type that no device of this host can make."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""migration-finished-but-counted: story 1, the finished evacuation that is still in the number."""
+"""migration-finished-but-counted: story 1 of the README, a finished evacuation that nova-compute still counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""migration-stuck: scenario 38, told and not written."""
+"""migration-stuck: scenario 38; the audit reports the migration and does not write to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""over-capacity: story 5, free is negative, and how much of it is a leak."""
+"""over-capacity: story 5 of the README, free is negative, and how much of the excess is a leak."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_over_commit_is_not_called_a_leak():
 
 
 def test_while_the_state_is_unread_nobody_says_that_nothing_is_leaked():
-    """An operator who reads "over-committed" moves guests away."""
+    """An operator who reads "over-committed" would move guests away."""
     crowd = without(WORLD, STATE)
     (found,) = [f for f in findings(crowd, CODE, ONE_TO_ONE) if f.resource_class == "VCPU" and not f.subject]
     assert "whether any of it is leaked is not known" in found.actual
@@ -176,7 +176,7 @@ def test_without_the_state_nobody_is_called_a_leak():
 
 
 def test_a_class_that_the_host_offers_no_more_but_that_is_in_use_is_told():
-    """cpu_dedicated_set alone: no CPU is shared any more, and a consumer still holds VCPU."""
+    """With cpu_dedicated_set alone no CPU is shared any more, but a consumer still holds VCPU."""
     held = view(allocations(uuid("i1"), VCPU=1), provider=root(inventory("VCPU", 4)))
     world = snapshot(**settled_world(placement=held))
     (found,) = [
@@ -193,7 +193,7 @@ ONE_TYPE = settings(mdev_types=(mdev_type("nvidia-11"),))
 
 
 def on_card(*allocated: Allocation, offered: int = 16) -> PlacementView:
-    """The card's provider as it was once written, and what is held of it."""
+    """Return a view with the card's provider as an earlier audit wrote it, and these allocations of it."""
     return standing(card_of(GPU_06, inventory("VGPU", offered)), held=allocated)
 
 
@@ -212,7 +212,7 @@ def test_a_child_that_offers_less_than_is_held_is_told_by_its_own_name():
 
 
 def test_the_same_class_of_two_children_is_two_amounts():
-    """Ten on each of two cards that offer eight and sixteen: one is over, though the sum is not."""
+    """Ten on each of two cards that offer eight and sixteen: one card is over capacity, though the sum is not."""
     both = standing(
         card_of(GPU_06, inventory("VGPU", 16)),
         card_of(GPU_07, inventory("VGPU", 16)),

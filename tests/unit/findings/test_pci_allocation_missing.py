@@ -1,4 +1,4 @@
-"""pci-allocation-missing: what a guest takes of our PCI providers beside what Placement counts for its instance."""
+"""pci-allocation-missing: a guest's PCI devices, compared with what Placement counts for its instance."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ CHILDREN = (child(GPU, inventory(T4, 1)), child(PF, inventory(VF_CLASS, 4)))
 
 
 def taking(*addresses: str, recorded: tuple[Allocation, ...] = FLAVOR, **changes: Any) -> Snapshot:
-    """Instance i1 rests here, its guest takes these functions, and this is what Placement counts."""
+    """Return a world in which i1 rests here, its guest takes these functions, and Placement counts ``recorded``."""
     guest = domain(pci_addresses=tuple(sorted(addresses)), **changes.pop("guest", {}))
     facts = {**NEW_ENOUGH, "devices": Devices(pci=changes.pop("devices", CARDS), odd=changes.pop("odd", ()))}
     usual = {
@@ -147,7 +147,7 @@ def test_s126_an_instance_without_any_allocation_is_told_as_that():
 
 
 def test_s126_nor_one_whose_guest_has_more_than_was_promised():
-    """Booted from a volume, so no DISK_GB is promised, but a local volume is there: on that class the books agree."""
+    """The books agree on DISK_GB: the instance boots from a volume, so none is promised, but has a local volume."""
     chosen = dataclasses.replace(lvm_settings(), pci=ALL.pci)
     left = group(6, volume(f"{I1}_disk", 1))
     world = taking(FIRST, recorded=(), lvm=left, nova=state(instance(boots_from_volume=True)))

@@ -1,4 +1,4 @@
-"""pci-device-lost: a consumer holds a device that is not handed out any more."""
+"""pci-device-lost: a consumer holds a device that the host does not offer any more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""pci-reporting-disabled: the option is off, the providers are there."""
+"""pci-reporting-disabled: the option is off, but the providers exist."""
 
 from __future__ import annotations
 

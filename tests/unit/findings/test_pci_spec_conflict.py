@@ -1,4 +1,4 @@
-"""pci-spec-conflict: entries and devices that contradict each other, named with the provider that stays as it is."""
+"""pci-spec-conflict: entries and devices that contradict each other, with the provider that stays unchanged."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_live_migration_on_an_old_hypervisor():
 
 
 def test_it_is_the_same_finding_while_placement_is_not_read():
-    """The provider of the device may be nova-compute's, with a uuid of its own making."""
+    """The device's provider may be nova-compute's, with a uuid that nova-compute chose."""
     facts, chosen = world(*VFS, placement=tree(child(PF))), pci_settings({"vendor_id": "8086"})
     (seen,) = findings(facts, CODE, chosen)
     (unseen,) = findings(without(facts, PLACEMENT), CODE, chosen)

@@ -1,4 +1,4 @@
-"""pci-spec-unmatched: an entry that no device falls under, and why."""
+"""pci-spec-unmatched: an entry that matches no device, and why."""
 
 from __future__ import annotations
 

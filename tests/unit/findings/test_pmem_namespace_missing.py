@@ -1,4 +1,4 @@
-"""pmem-namespace-missing: which configured namespace ndctl does not list, or lists twice."""
+"""pmem-namespace-missing: a configured namespace that ndctl does not list, or lists twice."""
 
 from __future__ import annotations
 

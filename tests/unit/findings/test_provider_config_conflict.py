@@ -1,4 +1,4 @@
-"""provider-config-conflict: entries of provider.yaml files that stand against each other or against us."""
+"""provider-config-conflict: entries of provider.yaml files that contradict each other or the agent."""
 
 from __future__ import annotations
 

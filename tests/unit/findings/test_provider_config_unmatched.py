@@ -1,4 +1,4 @@
-"""provider-config-unmatched: an entry of a provider.yaml file for a provider that is not there."""
+"""provider-config-unmatched: an entry of a provider.yaml file for a provider that does not exist."""
 
 from __future__ import annotations
 

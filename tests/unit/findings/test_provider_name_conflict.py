@@ -1,4 +1,4 @@
-"""provider-name-conflict: scenario 139; nothing is written to either provider."""
+"""provider-name-conflict: scenario 139; the agent writes to neither provider."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""provider-orphaned: what is left of a node in Placement and no audit may delete."""
+"""provider-orphaned: providers of a former node that remain in Placement and that no audit may delete."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_it_stays_when_the_record_is_gone():
 
 @pytest.mark.parametrize("held", [(), (HELD,)], ids=["empty", "with allocations"])
 def test_nothing_is_said_while_the_state_is_unread(held):
-    """Whether the record is gone, or another host's by now, is not known then."""
+    """Without the state the agent cannot know whether the record is gone or belongs to another host."""
     left = History(left=(LeftProvider(OLD.uuid, OLD.hypervisor_hostname),))
     there = view(provider=root(), orphans=(tree(OLD, *held),))
     unread = snapshot(libvirt=about(), placement=there, lost=(STATE,))

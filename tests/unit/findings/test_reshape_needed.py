@@ -1,4 +1,4 @@
-"""reshape-needed: who uses on the root what belongs on children, and where it belongs."""
+"""reshape-needed: consumers that hold amounts on the root that belong on children, and on which children."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""rival-writer: somebody else owns the root, so it is not written."""
+"""rival-writer: another writer owns the root, so the agent does not write it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""source-stale: the cloud's state answered, and nothing proves that it is the state of now."""
+"""source-stale: the source of the cloud's state answered, but nothing proves that the state is current."""
 
 from __future__ import annotations
 

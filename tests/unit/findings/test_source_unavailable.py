@@ -1,4 +1,4 @@
-"""source-unavailable: what could not be read, and what that keeps as it is."""
+"""source-unavailable: a source that could not be read, and what stays unchanged because of that."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ BEFORE = view(provider=root(inventory(BIG, 1)))
 
 
 def losing(source, **changes):
-    """A world in which that source alone was not read; of storage also one that the plain world does not have."""
+    """Return a world in which only that source was not read; a storage source is added if the plain world lacks it."""
     world = snapshot(**settled_world(**changes), lost=[source])
     if any(reading.source == source for reading in world.readings):
         return world

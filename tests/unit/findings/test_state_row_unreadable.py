@@ -1,4 +1,4 @@
-"""state-row-unreadable: each broken row is named, its consumer is unknown, and nobody else is."""
+"""state-row-unreadable: each broken row is named, and only that row's consumer becomes unknown."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_nothing_is_concluded_about_its_consumer_and_all_about_the_others():
 
 
 def test_a_migration_whose_row_is_broken_is_no_unknown_consumer():
-    """Its row is there, which is all that can be said."""
+    """The consumer has a row, and that is all the agent can know."""
     whose = uuid("migration-1")
     text = f"migrations id 1 uuid {whose!r}: status is NULL"
     world = snapshot(

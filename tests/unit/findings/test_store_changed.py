@@ -1,4 +1,4 @@
-"""store-changed: the store that DISK_GB counts is not the one that it counted before."""
+"""store-changed: DISK_GB would count another store than before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""thin-pool-filling: data and metadata, each by itself."""
+"""thin-pool-filling: data and metadata, each on its own."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_filling_pool_is_told_and_a_full_one_louder(percent: float, severity: 
 
 
 def test_how_full_it_is_changes_nothing_that_is_said() -> None:
-    """Around a step, 85 % or the error's 95 %, it would be news in each audit, and never be confirmed."""
+    """If the text changed at 85 %, or at the error's 95 %, the finding would be new each time and never confirmed."""
     worlds = [pool_world(10, data=percent) for percent in (80.0, 84.99, 85.01, 94.99, 95.01, 100.0)]
     found = [findings(world, CODE, lvm_settings())[0] for world in worlds]
     assert len({(one.id, one.actual, evidence_digest(one)) for one in found}) == 1

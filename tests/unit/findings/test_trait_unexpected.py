@@ -1,4 +1,4 @@
-"""trait-unexpected: a standard trait that stays, or comes back, though the host does not have it."""
+"""trait-unexpected: a standard trait that stays, or comes back, though the host does not have the capability."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_who_clears_nothing_tells_what_is_there(role):
 
 
 def test_an_owner_is_silent_about_what_it_is_about_to_clear():
-    """A capability that went: the audit that sees it takes the trait away, and that is no news."""
+    """When a capability disappears, the audit that notices it removes the trait; the agent reports nothing."""
     trait = some_unwanted()
     assert found_in(world(trait)) == []
     assert found_in(world(trait), written=cleared("HW_CPU_X86_SVM" if trait != "HW_CPU_X86_SVM" else "X")) == []

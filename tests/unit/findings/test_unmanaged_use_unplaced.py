@@ -1,4 +1,4 @@
-"""unmanaged-use-unplaced: what the scheduler could not be told of."""
+"""unmanaged-use-unplaced: unmanaged use that the agent could not announce to the scheduler."""
 
 from __future__ import annotations
 

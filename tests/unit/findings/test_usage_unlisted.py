@@ -1,4 +1,4 @@
-"""usage-unlisted: what Placement counts beyond its list, by provider and class; nothing where the sums are equal."""
+"""usage-unlisted: what Placement counts beyond its list, by provider and class; nothing if the sums are equal."""
 
 from agent.model.finding import Severity
 from agent.model.placement import UnlistedUsage

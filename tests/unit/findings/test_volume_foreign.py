@@ -1,4 +1,4 @@
-"""volume-foreign: story 2, a volume made by hand where guests' disks live."""
+"""volume-foreign: story 2 of the README, a volume made by hand beside the guests' disks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""volume-group-missing: lvm2 answered, and the group is not there, or not whole."""
+"""volume-group-missing: lvm2 answered, and the group does not exist or is not complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""volume-orphaned: the disk of an instance that is not here (any more)."""
+"""volume-orphaned: the disk of an instance that is not here any more."""
 
 from __future__ import annotations
 

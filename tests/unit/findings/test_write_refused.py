@@ -1,4 +1,4 @@
-"""write-refused: what Placement will not take is told with its words, and equal from audit to audit."""
+"""write-refused: a write that Placement rejects is reported with its error text, equal from audit to audit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups whose names stand in another option's value."""
+"""Configuration groups whose names are values of another option."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How the broker is reached: its URL, and what a file sets of [oslo_messaging_rabbit], ours before nova's."""
+"""How the agent reaches the broker: the URL and [oslo_messaging_rabbit], the agent's file before nova's."""
 
 import pytest
 
@@ -86,7 +86,7 @@ def test_the_password_is_in_no_representation(tmp_path):
     assert "secret-7" not in repr(options)
 
 
-# One host's password has a slash that is not escaped: what follows it is no host any more.
+# The password of one host has an unescaped slash: the text after the slash is not part of the host any more.
 @pytest.mark.parametrize(
     ("url", "said"),
     [

@@ -1,4 +1,4 @@
-"""Rows 80 and 81: lists that cannot be, and lists that exclude one another."""
+"""Scenarios 80 and 81: CPU lists that are impossible, and lists that exclude one another."""
 
 import pytest
 

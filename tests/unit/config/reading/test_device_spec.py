@@ -1,4 +1,4 @@
-"""[pci] device_spec as text: what each form means, and that every bad entry is named with its reason."""
+"""[pci] device_spec as text: the meaning of each form, and an error with a reason for every bad entry."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ VALUES = JSON | st.dictionaries(PARTS, st.text("0a*.[]()?x|+{}", max_size=6), ma
 
 
 def parsed(texts):
-    """The specs, or none where the texts are refused with sentences."""
+    """Return the specs, or none if the texts are refused with sentences as the reasons."""
     try:
         return parse_device_specs(texts)
     except ValueError as error:

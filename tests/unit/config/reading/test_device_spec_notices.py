@@ -1,4 +1,4 @@
-"""What of [pci] device_spec is taken and hardly meant."""
+"""Entries of [pci] device_spec that are valid but hardly intended."""
 
 import json
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from agent.config.reading.device_spec import parse_device_specs
 from agent.config.reading.device_spec_notices import earlier_twin, oddities
 
-#: Every key that nova-compute gives a meaning, with a value that it takes.
+#: Every key that has a meaning for nova-compute, with a valid value.
 NOVA = {
     "vendor_id": "10de",
     "product_id": "1eb8",
@@ -90,7 +90,7 @@ def test_a_class_or_traits_beside_a_network_do_nothing():
     assert odd.startswith("resource_class and traits have no effect beside physical_network")
     (odd,) = oddities(one(vendor_id="10de", physical_network="net", traits="A"))
     assert odd.startswith("traits has no effect")
-    # A device without a network is one for Placement.
+    # A device without a network is published in Placement, so traits have an effect.
     assert list(oddities(one(vendor_id="10de", physical_network=None, traits="A"))) == []
 
 

@@ -1,4 +1,4 @@
-"""Rows 113 and 114, as far as the files decide them."""
+"""Scenarios 113 and 114, as far as the configuration files decide them."""
 
 import pytest
 

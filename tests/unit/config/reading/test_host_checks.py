@@ -1,4 +1,4 @@
-"""What only the machine can tell. Mediated devices: reading/test_mdev_types.py."""
+"""Checks that need the machine itself. For mediated devices see reading/test_mdev_types.py."""
 
 import grp
 import os

@@ -1,4 +1,4 @@
-"""Row 101, as far as the files decide it: which device makes which type."""
+"""Scenario 101, as far as the configuration files decide it: which device makes which type."""
 
 import pytest
 

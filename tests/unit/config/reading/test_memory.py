@@ -1,4 +1,4 @@
-"""Row 87: pages that are kept for the host; and what memory in files needs."""
+"""Scenario 87: pages that are reserved for the host; and the requirements of file-backed memory."""
 
 import contextlib
 

@@ -1,4 +1,4 @@
-"""Row 86, as far as the files decide it: which cells a network is near."""
+"""Scenario 86, as far as the configuration files decide it: which NUMA cells are near a network."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What cannot be reported in Placement, known from the files alone."""
+"""PCI devices that cannot be reported in Placement, as far as the configuration files show it."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def test_what_cannot_be_is_refused(tmp_path, value, said):
 
 @pytest.mark.parametrize(("length", "refused"), [(233, False), (234, True)])
 def test_the_class_of_a_label_fits_into_placement(tmp_path, length, refused):
-    # A class has 255 characters at most, of which CUSTOM_PMEM_NAMESPACE_ are 22.
+    # A class name has at most 255 characters, and CUSTOM_PMEM_NAMESPACE_ takes 22 of them.
     loaded = loaded_with(tmp_path, f"{'x' * length}:ns_0")
     if not refused:
         assert len(pmem_labels(loaded)) == 1

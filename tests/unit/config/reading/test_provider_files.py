@@ -1,4 +1,4 @@
-"""Row 131 and its kin are in test_provider_files.py of the reader; here: that a configuration reads its folder."""
+"""A configuration reads its folder of provider files (scenario 131); test_provider_yaml.py is about their contents."""
 
 import pytest
 

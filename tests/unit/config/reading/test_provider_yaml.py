@@ -1,4 +1,4 @@
-"""provider.yaml as files: what is read, and each refusal with file and line."""
+"""provider.yaml as files: what the agent reads, and each refusal with file and line."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def one(provider):
 
 
 def bomb(levels, begin="[x]", again="[{}]"):
-    """Each level is ten aliases of the one below."""
+    """Return YAML in which each level is ten aliases of the level below."""
     lines = [f"a0: &a0 {begin}"]
     lines += [f"a{n}: &a{n} " + again.format(",".join([f"*a{n - 1}"] * 10)) for n in range(1, levels + 1)]
     return "meta: {schema_version: '1.0'}\n" + "\n".join(lines) + "\n"
@@ -72,7 +72,7 @@ def test_aliases_that_grow_ten_times_a_level_are_refused_at_once(tmp_path, level
     (problem,) = refused(tmp_path, bomb(levels, **form))
     assert problem.startswith("site.yaml: it has ")
     assert problem.endswith(" parts once its aliases are followed, and may have 50000: write out what is meant")
-    # Visiting the parts of 7 levels takes half a minute, those of 60 longer than the sun will shine.
+    # Visiting the parts of 7 levels takes half a minute; visiting 60 levels would never end.
     assert time.process_time() - began < 5
 
 
@@ -83,7 +83,7 @@ def test_aliases_of_common_parts_are_taken(tmp_path):
 
 
 def test_a_thousand_providers_are_no_bomb(tmp_path):
-    """In 145 kB."""
+    """A file of 145 kB is accepted."""
     provider = (
         "- identification: {{name: p{}}}\n  inventories: {{additional: [{{CUSTOM_A: {{total: 9, reserved: 2}}}}]}}\n"
     )
@@ -109,7 +109,7 @@ def test_what_the_files_add_is_read_with_placement_s_defaults(tmp_path):
                 origin=f"{tmp_path}/site.yaml:4",
                 uuid=COMPUTE_NODE,
                 inventories=(
-                    # POST a total alone, and Placement gives these back.
+                    # If a client POSTs only a total, Placement returns these values for the rest.
                     Inventory(resource_class="CUSTOM_A", total=100, max_unit=2147483647),
                     Inventory(
                         resource_class="CUSTOM_B",
