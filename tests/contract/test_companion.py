@@ -1,7 +1,7 @@
-"""Role companion against a real Placement: what the scheduler is offered, whatever else writes there.
+"""The role companion against a real Placement: what Placement offers the scheduler while other clients write as well.
 
-The installed program runs, once for each audit, so each is a restart too. A gateway
-before Placement arranges moments (somebody writes just before we do) and changes nothing else.
+The installed program runs once for each audit, so each audit is a restart too. A gateway in front of Placement
+arranges moments (another client writes just before the agent does) and changes nothing else.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ from tests.rigs.lvm import make_group
 from tests.rigs.placement import Rest
 from tests.rigs.wait import until
 
-# As a nova-compute of 8 CPUs and 4096 MiB publishes them.
+# The inventory that a nova-compute with 8 CPUs and 4096 MiB publishes.
 NOVAS = {
     "VCPU": {"total": 8, "max_unit": 8, "allocation_ratio": 4.0},
     "MEMORY_MB": {"total": 4096, "reserved": 512, "max_unit": 4096},
     "DISK_GB": {"total": 19, "max_unit": 19},
 }
-# Whoever is to take over waits for a silence of service_down_time.
+# An agent that takes over first waits until nova-compute was silent for service_down_time.
 OWNER: Options = {"DEFAULT": {"service_down_time": 1}, "agent": {"role": "owner", "takeover": True}}
 GUESTS, VOLUMES = Cause.FOREIGN_GUEST, Cause.FOREIGN_VOLUME
 
 
 @pytest.fixture
 def door(placement: Rest) -> Iterator[Gateway]:
-    """What the agent takes for Placement."""
+    """The gateway that the agent uses as Placement."""
     with gateway(placement.server.url) as made:
         yield made
 
 
 @pytest.fixture
 def host(tmp_path: Path, placement: Rest, door: Gateway) -> AgentHost:
-    """A host beside whose living nova-compute the agent is a companion; it has no guests."""
+    """A host without guests; its nova-compute is alive, and the agent is its companion."""
     made = host_on(tmp_path, door.url, options={"agent": {"role": "companion"}})
     made.configure()
     made.make_cell().dispose()
@@ -88,7 +88,7 @@ def _cell(host: AgentHost):
 
 
 def guests(host: AgentHost, **sizes: tuple[int, int]) -> None:
-    """From now on these guests are defined: name to (vCPUs, MiB). No row of the cloud's is about them."""
+    """Define these guests and no others: name to (vCPUs, MiB). The cell database has no row for them."""
     domains = [
         domain_xml(name, domain_uuid=uuid(name), vcpus=vcpus, memory_mib=memory)
         for name, (vcpus, memory) in sizes.items()
@@ -101,19 +101,19 @@ def own(host: AgentHost, cause: Cause = GUESTS) -> str:
 
 
 def held(placement: Rest, host: AgentHost, cause: Cause = GUESTS) -> dict[str, int]:
-    """What our consumer holds on our provider."""
+    """Return what the agent's own consumer holds on the host's provider."""
     record = placement.done("GET", f"/allocations/{own(host, cause)}", version="1.38")
     return dict(record["allocations"].get(host.provider_uuid, {}).get("resources", {}))
 
 
 def is_offered(placement: Rest, host: AgentHost, resource_class: str, amount: int) -> bool:
-    """Whether the scheduler would be given this host for that much."""
+    """Return whether Placement would offer the scheduler this host for that amount."""
     path = f"/allocation_candidates?resources={resource_class}:{amount}&in_tree={host.provider_uuid}"
     return bool(placement.done("GET", path)["allocation_requests"])
 
 
 def offered(placement: Rest, host: AgentHost, resource_class: str) -> int:
-    """The largest request that the scheduler would be given this host for."""
+    """Return the largest amount for which Placement would offer the scheduler this host."""
     low, high = 0, 5000
     while low < high:
         middle = (low + high + 1) // 2
@@ -125,12 +125,12 @@ def offered(placement: Rest, host: AgentHost, resource_class: str) -> int:
 
 
 def told(host: AgentHost, code: str) -> dict[str, dict]:
-    """The last audit's findings of that code, by class."""
+    """Return the last audit's findings with that code, by resource class."""
     return {f["resource_class"]: f for f in host.report()["audit"]["findings"] if f["code"] == code}
 
 
 def writes(host: AgentHost, door: Gateway) -> list[str]:
-    """What one audit of the daemon's program writes."""
+    """Run one audit of the daemon's program; return what the audit writes."""
     before = len(door.writes)
     host.agent("--once")
     return door.writes[before:]
@@ -162,7 +162,7 @@ def test_it_grows_shrinks_and_goes_with_the_guests_and_is_silent_in_between(plac
         assert writes(host, door) == [f"PUT /allocations/{own(host)}"]
         assert held(placement, host) == expected
         assert writes(host, door) == []
-    # The consumer came back: it is the same one, of the same type.
+    # The consumer was deleted and made again: it has the same uuid and the same type.
     record = placement.done("GET", f"/allocations/{own(host)}", version="1.38")
     assert record["consumer_type"] == OWN_TYPE
 
@@ -176,7 +176,7 @@ def test_somebody_who_deletes_it_sees_it_again(placement, host, door):
 
 
 def at_our_first_put(door: Gateway, host: AgentHost, act) -> None:
-    """Let ``act`` happen just before our first write of a consumer reaches Placement."""
+    """Run ``act`` just before the agent's first write of its consumer reaches Placement."""
     due = [act]
 
     def before(asked: Asked) -> None:
@@ -187,7 +187,7 @@ def at_our_first_put(door: Gateway, host: AgentHost, act) -> None:
 
 
 def test_a_scheduler_that_is_faster_takes_the_room_and_we_decide_again(placement, host, door):
-    """8 x 4 = 32 VCPU: 30 go to an instance between our look and our write, 2 of the guest's 3 are left to us."""
+    """Of 8 x 4 = 32 VCPU, instances take 30 between the agent's read and its write; 2 are left for the guest's 3."""
     guests(host, ghost=(3, 512))
     at_our_first_put(door, host, lambda: _schedule(placement, host, VCPU=6, times=5))
     host.agent("--once")
@@ -216,7 +216,7 @@ def _schedule(placement: Rest, host: AgentHost, times: int = 1, **amounts: int) 
 
 
 def test_a_second_agent_of_ours_that_is_faster_is_a_conflict_and_no_error(placement, host, door):
-    """Its record of our consumer is newer than the one that we read."""
+    """The other agent's record of the consumer is newer than the record that this agent read."""
     guests(host, ghost=(3, 512))
 
     def faster() -> None:
@@ -236,9 +236,9 @@ def test_a_second_agent_of_ours_that_is_faster_is_a_conflict_and_no_error(placem
 
 
 def test_our_consumer_deleted_where_no_generation_says_so_costs_one_conflict(placement, host):
-    """DELETE moves no provider's generation, so the audit rests on an old look: the conflict has allocations read."""
+    """DELETE raises no provider's generation, so the audit rests on an old read; the conflict makes it read again."""
     guests(host, ghost=(2, 512))
-    # Else the fourth audit may be the host's turn to read them anyway.
+    # With a short cycle the fourth audit may be the host's turn to read the allocations anyway.
     host.configure({"placement": {"full_read_every": 1000}})
     loaded = load([str(host.config_file)])
     chosen, request = settings_from(loaded), AuditRequest(reasons=("test",))
@@ -350,12 +350,12 @@ def _owner(host: AgentHost) -> None:
 
 
 def writes_of_the_takeover(host: AgentHost, door: Gateway) -> list[str]:
-    """What the first audit writes that has seen nova-compute's signs stand still for ``service_down_time``."""
+    """Return the writes of the first audit that has seen no sign of nova-compute for ``service_down_time``."""
     return until(lambda: writes(host, door), 60, "the takeover")
 
 
 def test_a_takeover_never_offers_what_is_used_and_ends_with_one_count(placement, host, door):
-    """The scheduler asks before and after each of our writes."""
+    """The test asks Placement for candidates, as the scheduler does, before and after each of the agent's writes."""
     guests(host, ghost=(4, 512))
     host.agent("--once")
     left = offered(placement, host, "MEMORY_MB")
@@ -397,7 +397,7 @@ def test_an_owner_that_cannot_read_the_cloud_keeps_its_consumers(placement, host
     guests(host, ghost=(4, 512))
     host.agent("--once")
     _owner(host)
-    assert writes(host, door) == []  # the first look at nova-compute's silence
+    assert writes(host, door) == []  # the first audit that sees nova-compute silent
     host.configure(OWNER | {"state": {"connection": "sqlite:////nowhere/cell.sqlite"}})
     for _ in range(2):
         assert writes(host, door) == []
@@ -409,7 +409,7 @@ def test_an_owner_that_cannot_read_the_cloud_keeps_its_consumers(placement, host
 
 @pytest.mark.root
 def test_a_volume_made_by_hand_lowers_what_is_offered_until_it_is_gone(placement, host, door, tmp_path):
-    """Story 2 beside a nova-compute, on a real volume group."""
+    """A companion counts a volume that the operator made by hand, on a real volume group."""
     rig = make_group(tmp_path, f"vg{host.provider_uuid[:8]}", 6 * GIB)
     try:
         options = {"libvirt": {"images_type": "lvm", "images_volume_group": rig.name}}

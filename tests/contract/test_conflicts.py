@@ -1,7 +1,7 @@
-"""Generation conflicts in a whole audit: look and decide again, never send a stale write twice.
+"""Generation conflicts in a whole audit: the agent reads and decides again, and never sends a stale write twice.
 
-The foreign writer is real and acts at the worst moment, just before our PUT reaches
-the server; only that moment is arranged (tests/rigs/faults.Meanwhile).
+The foreign writer's requests are real. The test only arranges their moment, the worst one: just before the agent's PUT
+reaches the server (tests/rigs/faults.py, ``Meanwhile``).
 """
 
 from __future__ import annotations
@@ -33,13 +33,16 @@ def host(tmp_path: Path, placement: Rest) -> AgentHost:
 
 
 def failing_put(request):
-    """Our PUT of the inventory is answered 503."""
+    """Answer the agent's PUT of the inventory with 503."""
     is_put = request.method == "PUT" and str(request.url).endswith("/inventories")
     return Answer(503, b"busy") if is_put else None
 
 
 class WaitingClock:
-    """The process's clock of the day; its seconds stand still but for waits, which are noted and take no time."""
+    """A clock whose seconds advance only by waits; it records the waits, which take no time.
+
+    The time of day is the process's own.
+    """
 
     def __init__(self, real) -> None:
         self.now = real.now
@@ -56,7 +59,7 @@ class WaitingClock:
 
 
 class ForeignWriter:
-    """Adds 1 to its own class before each of our first ``times`` PUTs of the inventory."""
+    """Another client that adds 1 to its own class before each of the agent's first ``times`` PUTs of the inventory."""
 
     def __init__(self, placement: Rest, root: str, times: int) -> None:
         self.placement, self.root, self.times, self.value = placement, root, times, 0
@@ -106,17 +109,17 @@ def test_s141_a_foreign_writer_that_never_rests_costs_four_rounds_and_the_audit_
     assert report.conflict_kinds == (("provider-generation", 4),)
     assert writer.value == 4
     assert len(clock.waits) == 3
-    # A draw of one half of caps that grow with the round; here a round takes no time (agent/timing/backoff.py).
+    # Each wait is half (the test's random draw) of a cap that grows with each round (agent/timing/backoff.py).
     assert clock.waits == [pytest.approx(0.5 * cap) for cap in (0.05, 0.2, 0.8)]
     assert report.error is not None
     assert "generation" in report.error
-    # Nothing of ours is there, and nothing of theirs is lost.
+    # Placement has none of the agent's classes, and the foreign class is not lost.
     assert placement.inventories(host.provider_uuid).keys() == {"CUSTOM_FOREIGN"}
     assert [row.wanted.total for row in report.inventory if row.wanted and row.wanted.resource_class == "VCPU"] == [8]
 
 
 def test_who_lost_rounds_holds_its_next_first_try_back_and_looks_again(placement, host):
-    """Somebody who writes at our time does so each time: the next audit that writes comes a little later."""
+    """A client that writes at the agent's time will do so again, so the next periodic audit writes a little later."""
     loaded, request = load([str(host.config_file)]), AuditRequest(reasons=(PERIODIC,))
     writer = ForeignWriter(placement, host.provider_uuid, times=2)
     with wire(loaded) as wired:
@@ -145,7 +148,10 @@ def test_who_lost_rounds_holds_its_next_first_try_back_and_looks_again(placement
 
 
 def test_a_write_of_ours_that_failed_makes_nobody_a_rival(placement, host):
-    """A change from outside, and our repair of it is answered 503: twice seen, but overwritten only once."""
+    """The agent's repair of a foreign change is answered 503.
+
+    The agent sees the change in several audits but overwrites it once, so it reports no rival.
+    """
     loaded = load([str(host.config_file)])
     chosen, request = settings_from(loaded), AuditRequest(reasons=("test",))
     with wire(loaded) as wired:
@@ -180,7 +186,7 @@ def test_s153_a_placement_that_refuses_connections_costs_audits_and_ends_nothing
 
 
 def test_who_does_not_write_sees_no_rival(placement, host):
-    """An owner that was made an observer by a reload: what others write is not over us."""
+    """A reload made an owner an observer: the changes of other clients overwrite no write of this agent."""
     loaded = load([str(host.config_file)])
     owner, request = settings_from(loaded), AuditRequest(reasons=("test",))
     observer = dataclasses.replace(owner, role=Role.OBSERVER)
@@ -196,7 +202,7 @@ def test_who_does_not_write_sees_no_rival(placement, host):
 
 
 def test_an_observers_invented_identity_is_never_published(placement, host):
-    """Made an owner by a reload it makes one that is on disk before the first write."""
+    """A reload makes the observer an owner: the agent stores a new identity on disk before its first write."""
     host.provider_uuid = ""
     (host.folder / "compute_id").unlink()
     host.configure(

@@ -1,7 +1,7 @@
-"""What a quiet host costs Placement, counted in its access log: the same whatever it carries, at most 1.25 an audit.
+"""The requests of a quiet host, from Placement's access log: at most 1.25 an audit, however many guests it has.
 
-Whole audits, with guests in libvirt, in the cell's database and in Placement that agree;
-and what such thrift must not overlook: a database that was put back, a consumer on two hosts.
+The tests run whole audits; libvirt, the cell's database and Placement agree on the guests. Further tests check what
+the savings must not miss: a restored database, a consumer on two hosts, usage that no list of allocations shows.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tests.rigs.wait import until
 EVERY = 10
 HELD = {"VCPU": 1, "MEMORY_MB": 128, "DISK_GB": 1}
 BATCH = 100
-# No audit comes by the clock: a test asks for each, and counts what it costs.
+# No interval triggers an audit: a test requests each audit and counts its requests.
 OPTIONS: dict[str, dict[str, object]] = {
     "DEFAULT": {"cpu_allocation_ratio": 16.0, "disk_allocation_ratio": 1000.0, "update_resources_interval": -1}
 }
@@ -42,13 +42,13 @@ PARTS = ("inventories", "traits", "aggregates", "allocations")
 
 @pytest.fixture(scope="module")
 def placement(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rest]:
-    """A server whose database is a file that we can reach."""
+    """A server whose database is a file that the test can change."""
     with running(tmp_path_factory.mktemp("placement")) as rest:
         yield rest
 
 
 def with_turns_of(reference: str) -> str:
-    """Another identity whose turns are those of ``reference``."""
+    """Return another provider uuid whose scheduled reads fall on the same audits as those of ``reference``."""
     cycle = range(1, EVERY * EVERYTHING_AFTER + 1)
     wanted = [turn(reference, audit, EVERY) for audit in cycle]
     return next(u for u in iter(new_uuid, "") if [turn(u, audit, EVERY) for audit in cycle] == wanted)
@@ -56,7 +56,7 @@ def with_turns_of(reference: str) -> str:
 
 @dataclass(slots=True)
 class Quiet:
-    """A host whose guests agree in all three books, and its agent, audit by audit."""
+    """A host whose guests agree in all three books, and an agent that runs one audit at a time."""
 
     placement: Rest
     host: AgentHost
@@ -72,12 +72,12 @@ class Quiet:
         return done.report
 
     def restart(self) -> None:
-        """As a new process."""
+        """Forget all state, as a new process would."""
         self.memory = AuditMemory()
         self.wired.parts.reader.forget()
 
     def audits(self, count: int) -> list[list[str]]:
-        """What each of so many audits asked; every one is clean."""
+        """Run ``count`` audits, check that each is clean, and return the requests of each audit."""
         asked = []
         for _ in range(count):
             with self.placement.watched() as seen:
@@ -92,7 +92,7 @@ class Quiet:
 def quiet_host(
     folder: Path, placement: Rest, guests: int, uuid: str | None = None, changes: Options | None = None
 ) -> Iterator[Quiet]:
-    """That many guests, allocated many at once, as the acceptance's fleet is."""
+    """Yield a host with that many guests, whose allocations are made in batches, as for the acceptance's fleet."""
     folder.mkdir()
     host = host_on(folder, placement.server.url, options=OPTIONS)
     host.provider_uuid = uuid or host.provider_uuid
@@ -110,7 +110,7 @@ def quiet_host(
 
 
 def allocate(made: Quiet) -> None:
-    """All of them, as POST /allocations does it in batches."""
+    """Allocate for all consumers with POST /allocations, in batches."""
     for start in range(0, len(made.consumers), BATCH):
         body = {
             consumer: {
@@ -125,7 +125,7 @@ def allocate(made: Quiet) -> None:
 
 
 def kinds(asked: list[list[str]]) -> list[list[str]]:
-    """Requests without whom they are about."""
+    """Return the requests without the providers and consumers they name."""
     return [[_kind(line) for line in seen] for seen in asked]
 
 
@@ -137,7 +137,7 @@ def _kind(line: str) -> str:
 
 
 def test_a_quiet_host_asks_the_same_with_10_100_and_1000_consumers(tmp_path, placement):
-    """Over 2 k audits, from the second on: the first is the start."""
+    """Compare two rounds of ``full_read_every`` audits; the two audits of the start are not compared."""
     uuid = new_uuid()
     asked = {}
     for guests in (10, 100, 1000):
@@ -147,12 +147,15 @@ def test_a_quiet_host_asks_the_same_with_10_100_and_1000_consumers(tmp_path, pla
             asked[guests] = kinds(made.audits(2 * EVERY))
     assert asked[10] == asked[100] == asked[1000]
     assert all(seen[0] == "GET resource_providers 200" for seen in asked[1000] if seen[0] != "GET / 200")
-    # A turn for allocations is one request more and one consumer's record, and a quiet audit is one.
+    # A quiet audit is one request; an audit whose turn is to read allocations adds the list and one consumer's record.
     assert sorted({len(seen) for seen in asked[1000]}) in ([1, 3], [1, 3, 7])
 
 
 def test_s144_s149_s150_a_whole_cycle_is_at_most_one_and_a_quarter_requests_an_audit(tmp_path, placement):
-    """100 consumers, 10 k audits: no PUT, parts of a provider that stands still once, each record at most once."""
+    """100 consumers, ten rounds of ``full_read_every`` audits, and a provider that does not change.
+
+    The agent sends no PUT, reads inventories, traits and aggregates once, and each consumer's record at most once.
+    """
     with quiet_host(tmp_path / "host", placement, 100) as made:
         made.audits(2)
         asked = made.audits(EVERYTHING_AFTER * EVERY)
@@ -187,7 +190,7 @@ def test_s149_a_foreign_change_is_seen_by_the_next_audit(tmp_path, placement):
 
 
 def test_a_database_that_was_put_back_is_seen_when_everything_is_read(tmp_path, placement):
-    """The same generations over an older inventory, as after a restore: only reading all of it tells."""
+    """A restore leaves an older inventory under the same generation: only a read of everything shows that."""
     changes = {"placement": {"full_read_every": 1}}
     with quiet_host(tmp_path / "host", placement, 2, changes=changes) as made:
         made.audits(2)
@@ -205,7 +208,7 @@ def test_a_database_that_was_put_back_is_seen_when_everything_is_read(tmp_path, 
 
 
 def put_back(placement: Rest, root: str, resource_class: str, total: int) -> None:
-    """What a restore leaves: another row under the generation that was seen before."""
+    """Change the inventory's row and leave the provider's generation, as a restore of the database does."""
     with contextlib.closing(sqlite3.connect(placement.server.folder / "placement.sqlite")) as database, database:
         found = database.execute("SELECT id FROM resource_classes WHERE name = ?", (resource_class,)).fetchone()
         changed = database.execute(
@@ -217,11 +220,11 @@ def put_back(placement: Rest, root: str, resource_class: str, total: int) -> Non
 
 
 def test_a_consumer_on_two_hosts_is_found_in_its_turn_and_at_once_by_hand(tmp_path, placement):
-    """Nothing points at it: its instance lives here. It was there before the agent started."""
+    """No other fact points at this consumer: its instance lives here, and it existed before the agent started."""
     changes = {"placement": {"full_read_every": 1}}
     with quiet_host(tmp_path / "host", placement, 5, changes=changes) as made:
         placement.release(max(made.consumers))
-        # Written once, as all the others: those that were written more often come first.
+        # The consumer is written once, as all others are: the agent reads consumers that were written more often first.
         spread = spread_out(placement, made)
         assert zombies(made.audit()) == set()
         audits = 1
@@ -233,7 +236,7 @@ def test_a_consumer_on_two_hosts_is_found_in_its_turn_and_at_once_by_hand(tmp_pa
 
 
 def test_a_consumer_that_comes_while_we_look_is_read_at_once(tmp_path, placement):
-    # Else the third audit may be the host's turn to read one record more.
+    # With a short cycle the third audit may be the host's turn to read one record more.
     changes = {"placement": {"full_read_every": 1000}}
     with quiet_host(tmp_path / "host", placement, 30, changes=changes) as made:
         made.audits(2)
@@ -245,14 +248,14 @@ def test_a_consumer_that_comes_while_we_look_is_read_at_once(tmp_path, placement
 
 
 def spread_out(placement: Rest, made: Quiet) -> str:
-    """The last of the consumers holds as much elsewhere."""
+    """Let the last consumer have the same allocation on another provider as well; return its uuid."""
     elsewhere, consumer = placement.make_provider(), max(made.consumers)
     placement.set_inventories(elsewhere, {name: {"total": 1000} for name in HELD})
     return placement.allocate({made.host.provider_uuid: HELD, elsewhere: HELD}, consumer)
 
 
 def test_usage_that_no_list_shows_is_told_when_everything_is_read_and_confirmed_by_the_next_audit(tmp_path, placement):
-    """A consumer's record is gone and its allocations are not, as a database has them that was never migrated."""
+    """A consumer's record is missing and its allocations are not, as in a database that was never migrated."""
     with quiet_host(tmp_path / "host", placement, 3, changes={"placement": {"full_read_every": 1}}) as made:
         made.audits(2)
         root = made.host.provider_uuid
@@ -271,7 +274,7 @@ def test_usage_that_no_list_shows_is_told_when_everything_is_read_and_confirmed_
 
 
 def test_while_unlisted_usage_stands_only_its_providers_are_asked_until_everything_is_read(tmp_path, placement):
-    """Four providers offer something, of one the usage and the list differ: it is looked at in each audit."""
+    """Four providers have inventory; usage and list differ for one, and each audit reads the usage of that provider."""
     with quiet_host(tmp_path / "host", placement, 2, changes={"placement": {"full_read_every": 1}}) as made:
         root = made.host.provider_uuid
         children = [placement.make_provider(parent=root) for _ in range(3)]
@@ -287,7 +290,7 @@ def test_while_unlisted_usage_stands_only_its_providers_are_asked_until_everythi
         rounds = [one for one in asked if one != [root]]
         assert rounds, "a turn that reads everything"
         assert all(one == sorted([root, *children]) for one in rounds)
-        # One audit of ten reads everything; the first look may be another.
+        # One audit in ten reads everything; the first audit may be a further one.
         assert len(asked) - len(rounds) >= 2 * (EVERYTHING_AFTER - 1)
         with placement.watched() as seen:
             made.audit(Depth.FULL)
@@ -319,7 +322,7 @@ Record = tuple[object, ...]
 
 
 def take_record(placement: Rest, consumer: str) -> Record:
-    """The consumer's row, which is gone now."""
+    """Delete the consumer's row; return the row."""
     with changed(placement) as database:
         row: Record = database.execute("SELECT * FROM consumers WHERE uuid = ?", (consumer,)).fetchone()
         database.execute("DELETE FROM consumers WHERE uuid = ?", (consumer,))
@@ -332,7 +335,7 @@ def give_record(placement: Rest, row: Record) -> None:
 
 
 def enlarge(placement: Rest, row: Record, resource_class: str, amount: int) -> None:
-    """One allocation of a consumer whose row is gone."""
+    """Set the amount of one allocation of a consumer whose row is deleted."""
     consumer = next(value for value in row if isinstance(value, str) and len(value) == 36)
     with changed(placement) as database:
         one = "resource_class_id = (SELECT id FROM resource_classes WHERE name = ?)"
@@ -348,7 +351,7 @@ def changed(placement: Rest) -> Iterator[sqlite3.Connection]:
 
 
 def unlisted(report: AuditReport) -> dict[str | None, tuple[bool, object]]:
-    """Class to whether it is confirmed and how much."""
+    """Return, for each resource class with unlisted usage, whether the finding is confirmed and the amount."""
     return {
         seen.finding.resource_class: (seen.confirmed, dict(seen.finding.facts)["unlisted"])
         for seen in report.findings
@@ -361,7 +364,7 @@ def zombies(report: AuditReport) -> set[str | None]:
 
 
 def test_without_the_database_nobody_is_suspicious(tmp_path, placement):
-    """Of a fleet whose database is away each host would read all its consumers' records, and learn nothing."""
+    """While the database is away, no host reads all its consumers' records: a whole fleet would do so in vain."""
     with quiet_host(tmp_path / "host", placement, 30) as made:
         made.audits(1)
         made.host.cell_path.rename(tmp_path / "away")

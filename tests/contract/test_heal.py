@@ -1,4 +1,4 @@
-"""heal, journal and undo against a real Placement: what goes, what stays, what is refused, and what a crash leaves."""
+"""heal, journal and undo against a real Placement: what heal removes, keeps and refuses, and what a crash leaves."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ HELD = {"VCPU": 2, "MEMORY_MB": 256}
 
 @dataclasses.dataclass(frozen=True)
 class Told:
-    """One command's end and its document."""
+    """The exit code of one command and its document."""
 
     code: int
     document: Any
@@ -67,7 +67,7 @@ class Host:
         return self.told("heal", *more, "--plan", plan.document["digest"], "--yes")
 
     def allocations(self, consumer: str) -> Any:
-        """What GET says at 1.38, but for the generations."""
+        """Return GET's answer at microversion 1.38 without the generations."""
         found = self.rest.done("GET", f"/allocations/{consumer}", version="1.38")
         found.pop("consumer_generation", None)
         for held in found["allocations"].values():
@@ -78,7 +78,7 @@ class Host:
         return self.rest.done("GET", f"/allocations/{consumer}", version="1.38").get("consumer_generation")
 
     def allocate(self, name: str, here: Any = None, there: Any = None, kind: str | None = None) -> str:
-        """What the consumer of that name holds, with a type where ``kind`` says one."""
+        """Set the allocation of the consumer of that name, with ``kind`` as its consumer type; return its uuid."""
         holdings = {p: h for p, h in ((self.root, here), (self.other, there)) if h}
         if kind is None:
             return self.rest.allocate(holdings, uuid(name))
@@ -119,7 +119,7 @@ class Host:
 def host(tmp_path: Path, placement: Rest) -> Host:
     guest = domain_xml("i1", domain_uuid=uuid("i1"), vcpus=FLAVOR_B.vcpus, memory_mib=FLAVOR_B.memory_mib)
     (tmp_path / "node.xml").write_text(node_xml(cpus=8, memory_mib=4096, domains=[guest]))
-    # A test counts audits and asks for each: none comes by the clock.
+    # A test counts audits and requests each of them: no interval triggers an audit.
     no_interval: dict[str, object] = {"update_resources_interval": -1}
     made = host_on(tmp_path, placement.server.url, options={"heal": {"min_age": 0}, "DEFAULT": no_interval})
     made.configure()
@@ -135,7 +135,7 @@ def host(tmp_path: Path, placement: Rest) -> Host:
 
 @contextlib.contextmanager
 def in_process(host: Host, adapter: ScriptedAdapter | None = None) -> Iterator[tuple[Errand, Prepared]]:
-    """An errand with a plan for all that can be repaired; ``adapter`` carries what heal itself asks of Placement."""
+    """Yield an errand and a plan for every repairable finding; heal's own requests go through ``adapter``."""
     with planned(host.agent.config_file, frozenset(BY_CODE)) as (errand, plan):
         asking = errand
         if adapter is not None:
@@ -158,7 +158,7 @@ def entries(host: Host) -> list[tuple[str, str]]:
 def test_only_this_trees_part_goes_and_the_type_stays(host):
     consumer = host.allocate("away", here=HELD, there=HELD, kind="INSTANCE")
     with host.cell(host.moved("away")):
-        assert host.healed().code == 3  # i1 of this cell is not recorded: a finding that remains
+        assert host.healed().code == 3  # Placement has no allocation of i1: that finding remains
     assert host.allocations(consumer) == {
         "allocations": {host.other: {"resources": HELD}},
         "project_id": PROJECT,
@@ -342,7 +342,7 @@ def test_s56_a_consumer_that_changes_between_plan_and_write_is_decided_again(hos
         assert "the world moved" in healed.outcome.words
         assert [method for method, _ in adapter.sent if method != "GET"] == ["PUT"], "what was stale is not sent again"
         assert host.allocations(consumer)["allocations"] == {host.root: {"resources": {"VCPU": 1}}}
-        host.healed()  # the next run decides on what is there now
+        host.healed()  # the next run decides on a new read
     assert host.allocations(consumer) == {"allocations": {}}
     assert [result for result, _ in entries(host)] == ["refused", "done"]
 
@@ -371,7 +371,7 @@ def test_a_consumer_that_went_and_came_back_since_the_plan_is_another_one(host):
 
 
 def test_the_changes_of_one_run_do_not_stop_each_other(host):
-    """Each raises a generation of our own tree: that of the last one is no sign of somebody else."""
+    """Each change raises a generation in the agent's own tree; heal does not take that for another client's write."""
     host.agent.configure({"heal": {"max_percent": 100}})
     consumers = [host.allocate(name, here=HELD) for name in ("gone", "gone2")]
     with host.cell(host.resting(), host.gone("gone"), host.gone("gone2")), in_process(host) as (errand, plan):
@@ -545,7 +545,7 @@ def test_s58_an_evacuated_instance_that_is_deleted_since_is_no_error(host):
     )
     with host.cell(host.moved("away", deleted=True, vm_state="deleted"), migrations=[evacuation]):
         found = host.told("heal")
-    assert (found.code, found.document["actions"]) == (3, [])  # i1, whose guest is here, has no row
+    assert (found.code, found.document["actions"]) == (3, [])  # i1 has a guest here and no row
 
 
 def test_s161_an_instance_that_holds_nothing_gets_what_its_flavor_says(host):
@@ -652,7 +652,7 @@ def test_the_daemon_heals_only_where_it_was_told_to_and_only_those_codes(host, e
 
 
 def test_an_identity_file_that_gives_an_input_error_stops_heal_and_not_the_daemon(host):
-    """An NFS server or a disk that is away for the moment; /proc/self/mem gives EIO to everybody."""
+    """An NFS server or a disk may be away for the moment; reading /proc/self/mem fails with EIO for every user."""
     host.agent.configure({"heal": {"enabled": True}})
     gone = host.allocate("gone", here=HELD)
     state = host.agent.folder / "state"
@@ -686,12 +686,12 @@ def test_what_an_operator_put_back_the_daemon_leaves_alone_and_a_hand_may_take_a
         for _ in range(3):
             assert daemon.audit_now()["audit"]["healed"] == []
         assert host.allocations(gone)["allocations"][host.root]["resources"] == HELD
-        assert host.healed().code in {3, 4}  # i1 itself holds nothing: that is left
+        assert host.healed().code in {3, 4}  # i1 has no allocation: that finding remains
     assert host.allocations(gone)["allocations"] == {}
 
 
 def test_a_rival_that_stays_dead_is_not_new_to_the_next_run(host):
-    """Two traits on the root, nova-compute dead: the time that it was given is over for every later run as well."""
+    """The root has both owners' traits and nova-compute is dead: later runs do not wait for its silence again."""
     host.allocate("gone", here=HELD)
     host.rest.set_traits(host.root, "OWNER_NOVA", "CUSTOM_OWNER_STOCKTAKE", "COMPUTE_NODE")
 

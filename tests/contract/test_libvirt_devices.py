@@ -1,4 +1,4 @@
-"""The listing of devices against libvirt itself: the test driver with devices of many kinds, and this machine's."""
+"""The listing of devices against libvirt itself: the test driver's devices of many kinds, and this machine's own."""
 
 import os
 import shutil
@@ -27,9 +27,9 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: qemu:///s
 needs_virsh = pytest.mark.skipif(shutil.which("virsh") is None, reason="virsh is not installed")
 
 LONG_S = 30.0
-# Those that the test driver of libvirt 9.0 can read.
+# The devices that the test driver of libvirt 9.0 can read.
 TEXTS = {name: text for name, text in documents("node_devices").items() if not name.startswith(("css", "mtty", "vdpa"))}
-# It does not keep the address of a mediated device's parent.
+# The test driver does not keep the address of a mediated device's parent.
 MDEV = next(name for name in TEXTS if name.startswith("mdev_"))
 TEXTS[MDEV] = TEXTS[MDEV].replace("<parent>computer<", "<parent>pci_0000_06_00_0<")
 PF = "pci_0000_81_00_0"
@@ -38,9 +38,9 @@ GPU = "pci_0000_06_00_0"
 
 
 class Counting:
-    """A connection that notes whose XML was asked for; ``connection`` may be changed for another.
+    """A connection that records whose XML was asked for; a test may replace ``connection``.
 
-    ``instead`` are texts in the place of the driver's own, which checks what it reads.
+    ``instead``: texts to return for a device instead of the driver's own, for XML that the driver would not accept.
     """
 
     def __init__(self, connection):
@@ -67,7 +67,7 @@ class _Handle:
 
 @pytest.fixture
 def node(tmp_path):
-    """Makes connections to test drivers with the given devices."""
+    """Return a function that connects to a test driver with the given devices."""
     opened = []
 
     def make(texts):
@@ -82,7 +82,7 @@ def node(tmp_path):
 
 
 def node_with(texts):
-    """The test driver's node with these devices."""
+    """Return the XML of the test driver's node with these devices."""
     return node_xml(cpus=2, memory_mib=1024).replace("</node>", "".join(texts) + "</node>")
 
 
@@ -91,7 +91,7 @@ def without(*names):
 
 
 def settled(connection):
-    """A listing that has read everything once, on a connection that counts from now on."""
+    """Return a listing that has read every device once, and a connection that counts from now on."""
     listing, counting = DeviceListing(), Counting(connection)
     listing.read(counting)
     counting.read.clear()
@@ -111,7 +111,7 @@ def test_a_quiet_read_asks_for_those_alone_whose_figures_move_or_whose_turn_it_i
     first = listing.read(counting)
     for _ in range(TURNS - 1):
         assert listing.read(counting) is first
-    # Each device once in its turn, but for the one that can make mediated devices: that one at every read.
+    # Each device is read once, when its turn comes; a device that can make mediated devices is read every time.
     assert counting.read.count(GPU) == TURNS
     assert {name: counting.read.count(name) for name in TEXTS if name != GPU} == dict.fromkeys(TEXTS.keys() - {GPU}, 1)
 
@@ -121,7 +121,7 @@ def test_a_device_that_came_is_read_and_so_is_each_physical_function(node):
         text.replace("<address domain='0x0000' bus='0x81' slot='0x00' function='0x2'/>", "") for text in without(VF)
     ]
     listing, counting = settled(node(fewer))
-    # Its turn has just been: only that a name came lets it be asked for.
+    # The device's turn has just passed: only the arrival of a new name makes the listing read it again.
     until(lambda: (counting.read.clear(), listing.read(counting), PF in counting.read)[-1], LONG_S, "its turn")
     counting.read.clear()
     counting.connection = node(TEXTS.values())
@@ -201,7 +201,7 @@ def test_512_functions_cost_a_few_milliseconds_while_nothing_changes(node):
 
 
 def many(count):
-    """PCI functions of one kind, all over the buses."""
+    """Return ``count`` PCI functions of one kind, spread over the buses."""
     text = TEXTS["pci_0000_00_03_0"]
     return [
         text.replace("pci_0000_00_03_0", f"pci_0000_{bus:02x}_{slot:02x}_0")
@@ -212,7 +212,7 @@ def many(count):
 
 
 class TestHostSource:
-    """The same through the host source."""
+    """The listing of devices, read through the host source."""
 
     @pytest.fixture
     def source_at(self):
@@ -257,7 +257,7 @@ class TestHostSource:
         assert facts.devices.pci == ()
 
     def test_a_listing_that_is_refused_loses_the_devices_alone(self, source_at, monkeypatch):
-        # A call that a read-only connection refuses, in the place of one that this driver lacks.
+        # A call that a read-only connection refuses stands in for a call that this driver lacks.
         monkeypatch.setattr(libvirt.virConnect, "listAllDevices", lambda self, _flags: self.getDomainCapabilities())
         facts = source_at("test:///default").read(Deadline.after(LONG_S))
         assert facts.devices is None

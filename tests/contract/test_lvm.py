@@ -87,7 +87,7 @@ def test_no_group_at_all_means_unknown(tmp_path: pathlib.Path, group: VolumeGrou
 @root
 def test_lvm_without_privileges_means_unknown() -> None:
     nobody = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
-    # pytest's own folders are root's alone, and then lvm2 would fail for want of its configuration.
+    # Only root may enter pytest's own folders; lvm2 would fail there because it could not read its configuration.
     with tempfile.TemporaryDirectory() as name, contextlib.closing(rigs.make_group(pathlib.Path(name), "vg0")) as rig:
         pathlib.Path(name).chmod(0o755)
         (pathlib.Path(name) / "vg0.lvm" / "lock").chmod(0o777)
@@ -96,7 +96,7 @@ def test_lvm_without_privileges_means_unknown() -> None:
 
 
 class Prefixed:
-    """Runs each command through another."""
+    """A runner that runs each command through another command."""
 
     def __init__(self, runner: Runner, prefix: tuple[str, ...]) -> None:
         self.runner = runner
@@ -144,7 +144,7 @@ def test_a_lost_disk_is_told_and_its_extents_still_count(
 
 
 class Meddler:
-    """Changes the group after the first vgs, as somebody else might between our two reads."""
+    """A runner that changes the group after the first vgs, as another process may between the source's two reads."""
 
     def __init__(self, rig: VolumeGroupRig) -> None:
         self.rig = rig
@@ -200,12 +200,12 @@ def test_a_hung_lvm_is_killed_with_its_children(tmp_path: pathlib.Path) -> None:
 
 
 def written(path: pathlib.Path) -> str:
-    """What a shell has written there, once it has."""
+    """Return what a shell has written to the file; empty before that."""
     return path.read_text() if path.exists() else ""
 
 
 def ended(pid: int) -> bool:
-    """Gone, or dead and not collected: where nothing runs as init, an orphan stays a zombie."""
+    """Return whether the process is gone or a zombie: where no init runs, an orphan stays a zombie."""
     try:
         return re.search(r"^State:\tZ", pathlib.Path(f"/proc/{pid}/status").read_text(), re.MULTILINE) is not None
     except (FileNotFoundError, ProcessLookupError):
@@ -215,7 +215,7 @@ def ended(pid: int) -> bool:
 def test_what_sigkill_does_not_end_is_not_run_again_beside_it(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A rig: nothing here hangs in the kernel on demand. A kill that does nothing is what such a process makes of it.
+    # A test cannot make a process hang in the kernel. A killpg that does nothing has the same effect.
     runner, killpg = in_path(tmp_path / "bin"), os.killpg
     monkeypatch.setattr(lvm_source, "_REAP_S", 0.05)
     monkeypatch.setattr(os, "killpg", lambda *_: None)
@@ -229,7 +229,7 @@ def test_what_sigkill_does_not_end_is_not_run_again_beside_it(
     assert said == {
         "lvm: vgs did not answer within 0.5 s and was killed; its last words: none, and SIGKILL did not end it"
     }
-    # What else is asked is run: each command hangs by itself.
+    # The runner still runs other commands: a command that hangs does not block them.
     assert runner.run(("sh", "-c", "echo fine"), 60.0).stdout == "fine\n"
     killpg(hung, signal.SIGKILL)
     monkeypatch.setattr(os, "killpg", killpg)
@@ -240,7 +240,7 @@ def test_what_sigkill_does_not_end_is_not_run_again_beside_it(
 
 
 def test_what_is_said_of_the_second_command_does_not_hang_on_what_the_first_one_took(tmp_path: pathlib.Path) -> None:
-    """What is left for lvs is another figure in each audit, and another text is another finding."""
+    """The time left for lvs differs in each audit; an error with that figure would be a new finding in each audit."""
     row = {"vg_name": "vg0", "vg_uuid": "u", "vg_size": "8192", "vg_free": "0", "vg_extent_size": "4096"}
     report = json.dumps({"report": [{"vg": [{**row, "vg_missing_pv_count": "0"}]}]})
     rigs.script(tmp_path / "bin", "vgs", f"sleep 0.3; echo '{report}'")
@@ -292,7 +292,7 @@ def test_a_closed_group_leaves_nothing(tmp_path: pathlib.Path) -> None:
     rig = rigs.make_group(tmp_path, "vg0")
     rig.add_volume("a", EXTENT)
     assert len(rigs.loop_devices_of(tmp_path)) == 1
-    # What a second process has: the same three values, nothing of the first object.
+    # A second process has the same three values, and nothing of the first object.
     VolumeGroupRig(folder=tmp_path, name="vg0", size_bytes=1).close()
     rig.close()
     assert rigs.loop_devices_of(tmp_path) == []
@@ -345,7 +345,7 @@ def test_the_demo_takes_a_real_group_where_it_can(tmp_path: pathlib.Path) -> Non
 
 
 def test_the_demo_says_why_its_group_is_recorded(tmp_path: pathlib.Path) -> None:
-    group = open_group(tmp_path, "vg0", MIB)  # no group fits on a device of 1 MiB, and not root is as good a reason
+    group = open_group(tmp_path, "vg0", MIB)  # recorded: no group fits on 1 MiB, or the user is not root
     assert isinstance(group, RecordedGroup)
     assert re.fullmatch(r"a recorded lvm2 report \(.+\)", group.told)
     assert list(tmp_path.iterdir()) == []

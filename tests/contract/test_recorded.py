@@ -1,8 +1,8 @@
-"""Law 11: what we call *recorded* equals what Placement holds before anything that rests on it is confirmed.
+"""Before the agent confirms a finding that rests on *recorded*, *recorded* equals what Placement has at that moment.
 
-Random sequences of the cloud's own writes against a real Placement and a real
-cell database, an audit after each. DELETE of allocations and a PUT that drops our
-provider do not move its generation, which is what makes this a law worth testing.
+The test runs random sequences of the cloud's own writes against a real Placement and a real cell database, with an
+audit after each write. The law is not self-evident: neither a DELETE of allocations nor a PUT that drops the host's
+provider raises the provider's generation.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ numbers = itertools.count()
 
 
 class Cloud:
-    """The cloud of one example: what nova would write, and an agent that keeps its memory between audits."""
+    """The cloud of one example: the writes of nova, and an agent that keeps its memory between audits."""
 
     def __init__(self, folder: Path, placement: Rest) -> None:
         self.placement = placement
@@ -64,12 +64,12 @@ class Cloud:
         return done.report
 
     def truth(self) -> dict[tuple[str, str], int]:
-        """(consumer, class) to amount, asked of Placement itself."""
+        """Return (consumer, class) to amount, read from Placement itself."""
         answer = self.placement.done("GET", f"/resource_providers/{self.host.provider_uuid}/allocations")
         return {(c, name): n for c, held in answer["allocations"].items() for name, n in held["resources"].items()}
 
     def write(self, what: str, who: str) -> None:
-        """One write of the cloud about the consumer that plays ``who`` now."""
+        """Make one write of the cloud about the consumer that plays ``who`` now."""
         ours = self.host.provider_uuid
         if what == "build":
             self.names[who] = f"{who}-{next(numbers)}"
@@ -91,7 +91,7 @@ class Cloud:
             cell.delete_instance(connection, self.uuid(who), LATER)
 
     def _evacuate(self, who: str) -> None:
-        """It lives elsewhere now, and its allocation was set to the other provider alone."""
+        """Move the instance to another host, and set its allocation to the other provider alone."""
         self._move(who)
         self.placement.allocate({self.other: HELD}, self.uuid(who))
 
@@ -107,7 +107,7 @@ class Cloud:
             cell.set_columns(connection, "instances", {"uuid": self.uuid(who)}, host="cmp2", node="cmp2")
 
     def _nothing(self, who: str) -> None:
-        """An audit after which nothing changed."""
+        """Change nothing: the next audit sees the same cloud."""
 
 
 def recorded(report: AuditReport) -> dict[tuple[str, str], int]:
@@ -120,7 +120,7 @@ def recorded(report: AuditReport) -> dict[tuple[str, str], int]:
     max_examples=25,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-    phases=(Phase.explicit, Phase.generate),  # an example takes a second: a failing one is told as it is
+    phases=(Phase.explicit, Phase.generate),  # no shrinking: an example takes a second
 )
 def test_what_is_confirmed_rests_on_what_placement_holds(placement, tmp_path_factory, writes):
     with contextlib.closing(Cloud(tmp_path_factory.mktemp("cloud"), placement)) as cloud:
@@ -135,7 +135,7 @@ def test_what_is_confirmed_rests_on_what_placement_holds(placement, tmp_path_fac
 
 
 def _check_newly_confirmed(cloud: Cloud, report: AuditReport) -> None:
-    """A finding that this audit confirmed shows, for its consumer, exactly what Placement holds at this moment."""
+    """Check that each newly confirmed finding shows, for its consumer, exactly what Placement has at this moment."""
     told = [s.finding for s in report.findings if s.confirmed and s.finding.rests_on_recorded]
     new = [f for f in told if f.id not in cloud.confirmed and f.consumer_uuid]
     cloud.confirmed = frozenset(f.id for f in told)

@@ -1,4 +1,4 @@
-"""A class that was kept on the root, moved to its children: heal, journal and undo of it on a real Placement.
+"""A reshape moves a class from the root to its children: heal, journal and undo, on a real Placement.
 
 libvirt's test driver lists cards, mediated devices and the guests that have them.
 """
@@ -43,7 +43,7 @@ RESHAPE = frozenset({"reshape-needed"})
 
 @dataclasses.dataclass(frozen=True)
 class Told:
-    """One command's end and its document."""
+    """The exit code of one command and its document."""
 
     code: int
     document: Any
@@ -100,13 +100,13 @@ class Cards:
         return consumer
 
     def scheduled(self, kind: str | None = None) -> None:
-        """As the scheduler of an older cloud left it; i1 holds something of another host too."""
+        """Allocate as the scheduler of an older cloud did; i1 has an allocation on another host too."""
         mine = {"VCPU": 2, "MEMORY_MB": 256}
         self.allocate(self.one, {self.root: mine | {"VGPU": 2}, self.other: {"VCPU": 1}}, kind)
         self.allocate(self.two, {self.root: mine | {"VGPU": 1}}, kind)
 
     def held(self, consumer: str) -> Any:
-        """What GET says at 1.38, but for the generations."""
+        """Return GET's answer at microversion 1.38 without the generations."""
         found = self.rest.done("GET", f"/allocations/{consumer}", version="1.38")
         found.pop("consumer_generation", None)
         for held in found["allocations"].values():
@@ -118,19 +118,19 @@ class Cards:
 
     @property
     def children(self) -> dict[str, str]:
-        """Provider uuid by what follows the node's name."""
+        """Provider uuids of the children, by the part of the provider's name after the node's name."""
         found = self.rest.done("GET", f"/resource_providers?in_tree={self.root}")["resource_providers"]
         return {p["name"].removeprefix(f"{self.agent.name}_"): p["uuid"] for p in found if p["uuid"] != self.root}
 
     @property
     def offers(self) -> dict[str, int]:
-        """VGPU by provider: the root is "root"."""
+        """The total of VGPU of each provider that offers it; the root's key is "root"."""
         places = {"root": self.root, **self.children}
         found = {name: self.rest.inventories(uuid) for name, uuid in places.items()}
         return {name: records["VGPU"]["total"] for name, records in found.items() if "VGPU" in records}
 
     def everything(self) -> Any:
-        """All that one reshape may touch."""
+        """All that one reshape may change."""
         return (
             self.children,
             {uuid: self.rest.inventories(uuid) for uuid in (self.root, *self.children.values())},
@@ -141,7 +141,7 @@ class Cards:
         return [(entry["kind"], entry["result"]) for entry in self.told("journal").document]
 
     def devices(self, *cards: str, guests: tuple[tuple[str, tuple[str, ...]], ...]) -> None:
-        """What libvirt lists: these cards, all mediated devices, guests with those that they name."""
+        """Let libvirt list these cards, all mediated devices, and guests with the mediated devices named for each."""
         made = [mdev_xml(uuid, parent, "nvidia-11") for uuid, parent in self.mdevs.items()]
         domains = [
             domain_xml(
@@ -170,7 +170,7 @@ def cards(tmp_path: Path, placement: Rest) -> Iterator[Cards]:
         options={
             "heal": {"min_age": 0},
             "devices": {"enabled_mdev_types": "nvidia-11"},
-            # A test counts audits and asks for each: none comes by the clock.
+            # A test counts audits and requests each of them: no interval triggers an audit.
             "DEFAULT": {"update_resources_interval": -1},
         },
     )
@@ -202,7 +202,7 @@ def cards(tmp_path: Path, placement: Rest) -> Iterator[Cards]:
 def in_process(
     cards: Cards, adapter: ScriptedAdapter | None = None, host: Any = None
 ) -> Iterator[tuple[Errand, Prepared]]:
-    """An errand with the plan of the reshape; heal asks by ``adapter``, ``host`` takes the place of libvirt."""
+    """Yield an errand and the reshape's plan; heal's requests go through ``adapter``, ``host`` replaces libvirt."""
     instead = {"host": host} if host else {}
     with planned(cards.agent.config_file, RESHAPE, **instead) as (errand, plan):
         assert len(plan.plan.actions) == 1, plan.plan.refusals
@@ -341,7 +341,7 @@ def test_s155_what_was_written_meanwhile_refuses_all_of_it_and_the_command_decid
 
 
 def test_s155_a_plan_that_stays_the_same_is_tried_again_by_itself(cards, monkeypatch):
-    """Somebody is scheduled here between the decision and the first try: the second one rests on what is there now."""
+    """Nova schedules an instance here between the decision and the first try; the second try rests on a new read."""
     cards.scheduled()
     finding = cards.finding()
     digest = cards.told("heal", "--finding", finding).document["digest"]
@@ -369,7 +369,10 @@ def test_a_consumer_that_changes_between_plan_and_request_refuses_all_of_it(card
 
 
 def came_back(cards: Cards) -> None:
-    """``two`` goes and comes back with the same amounts and generation: as another guest may, on another card."""
+    """Remove and re-make consumer ``two`` with the same amounts and generation.
+
+    Another guest on another card may make such a consumer.
+    """
     was = cards.rest.done("GET", f"/allocations/{cards.two}", version="1.28")["consumer_generation"]
     cards.rest.release(cards.two)
     cards.rest.allocate({cards.root: MOVED | {"VGPU": 1}}, cards.two)
@@ -395,7 +398,7 @@ def test_a_consumer_that_came_back_after_the_last_look_is_refused_by_placement_i
 
 
 def test_a_consumer_that_went_between_plan_and_request_refuses_all_of_it(cards):
-    """A DELETE raises no generation of a provider; the consumer's own is what refuses."""
+    """A DELETE raises no provider's generation; Placement refuses because of the consumer's generation."""
     cards.scheduled()
     healed, _ = carried_out(cards, on_reshape(Meanwhile(lambda: cards.rest.release(cards.two))))
     assert healed.outcome.result is Result.REFUSED
@@ -417,7 +420,7 @@ def test_s155_any_other_refusal_is_told_in_words_and_nothing_moved(cards):
 
 
 def test_an_admin_without_the_role_service_is_told_that_it_is_needed(cards):
-    """Placement's default policy for POST /reshaper; every other request of ours is for admin as well."""
+    """Placement's default policy allows POST /reshaper to role service only; admin may send all other requests."""
     cards.scheduled()
     adapter = ScriptedAdapter(lambda request: request.headers.update({"X-Roles": "admin"}))
     with in_process(cards, adapter) as (errand, plan):
@@ -430,7 +433,7 @@ def test_an_admin_without_the_role_service_is_told_that_it_is_needed(cards):
 
 
 def test_what_finds_no_room_after_all_is_no_conflict(cards):
-    """Placement has no code for it: told apart by the request, and tried once."""
+    """Placement has no error code for lack of room: heal recognises it by the request, and tries once."""
     cards.scheduled()
     with in_process(cards) as (errand, plan):
         (action,) = plan.plan.actions
@@ -466,7 +469,7 @@ def test_an_answer_of_a_proxy_is_looked_up_and_found_not_done_so_far(cards):
 
 
 def test_what_is_carried_out_while_its_consumers_are_looked_up_is_found_done(cards):
-    """The first is seen as before, the second as planned: neither is somebody else's doing."""
+    """Heal reads the first consumer as before and the second as planned: it blames no other client for either."""
     cards.scheduled()
     queued: list[Any] = []
     looks = itertools.count()
@@ -667,7 +670,7 @@ def test_the_daemon_moves_nothing_unless_its_codes_say_so(cards):
 
 
 class SevHost:
-    """The host as libvirt would show it on a platform with memory encryption, which its test driver cannot have."""
+    """A host source for a platform with memory encryption, which libvirt's test driver cannot simulate."""
 
     name = "libvirt"
 
@@ -678,7 +681,7 @@ class SevHost:
         return self._facts
 
     def forget(self) -> None:
-        """Nothing is remembered."""
+        """Do nothing: this source caches nothing."""
 
 
 def test_s107_a_context_moves_to_the_sev_child_and_the_trait_follows_in_the_next_audit(cards):
@@ -709,7 +712,7 @@ PF_CLASS = "CUSTOM_PCI_8086_1515"
 
 
 def hands_out(cards: Cards, *guests: str) -> None:
-    """Three virtual functions of one device, two of which ``one``'s guest takes."""
+    """List three virtual functions of one device and the ``guests``, each of which takes the first two functions."""
     taken = "".join(
         f"<hostdev mode='subsystem' type='pci'><source>{address_xml(a)}</source></hostdev>" for a in VFS[:2]
     )
@@ -725,7 +728,7 @@ def hands_out(cards: Cards, *guests: str) -> None:
 
 
 def test_s125_the_functions_that_a_guest_takes_are_added_to_what_it_holds(cards):
-    """No reshape: nothing keeps an audit from publishing the device first, so one consumer's change is all there is."""
+    """No reshape is needed: an audit can publish the device first, so heal changes one consumer only."""
     hands_out(cards, cards.one)
     cards.rest.set_inventories(cards.root, {name: offer for name, offer in OLD.items() if name != "VGPU"})
     cards.allocate(cards.one, {cards.root: MOVED, cards.other: {"VCPU": 1}}, "INSTANCE")

@@ -1,12 +1,12 @@
 """``why`` decides as the real ``GET /allocation_candidates`` does: random requests to random trees.
 
-A case is one request and one tree: the server is asked with the tree's own trait in
-``root_required``, since its answer does not name the tree that a candidate belongs to. Each
-tenth is asked of the whole world. STOCKTAKE_WHY_REQUESTS sets how many (10,000 by hand: five minutes).
+A case is one request and one tree. The test asks the server with the tree's own trait in ``root_required``, since the
+server's answer does not name the tree that a candidate belongs to. One case in ten asks about the whole world.
+STOCKTAKE_WHY_REQUESTS sets the number of requests (10,000 by hand take five minutes).
 
-Where the two differ, the server is asked again in a way that none of its own known faults
-touches: each tree alone, with group_policy=none, and isolation judged here by its mappings.
-What it says then must be what we say. The three faults are pinned at the end.
+Where ``why`` and the server differ, the test asks the server again in a way that avoids the server's known faults:
+each tree alone, with group_policy=none; the test itself checks isolation by the mappings. That second answer must
+agree with ``why``. The tests at the end pin the three known faults.
 """
 
 import dataclasses
@@ -31,17 +31,17 @@ VERSION = "1.39"
 REQUESTS = int(os.environ.get("STOCKTAKE_WHY_REQUESTS", "1000"))
 REQUESTS_PER_WORLD = 20
 SEED = int(os.environ.get("STOCKTAKE_WHY_SEED", "16"))
-# Of the host and not of Placement, and what a request of a few groups never comes to.
+# Constraints of the host that Placement does not know, and one that a request with few groups never reaches.
 NOT_OF_PLACEMENT = {Constraint.NUMA_CELL, Constraint.HUGE_PAGES, Constraint.UNDECIDED}
-# Of the requests, this share is asked of a whole world.
+# The share of requests that ask about a whole world.
 OF_WORLDS = 0.1
-# Custom traits, one for each root of a world, by which a question is asked of one tree only.
+# Custom traits, one for each root of a world: with a root's trait a request asks about one tree only.
 ROOT_TRAITS = tuple(f"CUSTOM_ROOT_{number}" for number in range(8))
 
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """One question and both answers: of one tree, or of the whole world."""
+    """One request about one tree or the whole world, with the answers of ``why`` and of the server."""
 
     world: OfferedWorld
     request: ResourceRequest
@@ -54,12 +54,19 @@ class Case:
 
     @property
     def agrees(self) -> bool:
-        """Some or none alike; and every tree that a candidate takes from, but for those that share, fits."""
+        """Return whether both answers agree.
+
+        Both must find some tree or none, and ``why`` must fit each tree that a candidate takes from (sharing providers
+        aside).
+        """
         fitting = {tree.root_uuid for tree in self.ours if tree.fits}
         return bool(fitting) == self.is_offered and self._roots_offered() <= fitting
 
     def _roots_offered(self) -> set[str]:
-        """A provider that shares may serve another tree: it tells nothing of its own."""
+        """Return the roots of the trees in the candidates.
+
+        Sharing providers are left out: a sharing provider may serve another tree, which says nothing about its own.
+        """
         alone = {
             offered.provider.uuid: offered.root_uuid
             for offered in self.world.providers
@@ -76,7 +83,7 @@ class Case:
 
 
 def _mark(world: OfferedWorld) -> OfferedWorld:
-    """With a trait of its own on each root."""
+    """Return the world with a different trait on each root."""
     roots = _roots(world)
 
     def mark(offered: OfferedProvider) -> OfferedProvider:
@@ -97,7 +104,7 @@ def _only(request: ResourceRequest, trait: str) -> ResourceRequest:
 
 
 def _cases(rest: Rest, rng: random.Random, requests: int) -> Iterator[Case]:
-    """That many, but for requests that the server refuses as bad (400): they are no requests."""
+    """Yield that many cases; a request that the server rejects as malformed (400) does not count."""
     rest.done("PUT", "/resource_classes/CUSTOM_ODD")
     for trait in (*TRAITS, *ROOT_TRAITS):
         if trait.startswith("CUSTOM_"):
@@ -128,7 +135,7 @@ def _asked(rest: Rest, rng: random.Random, world: OfferedWorld) -> Case | None:
 
 
 def _is_explained(rest: Rest, case: Case) -> bool:
-    """Whether the server, asked so that the order of its hashes does not matter, says what we say of each tree."""
+    """Return whether the server agrees with ``why`` on each tree when its hash order does not affect the answer."""
     fitting = {tree.root_uuid for tree in case.ours if tree.fits}
     roots = _roots(case.world)
     return fitting == {
@@ -147,7 +154,7 @@ def _fits_alone(rest: Rest, request: ResourceRequest, root_trait: str) -> bool:
 
 
 def test_it_agrees_with_the_real_placement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    # Two of the server's faults depend on the order of its hashes: the same answers each time.
+    # Two of the server's faults depend on its hash order: a fixed seed gives the same answers each time.
     monkeypatch.setenv("PYTHONHASHSEED", "0")
     started, counts, disagreed = time.monotonic(), Counter(), []
     with running(tmp_path / "placement") as rest:
@@ -165,7 +172,7 @@ def test_it_agrees_with_the_real_placement(tmp_path: Path, monkeypatch: pytest.M
     assert len(disagreed) <= 0.001 * REQUESTS, "\n".join(str(case) for case in disagreed)
 
 
-# Known faults of Placement 16.0.0, where why says what is meant and not what is answered.
+# Known faults of Placement 16.0.0: here ``why`` gives the answer that Placement means, and not the one it returns.
 
 AGGREGATE = new_uuid()
 
@@ -184,7 +191,7 @@ def rest(tmp_path: Path) -> Iterator[Rest]:
 
 
 def test_what_only_sharing_providers_serve_is_kept_for_one_tree_only(rest: Rest):
-    """The unnumbered group's candidates of two trees are equal then: all but one are thrown away before the merge."""
+    """The unnumbered group has equal candidates for several trees; Placement drops all but one before its merge."""
     shared = {"aggregates": frozenset({AGGREGATE})}
     hosts = [_stocked(new_uuid(), {"VCPU": 4}, **shared) for _ in range(4)]
     disk = _stocked(new_uuid(), {"DISK_GB": 100}, traits=frozenset({SHARES}), **shared)
@@ -199,7 +206,7 @@ def test_what_only_sharing_providers_serve_is_kept_for_one_tree_only(rest: Rest)
 
 
 def test_a_child_that_shares_breaks_the_server(rest: Rest):
-    """500 for a tree that may take from a child of another tree, where that tree itself is not in question."""
+    """Placement answers 500 if a tree may take from a child of another tree that is itself no candidate."""
     shared = {"aggregates": frozenset({AGGREGATE})}
     host, other = _stocked(new_uuid(), {"VCPU": 4}, **shared), _stocked(new_uuid(), {})
     child = _stocked(new_uuid(), {"DISK_GB": 100}, root=other.root_uuid, traits=frozenset({SHARES}), **shared)
@@ -212,7 +219,10 @@ def test_a_child_that_shares_breaks_the_server(rest: Rest):
 
 @pytest.mark.parametrize(("policy", "offered"), [(None, 1), ("none", 2)])
 def test_without_group_policy_none_amounts_add_up_from_choice_to_choice(rest: Rest, policy: str | None, offered: int):
-    """Two classes of one group and one of them again in another: the second choice starts with the first one's sum."""
+    """One group asks for two classes and another group for one of them again.
+
+    Placement starts its second choice with the sum of its first choice.
+    """
     root = _stocked(new_uuid(), {"VCPU": 4})
     children = [_stocked(new_uuid(), {"DISK_GB": 10}, root=root.root_uuid) for _ in range(2)]
     world = OfferedWorld(providers=(root, *children))

@@ -1,7 +1,7 @@
-"""Bad input, case by case, through ``--once``: one clear line, the right exit code, nothing wrong published.
+"""Bad input, case by case, through ``--once``: one clear line, the right exit code, no wrong inventory published.
 
-For everything that is read, a good inventory is published first and the source broken
-then: what Placement holds must stay exactly as it was.
+For each source the test first publishes a good inventory and then breaks the source: Placement's records must stay
+exactly as they were.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def between(placement: Rest) -> Iterator[Gateway]:
 
 @pytest.fixture
 def host(tmp_path: Path, between: Gateway) -> AgentHost:
-    """4 CPUs, 4096 MiB, and a guest of 3 vCPUs that the cloud does not know."""
+    """A host with 4 CPUs, 4096 MiB, and a guest of 3 vCPUs that the cloud does not know."""
     made = AgentHost(
         folder=tmp_path,
         name=f"cmp-{placements.new_uuid()}",
@@ -60,7 +60,7 @@ def define(host: AgentHost, *guests: str) -> None:
 
 
 def clear_line(ended: Ended, *words: str) -> str:
-    """The one line that says it all; and no bug was printed, no secret told."""
+    """Return the line of stderr that has all the ``words``; check that stderr has no traceback."""
     assert "Traceback" not in ended.stderr
     telling = [line for line in ended.stderr.splitlines() if all(word in line for word in words)]
     assert telling, f"no line with {words} in:\n{ended.stderr}"
@@ -73,7 +73,7 @@ def findings(host: AgentHost, code: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What Placement holds of a host. Equal generations: nobody has written since."""
+    """Placement's records of a host. Equal generations mean that no client has written in between."""
 
     inventories: dict
     traits: frozenset
@@ -86,8 +86,8 @@ def published(placement: Rest, host: AgentHost) -> Published:
 
 
 def publish(placement: Rest, host: AgentHost) -> Published:
-    """A first good audit."""
-    assert host.agent("--once").code == 3  # the guest that nobody knows
+    """Run a first good audit; return what it published."""
+    assert host.agent("--once").code == 3  # the guest that the cloud does not know
     good = published(placement, host)
     assert (good.inventories["VCPU"]["total"], good.inventories["VCPU"]["reserved"]) == (4, 1)
     assert good.inventories["MEMORY_MB"]["reserved"] == 512 + 256
@@ -95,7 +95,7 @@ def publish(placement: Rest, host: AgentHost) -> Published:
     return good
 
 
-# Configuration: 78, before anything is read or asked.
+# Configuration: exit code 78 before the agent reads a source or sends a request.
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_a_compute_id_file_that_holds_no_uuid_is_named_and_ends_with_78(between,
     assert between.seen == []
 
 
-# What is read on the host: a failed read never shrinks inventory.
+# Sources on the host: a failed read never shrinks the inventory.
 
 
 def no_libvirt(host: AgentHost) -> tuple[str, ...]:
@@ -327,7 +327,7 @@ def test_an_odd_domain_is_a_finding_and_reserved_is_not_lowered(placement, host)
     assert ended.code == 3
     clear_line(ended, "source-unavailable", uuid("stranger"), "stranger", "vcpus", "'many' is not a whole number")
     assert published(placement, host) == good
-    # Beside it everything that can be read is counted: a second guest raises what is reserved.
+    # Everything else that can be read is counted: a second guest raises the reserved amount.
     define(host, stranger(metadata=odd), domain_xml("second", vcpus=6, memory_mib=1024))
     assert host.agent("--once").code == 3
     assert placement.inventories(host.provider_uuid)["VCPU"]["reserved"] == 2  # ceil(6 / 4.0)
@@ -338,7 +338,7 @@ def test_an_odd_domain_is_a_finding_and_reserved_is_not_lowered(placement, host)
 
 @pytest.fixture
 def lvm_host(tmp_path: Path, host: AgentHost) -> Iterator[AgentHost]:
-    """Guests' disks in a real volume group vg0 that holds one hand-made volume; vg1 is another one."""
+    """A host whose guests' disks are in the real volume group vg0, with one hand-made volume; vg1 is another group."""
     with contextlib.ExitStack() as stack:
         groups = [
             stack.enter_context(contextlib.closing(lvm_rigs.make_group(tmp_path, name, size)))
@@ -422,7 +422,7 @@ def test_a_placement_that_answers_nonsense_is_named_with_its_url(placement, betw
     ended = host.agent("--once")
     assert ended.code == 2
     line = clear_line(ended, "source lost", "source=placement", between.url, *words)
-    # What no waiting mends is louder than weather.
+    # An error that no retry mends (401) is logged at ERROR; a failure that may pass is not.
     assert (" ERROR " in line) == (fault == "401")
     assert TOKEN not in ended.stderr.replace("admin_token", "")
     assert published(placement, host) == good
@@ -443,7 +443,7 @@ def test_a_write_that_is_answered_with_nonsense_is_not_taken_for_done(placement,
     ended = host.agent("--once")
     assert ended.code == 2
     clear_line(ended, "audit error", f"PUT {between.url}/resource_providers/{host.provider_uuid}/inventories", *words)
-    # Never sent twice; a 404 that is not Placement's own does not say that the provider was deleted meanwhile.
+    # The write is sent once; a 404 that is not Placement's own does not mean that the provider was deleted meanwhile.
     assert len(between.writes) == before + 1
     assert published(placement, host) == good
     between.before = lambda _asked: None

@@ -1,7 +1,7 @@
-"""SIGKILL between any two writes, and while a file is replaced: the next start makes everything right.
+"""SIGKILL between any two writes, and while the agent replaces a file: the next start corrects everything.
 
-The agent knows nothing of this: a gateway before Placement counts the writes and kills
-the process, inotify tells when a file is about to be replaced.
+The agent has no hook for this: a gateway in front of Placement counts the writes and kills the process, and inotify
+reports when the agent is about to replace a file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.rigs.host import PATIENCE_S, AgentHost, Daemon
 from tests.rigs.placement import Rest
 from tests.rigs.wait import until
 
-# What a new host writes, in order; the fixture ``undisturbed`` holds it against a run.
+# The writes of a new host, in order; the fixture ``undisturbed`` compares them with a run.
 WRITES = (
     "POST /resource_providers",
     "PUT /resource_providers/ROOT/inventories",
@@ -49,7 +49,7 @@ def host(tmp_path: Path, between: Gateway) -> AgentHost:
 
 
 def new_host(folder: Path, between: Gateway) -> AgentHost:
-    """A host that the cloud knows nothing of, with a guest that nobody knows; it makes its identity itself."""
+    """Return a host that the cloud does not know, with one unknown guest; the agent makes the host's identity."""
     node = folder / "node.xml"
     node.write_text(node_xml(cpus=6, memory_mib=8192, domains=[domain_xml("stranger", vcpus=2, memory_mib=512)]))
     made = AgentHost(folder=folder, name=f"cmp-{uuid.uuid4()}", placement_url=between.url, libvirt_uri=f"test://{node}")
@@ -67,14 +67,14 @@ def root_of(host: AgentHost) -> str:
 
 
 def published(placement: Rest, host: AgentHost) -> tuple[dict, set]:
-    """What Placement holds of the one provider of this host's name."""
+    """Return Placement's inventories and traits of the only provider with this host's name."""
     found = placement.done("GET", f"/resource_providers?name={host.name}")["resource_providers"]
     assert [provider["uuid"] for provider in found] == [root_of(host)]
     return placement.inventories(root_of(host)), placement.traits(root_of(host))
 
 
 def unhurt(host: AgentHost) -> dict:
-    """Both files are whole; the report."""
+    """Check that the history and the report are whole files; return the report."""
     history = json.loads((host.folder / "state" / "findings.json").read_text())
     assert [sighting["code"] for sighting in history["sightings"]] == ["guest-unknown"]
     return host.report()
@@ -82,7 +82,7 @@ def unhurt(host: AgentHost) -> dict:
 
 @pytest.fixture(scope="module")
 def undisturbed(placement: Rest, tmp_path_factory) -> tuple[dict, set]:
-    """What a run that nobody disturbs publishes for such a host."""
+    """What an undisturbed run publishes for such a host."""
     with gateway(placement.server.url) as through:
         other = new_host(tmp_path_factory.mktemp("undisturbed"), through)
         assert other.agent("--once").code == 3
@@ -115,14 +115,14 @@ def test_killed_at_any_write_the_next_start_converges(placement, host, between, 
     assert (ended.code, ended.stderr.count("Traceback")) == (3, 0)
     assert published(placement, host) == undisturbed
     assert unhurt(host)["audit"]["outcome"] == "findings"
-    # What had been carried out is not written again; a custom trait's name is made sure of by each process.
+    # A write that was carried out is not sent again; but each process makes sure that its custom traits' names exist.
     again = [write for write in between.writes[number + 1 :] if "/traits/CUSTOM" not in write]
     cut = number + (moment == "before it is answered")
     assert [write.replace(root_of(host), "ROOT") for write in again] == [w for w in WRITES[cut:] if "CUSTOM" not in w]
 
 
 class Folder:
-    """Tells when a file appears in a folder, by inotify: a few microseconds after its creation."""
+    """A watch on a folder, by inotify: it reports a new file a few microseconds after its creation."""
 
     def __init__(self, path: Path) -> None:
         libc = ctypes.CDLL(None, use_errno=True)
@@ -131,7 +131,7 @@ class Folder:
         assert libc.inotify_add_watch(self._number, os.fsencode(path), IN_CREATE) >= 0
 
     def news(self, daemon: Daemon, beginning: str) -> bool:
-        """Whether a file whose name begins so has come since the last look."""
+        """Return whether a file whose name starts with ``beginning`` was created since the last call."""
         assert daemon.process.poll() is None, daemon.text()
         is_any = select.select([self._number], [], [], 0)[0]
         return bool(is_any) and any(name.startswith(beginning) for name in self._names())
@@ -154,7 +154,7 @@ def test_killed_while_a_file_is_replaced_leaves_the_old_file_or_the_new_one(host
     ages = random.Random()
     host.agent("--once")
     for _ in range(KILLS):
-        (host.folder / "node.xml").write_text(node(f"guest-{ages.random()}"))  # another finding: both files are due
+        (host.folder / "node.xml").write_text(node(f"guest-{ages.random()}"))  # a new finding: both files change
         with contextlib.closing(Folder(host.folder / where)) as folder, host.daemon() as daemon:
             until(lambda: folder.news(daemon, f"{name}."), PATIENCE_S, f"{name} is replaced")
             threading.Event().wait(ages.uniform(0, 0.003))

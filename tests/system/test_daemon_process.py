@@ -25,9 +25,9 @@ from tests.rigs.host import PATIENCE_S, STOP_S
 from tests.rigs.placement import running
 from tests.rigs.wait import until
 
-# What counts as stuck, scaled down; a process without a safe point or a request for so long is not fed.
+# The worker's STALL_S, scaled down: after this long without a safe point or a request the agent sends no WATCHDOG=1.
 STALL_S = 4.0
-# Of one request: so much less that a busy machine has time between two, and together more than twice as long.
+# The duration of one request: well below STALL_S for a busy machine, and all requests together above 2 x STALL_S.
 SLOW_S = 2.0
 HASTY = (
     f"import sys, agent.daemon.worker; agent.daemon.worker.STALL_S = {STALL_S}; "
@@ -131,7 +131,7 @@ def test_the_daemon_runs_on_without_placement_and_publishes_by_itself_when_it_is
 
 @contextlib.contextmanager
 def nobody_listens() -> Iterator[int]:
-    """A port that is ours for a block, where connections are refused; a server of ours may listen there."""
+    """Reserve a port for a block: connections to it are refused until the test starts its own server there."""
     with socket.socket() as held:
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         held.bind(("127.0.0.1", 0))
@@ -150,9 +150,9 @@ def test_what_a_killed_run_left_unfinished_is_swept_at_the_next_start(agent):
 
 
 def fed_until_reported(agent, told) -> float:
-    """The longest time without WATCHDOG=1 between the first of them and the first report, in seconds.
+    """Return the longest time in seconds without WATCHDOG=1 between the first of them and the first report.
 
-    How long the process takes to start is the machine's affair, and systemd's TimeoutStartSec.
+    The start of the process does not count: it depends on the machine, and systemd's TimeoutStartSec limits it.
     """
     fed: list[float] = []
     while not (agent.folder / "run" / "report.json").exists():
@@ -184,11 +184,14 @@ def test_a_slow_placement_does_not_starve_the_watchdog(agent, placement):
 
 
 def test_term_ends_the_daemon_while_it_leaves_a_crowded_placement_alone(agent, placement):
-    """After an answer of 0.8 s the next read waits up to 14 s, by chance: one that waits for more than two is met."""
+    """After an answer that took 0.8 s the next read waits a random time of up to 14 s.
+
+    The test sends SIGTERM in a pause that has lasted more than 2 s.
+    """
     asked, answered, late = [], [], threading.Event()
 
     def is_pause() -> bool:
-        # In this order: an answer that comes in between is one more than was asked.
+        # Read ``answered`` before ``asked``: a request answered in between then makes the counts differ.
         last, count = (answered or [time.monotonic()])[-1], len(answered)
         return len(asked) == count and time.monotonic() - last > 2
 
@@ -204,7 +207,7 @@ def test_term_ends_the_daemon_while_it_leaves_a_crowded_placement_alone(agent, p
 
 
 def test_a_history_that_cannot_be_written_costs_neither_the_memory_nor_the_audit(agent, placement):
-    # A folder in the file's place, and one that cannot be overwritten at each name under which it would be set aside.
+    # A folder takes the file's place, and another folder each name under which the agent would set the file aside.
     for suffix in ("", ".bad", *(f".bad.{number}" for number in range(1, 10))):
         (agent.folder / "state" / f"findings.json{suffix}" / "full").mkdir(parents=True)
     agent.configure(url=placement.server.url)
@@ -278,7 +281,7 @@ def test_start_splay_holds_events_and_the_interval_back_and_an_operator_never(ag
 
 
 def test_with_start_splay_the_first_audit_comes_at_the_hosts_turn(agent):
-    delay_s = 5.0  # the interval's first turn comes within 1.5 s: long before, on a slow machine too
+    delay_s = 5.0  # the interval's first audit comes within 1.5 s: long before, even on a slow machine
     agent.configure(interval=1, extra=splayed(delay_s / start_delay_s(agent.host, 1.0)))
     began = time.monotonic()
     agent.start()

@@ -1,6 +1,6 @@
-"""A start into a broken world: a stated degraded mode that mends itself, or the right exit code; never a live corpse.
+"""A start with a broken source: the daemon reports a degraded mode and recovers, or exits with the right code.
 
-Nobody helps the daemon to recover here: no signal is sent and the interval is off.
+The tests give the daemon no help to recover: they send no signal, and the interval is off.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ needs_libvirtd = pytest.mark.skipif(libvirtd_program() is None, reason="libvirtd
 
 @pytest.fixture
 def host(tmp_path: Path, placement: Rest) -> AgentHost:
-    """4 CPUs and one guest of 2 vCPUs, which is an instance of the cell."""
+    """A host with 4 CPUs and one guest of 2 vCPUs, which is an instance of the cell."""
     made = host_on(
         tmp_path,
         placement.server.url,
@@ -49,7 +49,7 @@ def host(tmp_path: Path, placement: Rest) -> AgentHost:
 
 
 def classes(placement: Rest, host: AgentHost) -> set[str]:
-    """The classes that Placement holds of this host; none where there is no provider."""
+    """Return the classes in Placement's inventory of this host; none if the provider does not exist."""
     answer = placement.request("GET", f"/resource_providers/{host.provider_uuid}/inventories")
     return set(answer.json()["inventories"]) if answer.ok else set()
 
@@ -64,8 +64,8 @@ def assert_ends(daemon: Daemon) -> None:
     assert "Traceback" not in daemon.text()
 
 
-# Each breaks one part before the start, yields (the source that is unread, the classes that go out all the same), and
-# the way to mend it.
+# Each context manager breaks one part before the start. It yields the source that cannot be read, the classes that the
+# agent publishes nevertheless, and a function that repairs the part.
 
 Broken = tuple[str, set[str], Callable[[], object]]
 
@@ -86,7 +86,7 @@ def no_placement(host: AgentHost, weather: Weather = Weather.CLOSED) -> Iterator
 
 
 def silent_placement(host: AgentHost) -> AbstractContextManager[Broken]:
-    """Takes connections and never answers."""
+    """Let Placement accept connections and never answer."""
     return no_placement(host, Weather.SILENT)
 
 
@@ -98,7 +98,7 @@ def no_database_file(host: AgentHost) -> Iterator[Broken]:
 
 @contextlib.contextmanager
 def empty_lvm(host: AgentHost) -> Iterator[Broken]:
-    """An lvm2 that ends with 0 and reports nothing, as it does without privileges."""
+    """Let lvm2 exit with 0 and report nothing, as it does without privileges."""
     with contextlib.closing(lvm_rigs.make_group(host.folder, "vg0", 2 << 30)) as group:
         configuration = host.folder / "view" / "lvm.conf"
         lvm_rigs.view(host.folder / "view")
@@ -148,7 +148,7 @@ def test_a_start_into_a_broken_world_says_so_goes_on_and_recovers_by_itself(
 def test_term_ends_a_degraded_daemon_whatever_it_waits_for(host, broken):
     with broken(host), host.daemon() as daemon:
         until(lambda: "agent started" in daemon.text(), RECOVERY_S, "started")
-        if broken is not silent_placement:  # there the first audit is still waiting for an answer
+        if broken is not silent_placement:  # with silent_placement the first audit still waits for an answer
             daemon.first_audit()
         assert_ends(daemon)
 
@@ -207,14 +207,14 @@ def test_a_libvirtd_that_is_frozen_at_the_start_is_said_to_be_and_found_when_it_
 
 
 def _is_reading(daemon: Daemon) -> bool:
-    """Whether the reader's thread is in libvirt, by the daemon's own dump of its threads."""
+    """Return whether the reader's thread is in libvirt, according to the daemon's own dump of its threads."""
     so_far = len(daemon.text())
     daemon.send(signal.SIGUSR2)
     until(lambda: "state dump" in daemon.text()[so_far:], RECOVERY_S, "a dump")
     return "sources/libvirt/host.py" in daemon.text()[so_far:]
 
 
-# The database as a server, and rows that are wrong.
+# The database as a server, and wrong rows.
 
 
 @pytest.mark.skipif(not mariadbs.available(), reason="MariaDB is not installed (mariadb-server-core)")
@@ -231,7 +231,7 @@ def test_a_database_server_that_comes_later_is_read_and_its_password_is_never_to
             proxy.weather = Weather.FAIR
             while unread(report):
                 report = daemon.audit_after(report, RECOVERY_S)
-            proxy.weather = Weather.SILENT  # from now on it hangs
+            proxy.weather = Weather.SILENT  # from now on the database hangs
             proxy.drop_all()
             daemon.send(signal.SIGUSR1)
             assert_ends(daemon)

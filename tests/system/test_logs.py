@@ -1,7 +1,7 @@
-"""What a running daemon tells at INFO of five events in its world, line by line, and what it never tells.
+"""The lines that a running daemon logs at INFO for five events in its world, and the secrets that it never logs.
 
-Real parts: a private libvirtd, a volume group on a loop device, Placement, a cell in
-SQLite. The interval is off, so that each line has its cause in the test.
+The parts are real: a private libvirtd, a volume group on a loop device, Placement, a cell in SQLite. The interval is
+off, so that each line has its cause in the test.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ pytestmark = [
     pytest.mark.skipif(libvirtd_program() is None, reason="libvirtd is not installed"),
 ]
 MIB = 1 << 20
-# Placement's noauth2 takes what stands before the colon for the user, and only "admin" may write.
+# Placement's noauth2 takes the part of the token before the colon as the user, and only "admin" may write.
 SECRET = "kept-from-every-log-7f3a"
-DEFAULT_DOMAIN = "6695eb01-f6a4-8304-79aa-97f2502e193f"  # the one that libvirt's test:///default has
+DEFAULT_DOMAIN = "6695eb01-f6a4-8304-79aa-97f2502e193f"  # the domain of libvirt's test:///default
 
 
 @dataclass(slots=True)
 class Stage:
-    """Everything around one daemon."""
+    """One daemon with its host, Placement, libvirtd and volume group."""
 
     host: AgentHost
     placement: Rest
@@ -49,9 +49,10 @@ class Stage:
     _told: int = field(default=0)
 
     def told(self) -> list[dict[str, Any]]:
-        """What the audits told at INFO and above since the last call, without what only repeats while a source is lost.
+        """Return the audits' log records at INFO and above since the last call.
 
-        The lines of libvirt's events come from a thread of their own, at a moment of their own.
+        Left out are records that only repeat while a source is lost, and the records of libvirt's events: a separate
+        thread logs those at any time.
         """
         assert self.daemon is not None
         records = [r for r in self.daemon.records() if r["levelname"] != "DEBUG" and "audit_id" in r["extra"]]
@@ -59,20 +60,20 @@ class Stage:
         return [record for record in fresh if not _repeats(record)]
 
     def settle(self) -> None:
-        """Two more audits: whatever was to be confirmed is."""
+        """Run two more audits, after which every finding is confirmed."""
         assert self.daemon is not None
         for _ in range(2):
             self.daemon.audit_now()
 
     def until_told(self, event: str, **fields: object) -> None:
-        """Wait for such a record among all so far."""
+        """Wait until the daemon has logged such a record, at any time since its start."""
         assert self.daemon is not None
         daemon = self.daemon
         until(lambda: any(_is(record, event, fields) for record in daemon.records()), PATIENCE_S, f"{event} {fields}")
 
     @contextlib.contextmanager
     def guest(self) -> Iterator[str]:
-        """A guest of 3 vCPUs and 512 MiB that the cloud does not know, defined as virsh does it."""
+        """Define a guest of 3 vCPUs and 512 MiB that the cloud does not know, as virsh does; yield its uuid."""
         connection = libvirt.open(self.libvirtd.uri)
         try:
             connection.defineXML(domain_xml("stranger", domain_uuid=uuid("stranger"), vcpus=3, memory_mib=512))
@@ -116,12 +117,12 @@ def _is(record: dict[str, Any], event: str, fields: dict[str, object]) -> bool:
 
 
 def lines(records: list[dict[str, Any]], *fields: str) -> list[tuple[Any, ...]]:
-    """Each record's text, and those of the fields that it has."""
+    """Return each record's text, and the values of those ``fields`` that the record has."""
     return [(r["message"], *(r["extra"][name] for name in fields if name in r["extra"])) for r in records]
 
 
 def inventories(root: str, *, disk: int, memory: int, vcpu: int) -> str:
-    """The one write of an audit, with these amounts reserved."""
+    """Return the logged text of an audit's one write, with these reserved amounts."""
     return (
         f"{root}: inventories"
         f" DISK_GB total=3 GiB reserved={disk} GiB max_unit=3 GiB allocation_ratio=1.0,"
@@ -131,7 +132,7 @@ def inventories(root: str, *, disk: int, memory: int, vcpu: int) -> str:
 
 
 def views(name: str, *, used_disk: int) -> list[tuple[str]]:
-    """The reference's three lines, with this host's figures."""
+    """Return the three lines that nova-compute logs as well, with this host's figures."""
     return [
         (f"Hypervisor/Node resource view: name={name} free_ram=unknownMB free_disk=3GB free_vcpus=14 pci_devices=0",),
         ("Total usable vcpus: 16, total allocated vcpus: 2",),
@@ -143,7 +144,10 @@ def views(name: str, *, used_disk: int) -> list[tuple[str]]:
 
 
 def assert_proper(daemon: Daemon) -> None:
-    """Of all records: the audit's id on each line of an audit, no traceback, no warning but of lost events."""
+    """Check that each line of an audit has the audit's id, and that no traceback and no unexpected warning was logged.
+
+    The only warnings expected are those about libvirt's events.
+    """
     for record in daemon.records():
         assert record["traceback"] is None, record
         if record["name"] == "agent.telemetry.lines":
@@ -163,11 +167,11 @@ def test_five_events_are_told_once_each_with_their_numbers(stage):
         daemon.first_audit()
         until(lambda: "libvirt events connected" in daemon.text(), PATIENCE_S, "events")
         stage.settle()
-        # Its domain is one of 8192 MiB, which the flavor does not say: told, and nothing else is wrong.
+        # The domain has 8192 MiB, unlike the flavor: the agent reports that and no other finding.
         assert lines(stage.told(), "before", "outcome", "code", "confirmed") == [
             ("placement speaks",),
             ("outcome changed", None, "findings"),
-            ("finding appeared", "guest-size-differs", True),  # --once has seen it
+            ("finding appeared", "guest-size-differs", True),  # confirmed: --once has seen the same
             *views(host.name, used_disk=0),
         ]
         _a_guest_appears(stage, root)
@@ -225,7 +229,7 @@ def _libvirt_is_lost(stage: Stage) -> None:
 
 
 def _libvirt_is_back_without_the_guest(stage: Stage, root: str) -> None:
-    """The test driver's guests end with their daemon."""
+    """Restart libvirtd: the test driver's guests ended with it."""
     stage.libvirtd.start()
     stage.until_told("source back", source="libvirt")
     stage.settle()
@@ -251,7 +255,7 @@ def test_no_secret_is_told_even_at_debug_of_a_daemon_that_does_everything(stage,
         daemon.audit_now()
         daemon.send(signal.SIGTERM)
         assert daemon.ended(STOP_S) == 0
-    assert "X-Auth-Token" in daemon.text()  # requests are shown with their headers
+    assert "X-Auth-Token" in daemon.text()  # the log shows requests with their headers
     for written in (daemon.text(), stage.host.report_file.read_text(), stage.host.stocktake("config", "show").stdout):
         assert SECRET not in written
     assert "Traceback" not in daemon.text()

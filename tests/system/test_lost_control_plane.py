@@ -1,8 +1,7 @@
-"""Database, broker and conductor killed in turn under a daemon that may heal: it says so, and releases nothing.
+"""Database, broker and conductor killed in turn under a daemon that may heal: the daemon reports it, releases nothing.
 
-The state source is a real nova-conductor. A leak is planted while a part is dead: with
-``[heal] enabled`` and no minimum age it would be removed at once if anything took silence
-for an answer.
+The state source is a real nova-conductor. The test plants a leak while one part is dead. With ``[heal] enabled`` and
+no minimum age the daemon would remove the leak at once if it took silence for an answer.
 """
 
 import datetime
@@ -31,7 +30,7 @@ LOST_WAIT_S = 180
 
 @pytest.fixture
 def host(tmp_path: Path, placement: Rest, conductor_cell: Cell) -> AgentHost:
-    """A host with the guest of instance i1, which the cell and Placement know; the deleted instance has none."""
+    """A host with the guest of instance i1, which the cell and Placement know; the deleted instance has no guest."""
     conductor_cell.empty()
     guest = domain_xml("i1", domain_uuid=uuid("i1"), vcpus=FLAVOR_A.vcpus, memory_mib=FLAVOR_A.memory_mib)
     (tmp_path / "node.xml").write_text(node_xml(cpus=8, memory_mib=4096, domains=[guest]))
@@ -58,7 +57,7 @@ def host(tmp_path: Path, placement: Rest, conductor_cell: Cell) -> AgentHost:
 
 
 class Part:
-    """One thing that can be killed and brought back."""
+    """One part of the control plane that the test can kill and start again."""
 
     def __init__(self, cell: Cell, name: str) -> None:
         self._cell = cell
@@ -92,7 +91,7 @@ def state_source(report: dict) -> dict:
 
 
 def settled(daemon: Daemon) -> dict:
-    """Audits until one is clean: the record is made, everything stands."""
+    """Run audits until one is clean: the compute node record exists and all is published."""
 
     reports: list[dict] = []
 
@@ -122,7 +121,7 @@ def test_nothing_is_released_while_a_part_of_the_cloud_is_dead(placement, conduc
                 report = daemon.audit_now(LOST_WAIT_S)
                 assert report["audit"]["outcome"] == "partial"
                 assert not state_source(report)["ok"]
-            # The host's own facts went out all the same, and nobody's allocation was touched.
+            # The agent publishes the host's own facts nevertheless, and changes no allocation.
             assert "COMPUTE_NODE" in placement.traits(host.provider_uuid)
             assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
             assert host.stocktake("audit").code == 2
@@ -137,10 +136,10 @@ def test_nothing_is_released_while_a_part_of_the_cloud_is_dead(placement, conduc
 
 
 def answered(daemon: Daemon) -> dict:
-    """Audits until one has read the state source; the one that has.
+    """Run audits until one has read the state source; return its report.
 
-    That conductor is on its broker again does not say that the agent is: its queue for answers went with the broker,
-    and that its database listens again does not say that conductor has found it.
+    Conductor may be on its broker again before the agent is: the agent's queue for answers went with the broker. The
+    database may listen again before conductor has reconnected.
     """
 
     def read() -> dict:
@@ -156,7 +155,7 @@ def holds(placement: Rest, consumer: str) -> dict[str, int]:
 
 
 def test_the_exit_code_of_one_audit_is_two_and_nothing_is_written_to_the_cloud(placement, conductor_cell, host):
-    """Without a daemon, too: the dead conductor is named, its part is unknown, the rest is told."""
+    """One audit without a daemon names the dead conductor, treats its part as unknown and reports the rest."""
     until(lambda: host.agent("--once").code in {0, 3}, LOST_WAIT_S, "an audit that conductor answers in time")
     stranger = placement.allocate({host.provider_uuid: HELD}, new_uuid())
     part = Part(conductor_cell, "conductor")

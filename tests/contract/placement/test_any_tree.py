@@ -1,12 +1,13 @@
-"""Any wanted tree from any standing forest, on a real Placement, while another client writes between our requests.
+"""The agent turns any existing forest into any wanted tree while another client writes between its requests.
 
-A case is a forest, a wanted tree and a stranger (tests/rigs/strangers.py), all from one seed. At its end Placement must
-hold all that strangers wrote of what is not ours, and of ours what is wanted, but for what the last plan or the
-writer held back in words; a further round then writes nothing. ``STOCKTAKE_TREE_CASES`` says how many cases (50),
-``STOCKTAKE_TREE_SEED`` the first one. In one case of four the server is older: 1.36 is its newest microversion.
+A case is a forest, a wanted tree and a stranger (tests/rigs/strangers.py), all drawn from one seed; Placement is real.
+At the end Placement must have all that the stranger wrote of what is not the agent's. Of what is the agent's,
+Placement must have what is wanted, except what the last plan held back or the writer reported as refused. A further
+round then writes nothing. ``STOCKTAKE_TREE_CASES`` sets the number of cases (50), ``STOCKTAKE_TREE_SEED`` the first
+seed. In one case of four the server is older: its newest microversion is 1.36.
 
-One thing no client can guard against is left out: a rename of ours in the moment between the look and the PUT that
-moves it. That request replaces the name, and no generation is sent with it.
+The stranger never renames one of the agent's providers between the agent's GET and the PUT that moves the provider.
+No client can guard against that: the PUT replaces the name, and it carries no generation.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ A_MOVE = re.compile(r"/resource_providers/[^/]+$")
 
 
 class Interleaved:
-    """A script for ``ScriptedAdapter``: before any request of ours the stranger may act, a few times in all."""
+    """A script for ``ScriptedAdapter``: the stranger may act before any of the agent's requests, a few times in all."""
 
     def __init__(self, max_version: Answer | None) -> None:
         self._max_version = max_version
@@ -69,7 +70,7 @@ class Interleaved:
 
 @dataclass
 class Client:
-    """Our parts, as the agent builds them; ``reparents``: what they think that the server can do."""
+    """The agent's reader and writer as the agent builds them; ``reparents``: whether the server can move providers."""
 
     script: Interleaved
     reader: TreeReader
@@ -85,7 +86,7 @@ class Client:
         return cls(script, TreeReader(client), BesideReader(client), TreeWriter(client), max_version is None)
 
     def round(self, tree: DesiredTree) -> tuple[Plan, Applied]:
-        """Read, decide, write. Raises GenerationConflict."""
+        """Read, decide and write once. Raises GenerationConflict."""
         uuids = (*(provider.uuid for provider in tree.providers), *tree.obsolete)
         view = self.reader.view(looking_at(tree.root.uuid, fresh_allocations=True, consumer_reads=0))
         plan = diff(tree, self.beside.read(view, uuids))
@@ -94,14 +95,14 @@ class Client:
 
 @dataclass(frozen=True)
 class Case:
-    """What is wanted, and who writes beside us."""
+    """The wanted tree, and the stranger that writes at the same time."""
 
     tree: DesiredTree
     stranger: Stranger
 
 
 def new_case(rest: Rest, seed: int) -> Case:
-    """Up to 12 providers of ours in a tree and beside it, standing or not, among up to 4 of others."""
+    """Return a case: up to 12 providers of the agent, existing or not, in the tree or beside it, and up to 4 others."""
     dice = random.Random(seed)
     stranger = Stranger(rest=rest, dice=dice)
     ours = [stranger.new_uuid() for _ in range(dice.choice((1, 2, 3, 4, 5, 8, 12)))]
@@ -117,7 +118,7 @@ def new_case(rest: Rest, seed: int) -> Case:
 
 
 def settle(stranger: Stranger, standing: list[str]) -> None:
-    """Make those and some of others, in any forest, with a few consumers."""
+    """Make the ``standing`` providers and some others, in any forest, with a few consumers."""
     dice = stranger.dice
     standing = standing + [stranger.new_uuid() for _ in range(dice.randint(0, 4))]
     dice.shuffle(standing)
@@ -130,7 +131,7 @@ def settle(stranger: Stranger, standing: list[str]) -> None:
 
 
 def wanted_tree(dice: random.Random, uuids: list[str], aggregates: tuple[str, str]) -> DesiredTree:
-    """Some are roots of their own that share; the others stand anywhere below the first."""
+    """Return a wanted tree: some providers are sharing roots, the others stand anywhere below the first."""
     below = [uuids[0]]
     providers = []
     for number, one in enumerate(uuids):
@@ -163,7 +164,7 @@ def wanted(
 
 
 def settled(client: Client, case: Case, tally: Counter[str]) -> tuple[Plan, Applied]:
-    """Rounds until one writes nothing and nobody disturbed it."""
+    """Run rounds until one writes nothing and the stranger did not act in it; return its plan and result."""
     for _ in range(ROUNDS):
         client.script.acted = False
         try:
@@ -182,7 +183,7 @@ def settled(client: Client, case: Case, tally: Counter[str]) -> tuple[Plan, Appl
 
 @dataclass(frozen=True)
 class Found:
-    """What Placement holds of one provider, by the hand client."""
+    """What Placement has of one provider, read by the test's own client."""
 
     name: str
     parent: str | None
@@ -192,7 +193,7 @@ class Found:
 
 
 def found(stranger: Stranger) -> dict[str, Found | None]:
-    """Ours, there or not, and all that strangers wrote to."""
+    """Return the agent's providers (None where missing) and all providers the stranger wrote to."""
     parents, rest = stranger.parents(), stranger.rest
     names = {one: rest.done("GET", f"/resource_providers/{one}")["name"] for one in parents}
     standing = {
@@ -223,13 +224,13 @@ def strangers_find_all_that_they_wrote(case: Case, now: dict[str, Found | None])
 
 @dataclass(frozen=True)
 class Told:
-    """What the last round left undone, and said so."""
+    """What the last round left undone and reported."""
 
     held: frozenset[tuple[str, str]]
     refused: dict[str, tuple[type, type]]
 
     def excuses(self, one: str, what: str, tree: DesiredTree) -> bool:
-        """Whether that was held back, or rests on a provider whose creation was refused."""
+        """Return whether ``what`` was held back, or depends on a provider whose creation was refused."""
         parents = {provider.uuid: provider.parent_uuid for provider in tree.providers}
         unmade = {refused for refused, (write, _) in self.refused.items() if write is CreateProvider}
         return (one, what) in self.held or any(stands_below(one, above, parents) for above in unmade)
@@ -261,7 +262,7 @@ def ours_is_as_wanted(case: Case, now: dict[str, Found | None], told: Told) -> N
 
 
 def nothing_is_held_back_without_need(case: Case, now: dict[str, Found | None], told: Told, *, reparents: bool) -> None:
-    """Each thing that was left undone could not be done."""
+    """Check that everything left undone could not be done."""
     children = {standing.parent for standing in now.values() if standing is not None}
     for one, what in told.held:
         if what == "delete":
@@ -296,7 +297,7 @@ def run_case(rest: Rest, client: Client, seed: int, tally: Counter[str]) -> None
     assert once_more.done == ()
 
 
-# How often each must have happened in a hundred cases, for the cases to be worth anything.
+# The least number of times each must happen in a hundred cases; with fewer the cases prove little.
 AT_LEAST = {
     "CreateProvider": 60,
     "MoveProvider": 80,

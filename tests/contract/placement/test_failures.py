@@ -1,7 +1,7 @@
-"""All that can go wrong between an audit and Placement: each row of docs/placement.md, caused before a real server.
+"""Every failure between an audit and Placement: each row of docs/placement.md, provoked in front of a real server.
 
-The host's other sources are well and it has news to publish: what an audit does in spite of the failure, and that
-the next one after it puts everything right, is looked at in each case.
+In each case the host's other sources work and the host has a change to publish. Each test checks what the audit does
+in spite of the failure, and that the next audit after the failure publishes the change.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ QUICK = {"connect_retry_delay": 0.01, "status_code_retry_delay": 0.01}
 HTML = b"<html><body><h1>Bad Gateway</h1>\nnginx</body></html>"
 PAGE = (("Content-Type", "text/html"),)
 GET_TRIES = 3
-# A body of so many pieces is too large for one answer.
+# A body of TOO_MANY pieces is too large for one answer.
 PIECE = b" " * MIB
 TOO_MANY = OWN.most_bytes // MIB + 8
-# An audit that waited for what a test forbids would take longer; one that does not takes a few seconds at most.
+# An audit that waits where it must not takes longer than this; an audit that does not wait takes a few seconds at most.
 NO_WAIT_S = 60.0
 
 
@@ -66,20 +66,20 @@ def in_a_minute() -> str:
 
 
 def page(status: int, **headers: str) -> Answer:
-    """What a proxy says, and no Placement."""
+    """Return an HTML page as a proxy sends it, and Placement never does."""
     return Answer(status=status, body=HTML, headers=(*PAGE, *((k.replace("_", "-"), v) for k, v in headers.items())))
 
 
 @functools.cache
 def packed(noise_bytes: int) -> bytes:
-    """The same, in gzip's form, with so much noise in each piece: the less there is, the smaller it gets."""
+    """Return TOO_MANY pieces in gzip's form, each with ``noise_bytes`` of noise: less noise compresses better."""
     packer = zlib.compressobj(wbits=16 + zlib.MAX_WBITS)
     noise = (random.Random(number).randbytes(noise_bytes // 2).hex().encode() for number in range(TOO_MANY))
     return b"".join(packer.compress(PIECE[len(some) :] + some) for some in noise) + packer.flush()
 
 
 def reads(answer: Callable[[], Answer]) -> Callable[[Gateway], None]:
-    """It answers each GET in Placement's place."""
+    """Let the gateway answer each GET itself; the GET does not reach Placement."""
 
     def install(gate: Gateway) -> None:
         gate.before = lambda asked: None if asked.is_write else answer()
@@ -88,7 +88,7 @@ def reads(answer: Callable[[], Answer]) -> Callable[[Gateway], None]:
 
 
 def writes(answer: Callable[[], Answer]) -> Callable[[Gateway], None]:
-    """It answers each write in Placement's place."""
+    """Let the gateway answer each write itself; the write does not reach Placement."""
 
     def install(gate: Gateway) -> None:
         gate.before = lambda asked: answer() if asked.is_write else None
@@ -97,7 +97,7 @@ def writes(answer: Callable[[], Answer]) -> Callable[[Gateway], None]:
 
 
 def changed(**how: object) -> Callable[[Gateway], None]:
-    """Placement's own answers to GETs, changed on the way."""
+    """Let the gateway change Placement's own answers to GETs on the way."""
 
     def install(gate: Gateway) -> None:
         gate.change = lambda asked, answer: answer if asked.is_write else dataclasses.replace(answer, **how)
@@ -106,7 +106,7 @@ def changed(**how: object) -> Callable[[Gateway], None]:
 
 
 def cut(framing: Framing) -> Callable[[Gateway], None]:
-    """Placement's own answers to GETs, cut in the middle."""
+    """Let the gateway cut Placement's own answers to GETs in the middle."""
 
     def install(gate: Gateway) -> None:
         gate.change = lambda asked, answer: dataclasses.replace(
@@ -117,7 +117,7 @@ def cut(framing: Framing) -> Callable[[Gateway], None]:
 
 
 def lost(how: type[Exception], *, of_writes: bool) -> Callable[[Gateway], None]:
-    """Placement carries it out, and its answer never comes."""
+    """Let Placement carry out the request, and lose its answer."""
 
     def after(asked: Asked) -> None:
         if asked.is_write is of_writes:
@@ -131,9 +131,10 @@ def lost(how: type[Exception], *, of_writes: bool) -> Callable[[Gateway], None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One row: what is done to the way, and what comes of it.
+    """One row: what the gateway does to the connection (``install``), and what the audit must report.
 
-    ``tries`` is how often the request that failed was sent; ``hold_s`` how long nothing more is sent, (least, most).
+    ``tries``: how often the client sends the failing request. ``hold_s``: (least, most) seconds for which the client
+    sends nothing more.
     """
 
     install: Callable[[Gateway], None]
@@ -256,7 +257,7 @@ UNREAD = {
         says="needs more than 40 MiB of memory, .* check what answers there",
     ),
     "slow-body": Case(
-        # The proxy's own: Placement alone may need as long as the time-out, on a busy machine.
+        # The gateway answers by itself: on a busy machine Placement alone may need as long as the time-out.
         install=reads(lambda: Answer(status=200, body=b" " * 600, byte_every_s=0.1)),
         kind=PlacementUnavailable,
         says="no whole answer within 3 s",
@@ -300,7 +301,7 @@ def source(result: AuditResult):
 
 
 def end(gate: Gateway) -> None:
-    """Nobody listens there any more, and the connections that are kept end with their next request."""
+    """Close the gateway's port, and drop each kept-alive connection at its next request."""
 
     def drop(_asked: Asked) -> Answer:
         raise Dropped
@@ -310,7 +311,7 @@ def end(gate: Gateway) -> None:
 
 
 def put_right(rest, one: OneHost, gate: Gateway) -> None:
-    """The failure is over: the next audit that may ask says the truth."""
+    """End the failure, and check that the next audit that may send requests publishes the true inventory."""
     gate.clear()
     gate.seen.clear()
     assert one.audit().report.error is None
@@ -320,7 +321,7 @@ def put_right(rest, one: OneHost, gate: Gateway) -> None:
 
 @pytest.mark.parametrize("key", UNREAD)
 def test_unread(rest, gate, one, key):
-    """Placement cannot be read: the audit goes on with the other sources, writes nothing, and says why."""
+    """If Placement cannot be read, the audit goes on with the other sources, writes nothing and reports the reason."""
     case = UNREAD[key]
     case.install(gate)
     began = time.monotonic()
@@ -353,7 +354,7 @@ def test_unread(rest, gate, one, key):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unwritten:
-    """One row about a write: what the audit says, and whether Placement has the change all the same."""
+    """One row about a write: the error that the audit reports, and whether Placement made the change nevertheless."""
 
     install: Callable[[Gateway], None]
     says: str
@@ -380,7 +381,7 @@ UNWRITTEN = {
 
 @pytest.mark.parametrize("key", UNWRITTEN)
 def test_unwritten(rest, gate, one, key):
-    """A write that was not acknowledged is sent once, and the next audit looks before it decides again."""
+    """The agent sends an unacknowledged write only once; the next audit reads Placement before it decides again."""
     case = UNWRITTEN[key]
     case.install(gate)
     began = time.monotonic()
@@ -403,7 +404,7 @@ def test_unwritten(rest, gate, one, key):
 
 
 def test_more_in_a_tree_than_one_host_can_have(rest, gate, one, monkeypatch):
-    """Bounded in all: each answer may be small."""
+    """The reader bounds the sum of all entries of a tree, since each single answer may be small."""
     traits = [f"CUSTOM_{number}" for number in range(6)]
     for trait in traits:
         rest.done("PUT", f"/traits/{trait}")
@@ -419,7 +420,7 @@ def test_more_in_a_tree_than_one_host_can_have(rest, gate, one, monkeypatch):
 
 
 def test_413(rest, gate, one):
-    """A proxy that takes no large body: no waiting mends that, so it is a finding, with the size that is needed."""
+    """A proxy rejects large bodies (413): retries do not help, so the audit reports a finding with the needed size."""
     gate.before = lambda asked: page(413) if asked.is_write else None
     result = one.audit()
     assert (result.report.outcome, exit_code(result.report)) == (Outcome.PARTIAL, 2)
@@ -431,7 +432,7 @@ def test_413(rest, gate, one):
 
 
 def test_an_older_server(rest, gate, one):
-    """A server that was replaced by one that is too old: 406 makes us ask what it speaks, and say that."""
+    """The server was replaced by one that is too old: after a 406 the client asks for its versions and reports them."""
     old = b'{"versions":[{"id":"v1.0","min_version":"1.0","max_version":"1.29","status":"CURRENT"}]}'
     refused = b'{"errors":[{"status":406,"detail":"Unacceptable version header: 1.30"}]}'
     gate.before = lambda asked: Answer(status=200, body=old) if asked.path == "/" else Answer(status=406, body=refused)
@@ -472,19 +473,19 @@ def test_a_redirect_to_what_is_no_url_is_no_bug_of_ours(rest, gate, one, locatio
     gate.before = lambda _asked: page(302, Location=location)
     assert "a redirect that leads nowhere" in source(one.audit()).error
     put_right(rest, one, gate)
-    # A connection that nobody has closed is an error here, and not in the test that happens to be next.
+    # An unclosed connection must fail this test, and not the test that happens to run next.
     gc.collect()
 
 
 def test_slow_headers(rest, tmp_path):
-    """The time-out of requests starts anew with each byte; ours does not, in the headers neither."""
+    """requests restarts its time-out with each byte; the client's own time-out never restarts, even in the headers."""
     port = int(rest.server.url.rpartition(":")[2])
     with proxied(("127.0.0.1", port)) as proxy:
         host = OneHost(client_of(tmp_path, proxy.url, **QUICK), new_uuid())
         assert host.audit().report.outcome is Outcome.CLEAN
         proxy.weather, proxy.delay_s = Weather.TRICKLE, 0.2
         began = time.monotonic()
-        # Less than an answer takes in all, more than Placement needs for its first byte on a busy machine.
+        # Shorter than a whole answer takes, and longer than Placement needs for its first byte on a busy machine.
         with impatient(host.client, 2.0):
             result = host.audit()
         assert "no whole answer within 6 s" in source(result).error
@@ -495,7 +496,7 @@ def test_slow_headers(rest, tmp_path):
 
 
 def test_a_write_that_an_outage_held_back_is_no_strike_against_a_rival(rest, gate, one):
-    """What the host wanted while Placement was unread was never written, so nobody can have changed that."""
+    """An inventory wanted while Placement was unread was never written, so no other writer can have changed it."""
     for cpus in (8, 12, 16, 20):
         one.cpus = cpus + 1
         gate.before = lambda _asked: page(503)
@@ -544,7 +545,7 @@ def test_a_get_waits_as_long_as_it_is_told_and_then_is_answered(gate, one):
 
 
 def test_one_audit_waits_for_so_long_in_all_and_no_longer(gate, one, monkeypatch):
-    """Each request alone would be patient: their sum is what holds an audit up."""
+    """The wait of each single request is acceptable; the budget limits the sum of the waits of one audit."""
     monkeypatch.setattr(retry_after, "WAIT_BUDGET_S", 1.5)
     refused: set[str] = set()
 
@@ -570,16 +571,16 @@ def test_many_events_in_a_hold_send_nothing_and_after_it_the_first_audit_does_al
         assert held.not_before == first.not_before
         assert held.report.outcome is Outcome.PARTIAL
     assert len(gate.seen) == 1
-    one.client._hold = dataclasses.replace(one.client._hold, until=time.monotonic())  # the time is over
+    one.client._hold = dataclasses.replace(one.client._hold, until=time.monotonic())  # end the hold
     put_right(rest, one, gate)
 
 
-# A worker around it: back-off across audits.
+# Back-off across the audits of a worker.
 
 
 @contextlib.contextmanager
 def working(one: OneHost) -> Iterator[tuple[AuditQueue, list[AuditReport]]]:
-    """A worker that audits the host, as the daemon's does: its queue, and what it reported."""
+    """Yield the queue and the reports of a worker that audits the host as the daemon's worker does."""
     waiting = AuditQueue(Pacing())
     configured = Configured(
         settings=settings(),
@@ -606,7 +607,7 @@ def working(one: OneHost) -> Iterator[tuple[AuditQueue, list[AuditReport]]]:
 
 
 def storm(waiting: AuditQueue, seconds: float) -> None:
-    """Events as fast as libvirt may send them."""
+    """Request audits for ``seconds`` as fast as libvirt may send events."""
     end, pause, count = time.monotonic() + seconds, threading.Event(), 0
     while time.monotonic() < end:
         waiting.request(f"libvirt: {count}")
@@ -615,12 +616,12 @@ def storm(waiting: AuditQueue, seconds: float) -> None:
 
 
 def test_events_in_an_outage_do_not_multiply_requests_and_its_end_is_seen_soon(rest, gate, one):
-    """503 without Retry-After, a storm of events for 8 s: what is sent is what the retries send, and little more."""
+    """During 8 s of events and 503 answers without Retry-After, the client sends little more than the retries do."""
     gate.before = lambda asked: page(503) if not asked.is_write else None
     with working(one) as (waiting, reports):
         waiting.request_now("start-up")
         storm(waiting, 8)
-        # Start-up, retries after 1-2, 2-4 and 4-8 s, events that gathered 0.2-1 s at first, then 2, 4, 8 s.
+        # Audits: start-up, retries after 1-2, 2-4 and 4-8 s, and events gathered for 0.2-1 s at first, then 2, 4, 8 s.
         assert len(gate.seen) <= 12 * GET_TRIES
         gate.clear()
         interval = IntervalTrigger(waiting.request_now, one.name)
@@ -672,7 +673,7 @@ def test_no_credential_of_an_error_page_gets_into_a_message(rest, gate, tmp_path
         assert part not in error
 
 
-# Keystone, as far as a real one cannot be made to fail so; tests with a real one are in tests/contract/keystone.
+# Keystone failures that a real Keystone cannot be made to show; tests with a real Keystone: tests/contract/keystone.
 
 
 def token_document(placement_url: str) -> bytes:
@@ -694,7 +695,7 @@ def token_document(placement_url: str) -> bytes:
 
 
 class Keystone:
-    """Answers for Keystone: numbered tokens that Placement's noauth2 takes for an admin's."""
+    """A stand-in for Keystone: it issues numbered tokens that Placement's noauth2 accepts as an admin's."""
 
     def __init__(self, placement_url: str) -> None:
         self.placement_url = placement_url
@@ -722,7 +723,7 @@ def identity(gate) -> Iterator[tuple[Gateway, Keystone]]:
 
 @pytest.fixture
 def known(rest, gate, identity, tmp_path) -> OneHost:
-    """As ``one``, with a password for Keystone and Placement's URL from its catalog."""
+    """A host like ``one``, with a password for Keystone; its client takes Placement's URL from the catalog."""
     door, _keystone = identity
     client = client_of(
         tmp_path,
@@ -745,7 +746,7 @@ def known(rest, gate, identity, tmp_path) -> OneHost:
 
 
 def expired(gate: Gateway, keystone: Keystone, *, of_writes: bool) -> None:
-    """From the next read (or write) on, only a token that is got later is taken."""
+    """Let the current token expire: from the next read (or write) on, only a newer token is accepted."""
     ended = keystone.current
     gate.before = lambda asked: (
         page(401) if asked.headers["x-auth-token"] == ended and asked.is_write is of_writes else None
@@ -826,7 +827,7 @@ def test_keystone_gives_no_token(gate, identity, known, trouble, kind, says):
 
 @pytest.mark.parametrize("name", ["localhost", "127.0.0.1"], ids=["host", "port"])
 def test_keystone_sends_us_to_another_host_or_port(gate, identity, known, name):
-    """It is asked with our password, which is for itself alone."""
+    """The client does not follow: a token request carries the password, which is for the configured Keystone alone."""
     door, keystone = identity
     with gateway() as other:
         elsewhere = other.url.replace("127.0.0.1", name)
@@ -865,20 +866,20 @@ def test_keystone_sends_us_in_circles(gate, identity, known):
 
 
 def versions_of(keystone_url: str) -> Answer:
-    """Keystone's root: a choice of many, and no redirect."""
+    """Return the answer of Keystone's root: HTTP 300 with a list of versions, which is not a redirect."""
     link = {"rel": "self", "href": f"{keystone_url}/v3/"}
     versions = {"versions": {"values": [{"id": "v3.14", "status": "stable", "links": [link]}]}}
     return Answer(status=300, body=json.dumps(versions).encode())
 
 
 def asks_for_versions(url: str, folder: Path) -> PlacementClient:
-    """A client whose auth_url names no version."""
+    """Return a client whose auth_url names no version."""
     options = {"auth_type": "password", "auth_url": url, "username": "u", "user_domain_name": "Default"}
     return client_of(folder, "unused", **options, password="hunter2-secret", project_id="p", **QUICK)
 
 
 def test_keystone_s_versions_are_told_by_another_host(identity, tmp_path):
-    """No secret goes there; the password goes to auth_url, whoever told the versions."""
+    """The client follows the redirect without a secret; the password goes to auth_url, whichever host answered."""
     door, keystone = identity
     with gateway() as public:
         elsewhere = public.url.replace("127.0.0.1", "localhost")
@@ -891,7 +892,7 @@ def test_keystone_s_versions_are_told_by_another_host(identity, tmp_path):
 
 
 def test_keystone_s_version_document_names_another_host(identity, tmp_path):
-    """As a rule that is the public URL; the password goes to the one that was asked."""
+    """Usually the document names the public URL; the password goes to the host that was asked for the document."""
     door, keystone = identity
     with gateway() as public:
         document = versions_of(public.url.replace("127.0.0.1", "localhost"))
@@ -915,7 +916,7 @@ def test_a_catalog_without_placement(identity, gate, tmp_path):
 
 def test_half_open(rest, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        # Who would wait for ever is told otherwise in the end: by a reset, which is no time-out.
+        # Closing the socket resets a client that would wait for ever; a reset is not a time-out, so the test fails.
         end_of_patience = threading.Timer(60, silent.close)
         end_of_patience.daemon = True
         end_of_patience.start()

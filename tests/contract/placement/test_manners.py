@@ -1,7 +1,7 @@
-"""The pace of one client before a real Placement, and before one that is late or has no room.
+"""The pace of one client's requests to a real Placement, and to a Placement that is slow or overloaded.
 
-Late is what the test's own clock says, which stands still but where a test lets it go on: a busy machine makes no
-answer late, and no pause shorter.
+An answer's delay is measured with the test's own clock, which only advances where a test advances it. A busy machine
+therefore makes no answer late and no pause shorter.
 """
 
 import threading
@@ -25,7 +25,7 @@ MIDDLE = 0.5
 
 
 class Waits:
-    """A wait that takes no time, and a chance that is always the middle: what a session would have waited.
+    """The waits of a session, recorded instead of slept; every random draw is the middle of its range.
 
     ``now`` is the session's clock, in seconds.
     """
@@ -35,13 +35,13 @@ class Waits:
         self.now = 1000.0
 
     def session(self, manners: Manners | None = None) -> PacedSession:
-        """A session that waits so."""
+        """Return a session whose waits are recorded here."""
         return PacedSession(
             manners or Manners(slow_s=SLOW_S), self.seconds.append, lambda: MIDDLE, monotonic=lambda: self.now
         )
 
     def late(self, *methods: str) -> Callable[[Asked], None]:
-        """The answer to these comes late."""
+        """Return a gateway hook that makes the answers to these methods late."""
 
         def after(asked: Asked) -> None:
             self.now += LATE_S if asked.method in methods else 0.0
@@ -65,7 +65,7 @@ Paced = Callable[..., PlacementClient]
 
 @pytest.fixture
 def paced(tmp_path, waits) -> Paced:
-    """Our client, as configured, with a session that tells what it would have waited."""
+    """Return a factory of clients as configured, each with a session whose waits are recorded."""
 
     def make(url: str, manners: Manners | None = None) -> PlacementClient:
         client = client_of(tmp_path, url, connect_retries=0, status_code_retries=0)
@@ -77,7 +77,7 @@ def paced(tmp_path, waits) -> Paced:
 
 
 def test_the_end_of_a_request_is_a_sign_of_life_too(gate, paced):
-    """The watchdog would add a pause to what the answer before it took, and end an agent that is well."""
+    """Otherwise the watchdog would add a pause to the duration of the last answer, and end a healthy agent."""
     ended: list[float] = []
     gate.after = lambda _asked: ended.append(time.monotonic())
     client = paced(gate.url)
@@ -122,12 +122,12 @@ def test_a_chain_of_writes_does_not_wait_and_the_next_read_pays_for_it(rest, gat
     assert waits.seconds == []
     assert gate.writes == [f"PUT /resource_providers/{root}/aggregates"] * 3
     look(client)
-    # Three pauses are owed, and what passed between the writes was a part of it.
+    # Three pauses are due; the time that passed between the writes is deducted.
     assert waits.seconds == [pytest.approx(3 * mean_pause_s(LATE_S - SLOW_S) - 2 * LATE_S)]
 
 
 def nothing_of(_body: object) -> None:
-    """The answer says what we sent."""
+    """Ignore the answer's body, which repeats what the client sent."""
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
@@ -138,7 +138,7 @@ def test_after_an_answer_without_room_the_next_read_waits(gate, paced, waits, st
     for _ in range(3):
         with pytest.raises(Exception, match=str(status)):
             look(client)
-    # Nobody waits here, so the first pause is still owed when the second, twice as long, comes on top.
+    # The recorded waits take no time, so the first pause is still due when the second, twice as long, is added.
     assert waits.seconds == [pytest.approx(2.0), pytest.approx(2.0 + 4.0)]
 
 
@@ -165,7 +165,7 @@ def test_a_pause_ends_by_and_by(gate, paced, waits):
     gate.after = waits.late("GET")
     look(client)
     gate.after = lambda _asked: None
-    # Nobody waits here, so the pause is still owed; what is new is that none is added.
+    # The recorded wait takes no time, so the pause is still due; the answers in good time add no further pause.
     pause_s = mean_pause_s(LATE_S - SLOW_S)
     look(client)
     waits.now += pause_s / 4
@@ -205,5 +205,5 @@ def test_an_answer_that_never_came_is_seen_too(gate, waits):
     assert session.pace.best_s == float("inf")
     gate.clear()
     session.get(gate.url, headers=headers, timeout=30)
-    # A time-out is as late as it waited: 0.3 s and not one that nobody listened to.
+    # A time-out counts as an answer as late as the time waited, 0.3 s; it does not count as a refused connection.
     assert waits.seconds == [pytest.approx(mean_pause_s(0.3 - 2 * SLOW_S))]

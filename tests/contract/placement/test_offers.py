@@ -1,4 +1,4 @@
-"""A cloud read with few questions gives the answers of the whole of it, which are those of Placement itself."""
+"""``why`` reads a cloud with few requests and gives the same answers as a full read and as Placement itself."""
 
 import contextlib
 
@@ -23,16 +23,16 @@ def rest(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory, rest):
-    # conftest closes it after the first test, and the others open its connections anew.
+    # conftest closes the client's connections after the first test; later tests open them anew.
     with contextlib.closing(client_of(tmp_path_factory.mktemp("client"), rest.server.url)) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
 def cloud(rest: Rest):
-    """Eleven trees: eight hosts, each a little different, one that is full, one that shares disk, an empty one.
+    """Eleven trees: eight slightly different hosts, a full one, a provider that shares disk, an empty one.
 
-    The uuids of the hosts, then of the one that shares.
+    Return the uuids by name.
     """
     aggregate, rack = new_uuid(), new_uuid()
     hosts = [rest.make_provider(f"host-{number}") for number in range(HOSTS)]
@@ -87,7 +87,7 @@ QUERIES = (
 
 
 def trees_offered(rest, query):
-    """Roots of the providers that give VCPU or what else is asked of the host itself, by Placement's own answer."""
+    """Return the roots of all providers in the candidates that Placement itself returns."""
     answer = rest.done("GET", f"/allocation_candidates?{query}", version="1.39")
     summaries = answer["provider_summaries"]
     hosts = {uuid for each in answer["allocation_requests"] for uuid in each["allocations"]}
@@ -105,14 +105,14 @@ def test_everywhere_agrees_with_the_real_candidates(rest, client, cloud, query):
     found = offers.whole_world(client, request, silent)
     assert (found.unread, found.world.is_whole) == ((), True)
     fitting = {tree.root_uuid for tree in why(request, found.world).trees if tree.fits}
-    # A provider that only shares is in the answer as what is taken from, and a tree by itself where it suffices.
+    # Placement names the sharing provider where a candidate takes from it; ``why`` also where it suffices alone.
     wanted = trees_offered(rest, query) - {cloud["sharing"]}
     assert fitting - {cloud["sharing"]} == wanted
 
 
 @pytest.mark.parametrize("number", range(3))
 def test_one_tree_read_in_full_has_the_answer_that_the_bulk_gives(client, cloud, number):
-    """The numbers themselves: inventories, what is used, the traits and aggregates that were asked for."""
+    """Check the values themselves: inventories, usages, and the traits and aggregates in the request."""
     request = request_of(Words(query=f"resources=VCPU:1,DISK_GB:1&required=CUSTOM_FAST&member_of={cloud['rack']}"))
     world = offers.whole_world(client, request, silent).world
     offered = {each.provider.uuid: each for each in world.providers}
@@ -130,12 +130,12 @@ def test_one_tree_read_in_full_has_the_answer_that_the_bulk_gives(client, cloud,
 def test_requests_are_one_a_provider_that_has_the_class_and_a_few(rest, client, cloud):
     request = request_of(Words(query=f"resources=VCPU:1&required=CUSTOM_FAST&member_of={cloud['rack']}"))
     client.maximum()
-    # What carries a global request id is ours.
+    # Only the requests of the client under test carry a global request id.
     with rest.watched() as seen, client.global_request_id():
         offers.whole_world(client, request, silent)
     asked = [line.split()[1] for line in seen]
     inventories = [path for path in asked if path.endswith("/inventories")]
-    # Eight hosts that have it; of the full one, the pool and the empty one no summary tells what they have.
+    # Eight hosts have the class; no summary describes the full one, the pool and the empty one.
     assert len(inventories) == HOSTS + 3
     assert len([path for path in asked if path.endswith("/usages")]) == 2
     few = [path for path in asked if not path.endswith(("/inventories", "/usages"))]
@@ -143,8 +143,8 @@ def test_requests_are_one_a_provider_that_has_the_class_and_a_few(rest, client, 
         [
             "/resource_providers",
             "/allocation_candidates",
-            *["/resource_providers"] * 2,  # each trait, SHARES too
-            *["/resource_providers"] * 2,  # each aggregate, that of the one that shares too
+            *["/resource_providers"] * 2,  # one for each trait, including SHARES
+            *["/resource_providers"] * 2,  # one for each aggregate, including the sharing provider's
             f"/resource_providers/{cloud['sharing']}/aggregates",
         ]
     )
@@ -174,7 +174,7 @@ def test_what_is_beyond_the_limit_is_named_and_no_answer(client, cloud):
 
 
 def test_a_provider_that_goes_while_the_cloud_is_read_is_no_failure(rest, client):
-    """Deleted after it was listed: the progress line comes between the two."""
+    """The progress line comes after the list and before the reads: the test deletes the provider at that line."""
     doomed = rest.make_provider()
     rest.set_inventories(doomed, {"VCPU": {"total": 4}})
     gone = []
@@ -197,7 +197,10 @@ def test_a_server_that_is_not_there_is_an_error_and_no_empty_cloud(tmp_path):
 
 
 def test_a_host_alone_answers_as_in_the_whole_cloud(client, cloud):
-    """From an audit's view, with what shares read beside it, as from the few questions: the same obstacles in words."""
+    """One host's answer from an audit's view names the same obstacles, in the same words, as that of the whole cloud.
+
+    The view is read together with the sharing providers.
+    """
     roots = [cloud["hosts"][number] for number in (0, 2, 7)]
     alone = {root: offers.own_world(client, TreeReader(client).view(looking_at(root))) for root in roots}
     names = {name: cloud[name] for name in ("rack", "aggregate", "device")}
@@ -214,7 +217,7 @@ def tree_of(request, world, root):
 
 
 def test_an_aggregate_of_a_child_shares_with_the_whole_tree(rest, client):
-    """Placement goes by any provider of the tree, not by its root alone."""
+    """Placement considers the aggregates of every provider of a tree, not those of the root alone."""
     root, aggregate = rest.make_provider(), new_uuid()
     rest.set_inventories(root, {"VCPU": {"total": 4}})
     rest.set_aggregates(rest.make_provider(parent=root), aggregate)

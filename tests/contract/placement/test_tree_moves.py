@@ -1,4 +1,4 @@
-"""From a look at a real Placement to a tree as wanted: new ones, moves, roots that share, and who stands elsewhere."""
+"""One round turns a real Placement's tree into the wanted tree: new providers, moves, sharing roots, other trees."""
 
 import dataclasses
 
@@ -44,7 +44,7 @@ def scripted(rest, tmp_path, script):
 
 
 def older(request):
-    """The server's newest microversion is 1.36."""
+    """Let the server report 1.36 as its newest microversion."""
     is_root = "/resource_providers" not in request.url and "/traits" not in request.url
     return Answer(200, b'{"versions":[{"id":"v1.0","max_version":"1.36"}]}') if is_root else None
 
@@ -56,7 +56,7 @@ def look(client, tree):
 
 
 def brought_about(client, tree):
-    """One round of a client that asks for nothing twice; the plan and what became of it."""
+    """Run one round with a client that reads nothing twice; return the plan and what was applied."""
     plan = diff(tree, look(client, tree))
     return plan, TreeWriter(client).apply(plan, never)
 
@@ -66,7 +66,7 @@ def parent_of(rest, uuid):
 
 
 def test_s137_a_new_root_is_made_and_filled_with_what_its_making_answered(rest, client):
-    """No look between: the generation of each write is what the one before it left."""
+    """The writer reads nothing in between: each write's generation comes from the answer to the write before it."""
     tree = DesiredTree(providers=(wanted(new_uuid(), None, VCPU),))
     uuid = tree.root.uuid
     writer = TreeWriter(client)
@@ -100,7 +100,7 @@ def test_s138_a_provider_that_somebody_made_meanwhile_is_gone_on_with(rest, tmp_
 
 
 def test_s156_an_emptied_child_goes_last_and_one_in_use_stays(rest, client):
-    """As far as DELETE goes: an audit never moves the allocations of a child (healing does)."""
+    """An audit deletes an empty child; it never moves a child's allocations (healing does)."""
     root = rest.make_provider()
     free, held = rest.make_provider(parent=root), rest.make_provider(parent=root)
     for child in (free, held):
@@ -138,7 +138,7 @@ def test_s157_new_parent_and_child_in_and_old_parent_and_child_out(rest, client)
 
 
 def test_two_that_stand_the_wrong_way_round_are_turned_without_leaving_the_tree(rest, client):
-    """What a plan that is broken off leaves behind must still be in the tree, or the next look would not find it."""
+    """If a plan is interrupted, each provider must still be in the tree, or the next read would not find it."""
     root = rest.make_provider()
     upper = rest.make_provider(parent=root)
     lower = rest.make_provider(parent=upper)
@@ -206,7 +206,7 @@ def test_nobody_makes_a_root_beside_the_tree_that_was_not_looked_for(rest, clien
 
 
 def test_a_child_that_stands_in_another_tree_is_told_and_not_tried_for_ever(rest, client):
-    """The list of our tree does not show it, so it would be made again and again."""
+    """The list of the agent's tree does not show the child; without a check the agent would try to make it for ever."""
     root, child, grandchild = rest.make_provider(), new_uuid(), new_uuid()
     elsewhere = rest.make_provider()
     rest.make_provider(uuid=child, name=f"host-{child}", parent=elsewhere)
@@ -242,7 +242,7 @@ def test_a_name_that_is_taken_by_another_is_still_just_that(rest, client):
 
 
 def test_a_child_of_ours_below_who_stands_above_our_root_is_elsewhere(rest, tmp_path):
-    """An older server moves neither: a conflict would be met again in every round of every audit."""
+    """An older server cannot move such a child: without a check every round of every audit would meet a conflict."""
     client = scripted(rest, tmp_path, older)
     above, child = rest.make_provider(), new_uuid()
     root = rest.make_provider(parent=above)
@@ -272,7 +272,7 @@ def test_an_older_server_gives_a_parent_to_one_that_has_none(rest, tmp_path):
 
 
 def a_move(rest, tmp_path, meanwhile, method="GET"):
-    """The plan of a move, carried out by a client in whose way somebody gets before it looks, or before it puts."""
+    """Apply the plan of a move while another client acts just before the writer's GET, or just before its PUT."""
     root = rest.make_provider()
     child = rest.make_provider(parent=rest.make_provider(parent=root))
     target = rest.make_provider(parent=root)
@@ -321,7 +321,7 @@ def test_a_parent_that_goes_under_a_new_child_is_looked_at_again(rest, tmp_path)
 
 
 def test_what_is_refused_of_a_move_keeps_nothing_else_back(rest, client):
-    """A name that is too long for Placement is a plan of nobody's, but a refusal for good."""
+    """Placement refuses the move permanently; the test uses a malformed parent, which no real plan has."""
     root = rest.make_provider()
     child = rest.make_provider(parent=rest.make_provider(parent=root))
     writes = (

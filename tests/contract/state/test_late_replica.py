@@ -1,7 +1,6 @@
-"""The cell read from a MariaDB replica that lags or has stopped: whole audits with heal, and takeovers, on real parts.
+"""Whole audits with heal, and takeovers, while the agent reads the cell from a MariaDB replica that lags or stopped.
 
-What happens in the cloud is written to the primary and to Placement at once, as nova does it; the agent
-reads the replica.
+The tests write changes of the cloud to the primary and to Placement at once, as nova does; the agent reads the replica.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ LONG_AGO = datetime.datetime(2020, 1, 1)  # noqa: DTZ001 - nova's columns have n
 
 @dataclasses.dataclass(frozen=True)
 class LateCell:
-    """One cell for all tests, each with a host of its own; ``engine`` writes to the primary, ``url`` is its own."""
+    """One cell for all tests, each of which has its own host; ``engine`` and ``url`` are those of the primary."""
 
     servers: Pair
     engine: sqlalchemy.Engine
@@ -53,7 +52,7 @@ class LateCell:
     numbers: Iterator[int]
 
     def now(self, statement: str, **values: object) -> None:
-        """A statement on the primary."""
+        """Run a statement on the primary."""
         with self.engine.begin() as connection:
             connection.execute(text(statement), values)
 
@@ -87,7 +86,7 @@ class World:
         return self.cell.servers
 
     def stops_in_the_past(self, seconds: int) -> None:
-        """The replica shows the cell as it was so many seconds ago, and stays there; the primary goes on."""
+        """Stop the replica at the cell's state of that many seconds ago; the primary goes on."""
         heart.forget(self.cell.url)
         self.cell.now(f"UPDATE services SET last_seen_up = UTC_TIMESTAMP() - INTERVAL {seconds} SECOND")
         self.servers.catch_up()
@@ -95,7 +94,7 @@ class World:
         heart.keep(self.cell.url)
 
     def shelved(self) -> str:
-        """An instance that is on no host, and that the replica shows as it is; its uuid."""
+        """Add an instance that is on no host, let the replica catch up, and return the instance's uuid."""
         uuid = new_uuid()
         with self.cell.engine.begin() as connection:
             made = self.agent.instance(uuid, flavor=FLAVOR_B, flavor_id=2, **SHELVED)
@@ -104,7 +103,7 @@ class World:
         return uuid
 
     def unshelve(self, uuid: str) -> None:
-        """As nova does it: the task, the allocation, the host; libvirt has no guest yet."""
+        """Unshelve in nova's order: the task state, the allocation, the host; libvirt has no guest yet."""
         self.cell.now("UPDATE instances SET task_state = 'unshelving' WHERE uuid = :uuid", uuid=uuid)
         self.rest.allocate({self.root: HELD}, uuid)
         self.cell.now(
@@ -115,7 +114,7 @@ class World:
         )
 
     def held(self, uuid: str) -> dict[str, int]:
-        """What Placement says that the consumer holds on this host."""
+        """Return the consumer's allocation on this host, from Placement."""
         found = self.rest.done("GET", f"/allocations/{uuid}")["allocations"]
         return dict(found[self.root]["resources"]) if self.root in found else {}
 
@@ -138,7 +137,7 @@ def world(tmp_path: Path, placement: Rest, late_cell: LateCell) -> Iterator[Worl
 
 
 class Daemon:
-    """Audits with heal as the daemon's worker makes them, one after the other with one memory."""
+    """Audits with heal as the daemon's worker runs them, one after the other with one memory."""
 
     def __init__(self, loaded: Any, parts: Parts) -> None:
         self._loaded = loaded
@@ -147,14 +146,14 @@ class Daemon:
         self._memory = AuditMemory()
 
     def audit(self) -> AuditResult:
-        """One of them."""
+        """Run one audit with heal."""
         request = AuditRequest(reasons=("test",))
         result = self._audit_then_heal(request, settings_from(self._loaded), self._parts, self._memory, lambda: False)
         self._memory = result.memory
         return result
 
     def healed(self) -> AuditResult:
-        """The first of them that tried to heal something; the third at the latest."""
+        """Return the first audit that tried to heal something; fail if none of three did."""
         for _ in range(3):
             result = self.audit()
             if result.report.healed:
@@ -164,14 +163,14 @@ class Daemon:
 
 @contextlib.contextmanager
 def daemon(world: World, **parts: Any) -> Iterator[Daemon]:
-    """The daemon's audits; ``parts`` take the place of wired ones."""
+    """Yield the daemon's audits; ``parts`` replace wired parts."""
     loaded = load_checked([str(world.agent.config_file)])
     with wire(loaded) as wired:
         yield Daemon(loaded, dataclasses.replace(wired.parts, **parts))
 
 
 def clock_with(happens: Callable[[], None]) -> SystemClock:
-    """The clock, and something that happens when somebody begins to wait for the first time."""
+    """Return the system clock with a wait that first calls ``happens``, once."""
     due, plain = [happens], SystemClock()
 
     def wait(seconds: float) -> None:
@@ -216,7 +215,7 @@ def test_an_unshelve_that_a_stopped_replica_does_not_show_loses_nothing(world):
 
 
 def test_heal_waits_for_rows_that_are_newer_than_its_plan_and_obeys_them(world):
-    """The replica is seconds behind, so it counts as current, and catches up while heal waits."""
+    """The replica is a few seconds behind, so it counts as current; it catches up while heal waits."""
     uuid = world.shelved()
     with daemon(world, clock=clock_with(world.servers.applies)) as audits:
         audits.audit()
@@ -256,7 +255,7 @@ def test_what_the_replica_shows_to_be_over_is_healed_all_the_same(world):
 
 @pytest.fixture
 def compute(world: World) -> World:
-    """A provider of nova-compute, whose service has its row; the agent is to take it over once that is silent."""
+    """A world whose provider is nova-compute's; the agent takes it over once the service is silent."""
     world.agent.configure({"agent": {"role": "owner", "takeover": True}, "DEFAULT": {"service_down_time": DOWN_S}})
     world.rest.set_traits(world.root, "OWNER_NOVA", "COMPUTE_NODE")
     number = next(world.cell.numbers)
@@ -271,7 +270,7 @@ def compute(world: World) -> World:
 
 
 def report_of(world: World) -> None:
-    """One sign of life of this host's nova-compute, as the primary stores it."""
+    """Store one report of this host's nova-compute service in the primary."""
     world.cell.now(
         "UPDATE services SET last_seen_up = UTC_TIMESTAMP() WHERE host = :host AND `binary` = 'nova-compute'",
         host=world.agent.name,
@@ -280,7 +279,7 @@ def report_of(world: World) -> None:
 
 @contextlib.contextmanager
 def living(world: World) -> Iterator[None]:
-    """nova-compute reports twice a second for a block, however long an audit takes meanwhile."""
+    """Let nova-compute report twice a second inside the block, however long an audit takes meanwhile."""
     over = threading.Event()
 
     def report() -> None:

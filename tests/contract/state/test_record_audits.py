@@ -1,4 +1,4 @@
-"""Whole audits with the released nova-conductor and a real Placement: the record is made, kept, and orphans go."""
+"""Whole audits with the released nova-conductor and a real Placement: the agent keeps its record, removes orphans."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.rigs.placement import Rest, new_uuid
 pytestmark = pytest.mark.xdist_group("conductor")
 
 LONG_AGO = datetime.datetime(2020, 1, 1)  # noqa: DTZ001 - nova's columns have no zone
-# They move by themselves: the free bytes of the machine's disk are everybody's.
+# Columns that change by themselves: every process changes the free bytes of the machine's disk.
 OF_THE_MACHINE = {"updated_at", "disk_available_least"}
 SERVICE = Service(
     id=3, version=74, disabled=False, forced_down=False, last_seen_up=LONG_AGO, created_at=LONG_AGO
@@ -33,7 +33,7 @@ SERVICE = Service(
 
 @dataclasses.dataclass(frozen=True)
 class World:
-    """One host whose state comes over conductor; ``cloud`` is the cell behind it."""
+    """One host whose state source is conductor; ``cloud`` is the cell behind the conductor."""
 
     agent: AgentHost
     rest: Rest
@@ -44,7 +44,7 @@ class World:
         return self.agent.provider_uuid
 
     def once(self) -> dict[str, Any]:
-        """One audit that publishes; its report."""
+        """Run one audit that publishes; return its report."""
         ended = self.agent.agent("--once")
         assert ended.code in (0, 2, 3), ended.stderr
         return self.agent.report()["audit"]
@@ -72,7 +72,7 @@ class World:
         return ComputeNode(id=number, uuid=uuid or new_uuid(), **{**plain, **changes})
 
     def orphan_provider(self, row: ComputeNode, *held: dict[str, int]) -> str:
-        """The provider that nova-compute made for that row, a child below it."""
+        """Make the provider that nova-compute made for that row, with a child; return the child's uuid."""
         self.rest.make_provider(row.hypervisor_hostname, uuid=row.uuid)
         self.rest.set_inventories(row.uuid, {"VCPU": {"total": 8}})
         self.rest.set_traits(row.uuid, "COMPUTE_NODE", "OWNER_NOVA")
@@ -103,12 +103,12 @@ def world(tmp_path: Path, placement: Rest, conductor_cell: Cell) -> World:
 
 
 def writes(audit: dict[str, Any]) -> list[dict[str, Any]]:
-    """What the audit wrote, but for a record in which nothing but the machine's own columns had moved."""
+    """Return the audit's writes without saves of a record that change OF_THE_MACHINE columns only."""
     return [write for write in audit["plan"]["writes"] if columns_of(write) - OF_THE_MACHINE]
 
 
 def columns_of(write: dict[str, Any]) -> set[str]:
-    """The columns that it changes in a record; its kind where it changes something else."""
+    """Return the columns that the write changes in a record; the write's kind if it changes something else."""
     if write["kind"] != "save-compute-node":
         return {write["kind"]}
     return {name.removesuffix("_gib") for name in write["changed"]}
@@ -148,7 +148,7 @@ def test_a_change_writes_exactly_the_columns_that_changed(world):
     with world.cloud.engine.begin() as connection:
         instance = facts.instance("i1", host=world.agent.name, node=world.agent.name, flavor=FLAVOR_A)
         cell.add_instance(connection, instance)
-    # What is wrong now, without a second writer in between.
+    # The audit repairs the wrong columns; no second client writes in between.
     audit = world.once()
     (write,) = [w for w in audit["plan"]["writes"] if w["kind"] == "save-compute-node"]
     after = world.row()
@@ -173,7 +173,7 @@ def test_what_could_not_be_written_is_written_by_the_audit_after_conductor_is_ba
     world.change(world.root, memory_mb=1, service_id=None)
     world.cloud.conductor.stop()
     try:
-        world.agent.configure({"DEFAULT": {"rpc_response_timeout": 3}})  # nobody answers: no need to wait a minute
+        world.agent.configure({"DEFAULT": {"rpc_response_timeout": 3}})  # down: no need to wait a minute
         assert world.once()["outcome"] == "partial"
     finally:
         world.agent.configure()
@@ -203,7 +203,7 @@ def test_s68_an_orphan_goes_with_its_empty_provider_once_it_is_confirmed(world):
 
 
 def test_on_old_rows_neither_an_orphan_nor_its_provider_goes_and_no_record_is_written(world):
-    """The row may have become another host's since, and its provider with it."""
+    """Since the old rows were read, the row and its provider may have become another host's."""
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)
     world.orphan_provider(old)
@@ -259,7 +259,7 @@ def test_a_crash_between_the_record_and_its_provider_leaves_the_provider_to_the_
     world.add(old)
     world.orphan_provider(old)
     world.once()
-    world.change(old.uuid, deleted=20)  # what the killed audit did last
+    world.change(old.uuid, deleted=20)  # the last write of the killed audit
     assert codes(world.once()) == {"provider-orphaned"}
     world.once()
     assert not world.exists(old.uuid)
@@ -267,7 +267,7 @@ def test_a_crash_between_the_record_and_its_provider_leaves_the_provider_to_the_
 
 
 def test_a_provider_that_was_left_and_is_another_host_s_now_is_its(world):
-    """The disk of the old node, compute_id and all, was put into another host: its provider is empty, and in use."""
+    """The old node's disk with its compute_id was moved to another host: the provider is empty but in use."""
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)
     world.orphan_provider(old, {"VCPU": 2})
