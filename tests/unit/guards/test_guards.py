@@ -1,4 +1,4 @@
-"""Each guard rail alone prevents a wrong change: a world in which all others let it pass, and this one must not."""
+"""Each guard rail alone prevents a wrong change: in its world all other guard rails accept, and it refuses."""
 
 import dataclasses
 import re
@@ -26,7 +26,7 @@ GUARDS = {guard.name: guard for guard in BUILTIN}
 
 
 def right() -> Case:
-    """A leak that may be healed."""
+    """Return a case with a leak that heal may repair."""
     world, held = leaks("gone")
     return case_of(scene_of(world, *held))
 
@@ -41,7 +41,7 @@ def case_of(scene: Scene, **changes) -> Case:
 
 
 def read(case: Case) -> ConsumerRecord:
-    """What its consumer held when it was read."""
+    """Return what the case's consumer held when it was read."""
     found = case.scene.record(case.seen.finding.consumer_uuid)
     assert found is not None
     return found
@@ -71,7 +71,7 @@ def chosen(case: Case, *consumers: str) -> Case:
 
 
 def many(count: int, case: Case) -> Case:
-    """A host of so many consumers."""
+    """Return the case on a host with that many consumers."""
     held = (read(case), *(record(f"c{number}", here={"VCPU": 1}) for number in range(count - 1)))
     return with_view(case, allocations=tuple(a for each in held for a in each.allocations))
 
@@ -87,7 +87,7 @@ def lost(case: Case, source: str) -> Case:
 
 
 def moved_on(case: Case, **changes) -> Case:
-    """The record as it was read after the audit differs from what the audit saw; the change is made from it."""
+    """Return a case whose record changed after the audit read it; the change is made from the new record."""
     case = with_scene(case, records=(dataclasses.replace(read(case), **changes),))
     return case_of(case.scene)
 
@@ -191,7 +191,7 @@ def test_own_part_alone_keeps_what_is_elsewhere(change):
 
 
 def test_state_that_was_not_read_is_refused_before_anything_is_proposed():
-    """Both what rests on it and who we are would be unknown: two guards, and either is enough."""
+    """Without the state, both the finding's facts and the host's identity are unknown: either guard is enough."""
     assert set(refused_by(lost(right(), STATE))) == {"sources-fresh", "identity"}
 
 
@@ -200,7 +200,7 @@ def test_every_guard_has_a_case_of_its_own():
 
 
 def test_a_plan_without_one_guard_would_do_the_wrong_thing(monkeypatch):
-    """The plan asks every guard: taken out of its tuple, exactly that guard's wrong change goes through."""
+    """The plan asks every guard: with one guard removed, exactly the wrong change that it prevents goes through."""
     world, held = leaks("gone")
     scene = scene_of(world, *held, now=at(10))
     asked = asked_for(scene.findings, ALL, frozenset())

@@ -1,4 +1,4 @@
-"""The guard rails asked about a reshape: each alone prevents a wrong one, and its size is no reason against it."""
+"""The guard rails on a reshape: each alone prevents a wrong reshape, and none refuses a reshape for its size."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def case_of(scene: Scene, **changes) -> Case:
 
 
 def right() -> Case:
-    """i1 holds something of another host as well."""
+    """Return a reshape in which i1 also holds an amount on another host."""
     return case_of(gpu_scene(records=(record_of("i1", 2, on(OTHER, "i1", "VCPU", 4)), record_of("i2", 1))))
 
 
@@ -51,14 +51,14 @@ def with_action(case: Case, **changes) -> Case:
 
 
 def with_writes(case: Case, change: Callable[[tuple[Allocation, ...]], tuple[Allocation, ...]], **more) -> Case:
-    """Another write for the first consumer."""
+    """Return the case with another write for the first consumer."""
     first, *others = case.action.reshaping.changes
     write = dataclasses.replace(first.write, **{"allocations": change(first.write.allocations)} | more)
     return with_action(case, changes=(dataclasses.replace(first, write=write), *others))
 
 
 def more_of(amount: int, **which: str) -> Callable[[tuple[Allocation, ...]], tuple[Allocation, ...]]:
-    """So much more of the allocations of that class or provider."""
+    """Return a change that adds ``amount`` to the allocations of that class or provider."""
 
     def changed(held: tuple[Allocation, ...]) -> tuple[Allocation, ...]:
         hit = [all(getattr(a, name) == value for name, value in which.items()) for a in held]
@@ -76,7 +76,7 @@ def strange_provider(case: Case, **changes) -> Case:
 
 
 def chosen_leak(case: Case, name: str) -> Case:
-    """This run has taken on a leak of that consumer already."""
+    """Return the case in a run that has already chosen a leak of that consumer."""
     leaked = record(name, here={"VCPU": 1})
     write = dataclasses.replace(case.action.changes[0].write, consumer_uuid=leaked.consumer_uuid, allocations=())
     leak = HealAction(finding_id="x", code="allocation-leaked", before=leaked, write=write, why="")
@@ -90,7 +90,7 @@ def rival_seen(case: Case) -> Case:
 
 
 def read_as(case: Case, **changes) -> Case:
-    """i2's record, as it was read after the audit, is another one; the reshape is made from it."""
+    """Return a case whose record of i2 changed after the audit read it; the reshape is made from the new record."""
     one, two = case.scene.records
     return case_of(dataclasses.replace(case.scene, records=(one, dataclasses.replace(two, **changes))))
 
@@ -142,12 +142,12 @@ WRONG: list[tuple[str, str, Callable[[Case], Case]]] = [
 
 
 def moved(allocation: Allocation) -> Allocation:
-    """The same amount, on a provider of a third host."""
+    """Return the same amount on a provider of a third host."""
     return dataclasses.replace(allocation, provider_uuid=facts.uuid("third"))
 
 
 def other_class(case: Case) -> ReshapeAction:
-    """A reshape of other consumers that this run has taken on."""
+    """Return a reshape of other consumers that this run has already chosen."""
     return dataclasses.replace(case.action, reshaping=dataclasses.replace(case.action.reshaping, changes=()))
 
 
@@ -167,7 +167,7 @@ def test_it_alone_says_no(name, words, wrong):
 
 
 def many(count: int, case: Case) -> Case:
-    """A host of so many consumers more, so that one that was chosen already is not too many."""
+    """Return the case with ``count`` more consumers, so that one consumer that is already chosen is not too many."""
     extra = tuple(a for number in range(count) for a in record(f"c{number}", here={"VCPU": 1}).allocations)
     view = case.scene.snapshot.placement.value
     return with_view(case, allocations=(*view.allocations, *extra))
@@ -180,7 +180,7 @@ def test_what_libvirt_said_earlier_is_no_ground():
 
 
 def test_it_counts_as_one_whatever_the_number_of_its_consumers():
-    """It frees nothing and takes nothing, and a part of it would be worse than none."""
+    """A reshape frees nothing and takes nothing, and half a reshape would be worse than none."""
     used = {f"g{number}": (GPU_06, GPU_07)[number % 2 : number % 2 + 1] for number in range(9)}
     scene = gpu_scene(used, settings=dataclasses.replace(ONE_TYPE, heal=HealSettings(max_consumers=1, max_percent=0.0)))
     plan = heal_plan(scene, asked_for(scene.findings, frozenset({CODE}), frozenset()))

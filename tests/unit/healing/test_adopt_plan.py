@@ -1,4 +1,4 @@
-"""What adopt would do, and each guard rail that alone refuses it."""
+"""The plan of adopt, and each guard rail that alone refuses it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def tree(root: Provider, *children: Provider, held: bool = False) -> OrphanTree:
 
 
 def facts(**changes) -> AdoptFacts:
-    """A host whose uuid, names and record belong together."""
+    """Return a host whose uuid, names and record belong together."""
     plain = AdoptFacts(
         host=HOST,
         node=NODE,
@@ -48,14 +48,14 @@ def facts(**changes) -> AdoptFacts:
 
 
 def renamed(**changes) -> AdoptFacts:
-    """Provider and record bear the old name."""
+    """Return a host whose provider and record bear the old name."""
     old = provider(name="old-name")
     kept = {"ours": tree(old, held=True), "state": with_record(stored(hypervisor_hostname="old-name"))}
     return facts(**{**kept, **changes})
 
 
 def reinstalled(**changes) -> AdoptFacts:
-    """A new uuid was made; the old provider, record and allocations are there."""
+    """Return a host with a new uuid; the old provider, record and allocations exist."""
     kept = {"identity": NEW, "file": IdentityFile(path=FILE.path, text=f"{NEW}\n"), "ours": None}
     return facts(**{**kept, "holder": tree(provider(), held=True), **changes})
 
@@ -96,7 +96,7 @@ def test_children_follow_their_root_s_name_and_others_children_do_not():
     unowned = provider(uuid("x"), "old-name_x", parent_uuid=ROOT_UUID, traits=frozenset())
     plan = adoption(renamed(ours=tree(provider(name="old-name"), ours, theirs, unowned)), settings())
     names = [(s.write.provider_uuid, s.write.name) for s in plan.steps if isinstance(s, NameStep)]
-    # The root comes last: a run that is broken off before leaves the name that the children are known by.
+    # The root comes last: if the run is interrupted, the root still has the name that identifies the children.
     assert names == [(uuid("sev"), f"{NODE}_amd_sev"), (ROOT_UUID, NODE)]
 
 
@@ -147,7 +147,7 @@ def test_equal_facts_have_one_digest_and_others_another():
     assert adoption(renamed(), settings()).digest != adoption(reinstalled(), settings()).digest
 
 
-# Each of these plans would be carried out but for the one guard rail -----------------------------------------------
+# Each of these plans would be carried out but for one guard rail ----------------------------------------------------
 
 
 @pytest.mark.parametrize("given", [renamed(), reinstalled()], ids=["rename", "reinstall"])

@@ -1,4 +1,4 @@
-"""adopt --store: the store that is there now is remembered in the place of another one, or there is nothing to do."""
+"""adopt --store remembers the present store instead of the earlier one, or finds nothing to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which entry of the journal is meant by what was typed."""
+"""The journal entry that the operator means by an id or the beginning of an id."""
 
 from __future__ import annotations
 

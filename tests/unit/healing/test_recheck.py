@@ -1,4 +1,4 @@
-"""heal's last look at the cloud's state: proven to be newer than the plan, and saying the same of the consumer."""
+"""heal's last read of the cloud's state: it must be newer than the plan and agree with it about the consumer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HERE = uuid("i1")
 
 
 class Clock:
-    """Seconds that pass only while somebody waits."""
+    """A clock whose seconds pass only while the code waits."""
 
     def __init__(self) -> None:
         self.passed = 0.0
@@ -33,7 +33,7 @@ class Clock:
 
 
 class Database:
-    """A replica that is ``late_s`` behind the primary, whose services report every ten seconds."""
+    """A replica that is ``late_s`` behind the primary; the services report every ten seconds."""
 
     def __init__(self, clock: Clock, late_s: int = 0, rows: NovaState | None = None, error: bool = False) -> None:
         self.clock, self.late_s, self.rows, self.error = clock, late_s, rows or state(), error
@@ -65,7 +65,7 @@ def errand(**how) -> Errand:
     return Errand(
         request=AuditRequest(reasons=("test",)),
         settings=settings(),
-        parts=parts,  # type: ignore[arg-type]  # nothing else of it is asked
+        parts=parts,  # type: ignore[arg-type]  # heal uses no other part
         cancelled=lambda: False,
     )
 
@@ -78,7 +78,7 @@ def test_it_waits_until_a_heartbeat_is_newer_than_the_plan(late_s, waited_s):
 
 
 def test_a_heartbeat_that_is_ahead_of_the_clock_proves_nothing_by_itself():
-    """A service whose clock is fast, beside a replica that is late: one more report must come."""
+    """The clock of a service is fast and the replica lags: the code must wait for one more report."""
     asked = errand(late_s=-20)
     assert proven(asked, state()) == Proven(NOW + datetime.timedelta(seconds=20) + MARGIN)
     assert asked.parts.clock.monotonic() == 10
@@ -111,7 +111,7 @@ def test_without_a_cloud_there_is_nothing_to_wait_for():
 GONE = instance(host="cmp2", node="cmp2", updated_at=NOW)
 PLANNED = state(GONE, instance("i2"))
 MOVE = migration(instance_uuid=HERE, status="accepted", source_host="cmp2", dest_host="cmp1")
-# What the second read says -> whether the change is still made.
+# The second read -> whether heal still makes the change.
 AGAIN = {
     "the same": (PLANNED, True),
     "another instance changed": (state(GONE, instance("i2", task_state="deleting")), True),

@@ -1,4 +1,4 @@
-"""A reshape in the journal: what is written can be read, and what cannot is nobody's to put back."""
+"""A reshape in the journal: what the agent writes it can read back, and an unreadable entry is never undone."""
 
 from __future__ import annotations
 

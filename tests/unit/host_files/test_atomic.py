@@ -1,4 +1,4 @@
-"""Small files are there whole or not at all, and what a kill leaves behind is swept."""
+"""Small files are written completely or not at all, and the files that a killed process left behind are removed."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ atomic.{write}(sys.argv[1], "new" * 99999, 0o640)
 
 
 def killed(path, write: str, call: str) -> int:
-    """A process that is killed where ``write`` makes that call; its pid."""
+    """Kill a process at the moment when ``write`` makes that call; return the process's pid."""
     process = subprocess.Popen([sys.executable, "-c", KILLED_AT.format(write=write, call=call), str(path)])
     assert process.wait(60) == -signal.SIGKILL
     return process.pid

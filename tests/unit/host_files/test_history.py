@@ -39,13 +39,13 @@ SIGHTINGS = st.builds(
     stands_since=st.just("") | TIMES,
 )
 LEFT = LeftProvider("11111111-1111-4111-8111-111111111111", "old-name")
-# Whatever JSON has, numbers of hundreds of digits and lone surrogates with it.
+# Everything that JSON allows, including numbers of hundreds of digits and lone surrogates.
 ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**400), 10**400) | st.floats() | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=9), inner, max_size=4),
     max_leaves=8,
 )
-# Nearly a row: one of its values is anything.
+# A row in which one value is replaced by anything.
 NEARLY = st.builds(
     lambda name, value: {**saved(SEEN), "id": "another", name: value}, st.sampled_from(SEEN.__slots__), ANY_JSON
 )

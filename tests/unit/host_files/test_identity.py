@@ -1,4 +1,4 @@
-"""Whose provider is ours: files, then the host's own record; never a new one while the cloud knows the host."""
+"""The host's provider uuid: from files, then from its record; never a new uuid while the cloud knows the host."""
 
 import multiprocessing
 import stat
@@ -18,7 +18,7 @@ TWO = "22222222-2222-4222-8222-222222222222"
 
 @pytest.fixture
 def files(tmp_path):
-    """Files in two configuration folders, nova's state path and ours; all folders are there, all empty."""
+    """Return identity files in two configuration folders and both state folders; all folders exist and are empty."""
     folders = [tmp_path / name for name in ("etc-nova", "etc-stocktake", "lib-nova", "lib-stocktake")]
     for folder in folders:
         folder.mkdir()

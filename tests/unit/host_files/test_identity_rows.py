@@ -1,4 +1,4 @@
-"""Rows 70, 71 and 73 of the scenarios: files that differ, a lost file, and what the service row says."""
+"""Scenarios 70, 71 and 73: identity files that differ, a lost file, and what the service row decides."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_s71_without_such_a_row_the_identity_is_lost(rows):
 
 
 def traits_after(observed: frozenset[str], **changes) -> frozenset[str]:
-    """What the root carries once the plan for that service is carried out."""
+    """Return the traits of the root after the plan for that service is carried out."""
     held = root().traits - {DISABLED} | observed
     plan = decision(snapshot(nova=state(**changes), placement=view(provider=root(traits=held)))).plan
     return next((frozenset(w.traits) for w in plan.writes if hasattr(w, "traits")), held)

@@ -1,4 +1,4 @@
-"""The journal's file: what is in it, what a crash or a stranger does to it, and what that costs."""
+"""The journal's file: its contents, and what a crash or another program can damage in it."""
 
 import json
 import os
@@ -24,14 +24,14 @@ CHANGE = Change(
 )
 
 
-#: Nested so that it can be read, and can neither be copied nor printed.
+#: Nested so deep that Python can parse the line, but can neither copy nor print the value.
 CHANGE_OF = (
     b'{"schema_version":1,"line":"change","id":"e7","at":"x","kind":"k","why":"w","before":{"a":%s%s},"after":{}}'
 )
 
 
 class Times:
-    """One second a call."""
+    """A clock that advances one second per call."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -42,7 +42,7 @@ class Times:
 
 
 class Ids(Times):
-    """e1, e2, …"""
+    """A source of ids: e1, e2, …"""
 
     def __call__(self) -> str:
         self.count += 1
@@ -187,7 +187,7 @@ def _lines(count: int) -> bytes:
 def test_wherever_a_crash_cuts_the_file_every_whole_line_counts(cut):
     content = _lines(4)[:cut]
     found = told(content)
-    # A line that lacks nothing but its end says all that it has to say.
+    # A line that lacks only its line end is complete.
     lacks_its_end = _lines(4)[cut : cut + 1] == b"\n"
     whole = content.count(b"\n") + lacks_its_end
     assert len(found.entries) == (whole + 1) // 2

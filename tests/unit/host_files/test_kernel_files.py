@@ -1,4 +1,4 @@
-"""Small files of the kernel: what is read, and that what is not there is unknown."""
+"""Small files of the kernel: what the agent reads, and that a missing file means unknown."""
 
 import errno
 import os
@@ -29,7 +29,7 @@ def test_a_module_that_is_not_loaded_has_none(tmp_path):
 
 @pytest.fixture
 def no_descriptor():
-    """A process that cannot open another file. A function that begins and ends it: pytest needs files itself."""
+    """Return a function that calls ``question`` without free descriptors and then restores them for pytest."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 
     def asked(question):
@@ -74,7 +74,7 @@ def _with_capacity(tmp_path, content):
     return tmp_path
 
 
-# Lines as the kernel writes them (kernel/cgroup/misc.c): name, a space, a number, for what the platform has alone.
+# Lines as the kernel writes them (kernel/cgroup/misc.c): name, a space, a number, only for what the platform supports.
 @pytest.mark.parametrize(
     ("content", "keys"), [(b"tdx 31\n", 31), (b"sev 410\nsev_es 99\ntdx 15\n", 15), (b"tdx 0\n", 0)]
 )

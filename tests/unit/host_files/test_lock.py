@@ -66,7 +66,7 @@ def test_it_can_be_held_again_after_an_error_inside(tmp_path):
 
 
 def test_a_child_does_not_inherit_it(tmp_path):
-    # The wait: Linux lets a vfork's parent go on before the child's exec has closed its descriptors.
+    # Why wait: Linux lets the parent of a vfork continue before the child's exec has closed the child's descriptors.
     lock = FileLock(str(tmp_path / "lock"), str(tmp_path), wait_s=10.0)
     with lock.hold():
         child = subprocess.Popen(
@@ -97,7 +97,7 @@ def test_the_lock_of_a_folder_that_is_there_is_its_own(tmp_path):
 
 
 def test_an_input_error_leaves_the_lock_to_the_second_folder(tmp_path, monkeypatch):
-    """No file system here gives one at will; what open(2) says of the first folder is played."""
+    """No file system here fails on demand, so the test fakes open(2)'s error for the first folder."""
     (tmp_path / "run").mkdir()
     real, asked = os.open, []
 

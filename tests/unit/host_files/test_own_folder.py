@@ -1,4 +1,4 @@
-"""Who can mend a folder that cannot be used."""
+"""Whether the machine or only the operator can repair an unusable folder."""
 
 import errno
 import os

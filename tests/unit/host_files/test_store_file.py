@@ -1,4 +1,4 @@
-"""store.json: what is saved is loaded, what is garbage counts as none and is kept."""
+"""store.json: what was saved is loaded; garbage counts as no record, and the file with the garbage is kept."""
 
 from __future__ import annotations
 

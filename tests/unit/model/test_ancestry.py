@@ -1,4 +1,4 @@
-"""Who stands above a provider, in trees that are as they should be and in those that are not."""
+"""The ancestors of a provider, in correct trees and in broken ones."""
 
 from __future__ import annotations
 

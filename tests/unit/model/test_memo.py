@@ -1,4 +1,4 @@
-"""The last answer of a pure function: given again for what was asked last, and for nothing else."""
+"""The last result of a pure function: returned again for the same arguments, and for no others."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_names_are_refused(wrapper):
 
 
 def test_another_question_in_the_middle_of_one_changes_no_answer():
-    """As another thread would ask it: while the kept question is compared with the new one."""
+    """As if another thread called the function while the cached arguments are compared with the new ones."""
 
     @for_equal_arguments
     def length(word: object) -> int:

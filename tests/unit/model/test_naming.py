@@ -1,4 +1,4 @@
-"""Names that nova and cinder give what they keep on a host."""
+"""The names that nova and cinder use for their files and volumes on a host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of our own consumers: the same on every start, one per root and cause, and nobody else's."""
+"""The uuids of the agent's own consumers: the same at every start, and one per root and cause."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ROOT = "dca34a7e-8e68-48e6-9397-1c3c017d34af"
 
 
 def test_names_never_change():
-    """What an older version left in Placement must be found again. Expected: RFC 9562 5.5 with sha1sum, by hand."""
+    """The agent must find the consumers of older versions. Expected values: RFC 9562 5.5 with sha1sum, by hand."""
     assert own_consumer_uuid(ROOT, Cause.FOREIGN_VOLUME) == "f0389848-a8b9-5bf2-bff9-39e763e61618"
     assert own_consumer_uuid(ROOT, Cause.FOREIGN_GUEST) == "5b75a9a7-67b5-59fb-a8d7-c7849ea4de91"
 
@@ -31,6 +31,6 @@ def test_without_a_root_there_is_none():
 
 
 def test_placement_takes_the_type():
-    """Placement's own pattern of a consumer type."""
+    """The type matches Placement's own pattern of a consumer type."""
     assert OWN_TYPE == "STOCKTAKE_UNMANAGED"
     assert set(OWN_TYPE) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")

@@ -1,4 +1,4 @@
-"""How a child of ours is found among the providers of the tree, and what all families have in common."""
+"""How the agent finds its own children among the tree's providers, and the rules that all families share."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ KINDS = tuple(model.name for model in models(host(), settings()))
 
 
 def test_children_of_frozen_families_are_told_from_other_services():
-    """Devices and kernel are not known, so only the name and the traits say whose a child may be."""
+    """Devices and kernel are unknown, so only the name and the traits show which agent's or service's child it is."""
     device = pci.child("0000:81:0a.0", name=f"{NODE}_0000:81:0A.0")
     of_nova = pci.child("0000:82:00.0", name=f"{NODE}_renamed", traits=frozenset({pci.MANAGED}))
     ours = (child(GPU_06), child("mtty_mtty"), device, of_nova, *(child(kind) for kind in KINDS))
@@ -65,7 +65,7 @@ LEFT = {
         ("VGPU",),
     ),
     "offered there, and nobody uses it": (standing(inventories=(inventory("VGPU", 2),)), ()),
-    # Placement itself lets no allocation outlive its inventory; what it says of such is not ours to move.
+    # Placement itself lets no allocation outlive its inventory; the agent does not move such an allocation.
     "used, and not offered there": (standing(held=(on(ROOT_UUID, "i1", "VGPU", 1),)), ()),
     "used on a child": (
         standing(

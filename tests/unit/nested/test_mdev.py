@@ -1,4 +1,4 @@
-"""Mediated devices: what each card offers of its type, and when its provider goes."""
+"""Mediated devices: what each card offers of its type, and when the card's provider is removed."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ TOTALS = {
         [mdev_type("nvidia-11", max_instances=24)],
         {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 8}},
     ),
-    # nova-compute takes the devices in the order of libvirt's hash table; ours is by name.
+    # nova-compute takes the devices in the order of libvirt's hash table; the agent takes them by name.
     "the second one does not": ([mdev_type("nvidia-11", max_instances=23)], {GPU_06: {"VGPU": 16}}),
     "a class of its own, by address": (
         [mdev_type("nvidia-11", AT_06, resource_class="CUSTOM_BIG"), mdev_type("nvidia-12")],
@@ -118,7 +118,7 @@ LEFT_ALONE = {
         with_devices(made=mdevs(GPU_06, "nvidia-11"), odd=(OddDevice(name=GPU_06, reason="?"),)),
         ONE_TYPE,
     ),
-    # How much of the cap the unreadable card takes is not known, so nobody can say that this one is above it.
+    # The unreadable card's share of the cap is unknown, so the agent cannot know that this card exceeds it.
     "its cap is shared with one that cannot be read": (
         with_devices(card(GPU_06, nvidia_11=15), odd=(OddDevice(name=GPU_07, reason="?"),)),
         settings(mdev_types=(mdev_type("nvidia-11", max_instances=2),)),
@@ -179,7 +179,7 @@ def test_a_withdrawn_child_in_use_stays_and_is_told():
 
 
 def test_s106_while_the_root_holds_vgpu_in_use_no_child_is_published():
-    """Ours differs: a finding, nothing fatal, and the move itself is never an audit's."""
+    """Unlike nova-compute, the agent reports a finding and goes on; an audit itself never moves the allocation."""
     world = snapshot(
         libvirt=CARDS,
         placement=standing(held=(on(ROOT_UUID, "i1", "VGPU", 1),), inventories=(inventory("VGPU", 16),)),
@@ -229,7 +229,7 @@ def test_without_a_reading_of_libvirt_the_family_says_nothing():
 
 
 def test_children_of_another_node_s_name_are_not_ours():
-    """Two tree members may bear another prefix (an operator's own child): only ``<node>_<name>`` is found."""
+    """A tree may have a child with another prefix (an operator's own): only ``<node>_<name>`` is the agent's."""
     other = dataclasses.replace(child(GPU_06), name=f"other_{GPU_06}", uuid=uuid("other"))
     tree = tree_of(snapshot(libvirt=CARDS, placement=standing(other)), CAPPED)
     assert tree.obsolete == ()

@@ -1,4 +1,4 @@
-"""Memory encryption: which kinds have a provider, and what the kernel, QEMU and libvirt each have to say to it."""
+"""Memory encryption: which kinds have a provider, and what the kernel, QEMU and libvirt each contribute."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ KINDS = {
         encrypting(x86(machine(sev=dataclasses.replace(SEV, max_es_guests=0))), sev="Y", sev_es="Y"),
         {"amd_sev"},
     ),
-    # A kernel with SNP that libvirt or QEMU cannot use has neither.
+    # If the kernel supports SNP but libvirt or QEMU does not, there is neither SNP nor SEV-ES.
     "SNP in the kernel alone": (encrypting(sev="Y", sev_es="Y", sev_snp="Y"), {"amd_sev"}),
     "SNP in libvirt alone": (encrypting(x86(SNP_MACHINE), sev="Y"), {"amd_sev"}),
     "another architecture": (
@@ -167,7 +167,7 @@ def test_a_missing_machine_type_says_nothing_beside_one_that_has_it():
 
 
 def test_a_kernel_without_it_needs_no_capabilities():
-    """So a host of another make is not held up while libvirt is still looking at its QEMU."""
+    """A host of another vendor need not wait while libvirt still probes its QEMU."""
     tree = tree_of(snapshot(libvirt=host(kernel_parameters=kernel(sev=None))))
     assert (tree.frozen_families, below(tree)) == ((), {})
 
@@ -176,7 +176,7 @@ NO_CPU = MissingPart(part=Part.HOST_CPU, why="no <arch>")
 
 
 def test_a_host_whose_cpu_could_not_be_read_is_not_one_without_it():
-    """Its architecture is empty then."""
+    """The architecture of such a host is empty."""
     odd = encrypting(x86(machine(sev=SEV), host_cpu=HostCpu(arch=""), missing=(NO_CPU,)), sev="Y")
     tree = tree_of(snapshot(libvirt=odd, placement=standing(child("amd_sev", inventory(CONTEXT, 16, max_unit=1)))))
     assert (below(tree), tree.obsolete) == ({}, ())
@@ -203,7 +203,7 @@ AARCH64 = HostCpu(arch="aarch64")
 TDX = {
     "the kernel says how many": (with_tdx(31), passing_through(), 31),
     "the option says fewer": (with_tdx(31), passing_through(8), 8),
-    # nova logs a warning, and reports the option; its help says the lower of the two.
+    # nova logs a warning and reports the option's number; the option's help says the lower of the two.
     "the option says more": (with_tdx(31), passing_through(40), 40),
     "the option alone says it": (with_tdx(None), passing_through(8), 8),
     "the option says none": (with_tdx(31), passing_through(0), None),
@@ -270,7 +270,7 @@ def test_tdx_that_is_unknown_is_not_zero(libvirt, lost, why):
 
 @pytest.mark.parametrize("chosen", [passing_through(0), passing_through(mode="host-model"), passing_through(mode=None)])
 def test_options_that_leave_no_tdx_need_no_capabilities(chosen):
-    """Then nothing is held up while libvirt is still looking at its QEMU."""
+    """Such a host need not wait while libvirt still probes its QEMU."""
     old = child("intel_tdx", inventory(CONTEXT, 31, max_unit=1))
     tree = tree_of(snapshot(libvirt=host(tdx_capacity=31), placement=standing(old)), chosen)
     assert (tree.frozen_families, tree.obsolete) == ((), (old.uuid,))
@@ -295,7 +295,7 @@ def _root_traits(decision):
 
 
 def test_s107_a_context_in_use_on_the_root_keeps_class_and_trait_there_and_is_told():
-    """Ours differs: the move is a finding's plan, never an audit's; nothing is fatal and the root goes out."""
+    """Unlike nova-compute: an audit never moves the context but reports a finding, and the root is still published."""
     world = snapshot(
         libvirt=encrypting(sev="Y"), placement=standing(held=(on(ROOT_UUID, "c", CONTEXT, 1),), **OLD_ROOT)
     )

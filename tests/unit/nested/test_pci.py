@@ -1,4 +1,4 @@
-"""The providers of PCI devices: what each offers, what stays while it is held, what goes."""
+"""The providers of PCI devices: what each offers, what stays while it is in use, and what is removed."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ ALL_VFS = pci_settings({"product_id": "1515"})
 
 
 def provider(decision, address: str):
-    """The wanted provider of that device, or None."""
+    """Return the wanted provider of that device, or None."""
     name = f"{NODE}_{address.upper()}"
     return next((p for p in decision.tree.providers if p.name == name), None)
 
 
 def pci_providers(decision) -> dict[str, dict[str, int]]:
-    """Totals by class of each wanted provider of a device."""
+    """Return the totals by class of each wanted device provider."""
     return {
         p.name.removeprefix(f"{NODE}_"): {i.resource_class: i.total for i in p.inventories}
         for p in decision.tree.providers
@@ -45,7 +45,7 @@ def names_of_devices(decision) -> list[str]:
 
 
 def writes(decision, address: str) -> list:
-    """What the plan writes to the provider of that device which exists already."""
+    """Return the plan's writes to the existing provider of that device."""
     return [w for w in decision.plan.writes if getattr(w, "provider_uuid", None) == uuid(f"child-{address}")]
 
 
@@ -101,7 +101,7 @@ def test_the_same_again_writes_nothing():
 def test_s121_a_device_of_a_physical_network_is_not_in_placement():
     chosen = pci_settings({"product_id": "1515", "physical_network": "net1"}, {"vendor_id": "10de"})
     assert pci_providers(decided(world(device(GPU), *VFS), chosen)) == {GPU: {T4: 1}}
-    # null is a network of no name (tunnelled): nova-compute reports such a device.
+    # null is a network without a name (tunnelled): nova-compute reports such a device.
     chosen = pci_settings({"product_id": "1515", "physical_network": None})
     assert pci_providers(decided(world(*VFS), chosen)) == {PF: {VF_CLASS: 4}}
 
@@ -198,7 +198,7 @@ def test_s128_an_allocated_physical_function_is_not_made_one_of_its_virtual_func
 
 
 def test_s128b_a_device_that_nobody_names_keeps_its_inventory_while_the_allocation_exists():
-    """nova-compute forgets the device as soon as its guest is gone; for us the allocation is what counts."""
+    """nova-compute forgets the device once its guest is gone; the agent keeps it while the allocation exists."""
     there = tree(child(GPU, inventory(T4, 1)), allocations=(held(GPU, T4, consumer="gone"),))
     assert writes(decided(world(device(GPU), placement=there), pci_settings()), GPU) == []
 
@@ -317,7 +317,7 @@ def test_live_migratable_needs_its_versions(versions, offered):
 
 @pytest.mark.parametrize("there", [tree(), tree(child(GPU, inventory(T4, 1)))], ids=["new", "there"])
 def test_live_migratable_waits_for_qemus_version(there):
-    """0: libvirt's capabilities are being read. A trait that turns out wrong would stay: a conflict freezes it."""
+    """Version 0: libvirt's capabilities are still being read. A wrong trait would stay, as a conflict freezes it."""
     chosen = pci_settings({"vendor_id": "10de", "live_migratable": "yes"}, {"product_id": "1515"})
     decision = decided(world(device(GPU), *VFS, hypervisor_version=0, placement=there), chosen)
     assert pci_providers(decision) == {PF: {VF_CLASS: 4}}, "the rest goes out"
@@ -326,7 +326,7 @@ def test_live_migratable_waits_for_qemus_version(there):
 
 
 def test_what_cannot_be_migrated_asks_for_no_version():
-    """An old libvirt, and a QEMU that is not known: neither is in the way of live_migratable = false."""
+    """Neither an old libvirt nor an unknown QEMU is an obstacle to live_migratable = false."""
     chosen = pci_settings({"vendor_id": "10de", "live_migratable": False})
     for versions in ({"libvirt_version": 9_000_000}, {"hypervisor_version": 0}, {"hypervisor_version": 7_000_000}):
         made = provider(decided(world(device(GPU), **versions), chosen), GPU)
@@ -361,7 +361,7 @@ LICENSED = ProviderEntry(origin="a.yaml:4", uuid=child(GPU).uuid, inventories=(L
 
 
 def licensed(there, *allocations, devices=(), **tags):
-    """The decision on that child, beside whose device a provider.yaml file adds a class."""
+    """Return the decision on that child when a provider.yaml file adds a class to its provider."""
     chosen = pci_settings({"vendor_id": "10de", **tags}, provider_entries=(LICENSED,))
     return decided(world(*devices, placement=tree(there, allocations=allocations)), chosen)
 

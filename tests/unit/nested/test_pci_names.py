@@ -1,4 +1,4 @@
-"""Resource class and traits of a PCI device: the names that nova's API asks Placement for."""
+"""Resource class and traits of a PCI device: the names that nova's API requests from Placement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NUMA cells as guests may use them: scenarios 82 to 87 on the reference's own four cells of two CPUs."""
+"""NUMA cells as guests may use them: scenarios 82 to 87, on nova's test host of four cells with two CPUs each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Orphaned compute nodes and their providers: what goes, when, and what must not (scenarios 68, 69, 158)."""
+"""Orphaned compute nodes and their providers: what is deleted when, and what must stay (scenarios 68, 69, 158)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def world_of(*trees, instances=(), **changes):
 
 
 def after(world, audits=1, chosen=None):
-    """The plan of the audit after so many."""
+    """Return the plan of the next audit after that many audits."""
     return decision(world, chosen, history_after(audits, world, chosen)).plan
 
 
@@ -84,7 +84,7 @@ def test_a_row_that_changes_counts_anew():
 
 
 def test_another_node_that_somebody_put_below_it_is_not_deleted_with_it():
-    """Nothing is allocated from it and it is ours by its trait, but it is another host's."""
+    """No consumer uses the provider and its trait is the agent's, but it belongs to another host."""
     nested = dataclasses.replace(child(), name="cmp2.example.org")
     node_below = dataclasses.replace(nested, traits=nested.traits | {"COMPUTE_NODE"})
     found = after(world_of(below(tree(OLD), node_below)))
@@ -184,7 +184,7 @@ def test_rows_of_other_hosts_deleted_ones_and_our_own_are_no_orphans():
     assert orphan_rows(conductor(nodes=(ROW,)), NODE, None) == ()
 
 
-# What was left --------------------------------------------------------------------------------------------------------
+# Providers left behind without a record -------------------------------------------------------------------------------
 
 LEFT = LeftProvider(OLD.uuid, OLD.hypervisor_hostname)
 

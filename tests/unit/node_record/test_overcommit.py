@@ -1,4 +1,4 @@
-"""Over-commit of guests' disks and the least room left. Numbers in names are scenarios."""
+"""Over-commit of guests' disks and the least free space. Numbers in names are scenarios."""
 
 import dataclasses
 
@@ -31,7 +31,7 @@ def guest(name, *disks):
 
 
 def world(*guests, files=(), free=100 * GIB, **changes):
-    """A host whose file system has ``free`` bytes available."""
+    """Return a host whose file system has ``free`` bytes available."""
     place = FileSystem(path=INSTANCES, size_bytes=200 * GIB, free_bytes=free + GIB, available_bytes=free)
     read = snapshot(libvirt=host(*guests), files=StorageFacts(filesystems=(place,)), **changes)
     return dataclasses.replace(read, storage=(*read.storage, good(IMAGES, StorageFacts(disk_files=tuple(files)))))
@@ -39,7 +39,7 @@ def world(*guests, files=(), free=100 * GIB, **changes):
 
 def test_s88_what_a_qcow2_and_a_raw_disk_may_still_take():
     guests = (guest("a", disk(QCOW2)), guest("b", disk(RAW, form="raw")))
-    # 5350000000 bytes as they were asked for are 5350031360 in blocks.
+    # A requested size of 5350000000 bytes takes 5350031360 bytes in blocks.
     files = [file(QCOW2, 10 * GIB, 80 * MIB), file(RAW, 10 * GIB, 10 * GIB - 5387418240, "raw")]
     assert over_commit(host(guests[0]), files).total_bytes == 10653532160
     assert over_commit(host(guests[1]), files).total_bytes == 5387418240

@@ -28,7 +28,7 @@ def counts(found: tuple[PciPool, ...]) -> dict[tuple[str, str], int]:
 
 
 def record(pool: PciPool) -> dict[str, Any]:
-    """The pool as the compute node's record has it."""
+    """Return the pool as it is in the compute node's record."""
     (document,) = pci_stats([pool])["nova_object.data"]["objects"]
     return dict(document["nova_object.data"])
 

@@ -1,4 +1,4 @@
-"""Which PCI devices are free: by rows whose owner is here, and by guests' definitions."""
+"""Which PCI devices are free: decided by rows whose owner is here, and by guests' definitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The compute node record: made, brought up to date, left alone (scenarios 59 to 67, 98)."""
+"""The compute node record: when the agent creates, updates or keeps it (scenarios 59 to 67, 98)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def world_of(record, *instances, **facts):
 
 
 def saved(world, chosen=None):
-    """(changed fields, record) of the one save, or None."""
+    """Return (changed fields, record) of the one save, or None."""
     writes = decision(world, chosen).plan.records
     assert all(isinstance(write, SaveComputeNode) for write in writes)
     return (writes[0].changed, writes[0].record) if writes else None
@@ -206,7 +206,7 @@ def test_law_what_was_saved_is_what_the_next_audit_wants(before, after):
 
 
 def pci_world(*rows, unreadable=()):
-    """Two devices to hand out; the cloud's rows of them."""
+    """Return a host with two devices to assign, and the cloud's rows of these devices."""
     devices = Devices(pci=(device("0000:81:00.0"), device("0000:81:00.1")))
     state = with_record(stored(memory_mib=1), instance(), pci_devices=rows, unreadable=unreadable)
     return snapshot(nova=state, libvirt=about(devices=devices))
@@ -227,7 +227,7 @@ def pci_row(owner):
 
 @pytest.mark.parametrize(("owner", "free"), [(uuid("i1"), 1), (uuid("gone"), 2), (None, 2)])
 def test_a_device_that_a_row_gives_to_an_instance_here_is_in_no_pool(owner, free):
-    """No guest's definition has it yet: libvirt alone would hand it out twice."""
+    """No guest's definition has the device yet: libvirt alone would assign it a second time."""
     _changed, record = saved(pci_world(pci_row(owner)), pci_settings({"vendor_id": "10de"}))
     pools = json.loads(record.pci_pools)["nova_object.data"]["objects"]
     assert sum(pool["nova_object.data"]["count"] for pool in pools) == free
@@ -239,7 +239,7 @@ def test_pools_keep_what_is_stored_while_some_row_cannot_be_read():
     assert record.pci_pools == stored().pci_pools
 
 
-# What is not known ----------------------------------------------------------------------------------------------------
+# Unknown columns ------------------------------------------------------------------------------------------------------
 
 
 def test_unknown_columns_keep_what_is_stored():
@@ -271,7 +271,7 @@ def test_no_record_is_written_while_what_it_rests_on_is_unread(lost):
     assert decision(without(world_of(stored(memory_mib=1)), lost)).plan.records == ()
 
 
-# Whose it is ----------------------------------------------------------------------------------------------------------
+# Records that the agent must not write --------------------------------------------------------------------------------
 
 NOT_OURS = {
     "companion": settings(role=Role.COMPANION),

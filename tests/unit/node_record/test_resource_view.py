@@ -1,4 +1,4 @@
-"""The host as a compute node record describes it: scenarios 74 to 79 and 91, and what is unknown."""
+"""The host as a compute node record describes it: scenarios 74 to 79 and 91, and unknown values."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def disk_bytes(world, chosen):
 
 
 def test_s74_memory_used_is_what_the_host_measures():
-    # 15814 - 10240; sources/libvirt/meminfo.py takes the difference, tests/unit/sources/libvirt/test_meminfo.py its
-    # parts.
+    # 15814 - 10240. sources/libvirt/meminfo.py computes the difference; tests/unit/sources/libvirt/test_meminfo.py
+    # tests its parts.
     found = seen(snapshot(libvirt=host(memory_mib=15814, memory_used_mib=5574)))
     assert (found.memory_mib, found.memory_used_mib) == (15814, 5574)
 

@@ -1,6 +1,6 @@
 """Usage and migrations: scenarios 1 to 42, as the figures that a compute node record shows.
 
-Every expectation is the row's own number. Rows 21 and 38 say what we decided instead.
+Every expected number is the scenario's own. Scenarios 21 and 38 assert the agent's decision instead.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ NOTHING = frozenset()
 
 
 def figures(world: NovaState, *, libvirt=None, gib=6, stored=(), **options) -> Usage:
-    """What the record says is used on the common host, or another."""
+    """Return the use that the record shows on the common host or on another."""
     chosen = settings(**options)
     view = resource_view(snapshot(libvirt=libvirt or host(), files=filesystem(gib)), chosen, NODE)
     return usage(occupied(world, NODE, NOTHING), view, chosen, stored)
 
 
 def used(world: NovaState, **given) -> tuple[int, int, int]:
-    """Memory, vcpus and disk, as the scenarios write "used"."""
+    """Return memory, vcpus and disk, as the scenarios count "used"."""
     found = figures(world, **given)
     return found.memory_mib_used, found.vcpus_used, found.local_gib_used
 
@@ -69,7 +69,7 @@ def flavor(**changes) -> Flavor:
 
 
 def resizing(**changes):
-    """The i1 of a resize from A to B, with what nova keeps of both."""
+    """Return the instance i1 in a resize from A to B, with what nova stores about both flavors."""
     return instance(**{"old_flavor": FLAVOR_A, "new_flavor": FLAVOR_B, "task_state": "resize_migrating", **changes})
 
 
@@ -115,7 +115,7 @@ def test_s5_what_the_hypervisor_says_is_used_is_not_asked():
 
 
 def rows_of(*instances, disks=(), migrations=()) -> NovaState:
-    """The state that rows of the database give: columns as nova names them."""
+    """Return the state from rows of the database, with nova's column names."""
     return state_from_rows(HOST, CellRows(now=None, instances=instances, boot_disks=disks, migrations=migrations))
 
 
@@ -189,7 +189,7 @@ def test_s15_the_flavor_s_document_counts_and_not_the_columns():
 
 def test_s16_gib_are_cut_towards_zero():
     disk = Disk(target="vda", kind="file", source="/i/disk", format="qcow2")
-    # 99.7 GiB free, and a disk that may still grow by 103.4 GiB: 3.7 too little.
+    # 99.7 GiB are free, and a disk may still grow by 103.4 GiB: 3.7 GiB are missing.
     file = DiskFile(path="/i/disk", format="qcow2", virtual_bytes=int(103.4 * GIB), allocated_bytes=0)
     world = snapshot(libvirt=host(domain(disks=(disk,))), files=filesystem(99.7))
     world = dataclasses.replace(world, storage=(*world.storage, good("images", StorageFacts(disk_files=(file,)))))
@@ -250,7 +250,7 @@ def pinned(*host_cpus, **changes):
 
 
 def cells_with(*instances, **changes):
-    """The cells of the record's topology, as nova would read them."""
+    """Return the cells of the record's topology, as nova would read them."""
     view = resource_view(snapshot(libvirt=NUMA_HOST), NUMA_SETTINGS, NODE)
     taken = occupied(state(*instances, **changes), NODE, NOTHING).occupancies
     document = json.loads(topology_text(view.cells, cell_usages(view.cells, taken)))
@@ -271,7 +271,7 @@ def test_s20_isolated_threads_take_the_siblings():
 
 
 def test_s21_two_pinned_to_one_cpu_are_both_counted_and_both_named():
-    """Ours: the audit goes on (nova's fails)."""
+    """The agent's audit goes on; nova's fails."""
     both = instance("a", numa=pinned(2)), instance("b", numa=pinned(2))
     (cell,) = cells_with(*both)
     assert (cell["pinned_cpus"], cell["memory_usage"]) == ([2], 1024)
@@ -391,7 +391,7 @@ def test_s37_of_two_migrations_the_newest_counts(second, counted):
 
 
 def test_s38_a_migration_that_is_not_the_context_s_is_told_and_not_counted():
-    """Ours: nova writes its row as error, an audit of ours writes nothing of the cloud's."""
+    """nova-compute sets the migration to error; an audit of the agent never writes the cloud's rows."""
     context = MigrationContext(migration_id=2)
     there = resizing(migration_context_id=2, context=context, **AWAY)
     world = state(there, migrations=(migration(**INCOMING),))
@@ -435,7 +435,7 @@ def test_s42_a_migration_without_a_type_is_told_by_its_flavors(types, kind):
     assert found.kind == kind
 
 
-# Beside the rows
+# Without a scenario
 
 
 SIDES = MigrationContext(migration_id=1, old_numa=pinned(2), new_numa=pinned(3))

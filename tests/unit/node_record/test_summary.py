@@ -1,4 +1,4 @@
-"""The figures of nova-compute's three log lines: scenarios 1, 2, 4, 12, 16, 74, 75 and 91."""
+"""The figures in nova-compute's three log lines: scenarios 1, 2, 4, 12, 16, 74, 75 and 91."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session of requests with the product's transport, before real sockets."""
+"""A session of requests with the product's transport, against real sockets."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Whose record is read in which look: suspects and arrivals at once, everybody else in turn."""
+"""Which consumer records each read includes: suspects and new consumers at once, all others in turn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOT = Provider(uuid="root", name="root", parent_uuid=None, generation=1)
 
 
 class Records:
-    """AllocationWriter of which only what was asked is of interest."""
+    """An AllocationWriter that records which consumers were read."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -36,7 +36,7 @@ def held(generations: dict[str, int]):
 
 
 def looked(last: Consumers, generations: dict[str, int], **wanted: object) -> tuple[Consumers, list[str]]:
-    """The look, and whose records it asked for."""
+    """Return the consumers after the read, and the uuids whose records it requested."""
     usual = {"consumer_reads": 20, "unsuspicious_reads": 0, "fresh_allocations": True}
     request = ViewRequest(root_uuid="root", root_name="root", **(usual | wanted))  # type: ignore[arg-type]
     source = Records()

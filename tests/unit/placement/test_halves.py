@@ -1,4 +1,4 @@
-"""What comes by half: a secret that the bound on quoted text goes through, a character of which JSON names one half."""
+"""Halves: a secret that is cut by the bound on quoted text, and a character of which JSON has one surrogate only."""
 
 import json
 

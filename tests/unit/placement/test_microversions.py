@@ -1,4 +1,4 @@
-"""What we do above the microversion that is needed."""
+"""What the agent uses above the microversion that it requires."""
 
 from agent.placement.http.client import MINIMUM, TYPED
 from agent.placement.microversions import optional_features, spoken

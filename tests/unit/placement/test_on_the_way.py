@@ -1,4 +1,4 @@
-"""What is not Placement's own answer: proxies' pages and redirects, and what they must not be taken for."""
+"""Responses that are not Placement's own: the agent must not mistake a proxy's page or redirect for an answer."""
 
 import json
 from urllib.parse import urlsplit

@@ -1,4 +1,4 @@
-"""A host with several addresses: all of them together take no longer than the request may, and any of them will do."""
+"""A host with several addresses: all attempts share the request's time-out, and any address may answer."""
 
 import contextlib
 import socket
@@ -16,7 +16,7 @@ BODY = b'{"a": 1}'
 
 
 def named(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> list[str]:
-    """Lets the resolver know NAME by these addresses; the list has each address that is tried."""
+    """Make the resolver return these addresses for NAME; return the list that records each address that is tried."""
     resolved, tried = socket.getaddrinfo, []
 
     def of_name(host: Any, *more: Any, **options: Any) -> Any:
@@ -31,7 +31,7 @@ def named(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> list[str]:
 
 @contextlib.contextmanager
 def silent() -> Iterator[int]:
-    """The port of a listener that takes no connection and refuses none: its queue is full."""
+    """Yield the port of a listener that neither accepts nor refuses a connection: its queue is full."""
     with contextlib.ExitStack() as opened:
         listener = opened.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
         for _ in range(4):
@@ -44,7 +44,7 @@ def silent() -> Iterator[int]:
 def test_addresses_that_say_nothing_share_the_time_of_the_whole(session, monkeypatch):
     named(monkeypatch, *["127.0.0.1"] * 100)
     with silent() as port, within(0.3):
-        # An hour and more, where each of them had the time-out to itself.
+        # It would take more than an hour if each address had the time-out to itself.
         with pytest.raises(requests.ConnectTimeout, match=r"Connection to 127\.0\.0\.1 timed out"):
             session.get(f"http://{NAME}:{port}/", timeout=60)
         assert is_over()

@@ -1,4 +1,4 @@
-"""Laws of the wire: what we send is read back equal, and nothing that a server says escapes as a bug of ours."""
+"""Laws of the wire format: what the agent sends is read back equal, and a server's response never crashes it."""
 
 import contextlib
 import json
@@ -34,7 +34,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
     max_leaves=12,
 )
-# Documents that are nearly right reach further into a parser than noise does.
+# Documents that are nearly right reach more of a parser's code than noise does.
 KEYS = st.sampled_from(
     [
         "resource_providers", "uuid", "name", "generation", "parent_provider_uuid", "inventories", "total",

@@ -1,4 +1,4 @@
-"""Which spec a device falls under."""
+"""The device_spec entry that a device matches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all users of the host's facts ask of them."""
+"""Questions about the host's facts that all their users share."""
 
 from agent.model.host.facts import OddDomain
 from tests.rigs.facts import domain, host, uuid

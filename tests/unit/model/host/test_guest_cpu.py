@@ -1,4 +1,4 @@
-"""Which CPU models guests get: what nova 34 does for each mode."""
+"""The CPU models that guests get: as nova 34 chooses them in each mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table from HTTP and keystoneauth to our errors, and what never gets into a message."""
+"""How HTTP and keystoneauth errors map to the agent's errors, and what an error message never contains."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""How large an answer may be: the price of its JSON against what CPython takes for it, and what a large cloud needs."""
+"""The bound on a response's size: the estimated memory against what CPython takes, and the needs of a large cloud."""
 
 import gc
 import json
@@ -44,7 +44,7 @@ DOCUMENTS = {
 
 
 def estimated(body: bytes, bound: Bound = OWN) -> Tally:
-    """As transport counts it, a piece of 10 KiB at a time."""
+    """Return the transport's estimate of the body, counted in pieces of 10 KiB."""
     tally = Tally(bound)
     for start in range(0, len(body), 10240):
         tally.add(body[start : start + 10240])
@@ -52,7 +52,7 @@ def estimated(body: bytes, bound: Bound = OWN) -> Tally:
 
 
 def taken_bytes(body: bytes) -> int:
-    """What the text and json.loads allocate at their peak."""
+    """Return the peak memory of the text and json.loads."""
     gc.collect()
     tracemalloc.start()
     try:
@@ -66,19 +66,19 @@ def taken_bytes(body: bytes) -> int:
 @pytest.mark.parametrize("kind", DOCUMENTS)
 def test_no_json_takes_more_memory_than_is_estimated(kind):
     body = DOCUMENTS[kind].encode()
-    # A handful of KiB is the parser's own, whatever it parses.
+    # The parser itself takes a few KiB, whatever it parses.
     assert taken_bytes(body) <= estimated(body).memory_bytes + 8192
 
 
 def allocations(consumers: int) -> bytes:
-    """As Placement 16 answers for a provider whose consumers have three classes each."""
+    """Return Placement 16's response for a provider whose consumers have three classes each."""
     held = {"resources": {"VCPU": 4, "MEMORY_MB": 8192, "DISK_GB": 40}, "consumer_generation": 12}
     found = {UUID % number: held for number in range(consumers)}
     return json.dumps({"allocations": found, "resource_provider_generation": 6123}).encode()
 
 
 def providers(count: int) -> bytes:
-    """As Placement 16 answers for the list of all."""
+    """Return Placement 16's response for the list of all providers."""
     parts = ("self", "inventories", "usages", "aggregates", "traits", "allocations")
     listed = []
     for number in range(count):

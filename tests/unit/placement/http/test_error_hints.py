@@ -1,4 +1,4 @@
-"""The advice beside an error: OpenSSL's own words, as measured in tests/contract/keystone, lead to the option."""
+"""The hint beside an error: OpenSSL's own texts, as measured in tests/contract/keystone, point to the option."""
 
 import pytest
 
@@ -42,7 +42,7 @@ def test_a_role_is_not_a_password():
 
 
 def test_a_reshape_is_for_the_role_service_alone():
-    """placement:reshaper:reshape of 16.0.0: the one request of ours that admin may not send."""
+    """placement:reshaper:reshape of 16.0.0: the agent's only request that the role admin may not send."""
     assert "role service alone may reshape" in placement_hint(403, RESHAPE)
     assert "admin is not enough" in placement_hint(403, RESHAPE)
     assert "admin or service" not in placement_hint(403, RESHAPE)

@@ -1,4 +1,4 @@
-"""The pace of one client by law, and of ten thousand in simulated time."""
+"""The pace of one client, as laws, and the pace of ten thousand clients in simulated time."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ ANSWERS = st.lists(st.tuples(LATENCY, STATUS, CHANCE), max_size=40)
 BUSY = st.sampled_from([429, 502, 503, 504])
 
 
-# A tenth of 10,000 agents that one command starts, before a tenth of a server that takes 400 requests a second.
+# A tenth of 10,000 agents that start at once, against a tenth of a server that handles 400 requests a second.
 CROWDED = Server(workers=8, service_s=0.2, probe_s=0.02)
 THOUSAND = Fleet(agents=1000)
 
@@ -85,7 +85,7 @@ def test_the_mean_pause_is_so_many_times_what_the_answer_was_late():
 
 
 def test_a_far_server_is_not_a_crowded_one():
-    """0.9 s each time: half of a second of it is the way, or the server's own."""
+    """Each response takes 0.9 s: half a second may be distance or the server's own time."""
     pace = paced(*(answer(at=float(n), latency_s=0.9) for n in range(10)))
     assert delay_s(pace, 9.0) == 0.0
 
@@ -96,7 +96,7 @@ def test_who_starts_in_a_crowd_takes_no_lateness_for_usual():
 
 @given(BUSY, CHANCE)
 def test_refusals_between_answers_make_the_next_pauses_longer(status, chance):
-    """Two of three: growth outdoes the answers between."""
+    """Two refusals of three responses: the pause grows faster than the successful responses reduce it."""
     pace, spreads = Pace(), []
     for at in range(30):
         pace = after_answer(pace, answer(200 if at % 3 == 2 else status, at=float(at)), MANNERS, chance)
@@ -107,14 +107,14 @@ def test_refusals_between_answers_make_the_next_pauses_longer(status, chance):
 
 @given(BUSY, st.integers(1, 200))
 def test_a_server_that_was_away_is_not_left_alone_for_long_after_it(status, refusals):
-    """16 s at most, eight on average: what three refusals in a row make of it."""
+    """16 s at most, 8 s on average: the effect of three refusals in a row."""
     pace = paced(*(answer(status) for _ in range(refusals)))
     assert pace.pushed_s <= 16.0
 
 
 @given(st.lists(st.tuples(LATENCY, BUSY | st.none(), CHANCE), min_size=1, max_size=20))
 def test_a_server_that_is_away_holds_no_audit_up_for_long(answers):
-    """A proxy without a server behind it, a network that swallows everything: ten seconds a read, five on average."""
+    """A proxy without a backend, or a network that drops everything: at most 10 s per read, 5 s on average."""
     pace, at = Pace(refusals=AWAY), 0.0
     for latency_s, status, chance in answers:
         at += delay_s(pace, at) + latency_s
@@ -146,7 +146,7 @@ def test_where_nobody_listens_the_audit_is_not_held_up(failures, chance):
 
 @given(st.lists(st.floats(1.0, 9.0), min_size=1, max_size=10))
 def test_what_a_chain_of_writes_owes_the_next_read_waits(latencies):
-    """The pauses of writes, which nobody keeps between them, are added up."""
+    """The pauses after writes add up, because writes do not wait between one another."""
     pace, at, owed = replace(Pace(), best_s=0.0), 100.0, 0.0
     for latency_s in latencies:
         at += latency_s
@@ -157,7 +157,7 @@ def test_what_a_chain_of_writes_owes_the_next_read_waits(latencies):
 
 
 def ideal_s(fleet: Fleet, capacity: float) -> float:
-    """When all have started at the earliest: the server has no idle moment, and nothing is asked in vain."""
+    """Return the earliest time when all have started: the server is never idle, and no request is wasted."""
     return fleet.agents * (fleet.reads + fleet.writes) / capacity
 
 
@@ -166,10 +166,10 @@ def test_a_fleet_that_starts_in_one_second_takes_what_the_server_has_and_no_more
     assert len(seen.done_at) == 1000
     assert seen.error_share == 0.0
     assert max(seen.done_at) < 1.25 * ideal_s(THOUSAND, CROWDED.capacity)
-    # A wave can be above what the server takes, but none stays there: 40 s are one mean pause.
+    # A wave of requests can exceed the server's capacity, but not for long: 40 s are one mean pause.
     rates = [seen.offered_rate(begin, begin + 40) for begin in range(5, int(max(seen.done_at)) - 40)]
     assert max(rates) < 1.2 * CROWDED.capacity
-    # Far from the time-out, so nobody's request is carried out for nobody.
+    # Latency stays far below the time-out, so the server handles no request whose client has given up.
     assert max(latency for second, latency in seen.latency.items() if second > 30) < THOUSAND.timeout_s * 0.8
 
 
@@ -180,7 +180,7 @@ def test_without_manners_the_same_fleet_keeps_the_server_busy_for_nobody():
 
 
 def later_error_share(seen: Seen, after_s: int) -> float:
-    """The share of errors in what was offered after that second."""
+    """Return the share of errors among the requests after that second."""
     failed = sum(count for second, count in (seen.refused + seen.timed_out).items() if second >= after_s)
     return failed / sum(count for second, count in seen.offered.items() if second >= after_s)
 
@@ -197,7 +197,7 @@ def test_a_start_that_is_splayed_finds_room_in_a_short_queue():
     splayed = Simulation(short, Fleet(agents=1000, within_s=120.0)).run()
     at_once = Simulation(short, THOUSAND).run()
     assert splayed.error_share < 0.01 < at_once.error_share
-    # The server has work for six minutes: who comes later ends no later.
+    # The server has work for six minutes: an agent that starts later does not finish later.
     assert max(splayed.done_at) < 1.1 * max(at_once.done_at)
 
 
@@ -222,7 +222,7 @@ def test_a_lone_host_before_a_slow_server_starts_all_the_same():
 
 @pytest.mark.parametrize("latency_s", [2.0, 5.0, 9.0])
 def test_a_server_that_is_just_slow_delays_one_audit_by_ten_minutes_at_most(latency_s):
-    """A first look at seventeen providers: 72 requests; without the bound 15 to 51 minutes."""
+    """A first read of seventeen providers takes 72 requests; without the bound it would take 15 to 51 minutes."""
     pace, now = Pace(), 0.0
     for _ in range(72):
         paused_s = delay_s(pace, now)

@@ -1,4 +1,4 @@
-"""What Retry-After says, and how much of it is believed."""
+"""What Retry-After says, and how far the agent follows it."""
 
 import datetime
 import email.utils

@@ -1,4 +1,4 @@
-"""The time and size of a whole request, on real sockets: one that stops in the middle, kept connections, proxies."""
+"""Time and size bounds of a whole request, on real sockets: a response that stops, kept connections, proxies."""
 
 import contextlib
 import random
@@ -19,24 +19,24 @@ ONE_MIB = Bound(subject="a test", most_bytes=MIB, most_memory_bytes=8 * MIB, rem
 
 
 def stopping_after(text: bytes) -> tuple[socket.socket, str]:
-    """A listener whose first connection gets ``text`` and nothing more, and is not closed; its URL."""
+    """Return a listener that sends ``text`` on its first connection and then leaves it open, and the listener's URL."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
-        # The other side may have given up before this thread had its turn.
+        # The client may have given up before this thread runs.
         with contextlib.suppress(OSError):
             connection, _ = listener.accept()
             with connection:
                 connection.recv(65536)
                 connection.sendall(text)
-                connection.recv(65536)  # until the other side gives up
+                connection.recv(65536)  # until the client gives up
 
     threading.Thread(target=serve, daemon=True).start()
     return listener, f"http://127.0.0.1:{listener.getsockname()[1]}/"
 
 
 def streaming(head: bytes) -> tuple[socket.socket, str, threading.Event]:
-    """A listener whose first connection gets ``head`` and 64 MiB in chunks; its URL, and when it could not send all."""
+    """Return a listener that sends ``head`` and 64 MiB in chunks, its URL, and an event: the client stopped reading."""
     listener = socket.create_server(("127.0.0.1", 0))
     refused = threading.Event()
 
@@ -122,7 +122,7 @@ def test_the_connection_of_an_answer_that_is_too_large_is_closed(session, framin
 
 
 def test_a_redirect_that_is_garbled_is_not_read_to_its_end(session):
-    """requests throws its body away, and reads it for that."""
+    """requests discards the body of a redirect, and reads it for that purpose."""
     head = b"HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Encoding: gzip\r\nContent-Length: 1000000000\r\n\r\n"
     listener, url, refused = streaming(head)
     with listener:
@@ -144,7 +144,7 @@ def test_a_block_ends_with_its_time():
 
 @pytest.mark.parametrize("framing", list(Framing))
 def test_a_packed_answer_is_measured_by_what_came_however_it_is_framed(session, framing):
-    """Half a MiB in 512 bytes, and in 100 KiB."""
+    """Half a MiB that is packed into 512 bytes is refused; 200 kB packed into 100 kB are accepted."""
     gzip = (("Content-Encoding", "gzip"),)
     noise = random.Random(7).randbytes(100_000).hex().encode()
     with gateway() as gate, bounded(ONE_MIB):
