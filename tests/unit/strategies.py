@@ -1,8 +1,7 @@
 """Hypothesis strategies for everything that one audit decides on: snapshots, settings, trees.
 
-Names are drawn from a small pool, so that the three books speak of the same
-consumers again and again: that is where the rules are. Values are the ones that
-rules turn on (states, tasks, statuses, halves of a GiB), not any number at all.
+Names come from a small pool, so that the three books name the same consumers again and again: the rules are about
+such consumers. Values are those that rules depend on (states, tasks, statuses, halves of a GiB), not arbitrary numbers.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ PINNED = Flavor(
 FLAVORS = (FLAVOR_A, FLAVOR_B, PINNED)
 NAMES = ("i1", "i2", "i3", "stranger")
 CHILD = uuid("child")
-# Children of ours as an earlier audit, or nova-compute, left them.
+# The agent's children as an earlier audit, or nova-compute, left them.
 NESTED = (GPU_06, GPU_07, "amd_sev", "amd_sev_es", "intel_tdx")
 
 _sometimes = st.sampled_from((False, False, False, True))
@@ -83,12 +82,12 @@ _SIDES = (
 
 
 def _any(*parts: Iterable[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
-    """One value of each part, in one draw (a draw is what an example costs)."""
+    """Draw one value of each part, in one draw (the cost of an example is its number of draws)."""
     return st.sampled_from(tuple(itertools.product(*parts)))
 
 
 def _some(pool: Iterable[Any], at_most: int = 9) -> st.SearchStrategy[tuple[Any, ...]]:
-    """Any of these, each at most once, in one draw."""
+    """Draw any of these, each at most once, in one draw."""
     pool = tuple(pool)
     sizes = range(min(at_most, len(pool)) + 1)
     return st.sampled_from(tuple(itertools.chain.from_iterable(itertools.combinations(pool, size) for size in sizes)))
@@ -103,7 +102,7 @@ _ids = _any((True, True, False), FLAVORS, FLAVORS, (None, NOW, NOW - datetime.ti
 
 @st.composite
 def instances(draw: st.DrawFn, name: str) -> Instance:
-    """A row of that name: here, elsewhere or nowhere, in any state, deleted ones and ones that do not parse too."""
+    """Draw a row of that name: here, elsewhere or nowhere, in any state; some are deleted, some do not parse."""
     (place, node_name), vm_state, task_state = draw(_rows)
     flavor, old_flavor, new_flavor = draw(_flavors_of_rows)
     deleted, hidden, boots_from_volume, context = draw(_flags)
@@ -127,7 +126,7 @@ def instances(draw: st.DrawFn, name: str) -> Instance:
 
 @st.composite
 def migrations(draw: st.DrawFn, number: int) -> Migration:
-    """Migration ``number`` of some instance: in, out, within this host or past it, in any status."""
+    """Draw migration ``number`` of some instance: in, out, within this host or past it, in any status."""
     name, kind, status, sides = draw(_moves)
     has_uuid, old, new, updated_at = draw(_ids)
     return migration(
@@ -145,7 +144,7 @@ def migrations(draw: st.DrawFn, number: int) -> Migration:
 
 @st.composite
 def states(draw: st.DrawFn) -> NovaState:
-    """What the cloud says, of a few instances, migrations and node rows; now and then there is no cloud."""
+    """Draw the cloud's state of a few instances, migrations and node rows; sometimes there is no cloud."""
     moves = tuple(draw(migrations(number)) for number in range(1, draw(st.integers(1, 4))))
     alive = service(last_seen_up=NOW, disabled=draw(_sometimes))
     plain = state(
@@ -168,7 +167,7 @@ _shapes = _any((DomainState.RUNNING, DomainState.SHUTOFF), (1, 2, 30), (1, 128, 
 
 @st.composite
 def domains(draw: st.DrawFn, name: str) -> Domain:
-    """The guest of that name, of any size, some pinned, some on volumes that are not named after it."""
+    """Draw the guest of that name, of any size; some are pinned, some use volumes with other names."""
     power, vcpus, memory_mib, pinned = draw(_shapes)
     sources = draw(_sources)
     return domain(
@@ -197,7 +196,7 @@ _volume_places = _any((1, GIB // 2, GIB, GIB + 1, 3 * GIB), ("vg0", "vg0", "vg1"
 
 @st.composite
 def groups(draw: st.DrawFn) -> StorageFacts:
-    """Groups vg0 and vg1 with volumes of every kind of owner; now and then an empty report."""
+    """Draw groups vg0 and vg1 with volumes of every kind of owner; sometimes an empty report."""
     if draw(st.sampled_from((False,) * 7 + (True,))):
         return StorageFacts()
     volumes = []
@@ -226,7 +225,7 @@ _amounts = _any((1, 4, 512), (0, 1, 512), (None, 2**31 - 1), (1.0, 1.4, 4.0, 16.
 
 @st.composite
 def inventories(draw: st.DrawFn, resource_class: str) -> Inventory:
-    """An inventory that Placement accepts."""
+    """Draw an inventory that Placement accepts."""
     total, reserved, max_unit, ratio = draw(_amounts)
     return Inventory(
         resource_class=resource_class,
@@ -251,7 +250,7 @@ _root_notes = _any((False,) * 7 + (True,), (False, True), range(4))
 
 @st.composite
 def roots(draw: st.DrawFn, **changes: Any) -> Provider:
-    """A root provider as anybody may have left it; now and then nova-compute's."""
+    """Draw a root provider as any writer may have left it; sometimes it is nova-compute's."""
     is_novas, has_aggregate, generation = draw(_root_notes)
     return root(
         *(draw(inventories(name)) for name in draw(_some_classes)),
@@ -286,7 +285,7 @@ _held = st.lists(
 
 @st.composite
 def views(draw: st.DrawFn) -> PlacementView:
-    """Our tree: a root that may not exist yet, a child of somebody's, allocations of every kind of consumer."""
+    """Draw the host's tree: a root (sometimes none), another owner's child, allocations of every kind of consumer."""
     if draw(st.sampled_from((False,) * 7 + (True,))):
         other = root(uuid=uuid("other")) if draw(_sometimes) else None
         return view(providers=(), name_holder=other)
@@ -312,7 +311,7 @@ def views(draw: st.DrawFn) -> PlacementView:
 
 @st.composite
 def _nested(draw: st.DrawFn, name: str) -> Provider:
-    """That child of our root, with any classes and traits."""
+    """Draw that child of the root, with any classes and traits."""
     offered = tuple(draw(inventories(resource_class)) for resource_class in draw(_nested_classes))
     return child(name, *offered, traits=frozenset(draw(_some_traits)))
 
@@ -332,7 +331,7 @@ _platforms = _any(
 
 @st.composite
 def hosts(draw: st.DrawFn, *guests: Domain, **changes: Any) -> HostFacts:
-    """What libvirt says: cards that make mediated devices, and what the platform encrypts, now and then not known."""
+    """Draw libvirt's facts: cards that make mediated devices, and the platform's encryption; sometimes unknown."""
     listed, first, second, made, odd = draw(_listings)
     capabilities, parameters, qemu, tdx_capacity = draw(_platforms)
     cards = tuple(
@@ -353,7 +352,7 @@ def hosts(draw: st.DrawFn, *guests: Domain, **changes: Any) -> HostFacts:
 
 @st.composite
 def namespaces(draw: st.DrawFn) -> StorageFacts:
-    """Persistent memory: as configured, or without a namespace that is."""
+    """Draw persistent memory: as configured, or with namespaces missing or added."""
     names = draw(st.sampled_from((("ns_0", "ns_1"), ("ns_0", "ns_1", "ns_2"), ("ns_0",), ())))
     found = (
         PmemNamespace(name=name, device_path=f"/dev/{name}", size_bytes=GIB, alignment_bytes=2 * MIB) for name in names
@@ -393,7 +392,7 @@ _storage = _any(((), ("vg0",), ("vg0", "vg1")), (_LVM, {}), (0, 0, 700), _CPU_SE
 
 @st.composite
 def choices(draw: st.DrawFn) -> Settings:
-    """What an operator may have configured."""
+    """Draw settings that an operator may have configured."""
     cpus, memory_mib, disk_mib = draw(_reserves)
     cpu_ratio, memory_ratio, disk_ratio = draw(_ratios)
     foreign_volumes, unknown_guests, takeover = draw(_policies)
@@ -421,7 +420,7 @@ def choices(draw: st.DrawFn) -> Settings:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class World:
-    """All that goes into one decision."""
+    """All inputs of one decision."""
 
     facts: Snapshot
     chosen: Settings
@@ -430,7 +429,7 @@ class World:
 
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
-    """A world in which everything could be read."""
+    """Draw a world in which every source was read."""
     guests = tuple(draw(domains(name)) for name in NAMES if draw(st.booleans()))
     odd = (OddDomain(uuid=uuid("i2"), name="i2", reason="no <vcpu>"),) if draw(_sometimes) else ()
     facts = snapshot(
@@ -456,14 +455,14 @@ lost_sources = st.frozensets(st.sampled_from(SOURCES))
 
 @st.composite
 def trees(draw: st.DrawFn) -> tuple[DesiredTree, PlacementView]:
-    """A wanted tree of up to six providers of ours, parents first, and the tree as it stands beside it."""
+    """Draw a wanted tree of up to six of the agent's providers, parents first, and the existing tree."""
     wanted: list[DesiredProvider] = []
     standing: list[Provider] = []
     for number in range(draw(st.integers(1, 6))):
         parent = draw(st.sampled_from(wanted)).uuid if wanted else None
         provider = draw(_wanted(number, parent))
         wanted.append(provider)
-        # A child can only stand where its parent does.
+        # A child can only exist where its parent exists.
         if draw(st.booleans()) and (parent is None or parent in {p.uuid for p in standing}):
             standing.append(draw(roots(uuid=provider.uuid, name=provider.name, parent_uuid=parent)))
     obsolete: list[Provider] = []

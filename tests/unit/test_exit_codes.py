@@ -1,4 +1,4 @@
-"""The exit codes of the design's table."""
+"""The exit code of each outcome of an audit."""
 
 import pytest
 

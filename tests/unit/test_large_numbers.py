@@ -1,4 +1,4 @@
-"""Numbers that no server keeps, in every document that others wrote: named by their field, never a bug of ours."""
+"""Numbers above 64 bits in documents of other programs: the error names the field, and the agent never crashes."""
 
 import json
 from collections.abc import Callable
@@ -56,7 +56,7 @@ def shown(text: str) -> LastReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """One field of one document: NUMBER is in the number's place."""
+    """One field of one document: the text NUMBER stands for the number."""
 
     parse: Callable[[str], object]
     text: str
@@ -125,7 +125,7 @@ FIELDS = {
 }
 
 
-# A report may have a truth value anywhere, and a ratio is no integer.
+# A report may have a truth value anywhere, and a ratio need not be an integer.
 FITS = {("report", "true"), ("record", "2 to the power of 63"), ("inventory allocation_ratio", "2 to the power of 63")}
 CASES = [(field, number) for field in FIELDS for number in LARGE if (field, number) not in FITS]
 

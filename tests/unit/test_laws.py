@@ -33,7 +33,7 @@ from tests.unit.strategies import CHILD, World, lost_sources, states, trees, wor
 
 
 def apply(plan: Plan, before: PlacementView) -> PlacementView:
-    """What Placement holds after the plan: each write replaces one document and raises that provider's generation."""
+    """Return Placement after the plan: each write replaces one document and raises its provider's generation."""
     providers = {provider.uuid: provider for provider in before.providers}
     for write in plan.writes:
         if isinstance(write, DeleteProvider):
@@ -72,7 +72,7 @@ def after(world: World, decision: Decision) -> PlacementView:
     return apply(decision.plan, seen(world.facts))
 
 
-# Law 1: what a plan does is what was wanted, and nothing else.
+# Law 1: a plan makes the tree as wanted and changes nothing else.
 
 
 def is_as_wanted(wanted: DesiredProvider, before: PlacementView, then: PlacementView) -> None:
@@ -154,7 +154,7 @@ def test_law_1_children_are_ours_by_name_parent_and_trait(world):
 
 @given(worlds())
 def test_law_1_nothing_is_offered_on_root_and_child_at_once(world):
-    """What the root still holds in use of a family's class keeps that family's children from being published."""
+    """While the root holds a family's class in use, the children of that family are not published."""
     decision, before = decision_of(world), seen(world.facts)
     then = after(world, decision)
     if decision.rival is not None or before.name_holder is not None or then.root is None:
@@ -165,7 +165,7 @@ def test_law_1_nothing_is_offered_on_root_and_child_at_once(world):
             assert not [p for p in children_and_root(decision) if p.key.kind == family.name]
 
 
-# Law 2: what is as wanted is not written again.
+# Law 2: the agent does not write again what is as wanted.
 
 
 @given(trees())
@@ -236,7 +236,7 @@ def test_law_3_no_child_shrinks_or_goes_because_of_a_failed_reading(world, lost)
 
 @given(worlds(), lost_sources)
 def test_law_3_nothing_shrinks_because_of_a_failed_reading(world, lost):
-    # That a nova-compute is alive is told by the state source alone: without it the inventory goes out.
+    # Only the state source shows that a nova-compute is alive: without that source the inventory is published.
     assume(decision_of(world).rival is None)
     before = seen(world.facts)
     blind = after(world, decision_of(world, *lost - {PLACEMENT}))
@@ -257,7 +257,7 @@ def _of_root(look: PlacementView, resource_class: str):
     return look.root.inventory(resource_class) if look.root else None
 
 
-# Law 4: only what Placement accepts.
+# Law 4: the agent writes only what Placement accepts.
 
 
 @given(worlds(), lost_sources)
@@ -277,7 +277,7 @@ def test_law_4_totals_are_whole_and_reserves_fit_into_them(world, lost):
         assert all(amount > 0 for _, amount in terms.terms)
 
 
-# Law 5: an order that Placement can carry out.
+# Law 5: Placement can carry out the writes in their order.
 
 
 @given(trees())
@@ -295,11 +295,11 @@ def test_law_5_parents_first_each_together_deletes_last_children_first(drawn):
             assert write.provider_uuid in dict(plan.generations)
 
 
-# Law 6: order says nothing.
+# Law 6: the order of facts does not matter.
 
 
 def shuffled(facts: Snapshot, seed: int) -> Snapshot:
-    """The same facts, every tuple of them in another order."""
+    """Return the same facts with every tuple in another order."""
     dice = random.Random(seed)
 
     def mixed(value: object) -> object:
@@ -395,7 +395,7 @@ def test_law_9_no_situation_counts_one_flavor_twice(state):
 
 
 def _is_extra(ones: list) -> int:
-    """1 where the only occupancy is a move's, whose instance is not counted here."""
+    """Return 1 if the only occupancy is a migration's, whose instance does not count here, else 0."""
     return int(ones[0].cause is not Cause.INSTANCE)
 
 
@@ -414,7 +414,7 @@ def test_law_9_ending_any_migration_returns_to_the_plain_row(state, status):
 
 @given(states())
 def test_law_9_a_migration_only_ever_adds_or_renames(state):
-    """An instance that is counted here is counted with its own flavor, whatever moves."""
+    """An instance that counts here counts with its own flavor, whatever migrates."""
 
     def plain(found):
         return {(o.instance.uuid, o.flavor) for o in found.occupancies if o.cause is Cause.INSTANCE}
@@ -426,7 +426,7 @@ def test_law_9_a_migration_only_ever_adds_or_renames(state):
 
 @given(worlds(), st.integers(0, 3))
 def test_a_rival_stops_every_write(world, strikes):
-    """Design 2.1: whatever else is wanted, a root that somebody else writes is left alone."""
+    """Whatever else is wanted, the agent does not write a root that another writer writes."""
     root = wanted_root(decision_of(world))
     struck = WrittenProvider(provider_uuid=root.uuid, inventories=root.inventories, strikes=strikes)
     decision = decision_of(dataclasses.replace(world, written=struck))

@@ -21,7 +21,7 @@ LEFT = AuditMemory(
 
 
 class Forgetful:
-    """A part that caches, and counts how often it was told to forget."""
+    """A part that caches, and counts the calls of forget()."""
 
     def __init__(self):
         self.times = 0

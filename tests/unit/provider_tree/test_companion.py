@@ -1,4 +1,4 @@
-"""Role companion: what consumers of ours hold, so that a scheduler is offered what an owner would offer."""
+"""Role companion: the agent's consumers hold amounts that leave a scheduler the same offers as an owner would."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ def claim(resource_class: str, amount: int, cause: Cause = GUEST, size_bytes: in
 
 
 def held(plan, cause: Cause) -> dict[str, int] | None:
-    """What the plan has that cause's consumer hold; None: it is not written."""
+    """Return the amounts that the plan writes for that cause's consumer, or None if the plan does not write it."""
     mine = [w for w in plan.allocations if w.consumer_uuid == own_consumer_uuid(ROOT_UUID, cause)]
     return {a.resource_class: a.amount for w in mine for a in w.allocations} if mine else None
 
 
 def after(before: PlacementView, writes: tuple[PutAllocations, ...]) -> PlacementView:
-    """Placement once it took these writes."""
+    """Return the view after Placement has accepted these writes."""
     written = {w.consumer_uuid for w in writes}
     kept = tuple(a for a in before.allocations if a.consumer_uuid not in written)
     new = tuple(
@@ -289,7 +289,7 @@ def test_shares_come_in_whole_steps_rounded_up_once():
 
 
 def test_what_grows_goes_first_where_there_is_room_for_both():
-    """A volume of an instance that was deleted becomes nobody's: meanwhile it is counted by both, not by neither."""
+    """The volume of a deleted instance becomes foreign: for a moment both consumers count it, never neither."""
     recorded = view(ours(Cause.BLOCK_STORAGE, DISK_GB=3), provider=NOVA)
     plan = decided(world(placement=recorded, libvirt=host()), BESIDE).plan
     assert [len(w.allocations) for w in plan.allocations] == [1, 0]
@@ -327,7 +327,7 @@ GUEST_CLAIMS = st.lists(st.builds(lambda a: claim("VCPU", a), st.integers(1, 9))
 
 @given(inventories(), DISK_CLAIMS, st.integers(0, 300))
 def test_law_placement_would_take_every_amount(there, claims, used):
-    """The four refusals of Placement's own check (409 and 400)."""
+    """Placement's own check has four reasons to refuse (409 and 400)."""
     placed = cut(shares(claims, there), there, used)
     for amount in placed.values():
         if amount:
@@ -344,7 +344,7 @@ def test_law_shares_are_the_demand_and_less_than_a_step_more(there, claims):
 
 @given(st.one_of(st.tuples(st.just("DISK_GB"), DISK_CLAIMS), st.tuples(st.just("VCPU"), GUEST_CLAIMS)), RATIOS)
 def test_law_the_scheduler_is_left_what_an_owner_would_leave(found, ratio):
-    """Where there is room: equal but for the one unit that each of the two rounds up by."""
+    """If there is room, both are equal, except for one unit that each of the two rounds up."""
     name, claims = found
     there = inventory(name, 1000, allocation_ratio=ratio, max_unit=16000)
     reserved, _ = raised(there, (), claims, settings())
@@ -365,7 +365,7 @@ SIZES = st.lists(st.integers(1, 40).map(lambda quarters: quarters / 4), max_size
 
 @given(SIZES, SIZES, st.integers(0, 19), st.lists(st.integers(1, 5), max_size=3), inventories())
 def test_law_a_plan_that_was_taken_is_followed_by_none(before, now, others, guests, disk):
-    """Whatever our consumers held before, whatever there is now: one round, and then rest."""
+    """Whatever the agent's consumers held before and whatever the host holds now: one round of writes, then none."""
     recorded = view(
         allocations(uuid("i1"), DISK_GB=others) if others else (), provider=root(*NOVA.inventories[:2], disk)
     )

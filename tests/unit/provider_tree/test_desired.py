@@ -1,4 +1,4 @@
-"""The tree as it should be: which classes are frozen and why, and when ``reserved`` may fall."""
+"""The wanted tree: which classes are frozen and why, and when ``reserved`` may fall."""
 
 from __future__ import annotations
 
@@ -267,7 +267,7 @@ def test_a_family_that_cannot_be_told_holds_no_other_back():
 
 
 def test_without_the_node_s_name_nothing_is_said_of_children():
-    """Theirs begins with it, so one that is there could not be found."""
+    """A child's name begins with the node's name, so the agent could not find an existing child."""
     decision = decide(
         snapshot(libvirt=CARDS_AND_SEV, placement=standing(child(GPU_06, inventory("VGPU", 2)))),
         BOTH,

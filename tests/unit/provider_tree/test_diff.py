@@ -1,4 +1,4 @@
-"""The writes that turn one tree into another, and what is left alone."""
+"""The writes that turn one tree into another, and what they leave alone."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_class_that_is_used_is_not_taken_away():
 
 
 def test_a_used_class_may_shrink():
-    """Placement accepts that with 200 (measured); over-capacity tells of it."""
+    """Placement accepts the smaller total with 200 (measured); over-capacity reports it."""
     observed = dataclasses.replace(held(VCPU), allocations=allocations(uuid("i1"), VCPU=16))
     smaller = dataclasses.replace(VCPU, total=2, max_unit=2)
     assert diff(tree(wanted(smaller)), observed).writes == (put(smaller),)
@@ -177,7 +177,7 @@ def test_s157_parents_first_each_together_then_deletes_children_first():
 
 @pytest.mark.parametrize("child_goes", [False, True])
 def test_a_provider_with_children_of_somebody_s_is_not_deleted(child_goes):
-    """Placement refuses it with 409: an operator may have put a provider of their own below one of ours."""
+    """Placement refuses to delete a parent with 409; an operator may have put another provider below the agent's."""
     below = root(uuid=uuid("below"), name="below", parent_uuid=uuid("old"))
     old = root(uuid=uuid("old"), name="old", parent_uuid=ROOT_UUID)
     gone = (uuid("below"), uuid("old")) if child_goes else (uuid("old"),)

@@ -1,6 +1,6 @@
-"""Laws of the tree writer's plans: any wanted tree, any standing forest, carried out as Placement would.
+"""Laws of the tree writer's plans: any wanted tree on any existing forest, carried out as Placement would.
 
-``carried_out`` refuses what the real server refuses (tests/contract/placement/test_any_tree.py asks that one).
+``carried_out`` refuses what the real server refuses (tests/contract/placement/test_any_tree.py queries that server).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FOREIGN = "CUSTOM_THEIRS"
 
 @dataclass(frozen=True)
 class World:
-    """What is wanted and what stands; ``reparents``: the server knows microversion 1.37."""
+    """A wanted tree and the existing providers; ``reparents``: the server supports microversion 1.37."""
 
     wanted: DesiredTree
     providers: tuple[Provider, ...]
@@ -46,7 +46,7 @@ class World:
         return frozenset((*(p.uuid for p in self.wanted.providers), *self.wanted.obsolete))
 
     def view(self, providers: Iterable[Provider] | None = None) -> PlacementView:
-        """As the readers give it: the tree of the root, and those of ours that stand outside it."""
+        """Return the view as the readers do: the tree of the root, and the agent's providers outside that tree."""
         standing = {p.uuid: p for p in (self.providers if providers is None else providers)}
         trees: dict[str, list[Provider]] = {}
         for provider in standing.values():
@@ -78,7 +78,7 @@ def top(one: str, standing: Mapping[str, Provider]) -> str:
 
 
 def carried_out(plan: Plan, world: World) -> tuple[Provider, ...]:
-    """What stands after the plan; an assertion where Placement would answer 400, 404 or 409."""
+    """Return the providers after the plan; raise AssertionError where Placement would answer 400, 404 or 409."""
     standing = {p.uuid: p for p in world.providers}
     generations = dict(plan.generations)
     for write in plan.writes:
@@ -174,13 +174,13 @@ def _standing(draw: st.DrawFn, one: str, parent: str | None) -> Provider:
 
 
 def _parent(number: int, before: list[str]) -> str | None:
-    """One of those before it; a root of its own where the number is negative, or it is the first."""
+    """Return one of the earlier providers, or None (a root) if the number is negative or there is none."""
     return before[number % len(before)] if before and number >= 0 else None
 
 
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
-    """Up to 12 providers of ours, wanted, obsolete or both wanted and there, and up to 4 of others in any forest."""
+    """Draw up to 12 of the agent's providers (new, existing, obsolete) and up to 4 of other owners, in any forest."""
     ours = [uuid(f"p{number}") for number in range(draw(st.integers(1, 12)))]
     fates = draw(st.lists(st.sampled_from(("new", "both", "both", "obsolete")), min_size=12, max_size=12))
     fate = dict(zip(ours, fates, strict=False)) | {ROOT: draw(st.sampled_from(("new", "both", "both", "both")))}
@@ -247,7 +247,7 @@ def test_law_1_nothing_else_is_changed(world):
 
 @given(worlds())
 def test_law_1_a_server_that_moves_providers_gets_every_tree(world):
-    """From 1.37 on no parent is ever held back: parents first is an order in which every move works."""
+    """From 1.37 on no parent is ever held back: in the order parents first every move works."""
     world = dataclasses.replace(world, reparents=True)
     plan = diff(world.wanted, world.view())
     assert not [held for held in plan.held_back if held.what in ("new parent", "create")]

@@ -1,4 +1,4 @@
-"""provider.yaml entries in the desired tree: scenarios 129 to 136."""
+"""provider.yaml entries in the wanted tree: scenarios 129 to 136."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_s130_one_provider_by_uuid_and_by_name_is_left_alone_with_both():
 
 
 def test_s132_a_class_that_the_host_decides_is_a_conflict_and_the_root_goes_out():
-    # Were a resource's own class allowed in a file: the reader refuses standard ones, so a child's class stands here.
+    # The reader refuses standard classes in a file. This entry bypasses the reader and stands for a child's class.
     taken = entry(inventory("VCPU", 99), uuid=ROOT_UUID)
     (found,) = findings(world(), "provider-config-conflict", settings(provider_entries=(taken,)))
     assert found.actual.startswith(f"site.yaml:4: VCPU of provider {NODE} ({ROOT_UUID}) is decided by the host itself")
@@ -128,7 +128,7 @@ def test_another_service_s_provider_keeps_all_that_is_its_own():
 
 
 def after(*was, entries=(), there=None):
-    """The root as wanted, once files added ``was``."""
+    """Return the decision on the root after an earlier audit added ``was`` from files."""
     view_of = there or root(*OURS.inventories, inventory("CUSTOM_A", 9), traits=OURS.traits | {"CUSTOM_T", "CUSTOM_OP"})
     snap = snapshot(placement=view(providers=(view_of, CHILD)))
     subject = Subject(root_uuid=ROOT_UUID, node=NODE)
@@ -193,7 +193,7 @@ GPU_CLASS, GPU_TRAIT = (
 
 
 def on_gpu(facts, *entries, there=GPU, was=(), held=()):
-    """The decision on a host with that card, and that child in Placement."""
+    """Return the decision on a host with that card, and that child in Placement."""
     snap = snapshot(libvirt=facts, placement=nested.standing(there, held=held))
     chosen = settings(mdev_types=(GPU_TYPE,), provider_entries=entries)
     return decide(snap, chosen, Subject(root_uuid=ROOT_UUID, node=NODE), None, added=was)

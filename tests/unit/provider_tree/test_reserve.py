@@ -89,7 +89,7 @@ def test_what_finds_no_room_is_told():
 
 
 def test_what_the_operator_keeps_above_the_total_is_overflow_too():
-    """A reserve is as configured; what it is clipped by is told, not lost."""
+    """The operator's reserve stays as configured; the part that does not fit is reported, not lost."""
     after, terms = raised(DISK, (("disk", 15), ("image cache", 9), ("pages", 0)), [by_hand(GIB)], settings())
     assert after.reserved == 20
     assert terms.terms == (("disk", 15), ("image cache", 9), ("foreign-volume", 1))

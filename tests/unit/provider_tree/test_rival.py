@@ -1,4 +1,4 @@
-"""Who else writes our root: nova-compute by its trait and its heartbeat, any other by two strikes."""
+"""Other writers of the root: nova-compute is known by its trait and its heartbeat, any other writer by two strikes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ALIVE, DEAD = seen(5), seen(61)
 NEW = state(service=service(last_seen_up=None, created_at=NOW - datetime.timedelta(seconds=5)))
 NEVER = state(service=service(last_seen_up=None, created_at=NOW - datetime.timedelta(days=1)))
 
-# (traits, state, takeover) -> written or not
+# (traits, state, takeover) -> whether the agent may write
 GUARD = {
     "ours": (OURS, DEAD, False, True),
     "ours, nova-compute alive": (OURS, ALIVE, True, False),
@@ -58,13 +58,13 @@ def test_nova_compute(traits, known, takeover, may_write):
 @pytest.mark.parametrize("traits", [NOVA, NOVA | OURS], ids=["a takeover", "it came back"])
 @pytest.mark.parametrize(("silent_for_s", "may_write"), [(0, False), (56, False), (57, True), (60, True)])
 def test_no_single_look_says_that_nova_compute_is_dead(traits, silent_for_s, may_write):
-    # It was seen to set its trait seconds before its first heartbeat: the service row is still that of its last life.
+    # nova-compute sets its trait seconds before its first heartbeat (measured): the service row is from its last run.
     rival = rival_of(root(traits=traits), DEAD, settings(takeover=True), None, silent_for_s)
     assert (rival is None) is may_write
 
 
 def test_the_clock_of_its_life_is_the_newest_heartbeat_of_the_cell():
-    """A replica that is late has an old heartbeat of every service, and a hypervisor's clock may be ahead."""
+    """In a lagging replica every service's heartbeat is old, and a hypervisor's clock may be fast."""
     late = datetime.timedelta(seconds=50)
     reports = dataclasses.replace(seen(55), heartbeat=NOW - late)
     assert rival_of(root(traits=NOVA), reports, settings(takeover=True), None, 60) is not None
@@ -73,7 +73,7 @@ def test_the_clock_of_its_life_is_the_newest_heartbeat_of_the_cell():
 
 
 BEFORE = Silence((NOW - datetime.timedelta(seconds=61)).isoformat(), 7, 100)
-# (what stands now: root, state) -> remembered
+# (present root, state) -> remembered silence
 LOOKS = {
     "nothing moved": (root(traits=NOVA, generation=7), DEAD, BEFORE),
     "a heartbeat": (root(traits=NOVA, generation=7), ALIVE, Silence(ALIVE.service.last_seen_up.isoformat(), 7, 130)),
@@ -119,7 +119,7 @@ def wanted(*inventories, **changes):
 BY_API = dataclasses.replace(VCPU, allocation_ratio=16.0)
 THEIRS = dataclasses.replace(VCPU, total=99)
 FROZEN = (FrozenClass(resource_class="VCPU", why="libvirt could not be read"),)
-# (what we wrote and its strikes, what is there, what is wanted now) -> strikes
+# (strikes so far, existing inventories, presently wanted provider) -> strikes
 STRIKES = {
     "as we left it": (0, (VCPU,), wanted(), 0),
     "changed": (0, (THEIRS,), wanted(), 1),

@@ -1,4 +1,4 @@
-"""Where providers are made and moved to, and that an audit's own decision brings a child of ours back."""
+"""Where providers are created and moved to, and that an audit moves the agent's own child back below the root."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an audit is written for people, on terminals of any width."""
+"""How an audit is printed for people, on terminals of any width."""
 
 import dataclasses
 
@@ -24,7 +24,7 @@ def test_head_says_node_outcome_and_every_source():
 
 
 def source(**changes):
-    """The line of the cloud's state, not read, with these keys of the report; an ellipsis takes a key away."""
+    """Return the line of an unread state source with these keys of the report; the value ``...`` removes a key."""
     keys = DOCUMENT["sources"][1] | {"name": "state", "ok": False, "error": "old"} | changes
     return source_line({key: value for key, value in keys.items() if value is not ...})
 
@@ -72,7 +72,7 @@ def test_table_has_one_row_a_finding():
 
 
 def test_table_lists_the_loud_ones_first():
-    # As text, "info" would stand between "error" and "warning".
+    # In alphabetical order "info" would come between "error" and "warning".
     quiet = [
         finding_document(dataclasses.replace(FINDING, finding=dataclasses.replace(FINDING.finding, **changes)))
         for changes in (
@@ -126,7 +126,7 @@ def test_of_traits_people_see_the_change_within_the_width_and_programs_the_whole
 
 
 def children(count):
-    """What is written when so many equal devices are seen for the first time."""
+    """Yield the writes for that many equal devices that an audit finds for the first time."""
     device = Inventory(resource_class="CUSTOM_PCI_10DE_1EB8", total=1, max_unit=1)
     for number in range(count):
         uuid = f"11111111-0000-4000-8000-{number:012}"

@@ -1,4 +1,4 @@
-"""What explain says, as text that an operator reads: story 1 and story 5 of the design, by hand."""
+"""The text that explain prints for an operator: stories 1 and 5 of the README, written by hand."""
 
 import dataclasses
 import functools
@@ -278,7 +278,7 @@ def test_without_placement_recorded_and_free_are_unknown_and_not_zero():
 
 
 def test_without_libvirt_an_empty_promise_is_unknown_too():
-    # No node's name, or no database: what is promised here cannot be told either.
+    # Without the node's name or the database, the agent cannot know the promised amount here either.
     found = explain_class(report(sources=(source("placement"), source("state"), source("libvirt", "down"))), "VCPU")
     assert [book.amount for book in found.books] == [0, None, None]
     kept = dataclasses.replace(found.scope, ledger=(row(GUESTS[0], (4, None, 4)),))

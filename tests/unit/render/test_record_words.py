@@ -1,4 +1,4 @@
-"""Writes of compute node records as they are told."""
+"""The text and the document of compute node record writes."""
 
 from __future__ import annotations
 

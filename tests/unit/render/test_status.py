@@ -1,4 +1,4 @@
-"""What status says of a report file: its age, whether the daemon went silent, free, and files that are none."""
+"""What status prints about a report file: its age, whether the daemon went silent, free, and invalid files."""
 
 import copy
 import json
@@ -119,7 +119,7 @@ ANY_JSON = st.recursive(
 
 
 def nearly(row):
-    """The row with one of its values replaced by anything."""
+    """Return the row with one of its values replaced by anything."""
     return st.builds(lambda name, value: {**row, name: value}, st.sampled_from(sorted(row)), ANY_JSON)
 
 

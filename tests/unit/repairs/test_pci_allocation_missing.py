@@ -1,4 +1,4 @@
-"""What heal makes of pci-allocation-missing: what the guest takes is set where it is published, and no more."""
+"""How heal repairs pci-allocation-missing: it sets what the guest takes of published providers, and no more."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def scene(
     children: tuple[Provider, ...] = CHILDREN,
     **changes: Any,
 ) -> Scene:
-    """Instance i1 rests here, its guest takes these functions; it holds ``mine`` here and something elsewhere."""
+    """Return a scene: i1 rests here, its guest takes these functions; i1 holds ``mine`` here, and more elsewhere."""
     cards = Devices(pci=(device(GPU), *VFS))
     world: Snapshot = facts.snapshot(
         **{

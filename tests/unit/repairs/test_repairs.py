@@ -1,4 +1,4 @@
-"""What each repair proposes, and the look-alikes that it declines. Whether that may be done is tests/unit/guards's."""
+"""The change that each repair proposes, and similar cases that it declines (guard rails: tests/unit/guards)."""
 
 import dataclasses
 from typing import Any
@@ -29,7 +29,7 @@ def written(action: HealAction) -> list[tuple[str, str, int]]:
 
 
 def proposed(scene: Scene, code: str, held: Any) -> HealAction | Declined:
-    """What that repair says of a finding of its code, whether or not the audit has one."""
+    """Return what that repair proposes for a finding of its code, whether or not the audit has such a finding."""
     finding = Finding(
         code=code, severity=Severity.ERROR, remedy="", expected="", actual="", consumer_uuid=held.consumer_uuid
     )
@@ -87,7 +87,7 @@ def test_a_moved_instance_loses_this_side_once_though_two_findings_ask_for_it():
 
 @pytest.mark.parametrize("below", [True, False], ids=["on its child", "on its root"])
 def test_another_host_that_somebody_put_below_ours_loses_nothing(below):
-    """Placement says that it is our tree; what its instances hold there is theirs."""
+    """For Placement the tree is this host's; but the instances' allocations there belong to the other host."""
     held = record("away", there={"VCPU": 1})
     node = facts.root(uuid=facts.uuid("node") if below else OTHER, name="cmp2", parent_uuid=facts.ROOT_UUID)
     child = Provider(uuid=OTHER, name="cmp2_x", parent_uuid=node.uuid, generation=1)
@@ -193,7 +193,7 @@ def test_s162_nothing_where_it_is_right_by_now():
 
 
 def test_our_own_consumers_are_nothing_that_heal_changes():
-    """Taken away while ``reserved`` cannot count the same use, its room would be offered: released() sees to it."""
+    """If heal removed it while ``reserved`` cannot count the same use, its room would be offered: see released()."""
     own = own_consumer_uuid(facts.ROOT_UUID, Cause.FOREIGN_VOLUME)
     held = dataclasses.replace(record("x", here={"DISK_GB": 3}), consumer_uuid=own, consumer_type=OWN_TYPE)
     held = dataclasses.replace(held, allocations=facts.allocations(own, DISK_GB=3))

@@ -1,4 +1,4 @@
-"""What heal makes of reshape-needed: every amount to the child that the host names, or nothing at all."""
+"""How heal repairs reshape-needed: each amount moves to the child that the host names, or nothing moves at all."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_a_device_of_another_type_or_unknown_parent_says_nothing():
 
 
 def test_devices_of_another_class_are_not_counted_for_this_one():
-    """i1's second device is on a card that counts another class: only one of its two is VGPU."""
+    """i1's second device is on a card of another class: only one of its two devices counts as VGPU."""
     chosen = facts.settings(
         mdev_types=(
             mdev_type("nvidia-11", "0000:06:00.0"),
@@ -258,7 +258,7 @@ def summed(held: tuple[Allocation, ...]) -> Counter[str]:
 
 @given(used=GUESTS, wrong=st.integers(0, 2))
 def test_in_sum_every_consumer_holds_what_it_held_or_nothing_is_done(used, wrong):
-    """Amounts that the devices do not explain are never made up for."""
+    """heal never invents an amount that the devices do not explain."""
     first = min(used)
     amounts = {name: max(1, len(used[name]) + (wrong if name == first else 0)) for name in sorted(used)}
     plan = plan_of(gpu_scene(used, records=tuple(record_of(name, amount) for name, amount in amounts.items())))

@@ -1,4 +1,4 @@
-"""Which CPUs are VCPU and which PCPU: scenarios 76 to 79, and who counts as pinned."""
+"""Which CPUs are VCPU and which PCPU: scenarios 76 to 79, and which guests count as pinned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a flavor asks of Placement, as nova's scheduler translates it."""
+"""What a flavor requests from Placement, as nova's scheduler translates it."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ RBD_OTHER = settings(images_type="rbd", images_rbd_pool="other")
 
 
 def with_cache(world, cache_bytes, path=INSTANCES):
-    """The same world, and base images that take so many bytes."""
+    """Return the same world with base images of that size."""
     (place,) = filesystem(200).filesystems
     store = ImageStore(path=path, files=(), cache_path=f"{path}/_base", cache_bytes=cache_bytes, filesystem=place)
     return dataclasses.replace(world, storage=(*world.storage, good(IMAGES, StorageFacts(image_stores=(store,)))))
@@ -184,7 +184,7 @@ def test_rests_on_what_it_counts():
     assert Disk().needs(settings()) == {FILESYSTEM}
     assert Disk().needs(lvm_settings()) == {LVM}
     assert Disk().needs(RBD) == {CEPH}
-    # The cached images only raise reserved, and that is kept while they are not read.
+    # The cached images only raise reserved, and reserved keeps its value while the images are not read.
     assert Disk().needs(CACHED) == {FILESYSTEM}
     # A volume group that is only audited beside the file system freezes nothing.
     assert Disk().needs(settings(volume_groups=("vg0",))) == {FILESYSTEM}
@@ -276,7 +276,7 @@ def test_promised_is_the_flavor_s():
 
 
 def disk_of(world, chosen):
-    """What the desired root says of DISK_GB: the inventory, or why it is frozen."""
+    """Return DISK_GB of the wanted root: the inventory, or why it is frozen."""
     wanted = wanted_root(decided(world, chosen))
     frozen = {one.resource_class: one.why for one in wanted.frozen}
     return wanted.inventory("DISK_GB"), frozen.get("DISK_GB")

@@ -1,4 +1,4 @@
-"""DISK_GB with a thin pool in the group: what can be given out is the pool's room; the rest of it leaves the group."""
+"""DISK_GB with a thin pool in the group: the pool's room can be allocated; the rest of the pool reduces the group."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.rigs.thin_pools import pool_world
 
 
 def with_cloud(world: Snapshot, *names: str) -> Snapshot:
-    """The same host, and these instances are on it."""
+    """Return the same host with these instances on it."""
     return replace(world, nova=good("state", state(*(instance(name) for name in names))))
 
 

@@ -1,4 +1,4 @@
-"""Persistent memory: a class for each label, counted in namespaces. Numbers in ids are scenarios."""
+"""Persistent memory: one class per label, counted in namespaces. Numbers in ids are scenarios."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def namespace(name):
 
 
 def listing(*names, **changes):
-    """A world in which ndctl lists namespaces of these names."""
+    """Return a world in which ndctl lists namespaces of these names."""
     world = snapshot(**changes)
     read = good(PMEM, StorageFacts(pmem_namespaces=tuple(map(namespace, names))))
     return dataclasses.replace(world, storage=(*world.storage, read))

@@ -1,4 +1,4 @@
-"""The ratio of an inventory: configured, kept, initial (scenarios 97 and 98)."""
+"""The ratio of an inventory: configured, kept or initial (scenarios 97 and 98)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Whether the store is the one that DISK_GB counted before: each row of the decision, and laws over all of them."""
+"""Whether the store is the one that DISK_GB counted before: each row of the decision, and laws over all rows."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_what_stays_over_a_reboot(before, now, expected):
 
 MOVED = nfs("nas2:/export")
 KNOWN, OF_NFS = mark(300), mark(300, nfs())
-# World, remembered, and whether DISK_GB is in doubt.
+# World, and whether DISK_GB is in doubt there.
 ROWS = {
     "the same store": (store(EMPTY, on_disk(300), before=KNOWN), False),
     "it has grown": (store(EMPTY, on_disk(900), before=KNOWN), False),
@@ -184,7 +184,7 @@ def test_what_is_remembered(world, expected):
 
 
 def published(world) -> list[int]:
-    """The totals of DISK_GB that the plan would write, Placement's own where it writes none."""
+    """Return the totals of DISK_GB that the plan writes, or Placement's own total if the plan writes none."""
     writes = decided(world).plan.writes
     totals = [i.total for w in writes for i in getattr(w, "inventories", ()) if i.resource_class == "DISK_GB"]
     return totals or [300]
@@ -196,7 +196,7 @@ sizes = st.integers(1, 2000)
 
 @given(identity=identities, size=sizes, remembered=st.sampled_from([OF_STORE, nfs()]), guests=st.booleans())
 def test_no_total_moves_because_the_store_is_lost(identity, size, remembered, guests):
-    """Whatever answers below a lost mount, with a memory or (with guests) without: 300 GiB stay."""
+    """Whatever file system answers below a lost mount, remembered or (with guests) not: 300 GiB stay."""
     world, missing = (ONE, (DISK,)) if guests else (EMPTY, ())
     assert published(store(world, on_disk(size, identity), before=mark(300, remembered), missing=missing)) == [300]
     if guests:

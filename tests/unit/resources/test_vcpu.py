@@ -35,7 +35,7 @@ def vcpu(total, **changes):
 
 
 def at(ratio):
-    """The root as Placement has it, with that VCPU ratio."""
+    """Return a view of the root with that VCPU ratio."""
     return view(provider=root(inventory("VCPU", 4, allocation_ratio=ratio)))
 
 

@@ -1,4 +1,4 @@
-"""Whose volume is it: a table, row by row, and its laws."""
+"""The owner of each volume: a table, row by row, and its laws."""
 
 from dataclasses import replace
 
@@ -148,7 +148,7 @@ def test_parts_are_counted_with_what_they_serve() -> None:
 
 
 def pool(name: str, size_bytes: int, *more: Volume, metadata: int = 1, copies: int = 1) -> tuple[Volume, ...]:
-    """A thin pool with that room for data, which lies on so many times the room, and volumes in it."""
+    """Return a thin pool with ``size_bytes`` of room for data, stored ``copies`` times, and volumes in the pool."""
     head = volume(name, 0, size_bytes=size_bytes, segment_type="thin-pool")
     data = [part(f"{name}_tdata", name, 0)] if copies > 1 else [part(f"{name}_tdata", name, size_bytes)]
     legs = [part(f"{name}_tdata_rimage_{n}", f"{name}_tdata", size_bytes) for n in range(copies) if copies > 1]
@@ -183,7 +183,7 @@ def test_a_pool_without_the_clouds_disks_is_one_owners(
 
 
 def shares(*found: Volume, guests: Guests = GUESTS) -> dict[str, tuple[OwnerKind, int, int]]:
-    """Kind, bytes and room that can be given out, of those that take something."""
+    """Return kind, bytes taken and free bytes of each volume that takes bytes."""
     rows = owners(snapshot(*found), guests)
     return {row.volume.name: (row.kind, row.bytes_taken, row.free_bytes) for row in rows if row.bytes_taken}
 
@@ -267,7 +267,7 @@ def test_names_count_within_their_group() -> None:
     assert [(row.volume.path, row.bytes_taken) for row in rows] == [("vg0/lv", 10), ("vg1/leg", 10)]
 
 
-# Few names, so that origins, pools and parents meet, and rings and self-reference come up.
+# There are few names, so that origins, pools and parents coincide and form cycles and self-references.
 names = st.sampled_from([f"{HERE}_disk", f"{GONE}_disk", f"volume-{GONE}", "vg0-pool", "a", "b", "c", "d"])
 links = st.none() | names
 volumes = st.builds(

@@ -1,4 +1,4 @@
-"""The log tells changes, and little of them."""
+"""The audit log has a line for each change, and few lines in all."""
 
 import logging
 from dataclasses import replace
@@ -51,7 +51,7 @@ def lost(report: AuditReport, name: str, error: str = "libvirt: refused", *, den
 
 
 class Log:
-    """Feeds audits a minute apart and keeps what was told at INFO or above."""
+    """A log that receives audits a minute apart and returns the lines at INFO or above."""
 
     def __init__(self):
         self.state = LogState()

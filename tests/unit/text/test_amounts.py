@@ -1,4 +1,4 @@
-"""One form of numbers and one table of units, for findings and for operators."""
+"""One format of numbers and one table of units, for findings and for operators."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Names that Placement takes: its own patterns say so."""
+"""Names that Placement accepts, according to Placement's own patterns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of the agent's own files, however deep an editor or a bad disk nested them."""
+"""Rows of the agent's own files, however deep an editor or a bad disk nested their values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agent.text.own_rows import BadRow, read_rows, text_of, utc_time_of
 
 
 def deep(levels: int) -> object:
-    """A list in a list in a list …, made without recursion."""
+    """Return a list in a list in a list …, built without recursion."""
     value: object = []
     for _ in range(levels):
         value = [value]
@@ -33,7 +33,7 @@ def test_a_row_that_is_nested_too_deep_costs_itself_alone(row, read):
 
 
 def test_no_depth_of_a_row_in_a_file_ends_its_reader(tmp_path):
-    """A row that can just be read is shown from a deeper call, where less of the stack is left."""
+    """A row that can just be parsed is printed from a deeper call, with less of the stack left."""
     path = tmp_path / "findings.json"
     for levels in range(700, sys.getrecursionlimit()):
         row = "[" * levels + "]" * levels

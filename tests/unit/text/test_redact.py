@@ -1,4 +1,4 @@
-"""Credentials in foreign text: which are found, and that ordinary words are left."""
+"""Credentials in text of other programs: which of them the agent masks, and that ordinary words stay."""
 
 import html
 import time
@@ -15,7 +15,7 @@ FERNET = "gAAAAABmPz3k9a_Qx-7aZ0bB8Y0c1d2e3f4g5h6i7j8k9l0mNoPqRsTuVwXyZ=="
 
 @given(st.text(min_size=SECRET_LENGTH), st.text(), st.text())
 def test_a_known_secret_is_found_wherever_it_stands(secret, before, after):
-    """As it is, as a page shows it and as a URL has it; what is left may hold it only if the rest does."""
+    """The secret is masked as it is, HTML-escaped as in a page, and quoted as in a URL."""
     for form in (secret, html.escape(secret), quote(secret, safe="")):
         text = blotted(f"<{form}>", (secret,))
         assert form not in text
@@ -88,7 +88,7 @@ def test_ordinary_words_are_left(text):
     ],
 )
 def test_a_page_that_is_one_long_word_takes_no_time(unit):
-    """Each was minutes where a pattern looks at the rest of the text from each of its letters."""
+    """Each took minutes with a pattern that searched the rest of the text from each letter."""
     began = time.process_time()
     blotted(unit * 20_000)
     assert time.process_time() - began < 2

@@ -1,4 +1,4 @@
-"""What can be the URL of a server, and what is shown of one that holds a password."""
+"""Which text can be the URL of a server, and what the agent shows of a URL with a password."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Waits between conflict rounds: short at first, spread wide later, never endless, and as slow as the server is."""
+"""Waits between conflict rounds: short at first, spread wide later, never endless, and longer for a slow server."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Whose turn it is to read allocations, and everything: by the host's identity and the audit's number alone."""
+"""Which audits read allocations or everything: the host's identity and the audit's number alone decide."""
 
 import uuid
 from collections import Counter
@@ -34,7 +34,7 @@ def test_the_next_turn_comes_when_it_is_said_to(host, every, audit):
 
 @pytest.mark.parametrize("audit", [2, 7, 100, 4321])
 def test_hosts_that_started_together_do_not_read_together(audit):
-    """2,000 hosts: 180 ± 13 in one audit by chance, 20 ± 4.5 of all of it; five deviations are allowed."""
+    """Of 2,000 hosts 180 ± 13 read allocations in one audit, and 20 ± 4.5 everything; five deviations are allowed."""
     turns = Counter(turn(host, audit, 10) for host in HOSTS)
     assert abs(turns[Turn.ALLOCATIONS] - 180) < 65
     assert abs(turns[Turn.EVERYTHING] - 20) < 23

@@ -1,4 +1,4 @@
-"""Phases from identities: the same for ever, and as even as chance."""
+"""Phases from identities: constant for an identity, and spread as evenly as chance."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ def test_a_phase_is_a_fraction(identity, salt):
 
 def test_another_process_finds_the_same_phase():
     script = f"from agent.timing.splay import phase; print(repr(phase({HOSTS[0]!r}, 'interval')))"
-    # PYTHONHASHSEED is random unless it is set, so a phase made by hash() would differ.
+    # PYTHONHASHSEED is random unless it is set, so a phase from hash() would differ.
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert float(told) == phase(HOSTS[0], "interval")
 
@@ -52,7 +52,7 @@ def test_a_turn_comes_within_one_period(now, period_s, part):
 
 @given(st.integers(0, 4_000_000_000), st.integers(1, 3600), st.integers(0, 1000))
 def test_a_restart_keeps_the_turn(now, period_s, later):
-    """The next turn as seen from two moments is the same one, or a whole number of periods later."""
+    """The next turn, computed at two moments, is the same turn or a whole number of periods later."""
     one = now + until_turn(now, period_s, 0.25)
     other = now + later + until_turn(now + later, period_s, 0.25)
     assert (other - one) % period_s == pytest.approx(0, abs=1e-3) or (other - one) % period_s == pytest.approx(

@@ -1,4 +1,4 @@
-"""What runs here, by name."""
+"""Which architectures run here, as traits."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ HOSTS = {
         capable(emulator("ppc64le", "pseries"), arch="ppc64le"),
         {"HW_ARCH_PPC64LE", "COMPUTE_ARCH_PPC64LE"},
     ),
-    # os-traits has ARMV7; libvirt says armv7l, and the reference does not translate.
+    # os-traits has ARMV7; libvirt says armv7l, and nova-compute does not translate it.
     "a name that os-traits does not have": (capable(emulator("armv7l"), arch="armv7l"), set()),
     "no emulator is known": (capable(domain=None, arch="aarch64"), {"HW_ARCH_AARCH64"}),
     "no emulator runs": (capable(arch="s390x"), {"HW_ARCH_S390X"}),

@@ -1,4 +1,4 @@
-"""Wishes: only names that os-traits has, wanted and unwanted apart."""
+"""Wishes: only names that os-traits has, in separate sets of wanted and unwanted traits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the compute service can do for a guest here, as one table."""
+"""The traits of the compute service's capabilities, as one table."""
 
 from __future__ import annotations
 

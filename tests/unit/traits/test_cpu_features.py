@@ -1,7 +1,6 @@
 """Which CPU flags a guest can have: scenarios 111 and 112.
 
-The flags' names are libvirt's; which of them stand in the answer of a real host is
-held against the reference's own traits in tests/golden.
+The names of the flags are libvirt's. tests/golden compares the flags of real hosts with nova-compute's own traits.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from agent.traits.cpu_features import CpuFeatureTraits
 from tests.rigs.capabilities import capable, world
 from tests.rigs.facts import settings, snapshot
 
-# Every flag of the reference's table, by libvirt's name, written out.
+# Every flag of nova-compute's table, by libvirt's name, written out.
 TABLE = {
     "3dnow": ["3DNOW"],
     "abm": ["ABM"],
@@ -104,7 +103,7 @@ def test_sev_is_no_flag_of_the_root():
 
 HOST = {"aes", "avx"}
 FLAGS = {
-    # The reference sets HW_CPU_X86_AVX2 here: it does not look at the sign.
+    # nova-compute sets HW_CPU_X86_AVX2 here: it ignores the sign.
     "s112 a minus, the host without it": (("-avx2",), named("AESNI", "AVX")),
     "s112 a minus, the host with it": (("-avx",), named("AESNI")),
     "a plus": (("+avx2",), named("AESNI", "AVX", "AVX2")),
@@ -137,7 +136,7 @@ MODES = {
     "none on i686": ("none", "i686", (), (), named("MMX")),
     "none on ppc64le": ("none", "ppc64le", (), (), named()),
     "none on aarch64": ("none", "aarch64", (), (), named("FMA3")),
-    # nova asks for qemu64, libvirt's answer is NO_SUPPORT, and that is no flag.
+    # nova queries qemu64, libvirt answers NO_SUPPORT, and the host gets no flag.
     "none on any other": ("none", "riscv64", (), (), named()),
     "none takes no extra flags": ("none", "x86_64", (), ("aes", "-sse"), named("SVM", "AMD_SVM", "SSE")),
     "custom, one model": ("custom", "x86_64", ("Westmere",), (), named("AESNI", "SSE42")),

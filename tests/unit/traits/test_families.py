@@ -1,4 +1,4 @@
-"""All families together: no trait has two answers, no name that Placement would refuse, nobody else's trait touched."""
+"""All families together: no trait has two answers, Placement accepts every name, and other owners' traits stay."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_order_does_not_matter(capabilities, chosen):
 
 @given(capability_sets, choices)
 def test_what_is_not_known_yet_clears_nothing_that_would_be_set(capabilities, chosen):
-    """A trait that the whole answer sets is, without the answer, set too or left alone."""
+    """A trait that the complete answer sets is also set without the answer, or left alone."""
     whole, nothing = wishes(world(capabilities), chosen), wishes(world(None, hypervisor_version=0), chosen)
     for name, wish in whole.items():
         assert not wish.wanted & nothing[name].unwanted, name
@@ -110,7 +110,7 @@ def test_what_is_not_known_yet_clears_nothing_that_would_be_set(capabilities, ch
 
 
 def test_s108_s109_all_of_nova_s_traits_give_way_and_the_operator_s_stay():
-    """A root with every standard trait: after one audit only what is told, what nobody decides, and CUSTOM_X."""
+    """A root with every standard trait keeps after one audit only wanted traits, undecided traits, and CUSTOM_X."""
     facts = world(capable(emulator(buses=frozenset({"virtio"})), features={"aes"})).host.value
     before = STANDARD - {"OWNER_NOVA"} | {"CUSTOM_OWNER_STOCKTAKE", "CUSTOM_X"}
     plan = decided(snapshot(placement=view(provider=root(traits=before)), libvirt=facts)).plan

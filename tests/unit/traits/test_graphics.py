@@ -1,4 +1,4 @@
-"""Which video cards there are."""
+"""Which video cards the host offers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether cores are shared: the siblings of the NUMA cells."""
+"""Whether cores are shared, by the siblings of the NUMA cells."""
 
 from __future__ import annotations
 

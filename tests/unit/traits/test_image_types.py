@@ -1,4 +1,4 @@
-"""Which image formats become a disk here: scenarios 113 and 114."""
+"""Which image formats can become a disk here: scenarios 113 and 114."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_wish(choice, expected, facts):
 
 
 def written(before, **choice):
-    """The traits that an audit writes to a root with these."""
+    """Return the traits that an audit writes to a root with the traits ``before``."""
     plan = decided(snapshot(placement=view(provider=root(traits=before))), settings(**choice)).plan
     (put,) = [write for write in plan.writes if isinstance(write, PutTraits)]
     return set(put.traits)
@@ -49,6 +49,6 @@ def test_s114_an_excluded_type_is_removed_from_placement():
 
 
 def test_s108_a_capability_that_turned_false_is_removed_also_if_an_operator_had_set_it():
-    # s109: the operator's own trait, and one that the driver does not mention, stay.
+    # Scenario 109: the operator's own trait, and a trait that the driver does not mention, stay.
     operators = {"COMPUTE_IMAGE_TYPE_PLOOP", "COMPUTE_IMAGE_TYPE_VMDK", "CUSTOM_X"}
     assert written(usual_traits() | operators) == usual_traits() | operators - {"COMPUTE_IMAGE_TYPE_PLOOP"}

@@ -1,4 +1,4 @@
-"""HW_CPU_X86_AMD_SEV on the root: it goes when the child has it, and at no other time."""
+"""HW_CPU_X86_AMD_SEV on the root: it is removed when the child has it, and at no other time."""
 
 from __future__ import annotations
 

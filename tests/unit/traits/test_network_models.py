@@ -1,4 +1,4 @@
-"""Which network cards there are."""
+"""Which network cards the host offers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose provider it is: scenario 115, with our trait in the place of OWNER_NOVA."""
+"""The provider's owner trait: scenario 115, with the agent's trait in the place of OWNER_NOVA."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OTHERS = usual_traits() - {"COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE"}
 
 
 def traits_put(world, chosen=None):
-    """Every trait set that the plan would write, without what other families wish in any case."""
+    """Return every trait set that the plan would write, without traits that other families always want."""
     writes = decided(world, chosen).plan.writes
     return [tuple(sorted(set(write.traits) - OTHERS)) for write in writes if isinstance(write, PutTraits)]
 

@@ -1,4 +1,4 @@
-"""Ports that a card manages by itself."""
+"""Ports that a smart network card manages remotely."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def test_wish(world, expected):
 PUTS = {
     "s73 disabled: added": (True, OURS, [tuple(sorted(OURS | DISABLED))]),
     "disabled, there already": (True, OURS | DISABLED, []),
-    # As s108: what the agent decides is decided against an operator's hand too.
+    # As in scenario 108: the agent's decision prevails over an operator's change.
     "s73 s108 enabled: removed, whoever set it": (False, OURS | DISABLED, [tuple(sorted(OURS))]),
     "s109 enabled: the operator's own stays": (
         False,

@@ -1,4 +1,4 @@
-"""Which sound cards there are."""
+"""Which sound cards the host offers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a disk can be attached."""
+"""Which buses can attach a disk."""
 
 from __future__ import annotations
 

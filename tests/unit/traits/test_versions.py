@@ -1,4 +1,4 @@
-"""The minimum version test: each part that is given must hold."""
+"""The minimum version check: each version that is given must be reached."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which virtual IOMMUs there are."""
+"""Which virtual IOMMUs the host offers."""
 
 from __future__ import annotations
 

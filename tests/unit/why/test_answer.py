@@ -1,4 +1,4 @@
-"""What ``why`` says of requests to small trees; expected is what Placement 16 answers."""
+"""The answer of ``why`` to requests against small trees; the expected answers are Placement 16's."""
 
 import pytest
 
@@ -219,7 +219,7 @@ def test_of_traits_that_are_also_forbidden_only_the_others_are_missed():
 
 
 def test_a_trait_is_not_missed_where_another_change_may_bring_it():
-    """Of one that is full, of one outside in_tree; and where nobody has the class there is nobody to give it to."""
+    """A full provider or one outside in_tree may bring the trait; if none has the class, none can get the trait."""
     assert refused([HOST, *PF], group(VCPU=64, VF=5, required=["NET_B"])) == [Constraint.MAX_UNIT, Constraint.CAPACITY]
     assert refused([HOST, NFS], group(VCPU=1, DISK_GB=10, in_tree="host", required=[SHARES])) == [Constraint.IN_TREE]
     assert refused([HOST], group(VCPU=1, in_tree="nobody", required=["CUSTOM_Z"])) == [Constraint.IN_TREE]

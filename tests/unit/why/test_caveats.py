@@ -1,4 +1,4 @@
-"""What stands beside the answer of a tree that fits."""
+"""The caveats beside the answer for a tree that fits."""
 
 import dataclasses
 import struct

@@ -1,4 +1,4 @@
-"""Every change that ``why`` advises is true: made to the world or the request, it lifts the obstacle it is told for."""
+"""Every change that ``why`` advises works: applied to the world or the request, it lifts its obstacle."""
 
 import dataclasses
 import random
@@ -17,7 +17,7 @@ from tests.rigs.random_requests import random_request, random_world
 
 
 def changed(remedy: Remedy, suffix: str, request: ResourceRequest, world: OfferedWorld):
-    """The request and the world after the change."""
+    """Return the request and the world after the change."""
     if remedy.kind is RemedyKind.ASK:
         groups = tuple(
             dataclasses.replace(
@@ -62,7 +62,7 @@ def _provider(provider: Provider, remedy: Remedy) -> Provider:
 
 
 def is_lifted(obstacle: Obstacle, remedy: Remedy, after: TreeAnswer) -> bool:
-    """The same constraint no longer refuses the same thing of the same provider."""
+    """Return whether the same constraint no longer refuses the same class on the same provider."""
     return not any(
         _what(o) == _what(obstacle) and (remedy.name is None or remedy.name in {r.name for r in o.remedies})
         for o in after.obstacles
@@ -70,13 +70,13 @@ def is_lifted(obstacle: Obstacle, remedy: Remedy, after: TreeAnswer) -> bool:
 
 
 def _what(obstacle: Obstacle) -> tuple:
-    """A sum of all groups is another thing than the amount of one."""
+    """The sum over all groups is another obstacle than the amount of one group."""
     is_sum = obstacle.words.startswith("all groups together")
     return obstacle.constraint, obstacle.suffix, obstacle.provider_uuid, obstacle.resource_class, is_sum
 
 
 def answers(seed: int):
-    """What the trees answer to some random requests, with request and world."""
+    """Yield the trees' answers to some random requests, with request and world."""
     rng = random.Random(seed)
     world = random_world(rng)
     for root in [offered.root_uuid for offered in world.providers if offered.provider.parent_uuid is None]:
@@ -87,7 +87,7 @@ def answers(seed: int):
 
 
 def refusals(seed: int):
-    """Their obstacles, with request, world and root."""
+    """Yield the obstacles of these answers, with request, world and root."""
     for tree, request, world in answers(seed):
         for obstacle in tree.obstacles:
             yield obstacle, request, world, tree.root_uuid
@@ -110,7 +110,7 @@ _OF_INVENTORY = (Constraint.MIN_UNIT, Constraint.MAX_UNIT, Constraint.STEP_SIZE,
 
 @given(st.integers(0, 2**32))
 def test_no_remedy_leaves_the_same_inventory_refusing(seed):
-    """More room is not advised where max_unit refuses the amount all the same."""
+    """``why`` does not advise more room where max_unit refuses the amount anyway."""
     for obstacle, request, world, root in refusals(seed):
         for remedy in obstacle.remedies if obstacle.constraint in _OF_INVENTORY else ():
             after = answer_of(*changed(remedy, obstacle.suffix, request, world), root)
@@ -120,13 +120,13 @@ def test_no_remedy_leaves_the_same_inventory_refusing(seed):
             assert not still, (obstacle, remedy, still)
 
 
-# A trait may be the one that is missed; with an aggregate, others begin or cease to share with the tree.
+# The added trait may be the missing one; with an aggregate, other providers begin or cease to share with the tree.
 _BRING_OTHERS = (RemedyKind.ADD_TRAIT, RemedyKind.ADD_AGGREGATE, RemedyKind.REMOVE_AGGREGATE)
 
 
 @given(st.integers(0, 2**32))
 def test_what_is_told_beside_a_missing_trait_never_brings_it(seed):
-    """A required trait of the unnumbered group is told early only where it refuses whatever else is changed."""
+    """``why`` names a missing trait of the unnumbered group only where it still refuses after every other change."""
     for tree, request, world in answers(seed):
         missing = _traits_of_unnumbered(tree)
         remedies = [(o, remedy) for o in tree.obstacles if missing for remedy in o.remedies]
@@ -148,10 +148,10 @@ def _loses_by_single(remedy: Remedy, world: OfferedWorld) -> bool:
 
 @given(st.integers(0, 2**32))
 def test_no_smaller_number_would_do(seed):
-    """One less is freed, one more is reserved, a ratio of a ten-thousandth less: refused still."""
+    """The request is still refused if one less is freed, one more reserved, or the ratio is a ten-thousandth lower."""
     for obstacle, request, world, root in refusals(seed):
         for remedy in obstacle.remedies:
-            # They must be enough in single precision too (MySQL): of a ratio that loses by that, not the least is told.
+            # Remedies must suffice in single precision too (MySQL); for a ratio that loses there, none is minimal.
             less = {RemedyKind.FREE: -1, RemedyKind.RESERVED: 1, RemedyKind.RATIO: -0.0002}.get(remedy.kind)
             if less is None or (remedy.kind is RemedyKind.RESERVED and _loses_by_single(remedy, world)):
                 continue
@@ -161,13 +161,13 @@ def test_no_smaller_number_would_do(seed):
 
 
 def with_in_tree(request: ResourceRequest, suffix: str, uuid: str | None) -> ResourceRequest:
-    """The request with another tree named for the group, or with none."""
+    """Return the request with another tree for the group, or with no tree."""
     groups = (dataclasses.replace(g, in_tree=uuid) if g.suffix == suffix else g for g in request.groups)
     return dataclasses.replace(request, groups=tuple(groups))
 
 
 def test_in_tree_is_told_truly_and_its_changes_lift_it():
-    """Who is said to be outside the tree is, and the tree that is advised lifts it, as no in_tree does."""
+    """A provider said to be outside the tree is outside; the advised tree, or no in_tree at all, lifts the obstacle."""
     tried = Counter()
     for seed in range(150):
         for obstacle, request, world, root in refusals(seed):

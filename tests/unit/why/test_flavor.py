@@ -1,4 +1,4 @@
-"""Extra specs that nova reads otherwise than the question to Placement holds them: none goes without a word."""
+"""Extra specs that nova interprets differently from the request to Placement: ``why`` names each of them."""
 
 from dataclasses import replace
 

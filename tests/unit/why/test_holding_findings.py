@@ -1,4 +1,4 @@
-"""Whose amounts stand behind a capacity that is short: the findings of the same audit, none of them twice."""
+"""Findings of the same audit whose amounts explain a short capacity, each amount counted once."""
 
 import dataclasses
 
@@ -78,7 +78,7 @@ def test_only_what_is_above_the_promise():
 
 
 def test_what_the_agent_does_not_keep_back_holds_nothing():
-    """[lvm] foreign_volumes = report: the volume takes bytes, and nothing of what Placement grants."""
+    """[lvm] foreign_volumes = report: the volume takes bytes, but nothing of the capacity that Placement offers."""
     finding = found("volume-foreign", subject="vg/backup", resource_class="DISK_GB")
     assert amounts((VOLUME,), (finding,)) == []
 
@@ -102,7 +102,7 @@ def test_of_several_providers_the_tree_counts_and_what_shares_with_it_does_not()
     outside = row("out", Verdict.ALLOCATION_LEAKED, recorded=9, provider_uuid="shared", outside_tree=True)
     findings = [found("allocation-leaked", "child"), found("allocation-leaked", "out")]
     assert amounts((child, outside), findings, anywhere) == [("allocation-leaked", 1, True)]
-    # heal takes from this host's own tree alone.
+    # heal removes allocations from this host's own tree only.
     shared = dataclasses.replace(SHORT, provider_uuid="shared")
     assert amounts((child, outside), findings, shared) == [("allocation-leaked", 9, False)]
 

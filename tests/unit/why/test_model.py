@@ -1,4 +1,4 @@
-"""What ``stocktake why`` can name as a constraint is what some stage does name."""
+"""Every constraint of ``stocktake why`` is produced by some stage."""
 
 import ast
 

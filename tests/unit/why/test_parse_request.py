@@ -1,4 +1,4 @@
-"""What is asked, from options and from Placement's own query string; what is wrong with it is named."""
+"""How a request is parsed from options and from Placement's own query string; errors name what is wrong."""
 
 import dataclasses
 

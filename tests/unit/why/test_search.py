@@ -1,4 +1,4 @@
-"""The bounded walk finds what trying every choice finds, and ends where that never would."""
+"""The bounded search finds what an exhaustive search finds, and ends where an exhaustive search never would."""
 
 import itertools
 import random
@@ -15,7 +15,7 @@ SUFFIXES = ("", "", "1", "2", "3", "4")
 
 
 def offered(number, parent, room, traits=()):
-    """A room below 0 is of a class that is overdrawn."""
+    """Return a provider; a negative ``room`` means that more of the class is used than offered."""
     stock = tuple(Inventory(resource_class=name, total=max(total, 0)) for name, total in zip("XY", room, strict=True))
     provider = Provider(
         uuid=f"p{number}",
@@ -30,7 +30,7 @@ def offered(number, parent, room, traits=()):
 
 
 def random_problem(rng: random.Random) -> Problem:
-    """Few kinds of providers and parts, so that many are alike."""
+    """Return a problem with few kinds of providers and parts, so that many are equal."""
     kinds = [((rng.randint(-2, 4), rng.randint(-2, 4)), rng.sample("ABC", rng.randint(0, 2))) for _ in range(3)]
     providers = [
         offered(number, None if number == 0 else f"p{rng.randrange(number)}", *rng.choice(kinds))
@@ -55,7 +55,7 @@ def random_problem(rng: random.Random) -> Problem:
 
 
 def is_kept(problem: Problem, chosen: tuple[OfferedProvider, ...]) -> bool:
-    """One whole choice, rule by rule."""
+    """Return whether one complete choice keeps every rule."""
     served = list(zip(problem.slots, chosen, strict=True))
     granular = [o.provider.uuid for slot, o in served if slot.is_granular]
     taken: dict[tuple[str, str], int] = {}
@@ -114,7 +114,7 @@ def problem_of(rooms: list[int], amounts: list[int], *rules: Rule) -> Problem:
 
 
 def test_parts_and_providers_that_are_alike_are_tried_once():
-    # Trying everything would be 16 ** 17 choices.
+    # An exhaustive search would try 16 ** 17 choices.
     assert search(problem_of([3] * 16, [2] * 17, Rule.SUMS)) is Verdict.REFUSED
     assert search(problem_of([3] * 16, [2] * 17, Rule.ISOLATE)) is Verdict.REFUSED
     assert search(problem_of([3] * 16, [2] * 16, Rule.SUMS, Rule.ISOLATE)) is Verdict.FITS

@@ -1,4 +1,4 @@
-"""What an answer to "No valid host" looks like, for people and for programs, in the sentences of the engine."""
+"""The answer to "No valid host" as text for people and as a document for programs, in the engine's sentences."""
 
 import dataclasses
 import json
@@ -54,7 +54,7 @@ def test_no_line_is_wider_than_the_terminal():
 
 
 def test_the_second_obstacle_the_host_and_what_was_not_read():
-    # 256 x 4 capacity, of which all but 60 is reserved: the amount is one request's, the room is not there.
+    # 256 x 4 capacity, all but 60 reserved: one request may ask for the amount, but the room does not exist.
     report = asked(
         offered(1, max_unit=32, reserved=40),
         notes=("the largest free NUMA cell is 0",),

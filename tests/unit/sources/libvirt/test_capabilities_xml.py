@@ -1,4 +1,4 @@
-"""The host's CPU and guests, on hosts of several architectures and drivers, and the questions to baselineCPU."""
+"""The host's CPU and guests, on hosts of several architectures and drivers, and the queries to baselineCPU."""
 
 import xml.etree.ElementTree as ET
 

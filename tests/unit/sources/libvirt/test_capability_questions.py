@@ -1,4 +1,4 @@
-"""Which machine types and CPU models are asked about."""
+"""Which machine types and CPU models the agent queries."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def test_each_machine_type_of_the_domain_type_is_asked_once_by_all_its_names():
             machine="latest",
             names=("latest", "pc-q35-rhel9.2.0", "q35"),
         ),
-        # The default one is asked although it is none of the aliases of this domain type.
+        # The agent queries the default machine type although it is no alias of this domain type.
         MachineQuestion(emulator="/usr/libexec/qemu-kvm-real", arch="x86_64", machine="pc", names=("pc",)),
     )
 
@@ -62,7 +62,7 @@ def test_a_configured_machine_type_takes_the_defaults_place():
         ),
         ("s390x", [("s390x", "s390-ccw-virtio", ("s390-ccw-virtio", "s390-ccw-virtio-8.2"))]),
         ("riscv64", [("riscv64", None, ())]),
-        # Two kinds of guests on one architecture: the machine type is asked once.
+        # Two kinds of guests on one architecture: the agent queries the machine type once.
         ("xen", [("x86_64", "pc", ("pc",))]),
     ],
 )

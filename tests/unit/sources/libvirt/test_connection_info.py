@@ -1,4 +1,4 @@
-"""When libvirt is asked again for what hardly ever changes."""
+"""When the agent queries libvirt again for facts that hardly ever change."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which domains are read again: by event, by state, in turn, and all when events may have been lost."""
+"""Which domains are read again: by event, by state, in turn, and all of them when events may have been lost."""
 
 import uuid
 
@@ -17,7 +17,7 @@ def domain(domain_uuid, state=DomainState.RUNNING):
 
 
 def read(cache, states=RUNNING):
-    """One read, as the host source does it; the uuids that were asked for."""
+    """Read once, as the host source does; return the uuids that were read."""
     wanted = cache.to_read(states)
     cache.keep(states, [domain(one, states[one]) for one in wanted])
     return wanted

@@ -1,4 +1,4 @@
-"""Domain capabilities of several emulators: what is offered, and what does not count because it is not supported."""
+"""Domain capabilities of several emulators: what they offer, and what does not count because it is not supported."""
 
 import pytest
 from hypothesis import given
@@ -54,7 +54,7 @@ def test_tdx_is_a_feature_of_its_own(tdx, told):
 
 
 def test_that_a_guest_may_be_launched_with_tdx_is_not_the_feature():
-    """nova asks <tdx> alone; libvirt lists the type among those it can write, too."""
+    """nova reads only <tdx>; libvirt also lists the type among the launch security types that it can write."""
     listed = SNP.replace("<value>sev-snp</value>", "<value>sev-snp</value><value>tdx</value>")
     assert listed != SNP
     assert parse_domain_capabilities(listed, ()).tdx is False

@@ -1,4 +1,4 @@
-"""A text that was parsed is not parsed again, and what is given is always what parsing would give."""
+"""A text that was parsed is not parsed again, and the cache always returns what parsing would return."""
 
 import pytest
 from hypothesis import given

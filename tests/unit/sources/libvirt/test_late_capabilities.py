@@ -1,4 +1,4 @@
-"""Answers that came after the audit that asked: a reason to look, while somebody listens."""
+"""Answers that arrive after the audit that requested them: each is a reason to audit while a listener is registered."""
 
 from __future__ import annotations
 

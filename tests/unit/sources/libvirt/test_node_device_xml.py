@@ -1,4 +1,4 @@
-"""One node device at a time: PCI functions, network, vDPA and mediated devices, and what is refused."""
+"""One node device at a time: PCI functions, network, vDPA and mediated devices, and what the parser refuses."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Devices put together: kinds, and who lends a fact to whom."""
+"""How the parsers' devices are combined: their kinds, and which device takes a fact from which."""
 
 from dataclasses import replace
 
@@ -47,7 +47,7 @@ def test_a_virtual_function_with_a_network_device():
     device = found("pci_0000_81_00_2")
     assert (device.interface, device.parent_interface) == ("enp129s0f0v0", "enp129s0f0np0")
     assert (device.parent_address, device.vf_number) == ("0000:81:00.0", 0)
-    # Its own address is not the one that is told: it may be set by any guest.
+    # The agent does not report the function's own address, because any guest may set it.
     assert (device.mac_address, device.pf_mac_address) == (None, "0c:42:a1:00:00:10")
     assert device.network_features == ("rx", "tso", "switchdev")
     assert device.card_serial == "MT2108X12345"

@@ -1,4 +1,4 @@
-"""NUMA cells and CPUs' places: what is read on each kind of host, and what is refused."""
+"""NUMA cells and the places of CPUs: what the parser reads on each kind of host, and what it refuses."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Domain XML: what is read, and that nothing but SourceInconsistent comes out of any text."""
+"""Domain XML: what the parser reads, and that no text raises anything but SourceInconsistent."""
 
 import pytest
 from hypothesis import given
@@ -209,7 +209,7 @@ def test_pci_functions_that_a_guest_takes_are_named_as_libvirt_lists_them():
 
 
 def test_mediated_devices_that_a_guest_has_are_named_by_uuid():
-    """What libvirt prints for hostdev type mdev (formatdomain, "Host device assignment")."""
+    """The XML that libvirt prints for hostdev type mdev (formatdomain, "Host device assignment")."""
     named = "4B20D080-1B54-4048-85B3-A6A62D165C01"
     hostdev = "<hostdev mode='subsystem' type='mdev' model='vfio-pci' managed='no'><source>{}</source></hostdev>"
     guest = parse(domain_xml("gpu", disks=(hostdev.format(f"<address uuid='{named}'/>"),)))

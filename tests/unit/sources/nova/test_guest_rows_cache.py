@@ -1,4 +1,4 @@
-"""What rows said of guests is kept while they say the same, whatever else changes."""
+"""The values from rows about guests are kept while these rows are equal, whatever else changes."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""Rows of nova's database: what each column means, and that a broken row spoils nothing but itself."""
+"""Rows of nova's database: what each column means, and that a broken row affects only itself."""
 
 import copy
 import datetime
@@ -519,7 +519,7 @@ CELLS = ANY_JSON | st.binary(max_size=8) | TIMES | st.integers(min_value=10**500
 
 
 def bent(row):
-    """That row with any of its columns bent or gone."""
+    """Return rows in which any columns have odd values or are missing."""
     return st.dictionaries(st.sampled_from(sorted(row)), CELLS, max_size=4).map(lambda changes: {**row, **changes})
 
 
@@ -546,7 +546,7 @@ FULL_CONTEXT = json.loads(
 
 @st.composite
 def bent_document(draw, document):
-    """That document with one value somewhere inside bent, or gone."""
+    """Return the document with one odd or missing value somewhere inside."""
     bent_one = copy.deepcopy(document)
     node = bent_one
     while True:

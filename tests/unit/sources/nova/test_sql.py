@@ -1,4 +1,4 @@
-"""Which failures of a database are worth one more try at once."""
+"""Which failures of a database the agent retries once, at once."""
 
 import pymysql
 import pytest
@@ -18,14 +18,14 @@ def test_these_are(code):
     assert _worth_repeating(failure(code))
 
 
-# Wrong password, no such database, nobody listens, too many connections, statement limit reached.
+# Wrong password, no such database, no server on the port, too many connections, statement limit reached.
 @pytest.mark.parametrize("code", [1045, 1049, 2003, 1040, 1969])
 def test_these_are_not(code):
     assert not _worth_repeating(failure(code))
 
 
 def test_a_connection_that_sqlalchemy_gave_up_is():
-    # 4031: the server closed it for inactivity.
+    # 4031: the server closed the connection for inactivity.
     assert _worth_repeating(failure(4031, invalidated=True))
 
 

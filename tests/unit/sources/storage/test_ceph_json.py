@@ -1,4 +1,4 @@
-"""What ceph df prints, by release, and what is not accepted of it."""
+"""What ceph df prints, by release, and which output the parser refuses."""
 
 import contextlib
 import json

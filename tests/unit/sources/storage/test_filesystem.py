@@ -1,4 +1,4 @@
-"""File systems: figures as df gives them, a missing path by name, a dead mount as a miss."""
+"""File systems: figures as df prints them, a missing path by its name, and a dead mount as a missed deadline."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The source of guests' files: what it lists, what it leaves out, when it looks again, and what a hung file costs."""
+"""The source of guests' files: what it lists, what it omits, when it measures again, and what a hung file costs."""
 
 import errno
 import json
@@ -146,7 +146,7 @@ def test_a_disk_that_could_not_be_read_is_tried_at_every_audit(source, place):
 
 
 def test_a_hung_file_costs_this_reading_and_is_named(source, place, reader, monkeypatch):
-    # A rig: no network file system hangs on demand here. stat of one path waits, as it would on a dead NFS server.
+    # No network file system hangs on demand here, so stat of one path blocks, as it would on a dead NFS server.
     gate, entered = threading.Event(), threading.Event()
     hung, real = str(place / "hung"), os.stat
 
@@ -165,12 +165,12 @@ def test_a_hung_file_costs_this_reading_and_is_named(source, place, reader, monk
     with pytest.raises(SourceUnavailable, match=rf"images: {hung}: no answer within 2 s"):
         source.read(frozenset(), Deadline.after(5))
     gate.set()
-    # Its thread must not outlast this test: the next one counts what is walked.
+    # The thread of this test must end with it: the next test counts the walks.
     until(lambda: is_read(source), 60, "the hung measure has ended")
 
 
 def slow_walk(monkeypatch):
-    """A walk that ends when it is told to, and how often it was begun."""
+    """Make the walk wait for the returned gate; return the gate and the list of started walks."""
     gate, begun, real = threading.Event(), [], images.walk
 
     def walk(*args):
@@ -221,7 +221,7 @@ def test_a_measure_that_was_forgotten_while_it_ran_is_not_kept(source, monkeypat
     assert len(begun) == 2
 
 
-# What is no regular file is neither opened nor waited for.
+# The agent neither opens nor waits for a file that is not a regular file.
 def fifo(path):
     os.mkfifo(path)
 
@@ -259,7 +259,7 @@ def test_what_is_no_regular_file_is_a_problem(source, tmp_path, make, problem, f
     assert (file.virtual_bytes, file.allocated_bytes, file.problem) == (None, None, problem)
 
 
-# /proc/kcore is as large as the address space, /proc/kmsg takes messages away from whoever reads them next.
+# /proc/kcore is as large as the address space; reading /proc/kmsg takes the messages from their next reader.
 KERNEL_FILES = {
     "/proc/kmsg": "proc",
     "/proc/self/mem": "proc",
@@ -278,7 +278,7 @@ def test_a_file_of_the_kernels_own_is_not_opened(source, monkeypatch, path, kind
 
 
 def test_a_file_that_says_it_is_empty_is_not_opened(source, tmp_path, monkeypatch):
-    """As those of /proc do, on whatever file system a new kernel has them."""
+    """Files of /proc have size 0; a new kernel may have such files on another file system."""
     (tmp_path / "empty").touch()
     monkeypatch.setattr(disk_files.os, "open", None)
     (file,) = read(source, GuestFile(path=str(tmp_path / "empty"), format="qcow2")).disk_files
@@ -322,7 +322,7 @@ def test_a_path_that_no_file_can_have_is_a_problem(source):
 
 
 def walked(place, *disks):
-    """Bytes by path, as the walk gives them."""
+    """Return the bytes by path, as the walk reports them."""
     found = walk(str(place), str(place / "_base"), frozenset(map(str, disks)))
     return {file.path: file.allocated_bytes for file in found}
 
@@ -423,7 +423,7 @@ REFUSALS = [errno.ESTALE, errno.EIO, errno.EACCES, errno.ENOTDIR]
 
 
 def refusing(monkeypatch, call, refused, number):
-    """The call of os fails for that path, as it would on a dead disk or a network file system."""
+    """Make the call of os fail for that path, as it would on a dead disk or a network file system."""
     real = getattr(os, call)
 
     def wrapped(path=".", **kwargs):

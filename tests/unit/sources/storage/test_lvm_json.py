@@ -1,4 +1,4 @@
-"""What lvm2 2.03.16 printed (tests/rigs/lvm_recorded), and what anything else comes to."""
+"""The parser on what lvm2 2.03.16 printed (tests/rigs/lvm_recorded), and on any other text."""
 
 import json
 import pathlib
@@ -65,7 +65,7 @@ def test_volumes_of_a_real_report() -> None:
     )  # fmt: skip
 
 
-# The extents are those that tests/rigs/lvm_layouts.py gave them.
+# The extents are those that tests/rigs/lvm_layouts.py assigned.
 KINDS = {
     "lin": (8, None, None, None),
     "strp": (6, None, None, None),
@@ -139,7 +139,7 @@ def test_a_cached_thin_volume_keeps_its_part_beside_a_snapshot_of_it() -> None:
 
 
 def thin_report(pool: dict[str, object], *thin: dict[str, object]) -> str:
-    """A pool of 3 extents, all on one disk, and thin volumes of 5 extents in it."""
+    """Return the report of a pool of 3 extents, all on one disk, with thin volumes of 5 extents in it."""
     known = {"lv_name": "tpool", "segtype": "thin-pool", "lv_metadata_size": str(EXTENT), **pool}
     inside = {"segtype": "thin", "pool_lv": "tpool", "lv_size": str(5 * EXTENT), "seg_le_ranges": ""}
     return report("lv", *(volume_row(**inside, **row) for row in thin), volume_row(**known))

@@ -1,4 +1,4 @@
-"""Which file system a path is on: real mounts, and udev's folder as it would be."""
+"""Which file system a path is on: real mounts, and a folder that imitates udev's."""
 
 from __future__ import annotations
 

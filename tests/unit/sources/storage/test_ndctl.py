@@ -1,4 +1,4 @@
-"""Running ndctl: the real one where it is installed, and scripts in its place for each way of failing."""
+"""Running ndctl: the real program where it is installed, and scripts in its place for each kind of failure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.rigs.ndctl import DEVDAX, EXPECTED
 
 
 def read(folder: pathlib.Path, body: str, deadline_s: float = 10.0) -> StorageFacts:
-    """What the source makes of an ndctl that is this shell script."""
+    """Return what the source reads when ndctl is this shell script."""
     script(folder / "bin", "ndctl", body)
     return _read_in(folder / "bin", deadline_s)
 
@@ -78,6 +78,6 @@ def test_one_that_cannot_be_started(tmp_path):
 
 @pytest.mark.skipif(shutil.which("ndctl") is None, reason="ndctl is not installed")
 def test_the_real_ndctl_answers_with_what_it_has():
-    """A machine without persistent memory: exit status 0 and no output at all (measured, ndctl 76.1)."""
+    """On a machine without persistent memory ndctl exits with 0 and prints nothing (measured, ndctl 76.1)."""
     facts = Ndctl(10.0).read(Deadline.after(30.0))
     assert all(one.device_path.startswith("/dev/dax") for one in facts.pmem_namespaces)

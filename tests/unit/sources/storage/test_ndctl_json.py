@@ -1,4 +1,4 @@
-"""What ``ndctl list -X`` prints: its manual's own example, and everything that a broken one could print."""
+"""What ``ndctl list -X`` prints: its manual's own example, and anything that a broken ndctl could print."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agent.model.host.storage import PmemNamespace
 from agent.sources.storage.ndctl_json import parse_namespaces
 from tests.rigs.ndctl import DEVDAX, EXPECTED
 
-# A file system's namespace, of the same manual: it may well have a name.
+# The namespace of a file system, from the same manual: such a namespace may have a name as well.
 FSDAX = {"dev": "namespace1.0", "mode": "fsdax", "name": "fs", "size": 8589934592, "blockdev": "pmem1"}
 UNNAMED = {**DEVDAX, "name": ""}
 

@@ -1,4 +1,4 @@
-"""The first bytes of disk images. The real ones are in tests/contract/test_images.py: here is what breaks them."""
+"""The first bytes of broken disk images. For real images see tests/contract/test_images.py."""
 
 import contextlib
 import struct
@@ -14,7 +14,7 @@ DATA_FILE = 0x44415441
 
 
 def qcow2(version=3, size=GIB, incompatible=0, extensions=b"", header_length=104):
-    """A header as QEMU's docs/interop/qcow2.txt lays it out."""
+    """Return a header as QEMU's docs/interop/qcow2.txt lays it out."""
     common = struct.pack(">4sIQIIQIIQQIIQ", b"QFI\xfb", version, 0, 0, 16, size, 0, 4, 0, 0, 1, 0, 0)
     if version == 2:
         return (common + extensions).ljust(HEAD_BYTES, b"\0")
