@@ -1,8 +1,8 @@
-"""What must hold of our agent's findings once the cloud is quiet, by the truth and by the spec's look-alikes.
+"""The conditions that the agent's findings must meet once the cloud is quiet, by the cloud's truth.
 
-A leak is what Placement records and nobody needs. It must be found unless the database
-says what it also says of something rightful (in a task, on its way,
-being built, hidden): from there nobody can tell, so silence is right.
+A leak is an allocation that Placement records and no operation needs. The agent must find a leak unless the database
+shows it in the same state as a rightful consumer: in a task, in a move, being built, or hidden. In such a state the
+agent cannot distinguish the two, so it rightly reports nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ACCUSING = frozenset(
 )
 
 
-# What heal takes away by itself; other codes decline where the record says more than one thing.
+# Findings that heal repairs without further conditions; for other codes heal declines ambiguous records.
 HEALED = frozenset({"allocation-leaked", "allocation-stale-move"})
 
 
@@ -38,11 +38,11 @@ class UnhealedLeak(AssertionError):
 
 
 class FalseAccusation(AssertionError):
-    """A confirmed finding about what is as it should be."""
+    """A confirmed finding about a consumer whose allocations are correct."""
 
 
 def masked(cloud: Cloud, consumer: str) -> bool:
-    """Whether the database says of it what it also says of something rightful."""
+    """Return whether the database shows the consumer in a state in which a rightful consumer may also be."""
     migration = next((m for m in cloud.migrations.values() if m.uuid == consumer), None)
     if migration is not None:
         live = not migration.deleted
@@ -61,12 +61,12 @@ def _in_between(cloud: Cloud, uuid: str) -> bool:
 
 
 def is_found(findings: Iterable[SeenFinding], consumer: str) -> bool:
-    """Whether any confirmed finding names that consumer."""
+    """Return whether any confirmed finding names that consumer."""
     return any(seen.confirmed and seen.finding.consumer_uuid == consumer for seen in findings)
 
 
 def leaks(cloud: Cloud, host: str) -> tuple[str, ...]:
-    """Consumers that hold there more of some class than they need, where that can be told."""
+    """Return consumers whose allocations there exceed their need in some class, unless their state masks it."""
     return tuple(c for c in consumers(cloud) if _has_more(cloud, c, host) and not masked(cloud, c))
 
 
@@ -76,13 +76,13 @@ def _has_more(cloud: Cloud, consumer: str, host: str) -> bool:
 
 
 def missing(cloud: Cloud, host: str) -> tuple[str, ...]:
-    """Consumers that need there more than is recorded, where that can be told."""
+    """Return consumers that need more there than is recorded, unless their state masks it."""
     wrong = (c for c in consumers(cloud) if _is_wrong(cloud, c, host) and not _has_more(cloud, c, host))
     return tuple(c for c in wrong if c in cloud.instances and not masked(cloud, c))
 
 
 def consumers(cloud: Cloud) -> tuple[str, ...]:
-    """All that can hold anything."""
+    """Return every uuid that can be a consumer."""
     migrations = [m.uuid for m in cloud.migrations.values() if m.uuid]
     return tuple(sorted({*cloud.instances, *migrations, *cloud.strangers, *(c for c, _ in cloud.needs)}))
 
@@ -92,17 +92,17 @@ def _is_wrong(cloud: Cloud, consumer: str, host: str) -> bool:
 
 
 def _in_other_name(cloud: Cloud, uuid: str, host: str) -> bool:
-    """What a move that was cut short left: the instance lives here, and only its migration holds anything."""
+    """Return whether the instance lives here and only its migration has an allocation, as after an interrupted move."""
     row = cloud.instances.get(uuid)
     moves = [m.uuid for m in cloud.migrations.values() if m.instance_uuid == uuid and m.uuid]
     return row is not None and row.host == host and any(cloud.recorded(move, host) for move in moves)
 
 
 def check(cloud: Cloud, host: str, findings: tuple[SeenFinding, ...], *, thorough: bool) -> int:
-    """Raise where a leak is not found or a rightful consumer accused; how many leaks were there.
+    """Raise if a leak is not found or a rightful consumer is accused; return the number of leaks.
 
-    ``thorough``: Placement was read in full. What somebody took away by DELETE no generation tells (design principle
-    6), so what is missing is found by then, and not before. What a migration holds may be told of its instance.
+    ``thorough``: the audit read Placement in full. A DELETE of allocations does not change a generation, so missing
+    allocations need to be found only then. A finding about a migration's allocation may name its instance instead.
     """
     there = leaks(cloud, host)
     for consumer in (*there, *(missing(cloud, host) if thorough else ())):
@@ -124,7 +124,8 @@ def check(cloud: Cloud, host: str, findings: tuple[SeenFinding, ...], *, thoroug
 
 
 def check_healed(cloud: Cloud, host: str, findings: tuple[SeenFinding, ...]) -> None:
-    """Raise where a confirmed leak of a deleted instance, or of one that lives elsewhere, is still recorded there."""
+    """Raise if a confirmed leak of a deleted instance, or of one that lives on another host, is still recorded there.
+    """
     for seen in findings:
         consumer = seen.finding.consumer_uuid
         if seen.confirmed and seen.finding.code in HEALED and consumer is not None and consumer in leaks(cloud, host):

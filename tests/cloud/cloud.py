@@ -1,9 +1,9 @@
 """A small cloud: rows, guests and Placement as nova keeps them, and beside them the truth that no database holds.
 
-Every method is one atomic step: one row, one write to Placement, or one change of a guest.
-The truth (``needs``) is what each consumer really needs on each host; it is told by the
-operations themselves (operations.py) at the step at which a removal would begin or cease to
-do harm, so it follows from what nova intends and not from how our agent looks at it.
+Every method is one atomic step: one row, one write to Placement, or one change of a guest. The truth (``needs``) is
+what each consumer really needs on each host. The operations themselves (operations.py) set it, at the step at which
+removing the allocation would begin or cease to do harm. So the truth follows from nova's intentions, not from the
+agent's logic.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ R = TypeVar("R", Instance, Migration)
 
 
 class Life(NamedTuple):
-    """One run of a host's nova-compute, in the cloud's seconds; ``before``: the heartbeat that an earlier one left."""
+    """One run of a host's nova-compute, in the cloud's seconds; ``before``: the last heartbeat of an earlier run."""
 
     started: int
     stopped: int | None
@@ -36,7 +36,7 @@ class Life(NamedTuple):
 
 
 class Port(Protocol):
-    """Placement as nova speaks to it: the model or a real one."""
+    """Placement as nova uses it: the model or a real one."""
 
     def held(self, consumer: str) -> Consumer | None: ...
     def put(self, consumer: str, wanted: Wanted) -> Answer: ...
@@ -48,23 +48,24 @@ class Port(Protocol):
 
 
 class Interrupted(Exception):
-    """The row is gone or being deleted: the operation on it fails where it next saves."""
+    """The row is gone or being deleted: the operation on it fails at its next save."""
 
 
 @functools.cache
 def uuid_of(name: str) -> str:
-    """The uuid of that name, worked out once."""
+    """Return the uuid of that name; cached."""
     return facts.uuid(name)
 
 
 @functools.cache
 def amounts_of(flavor: Flavor) -> dict[str, int]:
-    """What the scheduler asks of Placement for that flavor (nova/scheduler/utils.py:resources_from_flavor)."""
+    """Return the scheduler's request for that flavor (nova/scheduler/utils.py:resources_from_flavor)."""
     return {"VCPU": flavor.vcpus, "MEMORY_MB": flavor.memory_mib, "DISK_GB": flavor.root_gib}
 
 
 class Cloud:
-    """Rows, guests, Placement, truth. ``name`` makes its uuids its own, so that several may share a Placement."""
+    """Rows, guests, Placement, truth. ``name`` makes the cloud's uuids unique, so that several may share a Placement.
+    """
 
     def __init__(self, placement: Port, name: str = "cloud") -> None:
         self.placement = placement
@@ -87,30 +88,30 @@ class Cloud:
     # Names and time.
 
     def new_uuid(self, kind: str) -> str:
-        """A uuid that the cloud has not used."""
+        """Return a uuid that the cloud has not used."""
         self._number += 1
         return uuid_of(f"{self.name}-{kind}-{self._number}")
 
     def next_uuid(self, kind: str) -> str:
-        """What ``new_uuid`` will give next."""
+        """Return the uuid that ``new_uuid`` will return next."""
         return uuid_of(f"{self.name}-{kind}-{self._number + 1}")
 
     def now(self) -> datetime.datetime:
-        """The cloud's time."""
+        """Return the cloud's time."""
         return moment(EPOCH, self.seconds)
 
     def feed(self) -> Feed:
-        """A database of this cell's that answers with the rows of now."""
+        """Return a database of this cell that answers with the current rows."""
         return Feed(Copy(self.instances), Copy(self.migrations), Copy(self.lives))
 
     def node_of(self, host: str) -> str:
-        """Libvirt's name of the host, which is its provider's."""
+        """Return libvirt's name of the host, which is also its provider's name."""
         return f"{host}.{self.name}.example.org"
 
     # Hosts.
 
     def enlist(self, host: str) -> None:
-        """The host's provider and inventory, as its agent makes them."""
+        """Make the host's provider and inventory as its agent makes them."""
         self.placement.create_provider(self.roots[host], self.node_of(host))
         stocks = {
             "VCPU": Stock(total=8, max_unit=8, allocation_ratio=4.0),
@@ -122,26 +123,26 @@ class Cloud:
     # Rows.
 
     def instance(self, uuid: str) -> Instance:
-        """Its row; an operation fails where it is archived meanwhile."""
+        """Return the instance's row; raise Interrupted if it is archived meanwhile."""
         return _found(self.instances.get(uuid))
 
     def migration(self, number: int) -> Migration:
-        """Its row; an operation fails where it is archived meanwhile."""
+        """Return the migration's row; raise Interrupted if it is archived meanwhile."""
         return _found(self.migrations.get(number))
 
     def insert(self, row: Instance) -> None:
-        """A new row of ``instances``."""
+        """Add a row to ``instances``."""
         self.instances[row.uuid] = row
 
     def save(self, uuid: str, *expected: str | None, **changes: Any) -> None:
-        """Instance.save(expected_task_state): fails where the row is gone or another task has taken it."""
+        """Instance.save(expected_task_state): raise Interrupted if the row is gone or another task has started."""
         row = self.instances.get(uuid)
         if row is None or row.deleted or (expected and row.task_state not in expected):
             raise Interrupted
         self.instances[uuid] = dataclasses.replace(row, **changes, updated_at=self.now())
 
     def destroy(self, uuid: str) -> None:
-        """Instance.destroy: the row's soft delete, and that of its migrations (nova/db/main/api.py)."""
+        """Instance.destroy: soft-delete the row and those of its migrations (nova/db/main/api.py)."""
         row = self.instances.get(uuid)
         if row is None or row.deleted:
             return
@@ -150,13 +151,15 @@ class Cloud:
             self.migrations[move.id] = dataclasses.replace(move, deleted=True)
 
     def archive(self, uuid: str) -> None:
-        """nova-manage db archive_deleted_rows: the instance and its migrations are in no table that is read."""
+        """nova-manage db archive_deleted_rows: remove the instance and its migrations from every table that the agent
+        reads.
+        """
         self.instances.drop(uuid)
         for number in [m.id for m in self.migrations.values() if m.instance_uuid == uuid]:
             del self.migrations[number]
 
     def new_migration(self, row: Instance, kind: str, status: str, **fields: Any) -> int:
-        """A new row of ``migrations`` away from where the instance is; its id."""
+        """Add a row of ``migrations`` away from the instance's host; return its id."""
         self._migrations += 1
         number = self._migrations
         plain: dict[str, Any] = {
@@ -180,7 +183,7 @@ class Cloud:
         return number
 
     def save_migration(self, number: int, **changes: Any) -> None:
-        """Migration.save; of a deleted row it fails."""
+        """Migration.save; raise Interrupted if the row is deleted."""
         row = self.migrations.get(number)
         if row is None or row.deleted:
             raise Interrupted
@@ -189,17 +192,17 @@ class Cloud:
     # Guests.
 
     def define(self, host: str, uuid: str, flavor: Flavor) -> None:
-        """The guest is defined on that host."""
+        """Define the guest on that host."""
         self.guests[host][uuid] = flavor
 
     def undefine(self, host: str | None, uuid: str) -> None:
-        """The guest is gone from that host."""
+        """Undefine the guest on that host."""
         self.guests.get(host or "", {}).pop(uuid, None)
 
     # Placement, as nova's report client uses it.
 
     def claim(self, consumer: str, host: str, flavor: Flavor) -> bool:
-        """claim_resources: beside what the consumer already holds (an evacuation holds on both ends)."""
+        """claim_resources: add to the consumer's allocations (an evacuated instance has allocations on both hosts)."""
         found = self.placement.held(consumer)
         holdings = {p: dict(held) for p, held in found.holdings.items()} if found else {}
         holdings[self.roots[host]] = dict(amounts_of(flavor))
@@ -210,7 +213,7 @@ class Cloud:
         return answer.ok
 
     def move(self, source: str, target: str) -> bool:
-        """move_allocations: all that ``source`` holds, over what ``target`` holds."""
+        """move_allocations: replace ``target``'s allocations by all allocations of ``source``."""
         theirs, others = self.placement.held(source), self.placement.held(target)
         if theirs is None:
             return others is not None
@@ -235,38 +238,39 @@ class Cloud:
             self.placement.put(consumer, _wanted(rest, found))
 
     def recorded(self, consumer: str, host: str) -> Amounts:
-        """What the consumer holds on the host."""
+        """Return the consumer's allocations on the host."""
         found = self.placement.held(consumer)
         return found.holdings.get(self.roots[host], {}) if found else {}
 
     # The truth.
 
     def need(self, consumer: str, host: str, flavor: Flavor) -> None:
-        """From now on a removal there would do harm."""
+        """Record that from now on removing the consumer's allocation there would do harm."""
         self.needs[consumer, host] = amounts_of(flavor)
 
     def free(self, consumer: str, *hosts: str | None) -> None:
-        """Nobody needs it there any more; without hosts: anywhere."""
+        """Record that the consumer is no longer needed on these hosts; without hosts: on any host."""
         for key in [k for k in self.needs if k[0] == consumer and (not hosts or k[1] in hosts)]:
             del self.needs[key]
 
     def moved_to(self, uuid: str, host: str) -> None:
-        """Its row says so from now on: whatever else was claimed for it in its own name, nobody needs."""
+        """Record the move in the instance's row: other claims under the instance's uuid are no longer needed."""
         self.free(uuid, *(other for other in HOSTS if other != host))
 
     def pass_need(self, source: str, target: str) -> None:
-        """The room that one consumer needs is another's from now on."""
+        """Pass one consumer's need to another consumer."""
         moved = {key: held for key, held in self.needs.items() if key[0] == source}
         self.free(source)
         self.free(target)
         self.needs.update({(target, host): held for (_, host), held in moved.items()})
 
     def needed(self, consumer: str, host: str) -> Amounts:
-        """What a removal there would take from whom: of what rests, where it lives; of what is under way, as told.
+        """Return what a removal there would harm: for an instance at rest, where it lives; during an operation,
+        ``needs``.
 
-        A migration that is over stands for an instance which lives there and holds nothing in its own name: so a
-        rollback or revert leaves it that was cut short. What a resize has claimed for an instance that has lost the
-        task resize_prep, by a delete, compute refuses to use (``_refuses``).
+        A finished migration stands in for an instance that lives there and has no allocation under its own uuid: an
+        interrupted rollback or revert leaves that. If a delete has cleared an instance's task resize_prep, compute
+        refuses to use the resize's claim (``_refuses``).
         """
         move = next((m for m in self.migrations.values() if m.uuid == consumer), None)
         if move is not None and self._is_under_way(move):
@@ -282,7 +286,7 @@ class Cloud:
         return {} if self.recorded(row.uuid, host) else dict(self.recorded(consumer, host))
 
     def settle(self, uuid: str) -> None:
-        """What it needs while it rests is where the next operation on it begins from."""
+        """Record the need of an instance at rest as the starting point of its next operation."""
         moves = [m.uuid for m in self.migrations.values() if m.instance_uuid == uuid and m.uuid]
         needs = {(c, host): self.needed(c, host) for c in (uuid, *moves) for host in HOSTS}
         for key, amounts in needs.items():
@@ -294,10 +298,10 @@ class Cloud:
         return row.task_state is None and row.vm_state not in ("building", "deleted") and not self.under_way(row.uuid)
 
     def _refuses(self, row: Instance, host: str) -> bool:
-        """Whether nothing can use a claim there any more: compute saves with expected_task_state resize_prep.
+        """Return whether no operation can use a claim there: compute saves with expected_task_state resize_prep.
 
-        A delete that came as far as vm_state deleted has destroyed the guest; one that failed has left the instance in
-        error where it was, without a task.
+        A delete that reached vm_state deleted has destroyed the guest. A failed delete has left the instance in error
+        on its host, without a task.
         """
         if row.vm_state == "deleted":
             return True
@@ -309,7 +313,7 @@ class Cloud:
         return not move.deleted and move.status not in FINISHED_MIGRATION_STATUSES | {"error"}
 
     def under_way(self, uuid: str) -> tuple[Migration, ...]:
-        """Live migrations of the instance that are neither over nor failed."""
+        """Return the undeleted migrations of the instance that are neither finished nor failed."""
         mine = (m for m in self.migrations.values() if m.instance_uuid == uuid)
         return tuple(m for m in mine if self._is_under_way(m))
 

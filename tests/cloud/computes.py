@@ -1,7 +1,7 @@
-"""nova-compute as the other writer of a host's provider: it starts, reports, rewrites the provider, and ends for good.
+"""nova-compute as the other writer of a host's provider: it starts, reports, rewrites the provider, and stops for good.
 
-Its heartbeat is a row of the cell like any other, so a database that is late shows an old
-one. It sets its trait when it starts, some seconds before its first heartbeat, as was seen of the real one.
+Its heartbeat is a row of the cell like any other, so a lagging database shows an old heartbeat. It sets its trait when
+it starts, some seconds before its first heartbeat, as measured on the real nova-compute.
 """
 
 from __future__ import annotations
@@ -14,51 +14,52 @@ from tests.cloud.feeds import REPORT_S
 from tests.cloud.placement_model import PlacementModel, Stock
 
 FIRST_REPORT_S = 5
-# Its silence is proven over a minute, by audits that come each minute; two more find, and two heal.
+# One minute of audits, one each minute, proves nova-compute's silence; two more audits find, and two heal.
 GONE_S = 420
 
 
 class Written(NamedTuple):
-    """One write of a provider by our agent, and when its audit began."""
+    """One write of a provider by the agent, and the start of its audit."""
 
     host: str
     audit_began: int
 
 
 class WrongWrite(AssertionError):
-    """Our agent wrote a provider that a living nova-compute had made its own."""
+    """The agent wrote a provider that a living nova-compute had taken over."""
 
 
 class MissedTakeover(AssertionError):
-    """nova-compute is gone for minutes, and its provider is not ours."""
+    """nova-compute has been gone for minutes, and the agent has not taken over its provider."""
 
 
 def start(cloud: Cloud, placement: PlacementModel, host: str) -> None:
-    """It starts and writes the provider; its first heartbeat comes after that."""
+    """Start nova-compute, which writes the provider; its first heartbeat follows later."""
     before = cloud.lives.get(host)
     cloud.lives[host] = Life(cloud.seconds, None, heartbeat(before, cloud.seconds))
     rewrite(cloud, placement, host)
 
 
 def stop(cloud: Cloud, host: str) -> None:
-    """It is ended, and gives no sign of life any more."""
+    """Stop nova-compute; its heartbeat ends."""
     cloud.lives[host] = cloud.lives[host]._replace(stopped=cloud.seconds)
 
 
 def is_alive(cloud: Cloud, host: str) -> bool:
-    """Whether its process runs."""
+    """Return whether the host's nova-compute runs."""
     life = cloud.lives.get(host)
     return life is not None and life.stopped is None
 
 
 def is_long_gone(cloud: Cloud, host: str) -> bool:
-    """Whether there is none, or none that lived within the time that a takeover and the audits after it need."""
+    """Return whether no nova-compute has lived within the time that a takeover and the audits after it need."""
     life = cloud.lives.get(host)
     return life is None or (life.stopped is not None and cloud.seconds - life.stopped > GONE_S)
 
 
 def rewrite(cloud: Cloud, placement: PlacementModel, host: str) -> None:
-    """Its audit: the whole inventory, by its own reserve, and its trait beside those that it does not know."""
+    """Run nova-compute's audit: write the whole inventory with its own reserve, and add its trait to existing traits.
+    """
     root = placement.providers[cloud.roots[host]]
     stocks = {
         "VCPU": Stock(total=8, max_unit=8, allocation_ratio=4.0),
@@ -71,7 +72,7 @@ def rewrite(cloud: Cloud, placement: PlacementModel, host: str) -> None:
 
 
 def heartbeat(life: Life | None, second: int) -> int | None:
-    """Its newest heartbeat as a database shows it that follows up to that second; None: it never reported."""
+    """Return the newest heartbeat in a database that follows up to that second; None if there was none."""
     if life is None:
         return None
     until = second if life.stopped is None else min(second, life.stopped)
@@ -80,14 +81,14 @@ def heartbeat(life: Life | None, second: int) -> int | None:
 
 
 def check_write(cloud: Cloud, written: Written) -> None:
-    """Raise where nova-compute lived, and had its trait there, before the audit that wrote had begun."""
+    """Raise if nova-compute lived, and had set its trait there, before the writing audit began."""
     life = cloud.lives.get(written.host)
     if life is not None and life.stopped is None and life.started < written.audit_began:
         raise WrongWrite(f"provider of {written.host}, whose nova-compute lives since {life.started} s")
 
 
 def check_taken_over(cloud: Cloud, placement: PlacementModel, host: str, since: int) -> None:
-    """Raise where it was dead at that second, minutes ago, and the provider is not ours alone."""
+    """Raise if nova-compute was dead at that second, minutes ago, and the agent does not own the provider alone."""
     life = cloud.lives.get(host)
     if life is None or life.stopped is None or life.stopped > since:
         return

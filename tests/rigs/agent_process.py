@@ -49,7 +49,7 @@ class Agent:
         self.folder = folder
         self.conf = folder / "stocktake.conf"
         self.log = folder / "log"
-        # Tests share a Placement: a provider's name is its own test's alone.
+        # Tests share a Placement, so each test needs a provider name of its own.
         self.host = f"tiny-{new_uuid()}"
         self.process: subprocess.Popen[bytes] | None = None
         self.configure()
@@ -62,21 +62,21 @@ class Agent:
         new.rename(self.conf)
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """The program with these arguments, run to its end."""
+        """Run the program with these arguments until it exits."""
         command = [sys.executable, "-c", PROGRAM, *arguments]
         return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False, cwd=ROOT)
 
     def once(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """One audit."""
+        """Run one audit."""
         return self.run("--config-file", str(self.conf), "--once", *arguments)
 
     def stocktake(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """The operators' command with the same configuration, run to its end."""
+        """Run the `stocktake` command with the same configuration until it exits."""
         command = [str(Path(sys.executable).parent / "stocktake"), "--config-file", str(self.conf), *arguments]
         return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False, cwd=ROOT)
 
     def start(self, *arguments: str, program: str = PROGRAM, environment: dict[str, str] | None = None) -> None:
-        """The daemon, its log in ``log``."""
+        """Start the daemon; its log goes to the file ``log``."""
         command = [sys.executable, "-c", program, "--config-file", str(self.conf), *arguments]
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
@@ -84,11 +84,11 @@ class Agent:
             )
 
     def records(self, event: str) -> list[dict[str, Any]]:
-        """What it has logged of this event."""
+        """Return the daemon's log records of this event."""
         return [record for record in json_lines(self.log.read_text()) if record["message"] == event]
 
     def until_logged(self, event: str, count: int = 1) -> list[dict[str, Any]]:
-        """Wait for so many records of this event."""
+        """Wait until the daemon has logged this event ``count`` times; return its records."""
 
         def enough() -> list[dict[str, Any]]:
             found = self.records(event)
@@ -100,7 +100,7 @@ class Agent:
             raise AssertionError(f"{error} in {self.log.read_text()}") from None
 
     def until_audited_for(self, reason: str, count: int) -> None:
-        """Wait for so many audits that had this reason, maybe among others; needs debug."""
+        """Wait until ``count`` audits list this reason, alone or among others; needs debug logging."""
 
         def enough() -> bool:
             done = self.records("audit done")
@@ -109,12 +109,12 @@ class Agent:
         until(enough, PATIENCE_S, f"{count} audits for {reason!r}")
 
     def report(self) -> dict[str, Any]:
-        """The last audit's report; waits for the first."""
+        """Return the last audit's report; wait for the first report if there is none yet."""
         path = self.folder / "run" / "report.json"
         return dict(until(lambda: path.exists() and json.loads(path.read_text())["audit"], PATIENCE_S, "a report"))
 
     def close(self) -> None:
-        """Kill it if it still runs."""
+        """Kill the daemon if it still runs."""
         if self.process and self.process.poll() is None:
             self.process.kill()
             self.process.wait()

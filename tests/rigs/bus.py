@@ -1,4 +1,5 @@
-"""The two ends of the bus around a private broker: what an agent tells and answers, and those who hear and ask."""
+"""The two ends of the bus around a private broker: an agent that publishes and answers, and the clients that call it.
+"""
 
 import contextlib
 import os
@@ -18,14 +19,14 @@ from agent.model.report import AuditReport
 from tests.rigs.rabbitmq import RabbitMq
 from tests.rigs.wait import until
 
-# Of a call that is tried again: who is not there yet does not answer later.
+# The time-out of each try of a call: an agent that is not on the bus yet will not answer later either.
 TRY_S = 4
 CONTROL = "/usr/lib/rabbitmq/bin/rabbitmqctl"
 NOW = "2026-11-21T10:00:05.000Z"
 
 
 class Agent:
-    """What is inside of one: the reasons that came over the bus, and its last report."""
+    """The inside of an agent: the audit reasons that arrived over the bus, and the agent's last report."""
 
     def __init__(self, telling: Telling, reasons: list[str], last: list[AuditReport]) -> None:
         self.telling = telling
@@ -33,14 +34,14 @@ class Agent:
         self._last = last
 
     def audited(self, report: AuditReport, changed: Any = ()) -> None:
-        """As the worker does after an audit."""
+        """Publish the report as the worker does after an audit."""
         self._last[:] = [report]
         self.telling.tell(report, changed)
 
 
 @contextlib.contextmanager
 def agent(url: str, host: str, **changes: Any) -> Iterator[Agent]:
-    """An agent's end of the bus."""
+    """Yield an agent's end of the bus."""
     reasons: list[str] = []
     last: list[AuditReport] = []
     told = Told(host=host, agent_version="1.2.3", topics=(), interval_s=3600.0, answers=True, now=lambda: NOW)
@@ -65,7 +66,7 @@ def agent(url: str, host: str, **changes: Any) -> Iterator[Agent]:
 
 @contextlib.contextmanager
 def bus(url: str) -> Iterator[Bus]:
-    """A connection of somebody else."""
+    """Yield a connection of another bus client."""
     opened = Bus(BusOptions(url=url, response_timeout_s=10))
     try:
         yield opened
@@ -75,19 +76,21 @@ def bus(url: str) -> Iterator[Bus]:
 
 @contextlib.contextmanager
 def listener(url: str) -> Iterator[FleetListener]:
-    """A watcher that listens."""
+    """Yield a fleet listener that is already subscribed."""
     with FleetListener(Bus(BusOptions(url=url))) as made:
         made.listen()
         yield made
 
 
 def heard(watcher: FleetListener, timeout_s: float = 60) -> Any:
-    """The next document."""
+    """Return the next document that the listener receives."""
     return until(lambda: watcher.take(0.1), timeout_s, "a host's state")[1]
 
 
 def caller(opened: Bus, host: str, **target: Any) -> Any:
-    """A client that calls one agent; it comes up with the broker, so the first call is tried until it is there."""
+    """Return a client for calls to one agent. The agent connects when the broker is up, so repeat the first call until
+    it works.
+    """
     where = oslo_messaging.Target(
         **{"exchange": EXCHANGE, "topic": AGENT_TOPIC, "server": host, "version": VERSION, **target}
     )
@@ -95,27 +98,27 @@ def caller(opened: Bus, host: str, **target: Any) -> Any:
 
 
 class Notified:
-    """A notification endpoint, as a telemetry service has one."""
+    """A notification endpoint such as a telemetry service registers."""
 
     def __init__(self) -> None:
         self.found: queue.Queue[tuple[str, str, str, Any]] = queue.Queue()
 
     def info(self, _context: Any, publisher: str, event_type: str, payload: Any, _metadata: Any) -> None:
-        """Priority info."""
+        """Record a notification of priority info."""
         self.found.put(("info", publisher, event_type, payload))
 
     def warn(self, _context: Any, publisher: str, event_type: str, payload: Any, _metadata: Any) -> None:
-        """Priority warn."""
+        """Record a notification of priority warn."""
         self.found.put(("warn", publisher, event_type, payload))
 
     def error(self, _context: Any, publisher: str, event_type: str, payload: Any, _metadata: Any) -> None:
-        """Priority error."""
+        """Record a notification of priority error."""
         self.found.put(("error", publisher, event_type, payload))
 
 
 @contextlib.contextmanager
 def notified(url: str, topic: str) -> Iterator[Notified]:
-    """A real notification listener."""
+    """Yield the endpoint of a real notification listener."""
     endpoint = Notified()
     with bus(url) as opened:
         server = oslo_messaging.get_notification_listener(
@@ -130,7 +133,7 @@ def notified(url: str, topic: str) -> Iterator[Notified]:
 
 
 def queues(broker: RabbitMq) -> dict[str, int]:
-    """Every queue of the broker and how many messages wait in it."""
+    """Return the names of the broker's queues, each with the number of messages in the queue."""
     done = subprocess.run(
         [CONTROL, "-q", "list_queues", "name", "messages", "--no-table-headers"],
         env={**os.environ, **broker.environment()}, capture_output=True, text=True, check=True, timeout=180,
@@ -139,7 +142,7 @@ def queues(broker: RabbitMq) -> dict[str, int]:
 
 
 def answered(client: Any, method: str, **arguments: Any) -> Any:
-    """The answer of a call, once the agent has come up."""
+    """Return the answer to a call; repeat the call until the agent is on the bus."""
 
     def call() -> tuple[Any, ...]:
         try:

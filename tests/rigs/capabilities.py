@@ -1,4 +1,4 @@
-"""Hosts whose capabilities libvirt has told: small builders, for what rests on them."""
+"""Small builders for hosts with given libvirt capabilities, for the tests of code that depends on capabilities."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from agent.model.host.facts import Cell
 from agent.model.snapshot import Snapshot
 from tests.rigs.facts import host, snapshot
 
-# One machine type of several answered what nobody could read: sources/libvirt/capabilities.py.
+# One machine type out of several, whose answer could not be parsed: sources/libvirt/capabilities.py.
 UNREADABLE = MissingPart(part=Part.MACHINE, detail="x86_64 q35", why="no element found: line 1, column 0")
 
 
 def emulator(arch: str = "x86_64", machine: str = "pc", **changes: Any) -> DomainCapabilities:
-    """One machine type of an emulator that says nothing of itself."""
+    """Return one machine type of an emulator that reports no features."""
     return dataclasses.replace(DomainCapabilities(arch=arch, domain_type="kvm", machines=(machine,)), **changes)
 
 
@@ -25,12 +25,13 @@ def capable(
     features: frozenset[str] | set[str] | None = frozenset(),
     **changes: Any,
 ) -> Capabilities:
-    """A host of that architecture and these features, with these emulators."""
+    """Return the capabilities of a host with that architecture, these CPU features and these emulators."""
     cpu = HostCpu(arch=arch, features=None if features is None else frozenset(features))
     return dataclasses.replace(Capabilities(host_cpu=cpu, domain=domain), **changes)
 
 
 def world(capabilities: Capabilities | None, **changes: Any) -> Snapshot:
-    """A snapshot of a host that can do this; ``changes`` are of its facts (versions, cells, devices)."""
+    """Return a snapshot of a host with these capabilities; ``changes`` apply to its facts (versions, cells, devices).
+    """
     cells = (Cell(id=0, memory_mib=512, cpu_ids=(0, 1), siblings=((0,), (1,))),)
     return snapshot(libvirt=host(**{"capabilities": capabilities, "cells": cells, **changes}))

@@ -1,4 +1,4 @@
-"""One cell of four hosts with every kind of row a state source must tell apart, written as values and as rows."""
+"""One cell of four hosts with every kind of row that a state source must distinguish, as model values and as rows."""
 
 import datetime
 from dataclasses import dataclass, replace
@@ -58,12 +58,12 @@ PINNED = (
 
 
 def uuid(number: int) -> str:
-    """A uuid that a test can read."""
+    """Return a readable uuid made from a number."""
     return f"00000000-0000-4000-8000-{number:012d}"
 
 
 def instance(number: int, **changes: object) -> Instance:
-    """An ordinary running instance of HOST."""
+    """Return an ordinary running instance of HOST."""
     plain = Instance(
         uuid=uuid(number),
         name=f"vm{number}",
@@ -83,7 +83,7 @@ def instance(number: int, **changes: object) -> Instance:
 
 
 def migration(number: int, instance_uuid: str, **changes: object) -> Migration:
-    """A cold migration that leaves HOST, finished on the other side and unconfirmed."""
+    """Return a cold migration away from HOST that is finished on the destination and unconfirmed."""
     plain = Migration(
         id=number,
         uuid=uuid(900 + number),
@@ -104,7 +104,7 @@ def migration(number: int, instance_uuid: str, **changes: object) -> Migration:
 
 @dataclass(frozen=True)
 class World:
-    """What is written, and what reading HOST with ``consumers`` must give."""
+    """The rows to write, and the result that a read of HOST with ``consumers`` must return."""
 
     expected: NovaState
     consumers: frozenset[str]
@@ -114,7 +114,7 @@ class World:
     other_devices: tuple[PciRow, ...]
 
     def fill(self, engine: Engine) -> None:
-        """Write everything into tables that are there already."""
+        """Write all rows into existing tables."""
         everything = self.expected
         with engine.begin() as connection:
             assert everything.service is not None
@@ -132,7 +132,7 @@ class World:
 
 
 def world() -> World:
-    """See the module."""
+    """Return the world that the module describes."""
     elsewhere = {"host": "cmp2", "node": "cmp2.example.org"}
     return World(
         expected=NovaState(
@@ -166,8 +166,8 @@ def world() -> World:
                 instance(5, **elsewhere, vm_state="resized"),  # outgoing, unconfirmed
                 instance(6, **elsewhere, task_state="resize_prep"),  # incoming: migration 3
                 instance(7, **elsewhere),  # evacuated from here, finished
-                instance(8, deleted=True, deleted_at=T0, vm_state="deleted"),  # a consumer that leaks
-                instance(9, **elsewhere),  # a consumer that lives elsewhere
+                instance(8, deleted=True, deleted_at=T0, vm_state="deleted"),  # a deleted instance whose consumer leaks
+                instance(9, **elsewhere),  # a consumer whose instance runs on another host
                 instance(10, host=None, node=None, vm_state="building", task_state="scheduling"),
                 instance(11, **elsewhere),  # its migration is a consumer
             ),

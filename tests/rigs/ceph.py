@@ -1,8 +1,7 @@
-"""A ``ceph`` to put into PATH: no cluster runs here, so a script prints what real ones print, or fails as they do.
+"""A ``ceph`` script to put into PATH: no cluster runs here, so the script prints or fails as real ``ceph`` does.
 
-The reports have the keys of the releases that they are named after (the shapes are
-those of src/mon/PGMap.cc, dump_cluster_stats and dump_pool_stats); their numbers
-are made up: a pool of three copies each.
+The reports have the keys of the releases that they are named after. Their shapes are those of src/mon/PGMap.cc,
+dump_cluster_stats and dump_pool_stats. Their numbers are invented; each pool has three copies.
 """
 
 from __future__ import annotations
@@ -39,13 +38,15 @@ REEF = """
 
 
 def ceph(folder: pathlib.Path, body: str) -> SubprocessRunner:
-    """A runner that finds this ``ceph`` first; every call appends its arguments to ``folder/calls``."""
+    """Return a runner that finds this ``ceph`` first; every call appends its arguments to ``folder/calls``."""
     script(folder, "ceph", f'echo "$@" >> {folder}/calls\n{body}')
     return SubprocessRunner(environment={"PATH": f"{folder}:/usr/bin:/bin"})
 
 
 def printing(folder: pathlib.Path, report: str) -> SubprocessRunner:
-    """A ``ceph`` whose cluster is well and says this; like the real one it warns on stderr all the same."""
+    """Return a runner whose ``ceph`` prints this report of a healthy cluster. Like the real ``ceph``, it also warns on
+    stderr.
+    """
     folder.mkdir(exist_ok=True)
     (folder / "report.json").write_text(report, encoding="utf-8")
     return ceph(folder, f"echo 'did not load config file, using default settings.' >&2\ncat {folder}/report.json")

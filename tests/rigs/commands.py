@@ -1,8 +1,8 @@
-"""One small host with something to say, and the operators' command run against it as a process.
+"""One small host with several findings, and the `stocktake` command run against it as a process.
 
-Two guests of 4 vCPUs, an instance of 8 vCPUs that was evacuated to another host and
-is still recorded here, a deleted instance that is still recorded, and a guest that
-the cloud does not know. Real Placement, libvirt's test driver, an SQLite cell.
+The host has two guests of 4 vCPUs, and a guest that the cloud does not know. Placement still records two more consumers
+here: an instance of 8 vCPUs that was evacuated to another host, and a deleted instance. Placement is real, libvirt is
+its test driver, the cell is an SQLite file.
 """
 
 import contextlib
@@ -31,12 +31,12 @@ SMALL = Flavor(id=1, name="small", vcpus=4, memory_mib=1024, root_gib=0, ephemer
 LARGE = dataclasses.replace(SMALL, id=2, name="large", vcpus=8, memory_mib=2048)
 CPUS = 16
 MEMORY_MIB = 32768
-# Only a command that hangs is waited for so long.
+# Only a command that hangs reaches this time-out.
 PATIENCE_S = 300.0
 
 
 def stocktake(*arguments: object, **environment: str) -> Ended:
-    """The command in a process of its own, not on a terminal."""
+    """Run the command in its own process, without a terminal."""
     done = subprocess.run(
         [sys.executable, "-m", "agent.cmd.shell", *map(str, arguments)],
         cwd=ROOT,
@@ -51,21 +51,23 @@ def stocktake(*arguments: object, **environment: str) -> Ended:
 
 
 class _OfThisRun(io.StringIO):
-    """What is written here but for threads that were there before: oslo.messaging's go on after their broker's test."""
+    """A stream that ignores threads which existed before the run: oslo.messaging's threads outlive their broker's test.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self._others = {thread.ident for thread in threading.enumerate()} - {threading.get_ident()}
 
     def write(self, text: str) -> int:
-        """As a text stream does."""
+        """Write as a text stream does; drop text of the older threads."""
         return len(text) if threading.get_ident() in self._others else super().write(text)
 
 
 def stocktake_here(*arguments: object) -> Ended:
-    """The command in this process: all but the start of an interpreter, which is a second of each run.
+    """Run the command in this process, which saves about a second of interpreter start per run.
 
-    For tests of what commands decide; that it is a program, with its own logging and signals, others test.
+    Use this function for tests of what commands decide. Other tests check that the command works as a program, with its
+    own logging and signals.
     """
     stdout, stderr = io.StringIO(), _OfThisRun()
     with logging_as_it_was(), contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):
@@ -75,7 +77,7 @@ def stocktake_here(*arguments: object) -> Ended:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SmallHost:
-    """The host and the uuids that a test asks about."""
+    """The host and the uuids of its consumers."""
 
     agent: AgentHost
     running: tuple[str, str]
@@ -85,21 +87,21 @@ class SmallHost:
     stranger: str
 
     def run(self, *arguments: object) -> Ended:
-        """``stocktake`` with this host's configuration."""
+        """Run ``stocktake`` with this host's configuration."""
         return stocktake_here("--config-file", self.agent.config_file, *arguments)
 
     def run_apart(self, *arguments: object, **environment: str) -> Ended:
-        """The same as a process, whose stdout is also what libraries write there, with an environment."""
+        """Run ``stocktake`` as a process with an environment; its stdout includes whatever libraries print."""
         return stocktake("--config-file", self.agent.config_file, *arguments, **environment)
 
     def json(self, *arguments: object) -> tuple[int, Any]:
-        """Exit code, and stdout parsed: anything but one JSON value fails here."""
+        """Return the exit code and the parsed stdout; fail if stdout is anything but one JSON value."""
         ended = self.run_apart(*arguments, "-f", "json")
         return ended.code, json.loads(ended.stdout)
 
 
 def small_host(folder: Path, rest: Rest) -> SmallHost:
-    """Build it; the root provider and its allocations are as a scheduler and an older agent left them."""
+    """Build the host; the root provider and its allocations are as a scheduler and an earlier agent left them."""
     name = f"host-{new_uuid()[:8]}"
     stranger = new_uuid()
     node = folder / "node.xml"

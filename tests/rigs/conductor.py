@@ -1,8 +1,8 @@
-"""A cell of our own: MariaDB, RabbitMQ, nova's schema by its own migrations, and the released nova-conductor.
+"""A complete cell: MariaDB, RabbitMQ, nova's schema by nova's own migrations, and the released nova-conductor.
 
-It is a cell's conductor: no API database is given to it, which nova supports, so the
-schema is one migration. Measured: 25 s from nothing to the first answer, of which 6 s
-are MariaDB and RabbitMQ. One per test process; every process is ended by its own pid.
+The conductor is a cell conductor without an API database, which nova supports, so the schema is one migration.
+Measured: 25 s from nothing to the first answer, of which MariaDB and RabbitMQ take 6 s. Each test process starts one
+cell, and every server process is stopped by its own pid.
 """
 
 import contextlib
@@ -29,14 +29,15 @@ from tools.make_cell_schema import run_migrations
 
 DATABASE = "cell1"
 TOPIC = "conductor"
-# nova-conductor reports itself alive by its service's id, also when that row is gone and a test's has the id.
+# nova-conductor writes its heartbeat to the row with its service's id, even if a test has replaced that row by its own.
+# So nova-conductor gets an id that no test uses.
 FIRST_SERVICE_ID = 1_000_000
 START_TIMEOUT_S = 300.0
 STOP_TIMEOUT_S = 60.0
 
 
 def missing() -> str | None:
-    """Why there can be no such cell on this machine; None where there can."""
+    """Return why this machine cannot run such a cell; None if it can."""
     if not mariadb.available():
         return "MariaDB is not installed (mariadb-server-core)"
     if not rabbitmq.available():
@@ -45,7 +46,7 @@ def missing() -> str | None:
 
 
 class Conductor:
-    """One nova-conductor process. ``start`` before anything else; ``stop`` at the end."""
+    """One nova-conductor process. Call ``start`` first and ``stop`` at the end."""
 
     def __init__(self, folder: Path, database_url: str, broker_url: str, rabbit: Mapping[str, str]) -> None:
         self.folder = folder
@@ -56,16 +57,16 @@ class Conductor:
 
     @property
     def log(self) -> str:
-        """What it wrote so far, for a failed test to show."""
+        """The end of the log so far, for a failed test to show."""
         return (self.folder / "conductor.log").read_text(errors="replace")[-6000:]
 
     def start(self) -> None:
-        """Start it and wait until it takes calls."""
+        """Start nova-conductor and wait until it accepts calls."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self._configure()
         program = nova_python().parent / "nova-conductor"
         with (self.folder / "conductor.log").open("ab") as log:
-            # A group of its own: it forks its workers.
+            # nova-conductor forks workers, so it gets its own process group.
             self._process = subprocess.Popen(
                 [str(program), "--config-file", str(self._config)],
                 stdout=log,
@@ -76,7 +77,7 @@ class Conductor:
         until(self._answers, START_TIMEOUT_S, f"nova-conductor takes calls; its log:\n{self.folder}")
 
     def stop(self) -> None:
-        """End it and its workers at once: a graceful end takes as long as nova likes. Safe to call twice."""
+        """Kill nova-conductor and its workers at once: a graceful stop has no time limit. Safe to call twice."""
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -92,7 +93,8 @@ class Conductor:
         self._config.write_text(
             f"[DEFAULT]\nhost = control\nstate_path = {self.folder}\ntransport_url = {self.broker_url}\n"
             f"[database]\nconnection = {self.database_url}\nmax_retries = -1\nretry_interval = 1\n"
-            # Its other half, which builds instances, wants a Placement in its configuration; nothing here asks it.
+            # The part of nova-conductor that builds instances requires a [placement] section; no test makes it call
+            # Placement.
             "[placement]\nauth_type = none\nendpoint_override = http://127.0.0.1:9\n"
             f"[conductor]\nworkers = 1\n[oslo_concurrency]\nlock_path = {self.folder}\n"
             f"[oslo_messaging_rabbit]\n{rabbit}"
@@ -107,7 +109,7 @@ class Conductor:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell that runs; ``engine`` writes its rows, ``bus`` is how an agent reaches its conductor."""
+    """A running cell; ``engine`` writes its rows, ``bus`` returns how an agent reaches its conductor."""
 
     database: MariaDb
     broker: RabbitMq
@@ -116,7 +118,7 @@ class Cell:
 
     @property
     def url(self) -> str:
-        """SQLAlchemy's URL of the cell database, for a state source that reads it directly."""
+        """SQLAlchemy's URL of the cell database, for a state source that reads the database directly."""
         return self.database.url(DATABASE)
 
     def bus(
@@ -126,11 +128,11 @@ class Cell:
         response_timeout_s: float = 20.0,
         rabbit: tuple[tuple[str, object], ...] = (),
     ) -> BusOptions:
-        """The options of an agent; ``url`` where another one is wanted, ``rabbit`` of [oslo_messaging_rabbit]."""
+        """Return an agent's bus options; ``url`` replaces the broker's URL, ``rabbit`` sets [oslo_messaging_rabbit]."""
         return BusOptions(url=url or self.broker.url, response_timeout_s=response_timeout_s, rabbit=rabbit)
 
     def empty(self) -> None:
-        """Remove every row of the tables that tests fill."""
+        """Delete every row of the tables that tests fill."""
         tables = (
             "block_device_mapping",
             "compute_nodes",
@@ -149,9 +151,10 @@ class Cell:
 
     @contextlib.contextmanager
     def read_late(self, seconds: int) -> Iterator[None]:
-        """For a block the newest heartbeat is so old, as in a replica that nova-conductor reads and that has stopped.
+        """Make the newest heartbeat ``seconds`` old during the block, as in a stopped replica that nova-conductor
+        reads.
 
-        Only after ``empty``, which makes nova-conductor itself report no more.
+        Call ``empty`` first, because it stops nova-conductor's own heartbeat.
         """
         heart.forget(self.url)
         with self.engine.begin() as connection:
@@ -165,7 +168,7 @@ class Cell:
 
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[Cell]:
-    """A started cell for a block, everything stopped whatever happens: the body of a fixture."""
+    """Start a cell, yield it, and stop everything in any case: the body of a fixture."""
     with contextlib.ExitStack() as stack:
         database = stack.enter_context(mariadb.running(folder / "mariadb"))
         url = database.create_database(DATABASE)
@@ -177,20 +180,21 @@ def running(folder: Path) -> Iterator[Cell]:
         engine = sqlalchemy.create_engine(url, pool_pre_ping=True)
         stack.callback(engine.dispose)
         conductor.start()
-        # Its own first heartbeat comes some seconds after it takes calls, and none where a test removed its row.
+        # nova-conductor's own first heartbeat comes some seconds after it accepts calls. It sends none after a test has
+        # removed its row.
         heart.keep(url)
         stack.callback(heart.forget, url)
         yield Cell(database=database, broker=broker, conductor=conductor, engine=engine)
 
 
 def consumers(broker_url: str, queue: str) -> int:
-    """How many consumers a queue has; 0 where there is no such queue, or no broker."""
+    """Return how many consumers a queue has; 0 if there is no such queue or no broker."""
     address = broker_url.replace("rabbit://", "amqp://", 1).rstrip("/") + "//"
     try:
         with kombu.Connection(address, connect_timeout=2) as connection:
             return int(connection.default_channel.queue_declare(queue, passive=True).consumer_count)
     except (OSError, OperationalError, *_errors(address)):
-        pass  # a broker that is starting listens before it speaks: kombu calls that an OperationalError
+        pass  # a starting broker accepts connections before it speaks AMQP: kombu raises OperationalError
     _collect_sockets()
     return 0
 
@@ -201,7 +205,7 @@ def _errors(address: str) -> tuple[type[Exception], ...]:
 
 
 def _collect_sockets() -> None:
-    """amqp leaves the socket of a broken connection to the garbage collector, which would warn in any later test."""
+    """Collect sockets of broken connections, which amqp leaves open: the collector would warn in a later test."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         gc.collect()

@@ -1,8 +1,8 @@
-"""Objects as nova-conductor sends them: reconcile.md's worked examples."""
+"""Example objects in the form in which nova-conductor sends them."""
 
 
 def envelope(name, version, fields):
-    """A versioned object."""
+    """Return a versioned object."""
     return {
         "nova_object.name": name,
         "nova_object.namespace": "nova",
@@ -12,7 +12,7 @@ def envelope(name, version, fields):
 
 
 def listed(name, version, *objects):
-    """A list object of these."""
+    """Return a list object of these objects."""
     return {**envelope(name, version, {"objects": list(objects)}), "nova_object.changes": ["objects"]}
 
 

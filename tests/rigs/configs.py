@@ -1,10 +1,10 @@
-"""Configuration files in a test's own folder, with a nova.conf of the kind that a compute host has."""
+"""Configuration files in a test's own folder, with a nova.conf such as a compute host has."""
 
 import pathlib
 
 from agent.config.load import Loaded, load
 
-#: What an operator's nova.conf holds: much that is not ours, references, credentials, a debug switch.
+#: An operator's nova.conf: many options that Stocktake does not read, references, credentials, a debug switch.
 NOVA_CONF = """\
 [DEFAULT]
 my_ip = 192.0.2.17
@@ -50,7 +50,7 @@ project_domain_name = Default
 region_name = RegionOne
 """
 
-#: The least that works on a host without nova.
+#: The smallest configuration that works on a host without nova.
 ALONE = """\
 [agent]
 nova_conf =
@@ -68,18 +68,18 @@ endpoint_override = http://127.0.0.1:8778
 
 
 def write(folder: pathlib.Path, name: str, text: str) -> str:
-    """A file of that text; gives its path."""
+    """Write a file with that text; return its path."""
     path = folder / name
     path.write_text(text)
     return str(path)
 
 
 def load_ours(folder: pathlib.Path, text: str) -> Loaded:
-    """One file of ours; the machine's own nova.conf is out of it unless the text names one."""
+    """Load one Stocktake file; the machine's own nova.conf is not read unless the text names it."""
     return load([write(folder, "stocktake.conf", text)])
 
 
 def load_beside_nova(folder: pathlib.Path, text: str, nova: str = NOVA_CONF) -> Loaded:
-    """One file of ours under which that nova.conf lies."""
+    """Load one Stocktake file that names a nova.conf with that text."""
     path = write(folder, "nova.conf", nova)
     return load_ours(folder, f"[agent]\nnova_conf = {path}\n{text}")

@@ -1,4 +1,4 @@
-"""Domain XML and test-driver XML of our own making, in the shapes that libvirt prints."""
+"""Domain XML and test-driver XML written by hand, in the shapes that libvirt prints."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def nova_metadata(
     flavor: str = "m1",
     extra: tuple[int, int] = (0, 0),
 ) -> str:
-    """The ``<metadata>`` element that nova writes; ``extra`` is (ephemeral GiB, swap MiB)."""
+    """Return the ``<metadata>`` element that nova writes; ``extra`` is (ephemeral GiB, swap MiB)."""
     return NOVA_METADATA.format(
         version=version,
         flavor=flavor,
@@ -45,7 +45,7 @@ def nova_metadata(
 
 
 def block_disk(path: str, target: str = "vda") -> str:
-    """A disk on a block device, such as a logical volume."""
+    """Return a disk on a block device, such as a logical volume."""
     return (
         f"<disk type='block' device='disk'><driver name='qemu' type='raw'/><source dev='{path}'/>"
         f"<target dev='{target}' bus='virtio'/></disk>"
@@ -53,7 +53,7 @@ def block_disk(path: str, target: str = "vda") -> str:
 
 
 def file_disk(path: str, target: str = "vda") -> str:
-    """A disk in a file."""
+    """Return a disk in a file."""
     return (
         f"<disk type='file' device='disk'><driver name='qemu' type='qcow2'/><source file='{path}'/>"
         f"<target dev='{target}' bus='virtio'/></disk>"
@@ -73,7 +73,7 @@ def domain_xml(
     vcpu_element: str | None = None,
     more: str = "",
 ) -> str:
-    """One ``<domain>``. The uuid is derived from the name unless it is given."""
+    """Return one ``<domain>``. Its uuid is derived from the name unless ``domain_uuid`` is set."""
     identity = domain_uuid or str(uuid.uuid5(uuid.NAMESPACE_DNS, name))
     return f"""<domain type='{kind}'>
   <name>{name}</name>
@@ -90,7 +90,9 @@ def domain_xml(
 
 
 def node_xml(*, cpus: int, memory_mib: int, domains: Iterable[str] = ()) -> str:
-    """A node for ``test:///path``: ``cpus`` logical CPUs in one socket, memory in MiB, and these running domains."""
+    """Return a node for ``test:///path``: ``cpus`` logical CPUs in one socket, memory in MiB, and these running
+    domains.
+    """
     return f"""<node>
   {"".join(domains)}
   <cpu>

@@ -1,9 +1,9 @@
-"""Every option left empty, at start and at reload, in our file and in nova.conf: what comes of each.
+"""Each option left empty, at start and at reload, in stocktake.conf and in nova.conf, with the outcome.
 
-The options come from where they are registered, so a new one is in the table at once.
-`cells` leaves one option empty at a time. `cells_of_one_file` leaves all those empty together that a file of what is
-needed does not set otherwise: an option that is left empty and counts as not set changes nothing for another, so it
-finds the same in seconds.
+The options come from where they are registered, so the table includes a new option at once. `cells` leaves one option
+empty at a time. `cells_of_one_file` leaves many options of one file empty together: all but those that a host needs or
+for which empty has a meaning. An option that counts as not set when empty does not affect the others, so
+`cells_of_one_file` finds the same outcomes in seconds.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from agent.errors import ConfigError
 from agent.placement.http.access import client_from_conf
 from tests.rigs.configs import write
 
-#: What a host needs to start; each is left out where it is the option under test.
+#: The options that a host needs to start; the option under test is left out of them.
 NEEDED = {
     ("DEFAULT", "transport_url"): "rabbit://nova:hunter2@127.0.0.1:5672/",
     ("devices", "enabled_mdev_types"): "t",
@@ -39,7 +39,7 @@ NEEDED = {
 }
 OURS_NEEDED = {("state", "source"): "none", ("compute", "provider_config_location"): "/nonexistent"}
 
-#: How an operator leaves an option empty.
+#: The ways in which an operator leaves an option empty.
 WAYS = {"empty": "", "blanks": "   ", "quoted": '""', "comment": "\n# a comment on a line of its own"}
 
 OURS, NOVAS = "ours", "nova.conf"
@@ -50,7 +50,7 @@ Key = tuple[str, str]
 
 
 class Cell(NamedTuple):
-    """One row of the table. ``outcome``: ``note``, ``silent``, ``78`` or ``traceback``; ``said``: its words."""
+    """One row of the table. ``outcome``: ``note``, ``silent``, ``78`` or ``traceback``; ``said``: its text."""
 
     group: str
     option: str
@@ -62,7 +62,7 @@ class Cell(NamedTuple):
 
 
 def options_of(file: str) -> list[tuple[str, str]]:
-    """(group, option) of all that a file may set: ours, or those read from nova.conf."""
+    """Return (group, option) of all options that a file may set: stocktake.conf's, or those read from nova.conf."""
     plugin = [("placement", opt.dest) for opt in loading.get_auth_plugin_conf_options("password")]
     dynamic = [(devices.type_group("t"), opt.dest) for opt in devices.type_opts("t")]
     dynamic += [(neutron.physnet_group("p"), opt.dest) for opt in neutron.physnet_opts()]
@@ -76,7 +76,7 @@ def options_of(file: str) -> list[tuple[str, str]]:
 
 
 def cells(folder: Path, ways: dict[str, str]) -> Iterator[Cell]:
-    """Every option in every file at every moment, left empty in each of these ways."""
+    """Yield a row for each option, file, moment and way."""
     for file in (OURS, NOVAS):
         for key in options_of(file):
             for moment in (START, RELOAD):
@@ -85,7 +85,7 @@ def cells(folder: Path, ways: dict[str, str]) -> Iterator[Cell]:
 
 
 def cells_of_one_file(folder: Path, file: str, moment: str) -> list[Cell]:
-    """Every option: those in one file together, for which empty says nothing; each of the others in one of its own."""
+    """Return a row for each option: most are left empty together, those with another meaning of empty one at a time."""
     said_otherwise = {*NEEDED, *OURS_NEEDED, *MEANS_NONE}
     together = [key for key in options_of(file) if key not in said_otherwise]
     alone = [cell_of(folder, key, file, "empty", moment) for key in options_of(file) if key in said_otherwise]
@@ -94,7 +94,7 @@ def cells_of_one_file(folder: Path, file: str, moment: str) -> list[Cell]:
 
 
 def cell_of(folder: Path, key: tuple[str, str], file: str = OURS, way: str = "empty", moment: str = START) -> Cell:
-    """One option left empty."""
+    """Return the row of one option left empty."""
     outcome, said = _outcomes(folder, [key], file, WAYS[way], MOMENTS[moment])[key]
     return Cell(*key, file, moment, way, outcome, said)
 
@@ -102,7 +102,7 @@ def cell_of(folder: Path, key: tuple[str, str], file: str = OURS, way: str = "em
 def _outcomes(
     folder: Path, keys: list[Key], file: str, value: str, act: Callable[[Path, str, str], Loaded]
 ) -> dict[Key, tuple[str, str]]:
-    """(outcome, words) of each of these options, left empty together in that file."""
+    """Return (outcome, text) of each of these options, left empty together in that file."""
     ours = _text(_ours_needed(folder), keys if file == OURS else [], value)
     novas = _text(NEEDED, keys, value if file == NOVAS else None)
     try:
@@ -128,7 +128,7 @@ def _start(folder: Path, ours: str, novas: str) -> Loaded:
 
 
 def _reload(folder: Path, ours: str, novas: str) -> Loaded:
-    """A start with what is needed alone, and then a reload of files that leave the option empty."""
+    """Start with only the needed options, then reload files that leave the options empty."""
     write(folder, "nova.conf", _text(NEEDED, [], None))
     running = load_checked([write(folder, "stocktake.conf", _text(_ours_needed(folder), [], None))])
     write(folder, "nova.conf", novas)
@@ -143,7 +143,7 @@ MOMENTS = {START: _start, RELOAD: _reload}
 
 
 def _use(loaded: Loaded) -> None:
-    """All that the daemon reads of it: a value that crashes an audit crashes here."""
+    """Build all that the daemon builds from the configuration: a value that crashes an audit crashes here."""
     settings = settings_from(loaded)
     assert settings.confirm_audits > 0
     assert settings.source_deadline_s > 0
@@ -160,7 +160,7 @@ def _ours_needed(folder: Path) -> dict[tuple[str, str], str]:
 
 
 def _text(needed: dict[Key, str], keys: list[Key], value: str | None) -> str:
-    """A file of what is needed without ``keys``, and ``keys`` with that value where there is one."""
+    """Return a file of the needed options without ``keys``, plus ``keys`` with that value unless it is None."""
     lines = {other: text for other, text in needed.items() if other not in keys}
     if value is not None:
         lines.update(dict.fromkeys(keys, value))

@@ -1,4 +1,4 @@
-"""Facts written by hand: small builders with sensible defaults, so that a test says only what it is about."""
+"""Facts written by hand: small builders with sensible defaults, so that a test states only what it is about."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ INSTANCES = "/var/lib/nova/instances"
 
 
 def uuid(name: str | int) -> str:
-    """The uuid of that name."""
+    """Return a uuid derived from that name."""
     return str(uuids.uuid5(uuids.NAMESPACE_DNS, str(name)))
 
 
 def settings(**changes: Any) -> Settings:
-    """The defaults of nova, role owner, file system images."""
+    """Return settings with nova's defaults, role owner, images on a file system."""
     plain = Settings(
         role=Role.OWNER,
         takeover=False,
@@ -72,7 +72,7 @@ def settings(**changes: Any) -> Settings:
 
 
 def lvm_settings(**changes: Any) -> Settings:
-    """Guests' disks in volume group vg0."""
+    """Return settings with the guests' disks in volume group vg0."""
     return settings(**{"images_type": "lvm", "images_volume_group": "vg0", "volume_groups": ("vg0",), **changes})
 
 
@@ -82,7 +82,7 @@ FLAVOR_B = Flavor(id=2, name="B", vcpus=2, memory_mib=256, root_gib=5, ephemeral
 
 
 def instance(name: str | int = "i1", **changes: Any) -> Instance:
-    """An active instance of flavor A on this host."""
+    """Return an active instance of flavor A on this host."""
     plain = Instance(
         uuid=uuid(name),
         name=str(name),
@@ -101,7 +101,7 @@ def instance(name: str | int = "i1", **changes: Any) -> Instance:
 
 
 def migration(number: int = 1, name: str | int = "i1", **changes: Any) -> Migration:
-    """A resize of instance ``name`` from this host to another, ``migrating``."""
+    """Return a resize of instance ``name`` from this host to another, in status ``migrating``."""
     plain = Migration(
         id=number,
         uuid=uuid(f"migration-{number}"),
@@ -129,13 +129,13 @@ INCOMING: dict[str, Any] = {
 
 
 def node(number: int = 1, **changes: Any) -> ComputeNode:
-    """Our compute node row."""
+    """Return the compute node row of this host."""
     plain = ComputeNode(id=number, uuid=ROOT_UUID, host=HOST, hypervisor_hostname=NODE, deleted=False)
     return dataclasses.replace(plain, **changes)
 
 
 def service(**changes: Any) -> Service:
-    """A nova-compute service that has not been seen for a day."""
+    """Return a nova-compute service whose last heartbeat is a day old."""
     plain = Service(
         id=1,
         version=74,
@@ -148,25 +148,25 @@ def service(**changes: Any) -> Service:
 
 
 def state(*instances: Instance, **changes: Any) -> NovaState:
-    """What the database says of this host."""
+    """Return the database's state of this host."""
     plain = NovaState(kind=StateKind.SQL, host=HOST, nodes=(node(),), instances=instances, now=NOW, heartbeat=NOW)
     return dataclasses.replace(plain, **changes)
 
 
 def beating(nova: NovaState) -> NovaState:
-    """The same, read now from a cell whose services have just reported."""
+    """Return the same state as if read now from a cell whose services have just reported."""
     now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
     return dataclasses.replace(nova, now=now, heartbeat=now)
 
 
 def domain(name: str | int = "i1", **changes: Any) -> Domain:
-    """The running guest of instance ``name``, of flavor A's size."""
+    """Return the running guest of instance ``name``, of flavor A's size."""
     plain = Domain(uuid=uuid(name), name=str(name), state=DomainState.RUNNING, vcpus=1, memory_mib=128)
     return dataclasses.replace(plain, **changes)
 
 
 def host(*domains: Domain, cpus: int = 4, memory_mib: int = 512, **changes: Any) -> HostFacts:
-    """Common data of the scenarios: 4 CPUs, 512 MiB."""
+    """Return the scenarios' common host: 4 CPUs, 512 MiB."""
     plain = HostFacts(
         hostname=NODE,
         driver="QEMU",
@@ -181,7 +181,7 @@ def host(*domains: Domain, cpus: int = 4, memory_mib: int = 512, **changes: Any)
 
 
 def group(size_gib: int = 6, *volumes: Volume, name: str = "vg0") -> StorageFacts:
-    """A volume group with these volumes."""
+    """Return a volume group with these volumes."""
     taken = sum(volume.extent_bytes for volume in volumes)
     made = VolumeGroup(
         name=name,
@@ -194,13 +194,13 @@ def group(size_gib: int = 6, *volumes: Volume, name: str = "vg0") -> StorageFact
 
 
 def volume(name: str, size_gib: float, *, in_group: str = "vg0") -> Volume:
-    """A linear volume."""
+    """Return a linear volume."""
     size = int(size_gib * GIB)
     return Volume(group=in_group, name=name, uuid=f"uuid-of-{name}", size_bytes=size, extent_bytes=size)
 
 
 def filesystem(size_gib: float = 6) -> StorageFacts:
-    """The file system of ``instances_path``."""
+    """Return the file system of ``instances_path``."""
     size = int(size_gib * GIB)
     return StorageFacts(
         filesystems=(FileSystem(path=INSTANCES, size_bytes=size, free_bytes=size, available_bytes=size),)
@@ -208,19 +208,19 @@ def filesystem(size_gib: float = 6) -> StorageFacts:
 
 
 def inventory(resource_class: str, total: int, **changes: Any) -> Inventory:
-    """An inventory whose largest unit is all of it."""
+    """Return an inventory whose ``max_unit`` is its total."""
     return Inventory(**{"resource_class": resource_class, "total": total, "max_unit": total, **changes})
 
 
 @functools.cache
 def usual_traits() -> frozenset[str]:
-    """What a root has once an audit of the plain world wrote it: with them, no audit of that world writes traits."""
+    """Return the root's traits after an audit of the plain world: with them, no audit of that world writes traits."""
     nowhere = Snapshot(placement=failed(PLACEMENT), nova=good(STATE, state()), host=good(LIBVIRT, host()))
     return frozenset().union(*(family.wish(nowhere, settings()).wanted for family in TRAIT_FAMILIES))
 
 
 def root(*inventories: Inventory, **changes: Any) -> Provider:
-    """Our root provider, ours by its traits, none of which is missing."""
+    """Return this host's root provider, with all the traits that mark it as Stocktake's."""
     plain = Provider(
         uuid=ROOT_UUID,
         name=NODE,
@@ -233,7 +233,7 @@ def root(*inventories: Inventory, **changes: Any) -> Provider:
 
 
 def allocations(consumer: str, **amounts: int) -> tuple[Allocation, ...]:
-    """What that consumer uuid holds on the root."""
+    """Return the allocations of that consumer uuid on the root."""
     return tuple(
         Allocation(
             consumer_uuid=consumer, consumer_generation=1, provider_uuid=ROOT_UUID, resource_class=name, amount=amount
@@ -243,7 +243,7 @@ def allocations(consumer: str, **amounts: int) -> tuple[Allocation, ...]:
 
 
 def view(*held: Iterable[Allocation], provider: Provider | None = None, **changes: Any) -> PlacementView:
-    """Our tree of one provider with these allocations, freshly read."""
+    """Return a freshly read view of a tree of one provider with these allocations."""
     plain = PlacementView(
         root_uuid=ROOT_UUID,
         providers=(provider,) if provider else (root(),),
@@ -254,12 +254,12 @@ def view(*held: Iterable[Allocation], provider: Provider | None = None, **change
 
 
 def good(source: str, value: Any) -> Reading[Any]:
-    """A reading with that value."""
+    """Return a reading with that value."""
     return Reading(source=source, taken_at="2026-11-21T12:00:00.000Z", duration_s=0.01, value=value)
 
 
 def failed(source: str) -> Reading[Any]:
-    """A reading that failed."""
+    """Return a reading that failed."""
     error = SourceUnavailable(source, "no answer within 5 s")
     return Reading(source=source, taken_at="2026-11-21T12:00:00.000Z", duration_s=5.0, error=error)
 
@@ -273,7 +273,7 @@ def snapshot(
     files: StorageFacts | None = None,
     lost: Iterable[str] = (),
 ) -> Snapshot:
-    """Everything was read, but what ``lost`` names."""
+    """Return a snapshot in which every source was read except those that ``lost`` names."""
     values = {
         PLACEMENT: placement or view(),
         STATE: nova or state(),
@@ -289,7 +289,7 @@ def snapshot(
 
 
 def without(world: Snapshot, *lost: str) -> Snapshot:
-    """The same world, but those sources could not be read."""
+    """Return the same world with the reads of those sources failed."""
     return dataclasses.replace(
         world,
         placement=failed(PLACEMENT) if PLACEMENT in lost else world.placement,
@@ -300,7 +300,9 @@ def without(world: Snapshot, *lost: str) -> Snapshot:
 
 
 def consumer(name: str, **places: dict[str, int]) -> ConsumerRecord:
-    """All that a consumer holds: ``here`` is our root, any other name a provider of that name's uuid."""
+    """Return a consumer's record with all its allocations: ``here`` is this host's root, any other name another
+    provider.
+    """
     held = [
         Allocation(
             consumer_uuid=uuid(name),
@@ -321,7 +323,7 @@ def decided(
     written: WrittenProvider | None = None,
     silent_for_s: int = 1000,
 ) -> Decision:
-    """The decision on that world, for our root and node, whose signs of a nova-compute have stood for so long."""
+    """Return the decision on that world; the signs of a nova-compute have been unchanged for ``silent_for_s``."""
     used, root_now = chosen or settings(), world.observed_root
     before = silence(None, root_now, world.nova.value, 0) if root_now else None
     look = Look(now="", confirm_audits=used.confirm_audits, recorded_is_fresh=False, at=silent_for_s)
@@ -330,29 +332,29 @@ def decided(
 
 
 def findings(world: Snapshot, code: str, chosen: Settings | None = None) -> tuple[Finding, ...]:
-    """Those findings of that code that follow from the world."""
+    """Return the findings with that code that follow from the world."""
     return tuple(f for f in decided(world, chosen).findings if f.code == code)
 
 
 def proof(finding: Finding) -> list[tuple[str, str, int]]:
-    """The evidence in short: (system that says so, class, amount)."""
+    """Return the evidence in short form: (system of the claim, class, amount)."""
     return sorted((claim.source.system, claim.resource_class, claim.amount) for claim in finding.evidence)
 
 
 def wanted_root(decision: Decision) -> DesiredProvider:
-    """The root provider as that decision wants it."""
+    """Return the root provider as that decision wants it."""
     if decision.tree is None:
         raise AssertionError("there is no tree")
     return decision.tree.root
 
 
 def reserves(decision: Decision) -> dict[str, int]:
-    """``reserved`` by class, as wanted."""
+    """Return ``reserved`` by class, as the decision wants it."""
     return {i.resource_class: i.reserved for i in wanted_root(decision).inventories}
 
 
 def settled_world(**changes: Any) -> dict[str, Any]:
-    """Instance i1 of flavor A, promised, held and recorded alike: a world without findings."""
+    """Return instance i1 of flavor A, promised, held and recorded alike: a world without findings."""
     plain: dict[str, Any] = {
         "nova": state(instance()),
         "libvirt": host(domain()),

@@ -1,8 +1,7 @@
-"""Ways for a network to fail: a requests transport that follows a script, and a TCP proxy that misbehaves.
+"""Network faults: a requests transport that follows a script, and a TCP proxy that misbehaves.
 
-The transport decides per request and knows what was asked; everything that it
-does not interfere with goes to the real server. The proxy knows bytes only, so
-it serves for any protocol.
+The transport decides per request and knows the method and URL; requests without a fault go to the real server. The
+proxy knows only bytes, so it works for any protocol.
 """
 
 import contextlib
@@ -25,17 +24,17 @@ WRITES = frozenset({"PUT", "POST", "DELETE"})
 
 @dataclass(frozen=True)
 class Refuse:
-    """The connection is refused; the server sees nothing."""
+    """The connection is refused; the server does not see the request."""
 
 
 @dataclass(frozen=True)
 class LoseAnswer:
-    """The server carries the request out and the answer never comes."""
+    """The server carries out the request; its answer is lost."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Something else answers; the server sees nothing."""
+    """The test answers instead of the server; the server does not see the request."""
 
     status: int
     body: bytes = b""
@@ -44,14 +43,14 @@ class Answer:
 
 @dataclass(frozen=True)
 class Truncate:
-    """The server's answer ends after so many bytes, and nobody says that it was longer."""
+    """The server's answer ends after ``after_bytes`` bytes, without a sign that it was longer."""
 
     after_bytes: int
 
 
 @dataclass(frozen=True)
 class Meanwhile:
-    """Something happens just before the request reaches the server."""
+    """An action runs just before the request reaches the server."""
 
     action: Callable[[], object]
 
@@ -61,22 +60,23 @@ Script = Callable[[requests.PreparedRequest], Fault | None]
 
 
 def always(fault: Fault) -> Script:
-    """Each request."""
+    """Return a script that applies the fault to every request."""
     return lambda _request: fault
 
 
 def on_write(number: int, fault: Fault) -> Script:
-    """The ``number``-th request that writes, counted from 1."""
+    """Return a script that applies the fault to the ``number``-th writing request, counted from 1."""
     return on_match(number, lambda request: request.method in WRITES, fault)
 
 
 def on_path(number: int, ending: str, fault: Fault) -> Script:
-    """The ``number``-th request whose path, with its query, ends so."""
+    """Return a script that applies the fault to the ``number``-th request whose path, with its query, has that ending.
+    """
     return on_match(number, lambda request: str(request.url).endswith(ending), fault)
 
 
 def on_match(number: int, matches: Callable[[requests.PreparedRequest], bool], fault: Fault) -> Script:
-    """The ``number``-th request that ``matches``."""
+    """Return a script that applies the fault to the ``number``-th request that ``matches``."""
     seen = 0
 
     def script(request: requests.PreparedRequest) -> Fault | None:
@@ -88,7 +88,7 @@ def on_match(number: int, matches: Callable[[requests.PreparedRequest], bool], f
 
 
 class ScriptedAdapter(HTTPAdapter):
-    """Mount it where the usual adapter would be; ``sent`` are (method, url) of all that was tried."""
+    """An adapter to mount in place of the usual one; ``sent`` lists (method, url) of every attempt."""
 
     def __init__(self, script: Script) -> None:
         super().__init__()
@@ -101,7 +101,7 @@ class ScriptedAdapter(HTTPAdapter):
             case Refuse():
                 raise requests.ConnectionError("[Errno 111] Connection refused", request=request)
             case LoseAnswer():
-                # Left open, the socket would warn in whichever test the collector runs in.
+                # An open socket would cause a warning in whichever test the collector runs in.
                 super().send(request, *args, **options).close()
                 raise requests.ReadTimeout("Read timed out", request=request)
             case Answer() as answer:
@@ -116,7 +116,8 @@ class ScriptedAdapter(HTTPAdapter):
 
 @contextlib.contextmanager
 def impatient(client: PlacementClient, timeout_s: float) -> Iterator[None]:
-    """``[placement] timeout`` is so much for a block; a loaded machine needs more before and after it."""
+    """Set ``[placement] timeout`` to ``timeout_s`` during the block; a loaded machine needs more before and after it.
+    """
     session = client._adapter.session
     before, session.timeout = session.timeout, timeout_s
     try:
@@ -126,7 +127,7 @@ def impatient(client: PlacementClient, timeout_s: float) -> Iterator[None]:
 
 
 def carried_out_late(queued: list[requests.PreparedRequest]) -> None:
-    """Somebody answered for the server, which had the request in its queue and carries it out now."""
+    """Carry out requests that the server had in its queue while a proxy answered for it."""
     with requests.Session() as session:
         for request in queued:
             session.send(request, timeout=120).raise_for_status()
@@ -155,10 +156,10 @@ class Weather(enum.Enum):
 
 @dataclass
 class TcpProxy:
-    """Listens on a free loopback port before ``target``; what is said here may change at any time.
+    """A proxy on a free loopback port in front of ``target``; its fields may be changed at any time.
 
-    An answer that trickles goes on as it began: better weather is for what comes after it. Of each connection the
-    first ``quick_answers`` are passed on whole.
+    An answer that has begun to trickle continues so: changed weather applies to later answers. The first
+    ``quick_answers`` answers of each connection are passed on whole.
     """
 
     target: tuple[str, int]
@@ -175,13 +176,13 @@ class TcpProxy:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def drop_all(self) -> None:
-        """End every connection that is open now; each one's own thread closes it."""
+        """Shut down every open connection; each connection's own thread closes it."""
         for open_socket in tuple(self._open):
             with contextlib.suppress(OSError):
                 open_socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Stop listening and drop everything."""
+        """Stop listening and drop all connections."""
         self._ended.set()
         _shut(self._listener)
         self.drop_all()
@@ -198,7 +199,9 @@ class TcpProxy:
                 threading.Thread(target=self._carry, args=(near,), daemon=True).start()
 
     def _carry(self, near: socket.socket) -> None:
-        """Both directions in one thread: a reset is only sent by a close that nobody else's recv holds up."""
+        """Carry both directions in one thread: close sends a reset only if no other thread is blocked in recv on that
+        socket.
+        """
         try:
             with socket.create_connection(self.target) as far:
                 self._open += [near, far]
@@ -238,7 +241,7 @@ class TcpProxy:
 
 
 def _shut(open_socket: socket.socket) -> None:
-    # shutdown, too: close alone does not wake a thread that waits in accept or recv.
+    # shutdown as well: close alone does not wake a thread that is blocked in accept or recv.
     with contextlib.suppress(OSError):
         open_socket.shutdown(socket.SHUT_RDWR)
     open_socket.close()
@@ -246,7 +249,7 @@ def _shut(open_socket: socket.socket) -> None:
 
 @contextlib.contextmanager
 def proxied(target: tuple[str, int], weather: Weather = Weather.FAIR) -> Iterator[TcpProxy]:
-    """A proxy before ``target`` for a block."""
+    """Yield a proxy in front of ``target``; close it after the block."""
     proxy = TcpProxy(target=target, weather=weather)
     try:
         yield proxy

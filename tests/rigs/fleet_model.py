@@ -1,11 +1,12 @@
-"""A fleet and a server in simulated time: thousands of agents with the product's own ``Pace`` before one queue.
+"""A fleet and a server in simulated time: thousands of agents with the product's own ``Pace`` in front of one queue.
 
-The server is W workers that take one request at a time, from a queue of bounded length; who finds it full is refused at
-once. A client that waited for its time-out goes away, and the server works for it all the same, as real ones do:
-that is how an overloaded server ends up doing nothing but what nobody waits for any more.
-The agent is the worker's loop as far as Placement sees it: a start is so many reads and then so many writes,
-one at a time; a read that fails is sent again twice; then the audit ends and begins anew after the
-worker's own retry delay. Reads that were answered are not kept, as a view that fails leaves no cache.
+The server has W workers, each of which serves one request at a time from a bounded queue. A request that finds the
+queue full is refused at once. A client that times out leaves, but the server still works on its request, as real
+servers do. An overloaded server therefore ends up serving only requests whose clients have left.
+
+The agent is the worker's loop as Placement sees it. A start is a number of reads and then a number of writes, one at a
+time. A failed read is repeated twice; then the audit ends and starts again after the worker's own retry delay. Answers
+of earlier reads are not kept, because a failed view leaves no cache.
 """
 
 import heapq
@@ -23,9 +24,10 @@ READ_TRIES = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Server:
-    """``queue`` counts those that wait; ``probe_s`` is what the root document costs, without a database behind it.
+    """The server. ``queue`` limits the waiting requests; ``probe_s`` is the cost of the root document, which needs no
+    database.
 
-    ``rate_limit``: requests a second above which a proxy in front answers 503 at once.
+    ``rate_limit``: requests per second above which a proxy in front of the server answers 503 at once.
     """
 
     workers: int = 8
@@ -37,13 +39,13 @@ class Server:
 
     @property
     def capacity(self) -> float:
-        """Requests a second."""
+        """Requests per second."""
         return self.workers / self.service_s
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fleet:
-    """``within_s``: all start in this time. ``manners`` None: agents that know none."""
+    """The fleet. ``within_s``: all agents start within this time. ``manners`` None: agents without rate control."""
 
     agents: int = 10_000
     reads: int = 9
@@ -55,7 +57,7 @@ class Fleet:
 
 @dataclass(kw_only=True)
 class Seen:
-    """What happened in each second."""
+    """Counts of what happened in each second."""
 
     offered: Counter = field(default_factory=Counter)
     answered: Counter = field(default_factory=Counter)
@@ -66,11 +68,11 @@ class Seen:
 
     @property
     def error_share(self) -> float:
-        """Of all requests, those that ended in a refusal or in nothing."""
+        """The share of all requests that were refused or timed out."""
         return (self.refused.total() + self.timed_out.total()) / max(1, self.offered.total())
 
     def offered_rate(self, begin_s: int, end_s: int) -> float:
-        """Requests a second on average, begin inclusive, end exclusive."""
+        """Return the average requests per second, begin inclusive, end exclusive."""
         return sum(self.offered[second] for second in range(begin_s, end_s)) / (end_s - begin_s)
 
 
@@ -87,7 +89,7 @@ class _Agent:
 
 
 class Simulation:
-    """One run. ``seed`` decides everything that is chance."""
+    """One run. ``seed`` determines everything random."""
 
     def __init__(self, server: Server, fleet: Fleet, seed: int = 1) -> None:
         self._server = server
@@ -103,7 +105,7 @@ class Simulation:
         self.seen = Seen()
 
     def run(self, until_s: float = 3600.0) -> Seen:
-        """Until all agents have started, or time is up."""
+        """Run until all agents have started, or until ``until_s``."""
         for number in range(self._fleet.agents):
             self._at(self._random.uniform(0, self._fleet.within_s), "send", _Agent(number=number))
         while self._events and len(self.seen.done_at) < self._fleet.agents:
@@ -162,7 +164,7 @@ class Simulation:
             self._answer(agent, None)
 
     def _answer(self, agent: _Agent, status: int | None) -> None:
-        # Whatever comes of this request later, nobody waits for it.
+        # The agent ignores any later answer to this request.
         agent.asked += 1
         manners = self._fleet.manners
         if manners is not None:
@@ -175,7 +177,7 @@ class Simulation:
             self._at(self._now + wait_s, "send", agent)
 
     def _progress(self, agent: _Agent) -> float | None:
-        """Seconds to the next request; None when the start is done."""
+        """Return the seconds to the next request; None when the start is complete."""
         agent.tries = 0
         if not agent.probed:
             agent.probed = True

@@ -1,7 +1,7 @@
-"""An HTTP server that stands where Placement is expected: passes requests on, answers for it, or lets a test step in.
+"""An HTTP server in Placement's place: it passes requests on, answers them itself, or lets a test intervene.
 
-It belongs to the test and knows requests, not bytes: so a test can kill the agent
-between two writes without any hook in the agent. Keep-alive as a real server has it.
+The server runs in the test and sees requests, not bytes. So a test can kill the agent between two writes without any
+hook in the agent. It uses keep-alive like a real server.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HOP_BY_HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "conte
 
 
 class Framing(enum.Enum):
-    """How the agent is told where a body ends."""
+    """How the response indicates the end of its body."""
 
     HONEST = "its length is given"
     TOO_LONG = "a greater length than comes, and then the connection ends"
@@ -32,9 +32,9 @@ class Framing(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What goes back to the agent; with ``byte_every_s`` its body comes byte by byte, that far apart.
+    """The answer to the agent; with ``byte_every_s`` its body is sent byte by byte at that interval.
 
-    The body comes ``times`` times, one after the other.
+    The body is sent ``times`` times, one after the other.
     """
 
     status: int
@@ -46,16 +46,16 @@ class Answer:
 
 
 class Dropped(Exception):
-    """Raised by a hook: the connection ends without an answer."""
+    """Raised by a hook to close the connection without an answer."""
 
 
 class Reset(Dropped):
-    """Raised by a hook: the connection ends with a reset."""
+    """Raised by a hook to close the connection with a reset."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """One request as it came; ``path`` with its query, ``headers`` with their names in small letters."""
+    """One request as received; ``path`` includes the query, header names are in lower case."""
 
     method: str
     path: str
@@ -63,16 +63,16 @@ class Asked:
 
     @property
     def is_write(self) -> bool:
-        """Whether it would change something."""
+        """Whether the request would change something."""
         return self.method in WRITES
 
 
 class Gateway:
-    """Before the server at ``target``, or alone where ``before`` answers everything.
+    """A server in front of ``target``, or without a target if ``before`` answers every request.
 
-    ``before`` sees each request first: an Answer is sent as it is, None passes the request on. ``after`` sees it
-    when the target has carried it out and its answer is not sent yet; ``change`` then may make another answer of
-    it. All may raise Dropped or Reset.
+    ``before`` sees each request first: an Answer is sent as it is, None passes the request on. ``after`` sees the
+    request when the target has carried it out and before the answer is sent. ``change`` may then replace the answer.
+    All three may raise Dropped or Reset.
     """
 
     def __init__(self, target: str = "") -> None:
@@ -90,24 +90,24 @@ class Gateway:
 
     @property
     def writes(self) -> list[str]:
-        """METHOD path of the requests that write, so far."""
+        """METHOD and path of the writing requests so far."""
         return [f"{asked.method} {asked.path}" for asked in self.seen if asked.is_write]
 
     def clear(self) -> None:
-        """Pass everything on from now on."""
+        """Pass on all requests from now on."""
         self.before, self.after = lambda _asked: None, lambda _asked: None
         self.change = lambda _asked, answer: answer
 
     def close(self) -> None:
-        """Stop listening, and every answer that still comes byte by byte."""
+        """Stop listening, and stop every answer that is still being sent byte by byte."""
         self._ended.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
 
     def carry(self, asked: Asked, body: bytes, headers: dict[str, str]) -> Answer:
-        """The answer to one request."""
-        # Who waits for a request and then changes ``before`` does so for the next one.
+        """Return the answer to one request."""
+        # A test may see this request and then change ``before``: the change applies to the next request.
         before = self.before
         self.seen.append(asked)
         answer = before(asked)
@@ -169,20 +169,21 @@ class Gateway:
                 gateway._send_body(self.wfile, answer)
 
             def log_message(self, *_arguments: object) -> None:
-                """Nothing: pytest's output is for tests."""
+                """Log nothing: pytest's output is for tests."""
 
         return Handler
 
 
 def _reset(connection: socket.socket) -> None:
-    """End it with a reset: its thread's own shutdown, which would be heard first, finds nothing to shut down."""
+    """Close with a reset. Detach the socket first, so that its thread's own shutdown, which would win, finds no socket.
+    """
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     socket.close(connection.detach())
 
 
 @contextlib.contextmanager
 def gateway(target: str = "") -> Iterator[Gateway]:
-    """One for a block."""
+    """Yield a gateway and close it after the block."""
     made = Gateway(target)
     try:
         yield made

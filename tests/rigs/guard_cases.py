@@ -1,4 +1,4 @@
-"""A guard's case with one thing changed: its scene, the settings, or what the audit saw of Placement."""
+"""A guard's case with one change: to its scene, to the settings, or to the audit's view of Placement."""
 
 import dataclasses
 from typing import Any
@@ -7,17 +7,17 @@ from agent.guards.base import Case
 
 
 def with_scene(case: Case, **changes: Any) -> Case:
-    """The case in a scene that differs."""
+    """Return the case with changes to its scene."""
     return dataclasses.replace(case, scene=dataclasses.replace(case.scene, **changes))
 
 
 def with_settings(case: Case, **changes: Any) -> Case:
-    """The case where an operator decided otherwise."""
+    """Return the case with other settings by the operator."""
     return with_scene(case, settings=dataclasses.replace(case.scene.settings, **changes))
 
 
 def with_view(case: Case, **changes: Any) -> Case:
-    """The case where Placement was seen otherwise."""
+    """Return the case with changes to the view of Placement."""
     snapshot = case.scene.snapshot
     assert snapshot.placement.value is not None
     view = dataclasses.replace(snapshot.placement.value, **changes)

@@ -1,4 +1,4 @@
-"""A world in which heal has exactly one thing to do and no reason not to: tests then change one thing."""
+"""A world in which heal has exactly one thing to do and no reason to refuse: a test then changes one fact."""
 
 import dataclasses
 from typing import Any
@@ -19,7 +19,7 @@ OTHER = facts.uuid("another host's root")
 
 
 def record(name: str, **places: dict[str, int]) -> ConsumerRecord:
-    """All that the consumer holds: ``here`` is our root, ``there`` another host's."""
+    """Return a consumer's record: ``here`` is this host's root, ``there`` another host's root."""
     held = tuple(
         Allocation(
             consumer_uuid=facts.uuid(name),
@@ -40,14 +40,14 @@ def record(name: str, **places: dict[str, int]) -> ConsumerRecord:
 
 
 def view_of(*records: ConsumerRecord, **changes: Any) -> PlacementView:
-    """Our tree with what these consumers hold on it."""
+    """Return this host's tree with these consumers' allocations on it."""
     here = [[a for a in each.allocations if a.provider_uuid == facts.ROOT_UUID] for each in records]
     root = facts.root(*(facts.inventory(name, 100) for name in ("VCPU", "MEMORY_MB", "DISK_GB")))
     return facts.view(*here, provider=root, **{"consumers": records} | changes)
 
 
 def scene_of(world: Snapshot, *records: ConsumerRecord, **changes: Any) -> Scene:
-    """What heal sees of that world, all findings confirmed and an hour old."""
+    """Return heal's scene of that world, with all findings confirmed and an hour old."""
     settings = changes.pop("settings", facts.settings(heal=HealSettings()))
     decision = facts.decided(world, settings)
     seen = tuple(SeenFinding(finding=f, confirmed=True, first_seen_at=SEEN_AT) for f in decision.findings)
@@ -67,7 +67,7 @@ def scene_of(world: Snapshot, *records: ConsumerRecord, **changes: Any) -> Scene
 
 
 def leaks(*names: str, also: NovaState | None = None) -> tuple[Snapshot, tuple[ConsumerRecord, ...]]:
-    """A world in which these deleted instances are still recorded, 1 VCPU each."""
+    """Return a world in which these deleted instances are still recorded, 1 VCPU each."""
     held = tuple(record(name, here={"VCPU": 1}) for name in names)
     gone = [facts.instance(name, deleted=True, vm_state="deleted") for name in names]
     state = also or facts.state(*gone)

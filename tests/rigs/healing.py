@@ -1,4 +1,6 @@
-"""heal on a configured host, in this process or in one that is killed beside a call: a plan of confirmed findings."""
+"""heal on a configured host, in this process or in one that is killed at a given call, with a plan of confirmed
+findings.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from agent.healing.heal import Prepared, prepared, run_heal
 from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish
 from tests.rigs.source_tree import ROOT
 
-# Waits are measured elsewhere.
+# Remove random delays; other tests measure them.
 AT_ONCE = {"random": lambda: 0.0}
 
 _PROGRAM = """
@@ -34,7 +36,7 @@ heal_to_death(*sys.argv[1:])
 
 @contextlib.contextmanager
 def planned(config_file: Path, codes: frozenset[str], **parts: Any) -> Iterator[tuple[Errand, Prepared]]:
-    """An errand with a plan for findings of ``codes``, seen by two audits; ``parts`` take the place of wired ones."""
+    """Yield an errand and a plan for findings of ``codes``, seen by two audits; ``parts`` replace the wired parts."""
     loaded = load_checked([str(config_file)])
     request = AuditRequest(reasons=("test",), publish=Publish.NEVER, depth=Depth.FULL)
     with wiring.wire(loaded) as wired:
@@ -50,12 +52,12 @@ def planned(config_file: Path, codes: frozenset[str], **parts: Any) -> Iterator[
 
 
 def with_parts(errand: Errand, **parts: Any) -> Errand:
-    """The same errand with other parts."""
+    """Return the same errand with other parts."""
     return dataclasses.replace(errand, parts=dataclasses.replace(errand.parts, **parts))
 
 
 def heal_killed(config_file: Path, codes: frozenset[str], call: str, when: str) -> None:
-    """heal in a process that is killed ``when`` (before, after) its first ``call``, as in "allocations.put"."""
+    """Run heal in a process that is killed ``when`` (before, after) its first ``call``, such as "allocations.put"."""
     done = subprocess.run(
         [sys.executable, "-c", _PROGRAM, str(config_file), call, when, *sorted(codes)],
         cwd=ROOT,
@@ -69,14 +71,14 @@ def heal_killed(config_file: Path, codes: frozenset[str], call: str, when: str) 
 
 
 def heal_to_death(config_file: str, call: str, when: str, *codes: str) -> None:
-    """What that process does."""
+    """Run heal in the process that is to be killed."""
     part, method = call.split(".")
     with planned(Path(config_file), frozenset(codes)) as (errand, plan):
         run_heal(with_parts(errand, **{part: _Killing(getattr(errand.parts, part), method, when)}), plan)
 
 
 class _Killing:
-    """A part whose process dies beside one of its calls."""
+    """A part that kills its process before or after a given call."""
 
     def __init__(self, real: Any, method: str, when: str) -> None:
         self._real, self._method, self._when = real, method, when

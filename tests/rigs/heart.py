@@ -1,8 +1,7 @@
-"""The heartbeat of a cell in which no nova service runs: one row of ``services``, written anew every second.
+"""The heartbeat of a cell in which no nova service runs: one row of ``services``, updated every second.
 
-An agent takes a cell without a young heartbeat for one that is read from an old replica.
-Every cell that an agent of a test reads is kept alive here, by one thread for all of them;
-a cell whose database is gone is forgotten.
+If a cell has no recent heartbeat, the agent assumes that it reads an old replica. One thread keeps alive every cell
+that the agents of the tests read. A cell whose database is gone is dropped.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ EVERY_S = 1.0
 
 
 class Heart:
-    """Keeps cells alive from when they are named until ``forget``."""
+    """Keep cells alive from ``keep`` until ``forget``."""
 
     def __init__(self) -> None:
         self._urls: set[str] = set()
@@ -32,7 +31,9 @@ class Heart:
         self._thread: threading.Thread | None = None
 
     def keep(self, url: str) -> None:
-        """Beat in that database now, which must work, and from now on as long as it is there."""
+        """Write a heartbeat into that database now and keep beating while the database exists; raise if the first beat
+        fails.
+        """
         _beat(url)
         with self._lock:
             self._urls.add(url)
@@ -41,14 +42,14 @@ class Heart:
                 self._thread.start()
 
     def forget(self, url: str) -> None:
-        """The heartbeat of that cell stands still from here on."""
+        """Stop the heartbeat of that cell."""
         with self._lock:
             self._urls.discard(url)
 
     def _run(self) -> None:
         while not self._wake.wait(EVERY_S):
             with self._lock:
-                # Under the lock, so that nothing is written any more once forget() has returned.
+                # Hold the lock, so that nothing is written after forget() has returned.
                 for url in sorted(self._urls):
                     if _is_gone(url):
                         self._urls.discard(url)
@@ -62,7 +63,7 @@ keep, forget = _HEART.keep, _HEART.forget
 
 
 def beat(connection: Connection) -> None:
-    """One heartbeat by the database's own clock."""
+    """Write one heartbeat by the database's own clock."""
     now = "datetime('now')" if connection.dialect.name == "sqlite" else "UTC_TIMESTAMP()"
     where = f"host = '{cell.HEART_HOST}' AND deleted = 0"
     if connection.execute(text(f"UPDATE services SET last_seen_up = {now} WHERE {where}")).rowcount == 0:
@@ -71,9 +72,9 @@ def beat(connection: Connection) -> None:
 
 def _beat(url: str) -> None:
     path = make_url(url).database if url.startswith("sqlite") else None
-    # "rw": SQLite would make a database that a test has taken away.
+    # Mode "rw": otherwise SQLite would create a database file that a test has removed.
     opened = f"sqlite:///file:{path}?mode=rw&uri=true" if path else url
-    # The agent is to meet a database that is its own: nobody waits for a lock here.
+    # Short time-outs: the beat must not wait for a lock that the test's agent has.
     arguments = {"timeout": 0.5} if path else {"connect_timeout": 1, "read_timeout": 1, "write_timeout": 1}
     engine = sqlalchemy.create_engine(opened, poolclass=NullPool, connect_args=arguments)
     try:

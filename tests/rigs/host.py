@@ -1,7 +1,7 @@
 """One compute host to run the installed agent on: configuration files, a cell database, and the daemon as a process.
 
-Everything around it is real and is passed in by URL: Placement (tests/rigs/placement),
-libvirt (test driver file, a private libvirtd, qemu:///system), a database.
+The servers around the host are real and are passed in by URL: Placement (tests/rigs/placement.py), libvirt (test driver
+file, a private libvirtd, qemu:///system), a database.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from tests.rigs.logs import json_lines
 from tests.rigs.placement import Rest, new_uuid
 from tests.rigs.wait import until
 
-# The exit code of an audit that a rival keeps from writing.
+# The exit code of an audit that does not write because of a rival.
 REFUSED = 5
 Options = Mapping[str, Mapping[str, object]]
 
-# How long a test waits before it says that nothing comes: only one that fails takes so long.
+# How long a test waits before it fails; only a failing test takes this long.
 PATIENCE_S = 120.0
-# Less than whatever a stop must not wait for: 30 s of a read or an answer, a minute of a broker or of the stop itself.
+# Shorter than every wait that a stop must cut short: 30 s of a read or an answer, a minute of a broker or of the stop.
 STOP_S = 25.0
-# As long as a request may take: no answer of Placement's is late.
+# As long as a request may take, so that no answer of Placement counts as late.
 LATE_S = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """A process that has ended."""
+    """The result of a finished process."""
 
     code: int
     stdout: str
@@ -51,13 +51,14 @@ class Ended:
 
     @property
     def document(self) -> Any:
-        """What it printed as JSON."""
+        """The process's stdout, parsed as JSON."""
         return json.loads(self.stdout)
 
 
 @dataclass(slots=True, kw_only=True)
 class AgentHost:
-    """A host named ``name`` whose agent is configured by one file; ``provider_uuid`` is in its ``compute_id`` file."""
+    """A host ``name`` whose agent is configured by one file; ``provider_uuid`` is written to its ``compute_id`` file.
+    """
 
     folder: Path
     name: str
@@ -69,28 +70,28 @@ class AgentHost:
 
     @property
     def config_file(self) -> Path:
-        """Written anew by ``configure``."""
+        """The configuration file; ``configure`` rewrites it."""
         return self.folder / "stocktake.conf"
 
     @property
     def cell_path(self) -> Path:
-        """The SQLite cell database; made by ``make_cell``."""
+        """The SQLite cell database; ``make_cell`` creates it."""
         return self.folder / "cell.sqlite"
 
     @property
     def report_file(self) -> Path:
-        """What the daemon writes after each audit."""
+        """The report that the daemon writes after each audit."""
         return self.folder / "run" / "report.json"
 
     def report(self) -> dict[str, Any]:
-        """The last report of the daemon, {} before the first."""
+        """Return the last report of the daemon, {} before the first."""
         try:
             return dict(json.loads(self.report_file.read_text()))
         except FileNotFoundError:
             return {}
 
     def configure(self, changes: Options | None = None) -> None:
-        """Write the file: defaults below, then ``options``, then ``changes`` (an option of None is left out)."""
+        """Write the file: the defaults below, then ``options``, then ``changes`` (an option of None is left out)."""
         for name in ("state", "run", "instances"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         (self.folder / "nova.conf").touch()
@@ -113,7 +114,7 @@ class AgentHost:
                 "nova_conf": self.folder / "nova.conf",
                 "state_dir": self.folder / "state",
                 "run_dir": self.folder / "run",
-                # A test asks for its audits one right after the other.
+                # A test triggers its audits one right after the other.
                 "confirm_spacing": 0,
             },
             "compute": {"provider_config_location": self.folder / "provider_config"},
@@ -123,13 +124,15 @@ class AgentHost:
                 "auth_type": "admin_token",
                 "token": TOKEN,
                 "endpoint_override": self.placement_url,
-                # A busy machine answers late without any crowd: what a late answer makes is not these tests' subject.
+                # A busy machine answers late even without load on Placement; these tests are not about late answers.
                 "slow_answer": LATE_S,
             },
         }
 
     def make_cell(self, *instances: Instance) -> sqlalchemy.Engine:
-        """A cell with this host's compute node record and these instances; the caller disposes of the engine."""
+        """Return the engine of a cell with this host's compute node record and these instances; the caller disposes of
+        it.
+        """
         engine = sqlalchemy.create_engine(f"sqlite:///{self.cell_path}")
         with engine.begin() as connection:
             cell.create_tables(connection)  # type: ignore[arg-type]
@@ -141,21 +144,21 @@ class AgentHost:
         return engine
 
     def node_row(self, number: int = 1) -> ComputeNode:
-        """Our compute node record."""
+        """Return this host's compute node record."""
         return ComputeNode(
             id=number, uuid=self.provider_uuid, host=self.name, hypervisor_hostname=self.name, deleted=False
         )
 
     def instance(self, name: str, **changes: Any) -> Instance:
-        """An active instance of this host; ``name`` gives its uuid."""
+        """Return an active instance of this host; its uuid is derived from ``name``."""
         return facts.instance(name, **{"host": self.name, "node": self.name, **changes})
 
     def agent(self, *arguments: str, timeout_s: float = PATIENCE_S) -> Ended:
-        """The daemon's program run to its end."""
+        """Run the daemon's program until it exits."""
         return self.finished(self.command("stocktake-agent", *arguments), timeout_s)
 
     def not_refused(self, timeout_s: float) -> Ended:
-        """The first of the daemon's single audits that does not end as refused: a rival's silence takes time."""
+        """Repeat single audits until one is not refused, and return it: a rival must have been silent for some time."""
 
         def audited() -> Ended | None:
             ended = self.agent("--once")
@@ -164,11 +167,11 @@ class AgentHost:
         return until(audited, timeout_s, "an audit that nothing refuses")
 
     def stocktake(self, *arguments: str, timeout_s: float = PATIENCE_S) -> Ended:
-        """The operators' command."""
+        """Run the `stocktake` command."""
         return self.finished(self.command("stocktake", *arguments), timeout_s)
 
     def finished(self, command: list[str], timeout_s: float = PATIENCE_S) -> Ended:
-        """A command run to its end in this host's environment."""
+        """Run a command in this host's environment until it exits."""
         done = subprocess.run(
             command,
             capture_output=True,
@@ -181,16 +184,16 @@ class AgentHost:
         return Ended(code=done.returncode, stdout=done.stdout, stderr=done.stderr)
 
     def command(self, program: str, *arguments: str) -> list[str]:
-        """The argv of one of our installed programs with this host's configuration."""
+        """Return the argv of an installed Stocktake program with this host's configuration."""
         return [str(Path(sys.executable).parent / program), "--config-file", str(self.config_file), *arguments]
 
     def environ(self) -> dict[str, str]:
-        """The environment of our programs."""
+        """Return the environment of Stocktake's programs."""
         return {**os.environ, **self.environment}
 
     @contextlib.contextmanager
     def daemon(self, *arguments: str) -> Iterator[Daemon]:
-        """The daemon for a block; killed at its end if it still runs."""
+        """Yield the running daemon; kill it after the block if it still runs."""
         before = self.report()
         log = self.folder / f"daemon-{datetime.datetime.now(datetime.UTC):%H%M%S%f}.log"
         with log.open("wb") as out:
@@ -220,27 +223,29 @@ class Daemon:
     before: dict[str, Any]
 
     def text(self) -> str:
-        """Its log so far."""
+        """Return the daemon's log so far."""
         return self.log.read_text(errors="replace")
 
     def records(self) -> list[dict[str, Any]]:
-        """Its log so far where it is JSON, one record a line."""
+        """Return the daemon's JSON log records so far."""
         return json_lines(self.text())
 
     def send(self, number: signal.Signals) -> None:
-        """A signal to it."""
+        """Send a signal to the daemon."""
         self.process.send_signal(number)
 
     def ended(self, timeout_s: float = PATIENCE_S) -> int:
-        """Its exit code once it has ended."""
+        """Wait for the daemon to exit; return its exit code."""
         return self.process.wait(timeout_s)
 
     def first_audit(self, timeout_s: float = PATIENCE_S) -> dict[str, Any]:
-        """The report of its first audit; before that it may not even have its signal handlers."""
+        """Return the report of the first audit; before that audit the daemon may not even have its signal handlers."""
         return self.audit_after(self.before, timeout_s)
 
     def settled(self, timeout_s: float = PATIENCE_S) -> dict[str, Any]:
-        """The report of the audit that libvirt's first connection asked for: later ones are asked for by the test."""
+        """Return the report of the audit that libvirt's first connection triggered: the test itself triggers later
+        audits.
+        """
 
         def connected() -> dict[str, Any]:
             now = self.host.report()
@@ -249,7 +254,7 @@ class Daemon:
         return until(self._alive(connected), timeout_s, "the audit after libvirt has connected")
 
     def audit_after(self, before: Mapping[str, Any], timeout_s: float = PATIENCE_S) -> dict[str, Any]:
-        """A report of a later audit than ``before``."""
+        """Return the report of an audit other than that of ``before``."""
 
         def later() -> dict[str, Any]:
             now = self.host.report()
@@ -258,10 +263,10 @@ class Daemon:
         return until(self._alive(later), timeout_s, "a further audit")
 
     def audit_now(self, timeout_s: float = PATIENCE_S) -> dict[str, Any]:
-        """Ask for an audit by USR1 and wait for the report of one that began after the call.
+        """Trigger an audit by USR1 and return the report of an audit that began after the call.
 
-        The daemon also audits on its own account, as when libvirt has just connected: such an audit may have read
-        the host before the caller's last change, and reports after this call.
+        The daemon also audits for its own reasons, for example when libvirt has just connected. Such an audit may have
+        read the host before the caller's last change, and may report after this call.
         """
         asked_at = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
         self.send(signal.SIGUSR1)
@@ -281,7 +286,8 @@ class Daemon:
 
 
 def host_on(folder: Path, placement_url: str, **changes: Any) -> AgentHost:
-    """A host of a name and identity of its own, so that several may share a Placement; its node is folder/node.xml."""
+    """Return a host with its own name and identity, so that several may share a Placement; its node is folder/node.xml.
+    """
     return AgentHost(
         folder=folder,
         name=f"cmp-{new_uuid()}",
@@ -293,7 +299,8 @@ def host_on(folder: Path, placement_url: str, **changes: Any) -> AgentHost:
 
 
 def empty_host(folder: Path, placement: Rest) -> AgentHost:
-    """A configured host of 8 CPUs and 4096 MiB without guests, with its cell and a provider that offers nothing yet."""
+    """Return a configured host of 8 CPUs and 4096 MiB without guests, with its cell and a provider without inventory.
+    """
     (folder / "node.xml").write_text(node_xml(cpus=8, memory_mib=4096))
     made = host_on(folder, placement.server.url)
     made.configure()

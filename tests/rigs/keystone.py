@@ -1,8 +1,8 @@
-"""A real Keystone and a real Placement that asks it about each token, on a MariaDB of their own, under gunicorn.
+"""A real Keystone, and a real Placement that validates each token with it, on their own MariaDB, under gunicorn.
 
-Placement keeps no token in a cache here, as it does for 300 s by default: so a token that was revoked is refused
-by the next request, not five minutes later; and a Keystone that is away is told at once, without retries. Passwords
-are hashed with as few rounds as Keystone allows.
+Placement's token cache is off here; by default it keeps a token for 300 s. So the next request with a revoked token is
+refused, not one five minutes later. Placement reports an unreachable Keystone at once, without retries. Passwords are
+hashed with as few rounds as Keystone allows.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ token_cache_time = -1
 http_request_max_retries = 0
 """
 
-# The settings stand in a file because Keystone reads sys.argv itself. One thread, since the access log's line of a
-# request is written after its answer was sent: with two the line of a later request might come first.
+# The settings are in a file because Keystone reads sys.argv itself. gunicorn runs one thread, because it writes a
+# request's access log line after sending the answer. With two threads the line of a later request might come first.
 _GUNICORN = """\
 wsgi_app = {application!r}
 bind = "127.0.0.1:{port}"
@@ -94,9 +94,9 @@ access_log_format = "%(m)s %({{raw_uri}}e)s %(s)s %(a)s"
 
 
 class WsgiServer:
-    """One service under gunicorn on a port that it keeps over a restart; ``access_log``: method, path, status, agent.
+    """One service under gunicorn, on a port that it keeps over a restart; ``access_log``: method, path, status, agent.
 
-    ``environ`` is what it needs beside the settings.
+    ``environ`` is the environment that the service needs besides the settings.
     """
 
     def __init__(self, folder: Path, application: str, environ: dict[str, str]) -> None:
@@ -110,11 +110,11 @@ class WsgiServer:
 
     @property
     def runs(self) -> bool:
-        """Whether it was started and not stopped since."""
+        """Whether the server was started and not stopped since."""
         return self._process is not None
 
     def launch(self) -> None:
-        """Start it without waiting."""
+        """Start the server without waiting."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self.access_log.touch()
         settings = self.folder / "gunicorn.py"
@@ -133,20 +133,20 @@ class WsgiServer:
             )
 
     def ready(self) -> None:
-        """Wait until it answers."""
+        """Wait until the server answers."""
         until(self._answers, START_TIMEOUT_S, f"{self._application} in {self.folder} answers")
 
     def start(self) -> None:
-        """Start it and wait until it answers."""
+        """Start the server and wait until it answers."""
         self.launch()
         self.ready()
 
     def stop(self) -> None:
-        """End it with its workers and wait for the end. Safe to call twice."""
+        """Stop the server and its workers and wait until they exit. Safe to call twice."""
         process, self._process = self._process, None
         if process is None:
             return
-        # gunicorn's quick way; at SIGTERM it waits for connections that are kept alive.
+        # SIGINT is gunicorn's quick shutdown; at SIGTERM it waits for keep-alive connections.
         process.send_signal(signal.SIGINT)
         try:
             process.wait(20)
@@ -155,8 +155,9 @@ class WsgiServer:
             process.wait(20)
 
     def asked(self) -> list[str]:
-        """``METHOD path status user-agent`` of every request so far, one of our own, last, taken away."""
-        # Requests are served one after the other, so one of our own says that the lines of the others are in.
+        """Return ``METHOD path status user-agent`` of every request so far, without the marker request of this method.
+        """
+        # Requests are served one after the other, so the marker's line proves that the lines of all others are written.
         marker = f"/?marker={uuid.uuid4()}"
         requests.get(self.url + marker, timeout=60)
         lines = until(lambda: self._lines_with(marker), 60, f"the access log of {self._application} is written")
@@ -178,7 +179,7 @@ class WsgiServer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """A user with its project, and what a configuration file says of them."""
+    """A user with its project, and the configuration options for them."""
 
     user: str
     name: str
@@ -187,7 +188,7 @@ class Account:
     project_name: str
 
     def options(self, auth_url: str, **changes: object) -> dict[str, object]:
-        """[placement] of a file that authenticates so; an option of None is left out."""
+        """Return the [placement] options that authenticate as this user; an option of None is left out."""
         options: dict[str, object] = {
             "auth_type": "password",
             "auth_url": auth_url,
@@ -202,7 +203,7 @@ class Account:
 
 
 class Identity:
-    """Keystone by hand, as its administrator. Every method fails the test when Keystone refuses."""
+    """An administrator's client of Keystone. Every method fails the test if Keystone refuses the request."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -215,7 +216,7 @@ class Identity:
         self._session.close()
 
     def token(self, name: str, password: str, project: dict[str, object]) -> str:
-        """A new token of a user of the default domain for a project."""
+        """Return a new token for a project, for a user of the default domain."""
         user = {"name": name, "password": password, "domain": {"id": "default"}}
         body = {
             "auth": {
@@ -228,27 +229,27 @@ class Identity:
         return answer.headers["X-Subject-Token"]
 
     def token_of(self, account: Account) -> str:
-        """A token of its own."""
+        """Return a new token of the account."""
         return self.token(account.name, account.password, {"id": account.project})
 
     def done(self, method: str, path: str, body: object = None, **headers: str) -> Any:
-        """The decoded answer, None where it has no body."""
+        """Send a request; return the decoded answer, None if it has no body."""
         sent = {"X-Auth-Token": self._token, **headers}
         answer = self._session.request(method, f"{self.url}/v3{path}", json=body, headers=sent, timeout=60)
         assert answer.ok, f"{method} {path}: {answer.status_code} {answer.text}"
         return answer.json() if answer.content else None
 
     def make_project(self, name: str) -> str:
-        """Its id."""
+        """Make a project; return its id."""
         return str(self.done("POST", "/projects", {"project": {"name": name, "domain_id": "default"}})["project"]["id"])
 
     def make_user(self, name: str, password: str) -> str:
-        """Its id."""
+        """Make a user; return its id."""
         user = {"name": name, "password": password, "domain_id": "default"}
         return str(self.done("POST", "/users", {"user": user})["user"]["id"])
 
     def make_account(self, role: str = "service") -> Account:
-        """A user and a project of its own, with one role on it."""
+        """Make a user and a project for it, with one role on that project."""
         name = f"stocktake-{uuid.uuid4().hex[:8]}"
         password = f"pw-{secrets.token_hex(12)}"
         project, user = self.make_project(f"project-of-{name}"), self.make_user(name, password)
@@ -256,15 +257,15 @@ class Identity:
         return Account(user=user, name=name, password=password, project=project, project_name=f"project-of-{name}")
 
     def grant(self, user: str, project: str, role: str) -> None:
-        """A role on a project."""
+        """Grant a role on a project."""
         self.done("PUT", f"/projects/{project}/users/{user}/roles/{self._role(role)}")
 
     def change_user(self, user: str, **changes: object) -> None:
-        """Disable it, give it another password, …"""
+        """Change the user: disable it, set another password, …"""
         self.done("PATCH", f"/users/{user}", {"user": changes})
 
     def make_credential(self, account: Account, rules: list[dict[str, str]] | None = None) -> dict[str, str]:
-        """An application credential of the account: its id and secret."""
+        """Make an application credential of the account; return its id and secret."""
         credential: dict[str, object] = {"name": f"cred-{uuid.uuid4().hex[:8]}"}
         if rules is not None:
             credential["access_rules"] = rules
@@ -274,29 +275,29 @@ class Identity:
         return {"id": made["id"], "secret": made["secret"]}
 
     def delete_credential(self, account: Account, credential: str) -> None:
-        """End it."""
+        """Delete an application credential."""
         path = f"/users/{account.user}/application_credentials/{credential}"
         self.done("DELETE", path, **{"X-Auth-Token": self.token_of(account)})
 
     def revoke(self, token: str) -> None:
-        """End one token before its time."""
+        """Revoke one token before it expires."""
         self.done("DELETE", "/auth/tokens", **{"X-Subject-Token": token})
 
     def make_service(self, kind: str) -> str:
-        """Its id."""
+        """Make a service; return its id."""
         return str(self.done("POST", "/services", {"service": {"type": kind, "name": kind}})["service"]["id"])
 
     def make_region(self) -> str:
-        """A new one's id."""
+        """Make a region; return its id."""
         return str(self.done("POST", "/regions", {"region": {"id": f"Region-{uuid.uuid4().hex[:8]}"}})["region"]["id"])
 
     def make_endpoint(self, service: str, interface: str, url: str, region: str = REGION) -> str:
-        """Its id."""
+        """Make an endpoint; return its id."""
         endpoint = {"service_id": service, "interface": interface, "url": url, "region_id": region}
         return str(self.done("POST", "/endpoints", {"endpoint": endpoint})["endpoint"]["id"])
 
     def move_endpoint(self, endpoint: str, url: str) -> None:
-        """Another URL for it."""
+        """Set another URL for the endpoint."""
         self.done("PATCH", f"/endpoints/{endpoint}", {"endpoint": {"url": url}})
 
     def _role(self, name: str) -> str:
@@ -307,7 +308,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cloud:
-    """All of it, running; ``service`` is Placement's in the catalog, which has it in REGION on each interface."""
+    """The running cloud; ``service`` is Placement's id in the catalog, which lists it in REGION on each interface."""
 
     database: MariaDb
     keystone: WsgiServer
@@ -317,11 +318,11 @@ class Cloud:
 
     @property
     def auth_url(self) -> str:
-        """Keystone's, as configurations give it."""
+        """Keystone's URL as configuration files name it."""
         return f"{self.keystone.url}/v3"
 
     def rest(self, method: str, path: str, body: object = None, version: str = "1.36") -> Any:
-        """Placement by hand, as the administrator."""
+        """Send a request to Placement as the administrator."""
         token = self.identity.token("admin", ADMIN_PASSWORD, {"name": "admin", "domain": {"id": "default"}})
         headers = {"X-Auth-Token": token, "OpenStack-API-Version": f"placement {version}"}
         answer = requests.request(method, self.placement.url + path, json=body, headers=headers, timeout=60)
@@ -330,19 +331,19 @@ class Cloud:
 
 
 def token_in_hand(client: PlacementClient) -> str:
-    """The token that this client sends; nobody but a test asks for it."""
+    """Return the token that this client sends; only tests ask for it."""
     return str(client._adapter.get_token())
 
 
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[Cloud]:
-    """The cloud for a block; every process ended by pid whatever happens."""
+    """Yield the running cloud; stop every process by its pid in any case."""
     with mariadb.running(folder / "mariadb") as database, contextlib.ExitStack() as stack:
         keystone = _keystone(folder / "keystone", database)
         placement = _placement(folder / "placement", database, f"{keystone.url}/v3")
         for server in (keystone, placement):
             stack.callback(server.stop)
-        # Most of it is imports, and neither looks into its database before the first request.
+        # Most of the start-up is imports, and neither service opens its database before the first request.
         placement.launch()
         keystone.launch()
         _set_up(keystone)
@@ -364,7 +365,7 @@ def _keystone(folder: Path, database: MariaDb) -> WsgiServer:
 
 
 def _make_keys(folder: Path) -> None:
-    """A staged and a primary key, as ``keystone-manage fernet_setup`` makes them, without the seconds of its start."""
+    """Make a staged and a primary key as ``keystone-manage fernet_setup`` does, without the seconds of its start-up."""
     folder.mkdir(mode=0o700)
     for name in ("0", "1"):
         with os.fdopen(os.open(folder / name, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
@@ -388,7 +389,7 @@ def _placement(folder: Path, database: MariaDb, auth_url: str) -> WsgiServer:
 
 
 def _fill(identity: Identity, placement_url: str) -> str:
-    """What Placement needs to ask Keystone, and where the catalog has it; the service's id."""
+    """Make Placement's user and its catalog entry in Keystone; return the service's id."""
     project, user = identity.make_project("service"), identity.make_user("placement", SERVICE_PASSWORD)
     for role in ("admin", "service"):
         identity.grant(user, project, role)
@@ -399,7 +400,7 @@ def _fill(identity: Identity, placement_url: str) -> str:
 
 
 def _environment(**additions: str) -> dict[str, str]:
-    """Ours without what would lead OpenStack's programs or requests elsewhere."""
+    """Return this process's environment without variables that would misdirect OpenStack's programs or requests."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("OS_", "PYTHON"))}
     return {**kept, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1", **additions}
 

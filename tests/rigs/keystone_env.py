@@ -1,7 +1,7 @@
-"""A Python environment with the released Keystone and Placement, for tests that get real tokens.
+"""A Python environment with the released Keystone and Placement, for tests that use real tokens.
 
-``STOCKTAKE_KEYSTONE_PYTHON`` names one that is there already. Measured on a machine without it: see the
-constraints file's head.
+``STOCKTAKE_KEYSTONE_PYTHON`` names an existing environment. The head of the constraints file has the time and the size
+measured on a machine without one.
 """
 
 import os
@@ -15,6 +15,6 @@ PACKAGES = (f"keystone=={VERSION}", "openstack-placement==16.0.0", "gunicorn", "
 
 
 def keystone_python() -> Path:
-    """The python of that environment. AssertionError, with pip's own words, where it cannot be made."""
+    """Return the python of that environment. Raise AssertionError with pip's output if it cannot be made."""
     given = os.environ.get("STOCKTAKE_KEYSTONE_PYTHON")
     return Path(given) if given else python_env.made(f"keystone-{VERSION}", CONSTRAINTS, *PACKAGES)

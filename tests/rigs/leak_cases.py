@@ -1,8 +1,8 @@
 """The 20 leaks and the 20 look-alikes, each as the writes that make it (tests/contract/test_leaks.py).
 
-What nova 34 does in which order was read in its source: a move's allocation goes to the
-migration's uuid, an evacuation's stays with the instance and is doubled; a row changes before
-its allocation does. ``codes`` are all findings about the case's consumers; a look-alike has none.
+The order of the writes follows nova 34's source. A move's allocation goes to the migration's uuid. An evacuation's
+allocation stays with the instance and is doubled. A row changes before its allocation does. ``codes`` are all findings
+about the case's consumers; a look-alike has none.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MOVING: dict[str, Any] = {"old_flavor": A, "new_flavor": B}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """``plant(cloud, name)`` gives the consumers that it is about."""
+    """One case; ``plant(cloud, name)`` writes it and returns its consumers."""
 
     name: str
     plant: Plant
@@ -31,12 +31,12 @@ class Case:
 
 
 def leak(name: str, plant: Plant, *codes: str, guests: tuple[Guest, ...] = ()) -> Case:
-    """One that must be found, by exactly these codes."""
+    """Return a case that must be found, with exactly these codes."""
     return Case(name=name, plant=plant, codes=frozenset(codes), guests=guests)
 
 
 def quiet(name: str, plant: Plant, *guests: Guest) -> Case:
-    """One of which nothing must be said."""
+    """Return a case without any finding."""
     return Case(name=name, plant=plant, guests=guests)
 
 
@@ -93,7 +93,7 @@ def _on_a_sharing_provider(cloud: LeakCloud, name: str) -> set[str]:
 
 
 def _here(held: dict[str, int]) -> Plant:
-    """An instance that rests here, and what Placement has of it."""
+    """Return a plant of an instance that stays on this host, with these recorded amounts."""
 
     def plant(cloud: LeakCloud, name: str) -> set[str]:
         return {cloud.allocate(cloud.instance(name), {cloud.here: held})}
@@ -122,7 +122,7 @@ def _on_two_hosts(cloud: LeakCloud, name: str) -> set[str]:
 
 
 def _stale_companion(cloud: LeakCloud, _name: str) -> set[str]:
-    """Made for the root that this host had before it was installed anew."""
+    """An allocation made for the root that this host had before it was reinstalled."""
     consumer = str(uuids.uuid5(uuids.uuid4(), "foreign-volume"))
     return {cloud.allocate(consumer, {cloud.here: {"DISK_GB": 1}}, consumer_type="STOCKTAKE_UNMANAGED")}
 
@@ -173,7 +173,7 @@ def _being_built(cloud: LeakCloud, name: str) -> set[str]:
 
 
 def _outgoing(cloud: LeakCloud, name: str, status: str, **changes: Any) -> set[str]:
-    """A resize away from here: the migration holds here, the instance there."""
+    """A resize away from this host: the migration's allocation is here, the instance's on the other host."""
     consumer = cloud.instance(name, **{**MOVING, **changes})
     move = cloud.migration(name, status=status)
     cloud.allocate(consumer, {cloud.cmp2: amounts(B)})
@@ -181,7 +181,7 @@ def _outgoing(cloud: LeakCloud, name: str, status: str, **changes: Any) -> set[s
 
 
 def _incoming(cloud: LeakCloud, name: str, status: str, **changes: Any) -> set[str]:
-    """A resize to here: the instance holds here, the migration there."""
+    """A resize to this host: the instance's allocation is here, the migration's on the other host."""
     consumer = cloud.elsewhere(name, **{**MOVING, **changes})
     move = cloud.migration(name, incoming=True, status=status)
     cloud.allocate(move, {cloud.cmp2: amounts(A)})
@@ -206,7 +206,7 @@ AWAY: dict[str, Any] = {"host": "cmp2", "node": "cmp2.example.org", "flavor": B,
 
 
 def _post_migrating(cloud: LeakCloud, name: str) -> set[str]:
-    """The instance is the other host's already, and keeps its old size until it is started there."""
+    """The instance belongs to the other host already, and keeps its old size until it is started there."""
     changes = {**AWAY, "flavor": A, "flavor_id": 1, "task_state": "resize_migrated"}
     return _outgoing(cloud, name, "post-migrating", **changes)
 
@@ -220,7 +220,8 @@ def _reverting(cloud: LeakCloud, name: str) -> set[str]:
 
 
 def _racing_confirm_and_revert(cloud: LeakCloud, name: str) -> set[str]:
-    """One is confirmed and one reverted between our look at Placement and the one at the database; one is in it."""
+    """A confirm and a revert end between the reads of Placement and of the database; a second confirm is in progress.
+    """
     confirming = _outgoing(cloud, name, "confirming", **{**AWAY, "old_flavor": None, "new_flavor": None})
     confirmed = _outgoing(cloud, f"{name}-confirmed", "finished", **AWAY, vm_state="resized")
     reverted = _incoming(cloud, f"{name}-reverted", "reverting", task_state="resize_reverting", vm_state="resized")
@@ -232,7 +233,7 @@ def _racing_confirm_and_revert(cloud: LeakCloud, name: str) -> set[str]:
 
 
 def _end(cloud: LeakCloud, name: str, consumers: set[str], status: str) -> None:
-    """Nova's own order: the rows first, the allocation after them."""
+    """Follow nova's order: first the rows, then the allocation."""
     for move in consumers - {cloud.consumer(name)}:
         cloud.set_columns("migrations", move, status=status, updated_at=cloud.now())
     changes = {"host": "cmp2", "node": "cmp2.example.org", "vm_state": "active", "task_state": None}
@@ -262,7 +263,7 @@ def _resting(**changes: Any) -> Plant:
 
 
 def _migration_as_consumer(cloud: LeakCloud, name: str) -> set[str]:
-    """A cold migration that failed: nova keeps what its row in error holds, and so do we."""
+    """A cold migration that failed: nova keeps the allocation of its row in error, and so does Stocktake."""
     consumer = cloud.allocate(cloud.instance(name), {cloud.here: amounts(A)})
     move = cloud.migration(name, kind="migration", status="error")
     return {consumer, cloud.allocate(move, {cloud.here: amounts(A)})}
@@ -312,7 +313,7 @@ def _another_type(cloud: LeakCloud, _name: str) -> set[str]:
 
 
 def _deleted_meanwhile(cloud: LeakCloud, name: str) -> set[str]:
-    """Nova's order: the guest (it has none here), the row, the allocation."""
+    """Follow nova's order: the guest (this host has none), the row, the allocation."""
     consumer = cloud.allocate(cloud.instance(name), {cloud.here: amounts(A)})
 
     def delete() -> None:

@@ -1,8 +1,8 @@
-"""One compute host with everything real around it, to plant leaks and their look-alikes on.
+"""One compute host with a real cloud around it, on which tests plant leaks and their look-alikes.
 
-Placement is real, the cell is a MariaDB database, libvirt its test driver; the agent is the
-installed one's parts, run audit by audit. ``cmp2`` is another host of the cloud, ``nfs`` a
-provider that shares through our root's aggregate, ``child`` another service's child of our root.
+Placement is real, the cell is a MariaDB database, and libvirt is its test driver. The agent's parts are the installed
+ones and run audit by audit. ``cmp2`` is another host of the cloud. ``nfs`` is a provider that shares through the root's
+aggregate. ``child`` is a child of the root that another service made.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ B = dataclasses.replace(facts.FLAVOR_B, root_gib=2)
 SWAP = dataclasses.replace(A, id=3, name="swap", root_gib=0, swap_mib=512)
 SIZES = {flavor.name: {"VCPU": flavor.vcpus, "MEMORY_MB": flavor.memory_mib} for flavor in (A, B, SWAP)}
 EARLIER = datetime.datetime(2026, 11, 1)  # noqa: DTZ001 - the database's times are naive UTC
-# libvirt's VIR_DOMAIN_SHUTOFF, for its test driver.
+# VIR_DOMAIN_SHUTOFF for libvirt's test driver.
 OFF = "<test:runstate xmlns:test='http://libvirt.org/schemas/domain/test/1.0'>5</test:runstate>"
 _numbers = itertools.count(1)
 
 
 def amounts(flavor: Flavor) -> dict[str, int]:
-    """What the scheduler allocates for a flavor from an image; swap is rounded up to GiB."""
+    """Return the scheduler's allocation for a flavor that boots from an image; swap is rounded up to GiB."""
     disk = flavor.root_gib + -(-flavor.swap_mib // 1024)
     return {**SIZES[flavor.name], "DISK_GB": disk}
 
@@ -59,7 +59,9 @@ class Guest:
 
 
 class Racing:
-    """A StateSource before whose next read the cloud goes on: what Placement was seen to hold is over by then."""
+    """A StateSource that changes the cloud before its next read: allocations that the audit has read are outdated by
+    then.
+    """
 
     def __init__(self, real: StateSource) -> None:
         self.name = real.name
@@ -67,7 +69,7 @@ class Racing:
         self._real = real
 
     def read(self, host: str, consumers: frozenset[str], deadline: Deadline, node_uuid: str | None = None) -> NovaState:
-        """See StateSource."""
+        """Run the pending changes, then read as StateSource says."""
         while self.meanwhile:
             self.meanwhile.pop()()
         return self._real.read(host, consumers, deadline, node_uuid)
@@ -75,7 +77,7 @@ class Racing:
 
 @dataclass(slots=True, kw_only=True)
 class LeakCloud:
-    """The host, its cloud, and an agent on it that remembers from audit to audit."""
+    """The host, its cloud, and an agent on the host that keeps its memory from audit to audit."""
 
     placement: Rest
     host: AgentHost
@@ -90,15 +92,15 @@ class LeakCloud:
 
     @property
     def here(self) -> str:
-        """Our root provider."""
+        """The uuid of this host's root provider."""
         return self.host.provider_uuid
 
     def consumer(self, name: str) -> str:
-        """The uuid of the instance of that name."""
+        """Return the uuid of the instance of that name."""
         return facts.uuid(f"{self.host.name}-{name}")
 
     def audit(self) -> AuditReport:
-        """One audit as the daemon runs it."""
+        """Run one audit as the daemon does."""
         parts = dataclasses.replace(self.wired.parts, state=self.racing)
         request = AuditRequest(reasons=("test",))
         done = run_audit(request, settings_from(self.loaded), parts, self.memory, lambda: False)
@@ -106,23 +108,23 @@ class LeakCloud:
         return done.report
 
     def restart(self) -> None:
-        """As a new process: nothing is remembered but what is on disk."""
+        """Drop the agent's memory as a new process would; files on disk remain."""
         self.memory = AuditMemory()
         self.wired.parts.reader.forget()
 
     def instance(self, name: str, **changes: Any) -> str:
-        """A row of an instance of this host, written long ago; its uuid."""
+        """Write the row of an instance of this host, updated long ago; return its uuid."""
         row = self.host.instance(f"{self.host.name}-{name}", **{"updated_at": EARLIER, **changes})
         with self.engine.begin() as connection:
             cell.add_instance(connection, row)
         return row.uuid
 
     def elsewhere(self, name: str, **changes: Any) -> str:
-        """The same on the other host."""
+        """Write the row of an instance of the other host; return its uuid."""
         return self.instance(name, **{"host": "cmp2", "node": "cmp2.example.org", **changes})
 
     def migration(self, name: str, *, incoming: bool = False, **changes: Any) -> str:
-        """A migration of that instance away from here, or to here; its uuid."""
+        """Write a migration of that instance away from this host, or to it; return its uuid."""
         here, there = (self.host.name, self.host.name), ("cmp2", "cmp2.example.org")
         source, dest = (there, here) if incoming else (here, there)
         places = {"source_host": source[0], "source_node": source[1], "dest_host": dest[0], "dest_node": dest[1]}
@@ -139,24 +141,26 @@ class LeakCloud:
             cell.set_columns(connection, table, {"uuid": uuid}, **values)
 
     def delete(self, name: str, at: datetime.datetime | None = None) -> None:
-        """The database's half of a delete."""
+        """Delete the instance's row as nova does; its allocation stays."""
         with self.engine.begin() as connection:
             cell.delete_instance(connection, self.consumer(name), at or self.now())
 
     def archive(self, name: str) -> None:
-        """What nova-manage db archive_deleted_rows leaves of it: nothing."""
+        """Remove the instance's rows, as nova-manage db archive_deleted_rows does."""
         with self.engine.begin() as connection:
             for table, column in (("block_device_mapping", "instance_uuid"), ("instance_extra", "instance_uuid")):
                 cell.remove_rows(connection, table, {column: self.consumer(name)})
             cell.remove_rows(connection, "instances", {"uuid": self.consumer(name)})
 
     def now(self) -> datetime.datetime:
-        """The database's clock."""
+        """Return the time of the database's clock."""
         with self.engine.connect() as connection:
             return connection.execute(sqlalchemy.text("SELECT UTC_TIMESTAMP()")).scalar_one()
 
     def allocate(self, consumer: str, holdings: dict[str, dict[str, int]], **changes: object) -> str:
-        """All that the consumer holds from now on; ``changes`` to the body. With a type it goes out at 1.38."""
+        """Replace the consumer's allocations; ``changes`` apply to the body. A consumer type requires microversion
+        1.38.
+        """
         body = {
             "allocations": {provider: {"resources": held} for provider, held in holdings.items()},
             "project_id": PROJECT,
@@ -173,7 +177,7 @@ class LeakCloud:
 def leak_cloud(
     folder: Path, placement: Rest, engine: sqlalchemy.Engine, guests: tuple[Guest, ...]
 ) -> Iterator[LeakCloud]:
-    """A host with these guests whose inventory is in Placement, and an agent that has just started anew."""
+    """Yield a host with these guests and its inventory in Placement, and an agent that has just started."""
     host = host_on(folder, placement.server.url)
     (folder / "node.xml").write_text(
         node_xml(cpus=64, memory_mib=65536, domains=[_domain(host, guest) for guest in guests])
@@ -182,7 +186,8 @@ def leak_cloud(
     options: dict[str, dict[str, object]] = {
         "state": {"connection": url},
         "compute": {"cpu_shared_set": "0-47", "cpu_dedicated_set": "48-63"},
-        # All forty cases' whole records in one audit: with fewer it is chance (the order of uuids) whose comes third.
+        # Enough to read the consumers of all forty cases in one audit: with fewer, the order of uuids decides which
+        # wait for a third audit.
         "placement": {"consumer_reads": 100},
     }
     host.configure(options)
@@ -216,7 +221,7 @@ def _domain(host: AgentHost, guest: Guest) -> str:
 
 
 def _furnish(cloud: LeakCloud) -> None:
-    """The agent makes our root; others make the rest."""
+    """Let the agent make the root, then make the other providers as other services would."""
     cloud.audit()
     rest, aggregate = cloud.placement, str(uuids.uuid4())
     rest.set_inventories(cloud.cmp2, {name: {"total": 1000000} for name in ("VCPU", "MEMORY_MB", "DISK_GB")})
@@ -228,5 +233,5 @@ def _furnish(cloud: LeakCloud) -> None:
     rest.set_inventories(cloud.child, {"VGPU": {"total": 8}})
     rest.done("PUT", "/resource_classes/CUSTOM_MEMORY")
     rest.set_inventories(cloud.here, {**rest.inventories(cloud.here), "CUSTOM_MEMORY": {"total": 1000}})
-    # It remembers nothing but what Placement looked like: whoever comes from here on is read at once.
+    # Drop the memory, which knows only the first state of Placement: consumers made later are then read at once.
     cloud.memory = AuditMemory()

@@ -1,9 +1,8 @@
 """Real libvirtd: a private one to kill, freeze and restart, and the machine's own for real QEMU guests.
 
-The private one runs in session mode with all its folders moved, so it shares
-nothing with the machine's. libvirtd chooses session mode by its user id, so
-root starts it as ``nobody``; for that, and because a socket's path may have 107
-characters, its folder is a short one of its own and not pytest's (0700).
+The private libvirtd runs in session mode with all its folders moved, so it shares nothing with the machine's. libvirtd
+chooses session mode by its user id, so root starts it as ``nobody``. Its folder is therefore not pytest's, which has
+mode 0700. The folder's path is short, because the path of a socket may have only 107 characters.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ _LOG_SOCKET = "/run/libvirt/virtlogd-sock"
 
 
 def libvirtd_program() -> str | None:
-    """Path of libvirtd, or None where it is not installed."""
+    """Return the path of libvirtd, None if it is not installed."""
     return shutil.which("libvirtd", path=_PATH)
 
 
 class PrivateLibvirtd:
-    """A libvirtd of our own; ``uri`` opens its test driver over its socket. Its node is ``node_xml`` at each start."""
+    """A private libvirtd; ``uri`` opens its test driver over its socket. Each start loads ``node_xml`` as its node."""
 
     def __init__(self, folder: Path, node_xml: str | None) -> None:
         self.folder = folder
@@ -56,12 +55,12 @@ class PrivateLibvirtd:
 
     @property
     def uri(self) -> str:
-        """The test driver: the node given, private to each connection; else the default one, shared by all."""
+        """The test driver's URI: the given node, private to each connection; else the default node, shared by all."""
         path = "/default" if self.node_xml is None else str(self.folder / "node.xml")
         return f"test+unix://{path}?socket={self.socket}"
 
     def start(self) -> None:
-        """Start it and wait until it answers."""
+        """Start libvirtd and wait until it answers."""
         for name in ("run", "config", "cache", "data"):
             (self.folder / name).mkdir(exist_ok=True)
         if self.node_xml is not None:
@@ -94,22 +93,22 @@ class PrivateLibvirtd:
         until(self._answers, _START_S, f"a private libvirtd answers: {self.folder / 'libvirtd.log'}")
 
     def kill(self) -> None:
-        """kill -9."""
+        """Kill libvirtd with SIGKILL."""
         self._signal(signal.SIGKILL)
         assert self._process is not None
         self._process.wait()
         self._process = None
 
     def freeze(self) -> None:
-        """SIGSTOP: it still accepts connections in the kernel, and answers nothing."""
+        """Stop libvirtd with SIGSTOP: the kernel still accepts connections for it, but it does not answer."""
         self._signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """SIGCONT."""
+        """Let libvirtd continue with SIGCONT."""
         self._signal(signal.SIGCONT)
 
     def stop(self) -> None:
-        """End it, frozen or not."""
+        """Kill libvirtd if it runs, frozen or not."""
         if self._process is not None:
             self.kill()
 
@@ -125,7 +124,7 @@ class PrivateLibvirtd:
 
 @contextlib.contextmanager
 def private_libvirtd(node_xml: str | None = None) -> Iterator[PrivateLibvirtd]:
-    """A running one; ``node_xml`` is the test driver's node (tests.rigs.domains.node_xml)."""
+    """Yield a running private libvirtd; ``node_xml`` is the test driver's node (tests.rigs.domains.node_xml)."""
     folder = Path(tempfile.mkdtemp(prefix="stk-"))
     folder.chmod(0o755)
     daemon = PrivateLibvirtd(folder, node_xml)
@@ -147,7 +146,7 @@ class SystemLibvirtd:
         self._numbers = itertools.count(1)
 
     def guest_xml(self, *, vcpus: int = 1, max_vcpus: int = 2, memory_mib: int = 64, metadata: str = "") -> str:
-        """A guest without any disk, emulated, so that it needs no /dev/kvm."""
+        """Return a guest without disks that is emulated, so that it needs no /dev/kvm."""
         return domain_xml(
             f"stocktake-{os.getpid()}-{next(self._numbers)}",
             memory_mib=memory_mib,
@@ -160,7 +159,7 @@ class SystemLibvirtd:
 
     @contextlib.contextmanager
     def defined(self, **size: int | str) -> Iterator[libvirt.virDomain]:
-        """A guest that is defined and not started; undefined at the end, whatever became of it."""
+        """Yield a guest that is defined and not started; destroy and undefine it after the block."""
         domain = self.connection.defineXML(self.guest_xml(**size))  # type: ignore[arg-type]
         try:
             yield domain
@@ -172,7 +171,7 @@ class SystemLibvirtd:
 
     @contextlib.contextmanager
     def started(self, **size: int | str) -> Iterator[libvirt.virDomain]:
-        """A guest that was started paused: its QEMU runs, its vCPUs do not."""
+        """Yield a guest that was started paused: its QEMU runs, its vCPUs do not."""
         with self.defined(**size) as domain:
             domain.createWithFlags(libvirt.VIR_DOMAIN_START_PAUSED)
             yield domain
@@ -180,10 +179,10 @@ class SystemLibvirtd:
 
 @contextlib.contextmanager
 def system_libvirtd() -> Iterator[SystemLibvirtd]:
-    """qemu:///system: the running one, else one that is started by hand and ended by its last user.
+    """Yield qemu:///system: the running libvirtd, else a libvirtd that this rig starts and its last user stops.
 
-    Users of several processes share it: each holds a shared lock, and who gets
-    the exclusive one at its end is the last. Only what this rig started is ended.
+    Several test processes share it. Each user holds a shared lock; the last user is the one that gets the exclusive
+    lock at its end. The rig stops only daemons that it started.
     """
     _SHARED.mkdir(exist_ok=True)
     with (_SHARED / "users").open("a") as users:
@@ -203,10 +202,10 @@ def system_libvirtd() -> Iterator[SystemLibvirtd]:
 
 
 def let_libvirt_open_kvm() -> None:
-    """Do for /dev/kvm what udev does, where there is no udev.
+    """Set the owner and mode of /dev/kvm as udev does, on a machine without udev.
 
-    Otherwise libvirt finds KVM by root's rights, QEMU cannot open it, and every
-    call for capabilities probes QEMU again for 8 s.
+    Otherwise libvirt, as root, finds KVM but QEMU cannot open it. Then every call for capabilities probes QEMU again
+    for 8 s.
     """
     import grp
 
@@ -235,7 +234,7 @@ def _alone() -> Iterator[None]:
 
 
 def _start_system() -> None:
-    """Start both, each once the one before it answers: a guest that is started finds no virtlogd otherwise."""
+    """Start virtlogd, and then libvirtd once virtlogd answers: otherwise a starting guest finds no virtlogd."""
     pids = {}
     answers = {"virtlogd": lambda: _listens(_LOG_SOCKET), "libvirtd": lambda: _opens(SYSTEM_URI)}
     for name, is_up in answers.items():
@@ -259,7 +258,7 @@ def _listens(path: str) -> bool:
         return client.connect_ex(path) == 0
 
 
-# Our own children must be waited for; another process of the tests may be the one that ends them.
+# This process must wait for its own children, even if another test process stops them.
 _CHILDREN: dict[int, subprocess.Popen[bytes]] = {}
 
 

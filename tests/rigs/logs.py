@@ -1,4 +1,5 @@
-"""Logs: what is written in one so far; logging set up inside a test's own process, and put back as it was."""
+"""Helpers for logs: the JSON records of a log so far, and logging set up in the test's process and restored afterwards.
+"""
 
 import contextlib
 import json
@@ -9,19 +10,19 @@ from typing import Any
 
 
 def json_lines(text: str) -> list[dict[str, Any]]:
-    """The records of a log of JSON lines; what has no end yet is being written."""
+    """Return the records of a log of JSON lines; ignore a last line that is still being written."""
     whole, _, _unfinished = text.rpartition("\n")
     return [json.loads(line) for line in whole.splitlines() if line.startswith("{")]
 
 
 @contextlib.contextmanager
 def logging_as_it_was() -> Iterator[logging.Logger]:
-    """The root logger, without handlers, for a block that sets logging up."""
+    """Yield the root logger without handlers, for a block that sets up logging; restore everything afterwards."""
     root = logging.getLogger()
     handlers, level, hook = list(root.handlers), root.level, sys.excepthook
-    # oslo.log sets those of many libraries (default_log_levels).
+    # oslo.log sets the levels of many libraries (default_log_levels).
     levels = {name: logging.getLogger(name).level for name in list(root.manager.loggerDict)}
-    # oslo.log closes those that it finds.
+    # oslo.log closes the handlers that it finds.
     root.handlers[:] = []
     try:
         yield root

@@ -1,4 +1,4 @@
-"""Real volume groups on loop devices for tests: VolumeGroupRig, and what only tests do to one."""
+"""Real volume groups on loop devices for tests: VolumeGroupRig, and helpers that only tests need."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RECORDED = pathlib.Path(__file__).parent / "lvm_recorded"
 
 
 def make_group(folder: pathlib.Path, name: str, size_bytes: int = 1 << 30) -> VolumeGroupRig:
-    """A group that the caller closes; skips the test, saying why, where none can be made."""
+    """Return a group that the caller closes; skip the test with the reason if no group can be made."""
     rig = VolumeGroupRig(folder=folder, name=name, size_bytes=size_bytes)
     try:
         rig.create()
@@ -26,7 +26,7 @@ def make_group(folder: pathlib.Path, name: str, size_bytes: int = 1 << 30) -> Vo
 
 
 def view(folder: pathlib.Path, *rigs: VolumeGroupRig) -> SubprocessRunner:
-    """An lvm2 that sees the devices of these groups only; of none: the whole machine seems to be without disks."""
+    """Return a runner of lvm2 that sees only the devices of these groups; without groups lvm2 sees no disks at all."""
     lock_folder = folder / "lock"
     lock_folder.mkdir(parents=True, exist_ok=True)
     devices = [device for rig in rigs if (device := rig.device) is not None]
@@ -35,14 +35,14 @@ def view(folder: pathlib.Path, *rigs: VolumeGroupRig) -> SubprocessRunner:
 
 
 def lvm(runner: SubprocessRunner, *argv: str) -> str:
-    """What an lvm2 command prints; AssertionError with its words when it fails."""
+    """Return the output of an lvm2 command; raise AssertionError with its error output if it fails."""
     completed = runner.run(argv, 30.0)
     assert completed.returncode == 0, f"{argv}: {completed.stderr}"
     return completed.stdout
 
 
 def lay_out(rig: VolumeGroupRig, volumes: Volumes) -> None:
-    """Put these volumes into the group's metadata, by the way that needs no device-mapper."""
+    """Write these volumes into the group's metadata by vgcfgrestore, which needs no device-mapper."""
     backup = rig.folder / f"{rig.name}.metadata"
     lvm(rig.runner, "vgcfgbackup", "-f", str(backup), rig.name)
     backup.write_text(volumes.into(backup.read_text(encoding="utf-8")), encoding="utf-8")
@@ -50,7 +50,7 @@ def lay_out(rig: VolumeGroupRig, volumes: Volumes) -> None:
 
 
 def script(folder: pathlib.Path, name: str, body: str) -> pathlib.Path:
-    """A shell script that stands in PATH before the real command."""
+    """Return the path of a new shell script that takes the real command's place in PATH."""
     folder.mkdir(exist_ok=True)
     path = folder / name
     path.write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
@@ -59,7 +59,7 @@ def script(folder: pathlib.Path, name: str, body: str) -> pathlib.Path:
 
 
 def loop_devices_of(folder: pathlib.Path) -> list[str]:
-    """Loop devices over files of this folder, deleted ones included, as losetup lists them."""
+    """Return losetup's lines of loop devices over files of this folder, including deleted files."""
     listed = subprocess.run(
         ["losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE"], check=True, capture_output=True, text=True
     )

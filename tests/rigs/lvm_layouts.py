@@ -1,4 +1,5 @@
-"""Volume group layouts as lvm2's own metadata text: what needs device-mapper to be made, but not to be reported."""
+"""Volume group layouts as lvm2's own metadata text: making such volumes needs device-mapper, reporting them does not.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ _VISIBLE = '"READ", "WRITE", "VISIBLE"'
 
 
 def linear(*runs: tuple[int, int]) -> list[str]:
-    """Segments of (first extent on the disk, count)."""
+    """Return segments of runs (first extent on the disk, count)."""
     starts = itertools.accumulate((count for _, count in runs), initial=0)
     return [striped(start, count, (first,)) for start, (first, count) in zip(starts, runs, strict=False)]
 
@@ -47,14 +48,14 @@ class Volumes:
         self.add(name, *segments, status=", ".join([_HIDDEN, *(f'"{flag}"' for flag in flags)]))
 
     def into(self, backup: str) -> str:
-        """The backup (vgcfgbackup's text) of a group without volumes, with these in it."""
+        """Return the backup (vgcfgbackup's text) of a group without volumes, with these volumes added."""
         assert "logical_volumes" not in backup, "only a group without volumes can be filled"
         block = "\n".join(self._texts)
         return backup.rstrip().removesuffix("}") + f"logical_volumes {{\n{block}\n}}\n}}\n"
 
 
 def every_kind() -> Volumes:
-    """Each kind of volume once, each on extents of its own: 104 in all, by the counts in the comments."""
+    """Return each kind of volume once, each on its own extents: 104 in all, by the counts in the comments."""
     volumes = Volumes()
     volumes.add("lin", *linear((0, 5), (10, 3)))  # 8
     volumes.add("strp", striped(0, 6, (20, 30)))  # 6: three on each stripe
@@ -74,7 +75,7 @@ def every_kind() -> Volumes:
 
 
 def thin_pool(pool: str, *volumes_in_it: str) -> Volumes:
-    """A thin pool of 50 extents, 1 of metadata, 1 spare, and thin volumes of 100 extents in it."""
+    """Return a thin pool of 50 extents, 1 of metadata, 1 spare, with thin volumes of 100 extents each."""
     volumes = Volumes()
     _pool(volumes, pool)
     for number, name in enumerate(volumes_in_it, 1):

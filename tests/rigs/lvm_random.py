@@ -1,7 +1,7 @@
-"""Layouts of a volume group drawn from a seed, with what each owner has in extents by how they were drawn.
+"""Random layouts of a volume group drawn from a seed, with the extents of each owner as the drawing determines them.
 
-Structures are written as lvm2's metadata says them; a layout is made of several. Names decide
-owners, so the expected extents follow from the drawing alone.
+Structures are written as lvm2's metadata text; a layout consists of several structures. Volume names decide the owners,
+so the expected extents follow from the drawing alone.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 
 from tests.rigs.lvm_layouts import Volumes, segment
 
-# Extents of each of the two disks; what is drawn never needs more.
+# Extents of each of the two disks; no layout needs more.
 DISK_EXTENTS = 2000
 Owner = tuple[str, str]
 
 
 @dataclass(slots=True)
 class Layout:
-    """One group's volumes. ``extents`` by (owner kind, owner); ``traits`` are the structures in it."""
+    """One group's volumes. ``extents`` by (owner kind, owner); ``traits`` are the names of the drawn structures."""
 
     draw: random.Random
     group: str
@@ -35,16 +35,16 @@ class Layout:
     _number: int = 0
 
     def new_uuid(self) -> str:
-        """From the seed, so that a layout is the same each time."""
+        """Return a uuid drawn from the seed, so that a layout is the same each time."""
         return str(uuid.UUID(int=self.draw.getrandbits(128), version=4))
 
     def number(self) -> int:
-        """The next one, for names."""
+        """Return the next number, for names."""
         self._number += 1
         return self._number
 
     def named(self, kind: str) -> tuple[str, Owner]:
-        """A volume's name that makes it an owner's of this kind."""
+        """Return a volume name that belongs to an owner of this kind, and the owner."""
         if kind == "foreign":
             name = f"by-hand-{self.number()}"
             return name, (kind, f"{self.group}/{name}")
@@ -56,11 +56,11 @@ class Layout:
         return f"{owner}_disk{self.draw.choice(['', '.config', '.eph0'])}", (kind, owner)
 
     def any_name(self) -> tuple[str, Owner]:
-        """Of any kind."""
+        """Return a volume name of a random kind, and its owner."""
         return self.named(self.draw.choice(["instance", "foreign", "block-storage", "orphaned"]))
 
     def area(self, count: int) -> str:
-        """That many extents in a row on one of the disks, at times after a gap."""
+        """Return that many contiguous extents on one of the disks, sometimes after a gap."""
         disk = self.draw.choice(["pv0", "pv1"])
         first = self._next[disk] + self.draw.choice([0, 0, 1, 5])
         self._next[disk] = first + count
@@ -68,13 +68,13 @@ class Layout:
         return f'"{disk}", {first}'
 
     def on_disk(self, count: int) -> list[str]:
-        """Segments of a plain volume: one, or two."""
+        """Return one or two segments of a plain volume."""
         cut = self.draw.randint(1, count)
         runs = [(0, cut), (cut, count - cut)]
         return [_striped(start, size, [self.area(size)]) for start, size in runs if size]
 
     def size(self, most: int = 12) -> int:
-        """A number of extents."""
+        """Return a random number of extents."""
         return self.draw.randint(1, most)
 
 
@@ -113,7 +113,7 @@ def foreign(layout: Layout) -> None:
 
 
 def snapshot(layout: Layout) -> None:
-    """A volume and one or two snapshots of it, that are counted with it or have a name of their own."""
+    """A volume and one or two snapshots, which count for the volume's owner or have an instance's name."""
     name, owner = layout.any_name()
     count = layout.size()
     layout.volumes.add(name, *layout.on_disk(count))
@@ -127,7 +127,7 @@ def snapshot(layout: Layout) -> None:
         layout.extents[whose] += room
 
 
-_RAIDS = (  # type, images, images that hold data (the others are copies and parity)
+_RAIDS = (  # type, images, images that hold data (the others hold copies and parity)
     ("raid1", 2, 1), ("raid1", 3, 1), ("raid4", 3, 2), ("raid5_ls", 3, 2), ("raid6_zr", 5, 3), ("raid10", 4, 2),
 )  # fmt: skip
 
@@ -138,7 +138,7 @@ def raid(layout: Layout) -> None:
 
 
 def _raid(layout: Layout, name: str, add: Callable[..., None], *, kinds: int = len(_RAIDS)) -> tuple[int, int]:
-    """Its size, and what it takes, in extents."""
+    """Add a raid volume; return its size and the extents that it occupies."""
     kind, images, with_data = layout.draw.choice(_RAIDS[:kinds])
     each = layout.size(4)
     legs = [f"{name}_{part}_{leg}" for leg in range(images) for part in ("rmeta", "rimage")]
@@ -184,7 +184,7 @@ def integrity(layout: Layout) -> None:
 
 
 def cache(layout: Layout) -> None:
-    """A volume with a cache pool before it."""
+    """A volume with a cache pool in front of it."""
     name, owner = layout.any_name()
     count, pool = layout.size(), f"cache-{layout.number()}_cpool"
     layout.volumes.add(name, segment(count, "cache", cache_pool=_quoted(pool), origin=f'"{name}_corig"'))
@@ -199,7 +199,7 @@ def cache(layout: Layout) -> None:
 
 
 def writecache(layout: Layout) -> None:
-    """A volume whose writes go to a faster one first."""
+    """A volume with a write cache on a faster volume."""
     name, owner = layout.any_name()
     count, fast = layout.size(), layout.size(4)
     settings = {"origin": f'"{name}_wcorig"', "writecache": f'"{name}_cvol"', "writecache_block_size": "4096"}
@@ -210,7 +210,7 @@ def writecache(layout: Layout) -> None:
 
 
 def pvmove(layout: Layout) -> None:
-    """A volume on its way from one place to another: it takes both."""
+    """A volume during a pvmove: it occupies both places."""
     name, owner = layout.any_name()
     count = layout.size(6)
     layout.volumes.add(name, segment(count, "striped", stripe_count="1", stripes='["pvmove0", 0]'))
@@ -221,7 +221,7 @@ def pvmove(layout: Layout) -> None:
 
 
 def sparse(layout: Layout) -> None:
-    """A snapshot of nothing: a volume that is larger than what it takes."""
+    """A snapshot of a zero volume: its size is larger than the extents that it occupies."""
     name, owner = layout.any_name()
     number, room = layout.number(), layout.size(3)
     layout.volumes.hide(name, *layout.on_disk(room))
@@ -241,7 +241,7 @@ _VDO = {
 
 
 def vdo(layout: Layout) -> None:
-    """A VDO pool with its one volume, whose owner it has."""
+    """A VDO pool with its only volume; an instance's or orphaned volume determines the pool's owner."""
     name, (kind, owner) = layout.any_name()
     pool, room = f"vpool-{layout.number()}", layout.draw.randint(20, 60)
     layout.volumes.add(name, segment(100, "vdo", vdo_pool=_quoted(pool), vdo_offset="0"))
@@ -251,7 +251,7 @@ def vdo(layout: Layout) -> None:
 
 
 def thin(layout: Layout) -> None:
-    """A thin pool: the cloud's, with others in it and snapshots; nobody's; or block storage's."""
+    """A thin pool: the cloud's, with other owners' volumes and snapshots in it; a foreign one; or block storage's."""
     draw = layout.draw
     kind = draw.choice(["cloud", "cloud", "overcommitted", "foreign", "block-storage"])
     if kind == "block-storage" and f"{layout.group}-pool" in layout.traits:
@@ -269,7 +269,7 @@ def thin(layout: Layout) -> None:
 
 
 def _members(layout: Layout, pool: str, kind: str, room: int) -> list[tuple[Owner, int]]:
-    """Thin volumes of the pool, and what of its room each may take at most."""
+    """Add thin volumes to the pool; return the most extents that each may occupy in it."""
     if kind == "overcommitted":
         name, owner = layout.named("instance")
         layout.volumes.add(name, _thin(pool, 1, room * 3))
@@ -294,7 +294,7 @@ def _members(layout: Layout, pool: str, kind: str, room: int) -> list[tuple[Owne
 
 
 def _pool(layout: Layout, pool: str) -> tuple[int, int]:
-    """Its room for data, and what it takes with its metadata. Its data may lie on a raid1."""
+    """Add a pool; return its extents for data, and all extents that it occupies. Its data may lie on a raid1."""
     if layout.draw.random() < 0.3:
         room, taken = _raid(layout, f"{pool}_tdata", layout.volumes.hide, kinds=2)
     else:
@@ -312,7 +312,9 @@ def _thin(pool: str, device: int, count: int, **settings: str) -> str:
 
 
 def _spare(layout: Layout) -> None:
-    """The spare metadata of the group's pools: of several it is the first one's, so it is drawn where there is one."""
+    """Add the spare metadata of the group's pools. It counts for the first pool's owner, so only a single pool draws
+    it.
+    """
     if len(layout.pools) == 1:
         layout.volumes.hide("lvol0_pmspare", *layout.on_disk(1))
         layout.extents[layout.pools[0]] += 1
@@ -326,13 +328,13 @@ STRUCTURES: tuple[Callable[[Layout], None], ...] = (
     linear, striped, block_storage, foreign, snapshot, raid, mirror, integrity, cache, writecache, pvmove, sparse,
     thin, thin, vdo,
 )  # fmt: skip
-# Those whose volumes lvm2 hides without a name of an owner in them.
+# Structures whose volumes lvm2 hides without an owner's name in their names.
 HIDING = frozenset({"pvmove", "cache", "writecache", "integrity"})
 _ONCE = frozenset({"pvmove"})
 
 
 def layout(seed: int, group: str) -> Layout:
-    """The layout of this seed: three to eight structures; of every third a disk is gone."""
+    """Return the layout of this seed: three to eight structures; every third layout lacks a disk."""
     made = Layout(draw=random.Random(seed), group=group, missing_disk=seed % 3 == 0)
     for _ in range(made.draw.randint(3, 8)):
         structure = made.draw.choice(STRUCTURES)

@@ -1,9 +1,8 @@
-"""A MariaDB of our own on a free loopback port: real, small, gone when the test is over.
+"""A private MariaDB on a free loopback port: real, small, and removed after the test.
 
-It never looks at the machine's own configuration or data (``--no-defaults``, its
-own folder) and is always ended by pid. Everything goes over TCP with a password,
-as an agent does it; ``pause`` freezes the process, which is what a hung server
-looks like: connections are still accepted by the kernel and nothing answers.
+The server never reads the machine's own configuration or data (``--no-defaults``, its own folder) and is always stopped
+by its pid. All clients use TCP with a password, as an agent does. ``pause`` freezes the process, which looks like a
+hung server: the kernel still accepts connections and the server does not answer.
 """
 
 import contextlib
@@ -28,7 +27,7 @@ START_TIMEOUT_S = 120.0
 SMALL = (
     "--innodb-buffer-pool-size=32M",
     "--innodb-log-file-size=8M",
-    # 2: a commit is with the kernel, not on the disk: it outlives kill(), and costs no fsync.
+    # 2: a commit reaches the kernel, not the disk. It survives kill() and costs no fsync.
     "--innodb-flush-log-at-trx-commit=2",
     "--innodb-doublewrite=0",
     "--key-buffer-size=1M",
@@ -43,9 +42,9 @@ def available() -> bool:
 
 
 class MariaDb:
-    """One private server. ``start`` before anything else; ``stop`` at the end.
+    """One private server. Call ``start`` first and ``stop`` at the end.
 
-    ``options`` are further ones for the server's command line; of two that contradict each other the later holds.
+    ``options`` are appended to the server's command line; of two contradicting options the later one applies.
     """
 
     def __init__(self, folder: Path, *options: str) -> None:
@@ -62,11 +61,11 @@ class MariaDb:
 
     @property
     def log(self) -> str:
-        """What the server wrote so far, for a failed test to show."""
+        """The server's log so far, for a failed test to show."""
         return (self.folder / "server.log").read_text(errors="replace")
 
     def start(self) -> None:
-        """Make the data folder if there is none, and wait until the server answers over TCP."""
+        """Make the data folder if it is missing, start the server, and wait until it answers over TCP."""
         if not self._data.exists():
             self.install()
         self.port = self.port or free_port()
@@ -75,7 +74,7 @@ class MariaDb:
         until(self._answers, START_TIMEOUT_S, f"MariaDB in {self.folder} answers")
 
     def stop(self) -> None:
-        """End it and wait for the end. Safe to call twice, and on a paused server."""
+        """Stop the server and wait until it exits. Safe to call twice, and on a paused server."""
         process = self._process
         if process is None:
             return
@@ -90,28 +89,28 @@ class MariaDb:
         self._gone()
 
     def kill(self) -> None:
-        """End it as a crash does: nothing is flushed, no connection is closed politely."""
+        """Kill the server, which acts like a crash: it flushes nothing and closes no connection properly."""
         assert self._process is not None, "the server was not started"
         self._process.kill()
         self._process.wait(20)
         self._gone()
 
     def restart(self) -> None:
-        """Stop if it runs, then start again on the same port with the same databases."""
+        """Stop the server if it runs, then start it on the same port with the same databases."""
         self.stop()
         self.start()
 
     def pause(self) -> None:
-        """Freeze it (SIGSTOP)."""
+        """Freeze the server with SIGSTOP."""
         os.kill(self.pid, signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let a frozen server go on."""
+        """Let a frozen server continue."""
         os.kill(self.pid, signal.SIGCONT)
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
-        """Frozen for a block."""
+        """Freeze the server during a block."""
         self.pause()
         try:
             yield
@@ -119,22 +118,22 @@ class MariaDb:
             self.resume()
 
     def create_database(self, name: str) -> str:
-        """A new empty database; the URL (SQLAlchemy, with the password) of a user who may do everything there."""
+        """Make an empty database; return the URL (SQLAlchemy, with password) of a user with all privileges."""
         self.execute(f"CREATE DATABASE `{name}` CHARACTER SET utf8mb3")
         return self.url(name)
 
     def url(self, name: str, *, user: str = USER, password: str = PASSWORD) -> str:
-        """The URL of a database for a user."""
+        """Return the URL of a database for a user."""
         return f"mysql+pymysql://{user}:{password}@127.0.0.1:{self.port}/{name}"
 
     def create_reader(self, user: str, database: str) -> str:
-        """A user who may only SELECT in one database; his URL."""
+        """Make a user with SELECT on one database only; return the user's URL."""
         self.execute(f"CREATE OR REPLACE USER '{user}'@'%' IDENTIFIED BY '{PASSWORD}'")
         self.execute(f"GRANT SELECT ON `{database}`.* TO '{user}'@'%'")
         return self.url(database, user=user)
 
     def execute(self, statement: str) -> tuple[tuple[object, ...], ...]:
-        """Run one statement as the administrator on a connection of its own; its rows."""
+        """Run one statement as the administrator on a new connection; return its rows."""
         with self._connect() as connection, connection.cursor() as cursor:
             cursor.execute(statement)
             rows = cursor.fetchall()
@@ -147,7 +146,7 @@ class MariaDb:
 
     @property
     def _temporary(self) -> Path:
-        # A server that starts deletes what looks like a table left behind in its tmpdir: in /tmp another one's.
+        # A starting server deletes leftover-looking tables from its tmpdir: in /tmp they might be another server's.
         return self.folder / "tmp"
 
     def _gone(self) -> None:
@@ -168,7 +167,7 @@ class MariaDb:
         return True
 
     def install(self) -> None:
-        """Make the data folder, with our user in it; ``start`` does it where there is none."""
+        """Make the data folder with the rig's user in it; ``start`` calls this method if the folder is missing."""
         self._temporary.mkdir(parents=True, exist_ok=True)
         (self.folder / "init.sql").write_text(
             f"CREATE USER IF NOT EXISTS '{USER}'@'%' IDENTIFIED BY '{PASSWORD}';\n"
@@ -208,14 +207,14 @@ class MariaDb:
 
     @property
     def _socket(self) -> str:
-        # Nobody connects to it, but the server insists on one, and a path of a
-        # UNIX socket ends at 107 bytes, which folders of pytest easily exceed.
+        # No client uses the socket, but the server requires one. The path of a UNIX socket has at most 107 bytes, which
+        # pytest's folders easily exceed.
         return f"/tmp/stocktake-mariadb-{self.port}-{os.getpid()}.sock"
 
 
 @contextlib.contextmanager
 def running(folder: Path, *options: str) -> Iterator[MariaDb]:
-    """A started server for a block, stopped whatever happens: the body of a fixture. ``options`` as of ``MariaDb``."""
+    """Yield a started server and stop it in any case: the body of a fixture. ``options`` as of ``MariaDb``."""
     server = MariaDb(folder, *options)
     try:
         server.start()
@@ -225,9 +224,11 @@ def running(folder: Path, *options: str) -> Iterator[MariaDb]:
 
 
 def free_port() -> int:
-    """A loopback port that nobody listens on now, nor soon: it is none of those that the kernel gives away by itself.
+    """Return a free loopback port outside the kernel's range of ephemeral ports, so that no other process soon takes
+    it.
 
-    Those are given to every client and every server without a port of its own, hundreds a second while tests run.
+    The kernel assigns ephemeral ports to every client and every server without a fixed port, hundreds per second while
+    tests run.
     """
     given_away_from = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     for _ in range(100):
@@ -239,7 +240,7 @@ def free_port() -> int:
 
 
 def _program(name: str) -> str | None:
-    # Servers live in sbin, which is not on every user's PATH.
+    # Servers are installed in sbin, which is not on every user's PATH.
     return shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
 
 

@@ -1,4 +1,4 @@
-"""Real file systems for tests, mounted and unmounted by mount(8): in memory (tmpfs), and ext4 over a loop device."""
+"""Real file systems for tests, mounted and unmounted by mount(8): in memory (tmpfs), and ext4 on a loop device."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ needs_mounts = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: mount(8
 
 
 def run(*argv: str) -> str:
-    """What a command prints; AssertionError with its words when it fails."""
+    """Return a command's output; raise AssertionError with its error output if it fails."""
     done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, f"{argv}: {done.stderr}"
     return done.stdout
 
 
 class Mounts:
-    """What one test has mounted; ``close`` unmounts what is left, the last first."""
+    """The mounts of one test; ``close`` unmounts the remaining ones, the last first."""
 
     def __init__(self) -> None:
         self._places: list[Path] = []
         self._loops: list[tuple[str, Path]] = []
 
     def tmpfs(self, place: Path, size_gib: int) -> None:
-        """An empty file system of that size; no memory is taken before something is written."""
+        """Mount an empty file system of that size; it occupies no memory until a file is written."""
         place.mkdir(parents=True, exist_ok=True)
         try:
             run("mount", "-t", "tmpfs", "-o", f"size={size_gib}g", "tmpfs", str(place))
@@ -36,7 +36,7 @@ class Mounts:
         self._places.append(place)
 
     def ext4(self, place: Path, image: Path) -> None:
-        """The file system of that image."""
+        """Mount the file system of that image."""
         place.mkdir(parents=True, exist_ok=True)
         try:
             run("mount", "-t", "ext4", "-o", "loop", str(image), str(place))
@@ -45,30 +45,30 @@ class Mounts:
         self._places.append(place)
 
     def bind(self, what: Path, place: Path) -> None:
-        """The same folder at a second place."""
+        """Mount the same folder at a second place."""
         place.mkdir(parents=True, exist_ok=True)
         run("mount", "--bind", str(what), str(place))
         self._places.append(place)
 
     def resize(self, place: Path, size_gib: int) -> None:
-        """Another size for the tmpfs there, with all that is in it."""
+        """Change the size of the tmpfs at that place; its files remain."""
         run("mount", "-o", f"remount,size={size_gib}g", str(place))
 
     def loop(self) -> None:
-        """A loop device that is taken until ``close``, so that the next mount gets another one."""
+        """Occupy a loop device until ``close``, so that the next mount uses another one."""
         with tempfile.NamedTemporaryFile(delete=False) as file:
             file.truncate(1 << 20)
         self._loops.append((run("losetup", "--find", "--show", file.name).strip(), Path(file.name)))
 
     def unmount(self, place: Path) -> None:
-        """The topmost file system that is mounted there."""
+        """Unmount the topmost file system at that place."""
         run("umount", str(place))
         self._places.reverse()
         self._places.remove(place)
         self._places.reverse()
 
     def close(self) -> None:
-        """Unmount all that is left."""
+        """Unmount all remaining file systems and detach the loop devices."""
         while self._places:
             run("umount", "--lazy", str(self._places.pop()))
         while self._loops:
@@ -78,7 +78,7 @@ class Mounts:
 
 
 def ext4_image(path: Path, size_mib: int, uuid: str) -> Path:
-    """A file with an ext4 file system of that UUID."""
+    """Make a file with an ext4 file system of that UUID; return its path."""
     with path.open("xb") as file:
         file.truncate(size_mib << 20)
     run("mkfs.ext4", "-q", "-U", uuid, str(path))

@@ -1,4 +1,6 @@
-"""Output of ``ndctl list -X``: the example of its manual, ndctl-list(1), with the name that nova asks for."""
+"""Output of ``ndctl list -X``: the example of its manual, ndctl-list(1), with the field ``name``, by which nova finds
+namespaces.
+"""
 
 from __future__ import annotations
 

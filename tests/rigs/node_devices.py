@@ -6,19 +6,19 @@ from collections.abc import Sequence
 
 
 def parts(address: str) -> list[int]:
-    """Domain, bus, slot, function."""
+    """Return domain, bus, slot and function of an address."""
     domain, bus, rest = address.split(":")
     return [int(part, 16) for part in (domain, bus, *rest.split("."))]
 
 
 def address_xml(address: str) -> str:
-    """An ``<address>``: its parts in hexadecimal."""
+    """Return an ``<address>`` with its parts in hexadecimal."""
     domain, bus, slot, function = parts(address)
     return f"<address domain='{domain:#06x}' bus='{bus:#04x}' slot='{slot:#04x}' function='{function:#x}'/>"
 
 
 def device_xml(address: str, ids: str, more: str = "") -> str:
-    """A node device as libvirt prints it: the parts of its own address in decimal. ``ids`` are vendor:product."""
+    """Return a node device as libvirt prints it: its own address in decimal parts. ``ids`` are vendor:product."""
     vendor, product = ids.split(":")
     numbers = zip(("domain", "bus", "slot", "function"), parts(address), strict=True)
     return (
@@ -29,7 +29,7 @@ def device_xml(address: str, ids: str, more: str = "") -> str:
 
 
 def functions_xml(pf: str, virtual: Sequence[str], ids: str = "8086:1563", vf_ids: str = "8086:1515") -> list[str]:
-    """A physical function and its virtual ones."""
+    """Return a physical function and its virtual functions."""
     made = "".join(map(address_xml, virtual))
     own = device_xml(pf, ids, f"<capability type='virt_functions' maxCount='64'>{made}</capability>")
     parent = f"<capability type='phys_function'>{address_xml(pf)}</capability>"
@@ -37,7 +37,7 @@ def functions_xml(pf: str, virtual: Sequence[str], ids: str = "8086:1563", vf_id
 
 
 def card_xml(name: str, **available: int) -> str:
-    """A card as libvirt prints it, with the types of mediated devices that it can make; ``nvidia_11`` is nvidia-11."""
+    """Return a card as libvirt prints it, with its types of mediated devices; ``nvidia_11`` is nvidia-11."""
     _, domain, bus, slot, function = name.split("_")
     types = "".join(
         f"<type id='{key.replace('_', '-')}'><deviceAPI>vfio-pci</deviceAPI>"
@@ -49,7 +49,7 @@ def card_xml(name: str, **available: int) -> str:
 
 
 def mdev_xml(uuid: str, parent: str, type_id: str) -> str:
-    """A mediated device that exists."""
+    """Return an existing mediated device."""
     return (
         f"<device><name>mdev_{uuid.replace('-', '_')}</name><parent>{parent}</parent><capability type='mdev'>"
         f"<type id='{type_id}'/><uuid>{uuid}</uuid><iommuGroup number='1'/></capability></device>"
@@ -57,7 +57,7 @@ def mdev_xml(uuid: str, parent: str, type_id: str) -> str:
 
 
 def mdev_hostdev_xml(uuid: str) -> str:
-    """What a guest that has a mediated device says of it."""
+    """Return the ``<hostdev>`` element of a guest that has a mediated device."""
     return (
         "<hostdev mode='subsystem' type='mdev' managed='no' model='vfio-pci'>"
         f"<source><address uuid='{uuid}'/></source></hostdev>"

@@ -1,6 +1,6 @@
-"""A Python environment with the released nova, for tests that ask nova itself.
+"""A Python environment with the released nova, for tests that compare with nova itself.
 
-``STOCKTAKE_NOVA_PYTHON`` names one that is there already.
+``STOCKTAKE_NOVA_PYTHON`` names an existing environment.
 """
 
 import os
@@ -13,6 +13,6 @@ CONSTRAINTS = Path(__file__).parent / "nova-constraints.txt"
 
 
 def nova_python() -> Path:
-    """The python of that environment. AssertionError, with pip's own words, where it cannot be made."""
+    """Return the python of that environment. Raise AssertionError with pip's output if it cannot be made."""
     given = os.environ.get("STOCKTAKE_NOVA_PYTHON")
     return Path(given) if given else python_env.made(f"nova-{VERSION}", CONSTRAINTS, f"nova=={VERSION}", "PyMySQL")

@@ -1,7 +1,7 @@
 """A host whose audits run in the test's process: the real audit, reader and writer, and facts written by hand.
 
-What an audit makes of a failing Placement shows best where all other sources are well, and where the test decides
-what there is to publish.
+An audit's reaction to a failing Placement shows best if all other sources work and the test decides what there is to
+publish.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ class OneHost:
 
     @property
     def name(self) -> str:
-        """The node's."""
+        """The node's name."""
         return f"host-{self.root}"
 
     def audit(self, **changes: Any) -> AuditResult:
-        """One audit, remembered for the next one; ``changes`` are settings."""
+        """Run one audit and keep its memory for the next; ``changes`` are settings."""
         request = AuditRequest(reasons=("test",))
         result = run_audit(request, settings(**changes), self.parts, self.memory, lambda: False)
         self.memory = dataclasses.replace(result.memory)
@@ -65,7 +65,7 @@ class OneHost:
 
 
 class _Source:
-    """A source that is well."""
+    """A source that never fails."""
 
     def __init__(self, name: str, facts: Any) -> None:
         self.name = name
@@ -75,4 +75,4 @@ class _Source:
         return self._facts()
 
     def forget(self) -> None:
-        """There is no cache."""
+        """Do nothing: this source has no cache."""

@@ -1,4 +1,4 @@
-"""PCI devices and the providers that stand for them, for tests."""
+"""PCI devices and their providers, for tests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NEW_ENOUGH = {"libvirt_version": 10_000_000, "hypervisor_version": 8_002_002}
 
 
 def device(address: str, kind: PciKind = PciKind.PCI, ids: str = "10de:1eb8", **changes: Any) -> PciDevice:
-    """A function at that address."""
+    """Return a PCI function at that address."""
     vendor_id, product_id = ids.split(":")
     name = "pci_" + address.replace(":", "_").replace(".", "_")
     plain = PciDevice(name=name, address=address, vendor_id=vendor_id, product_id=product_id, kind=kind)
@@ -29,7 +29,7 @@ def device(address: str, kind: PciKind = PciKind.PCI, ids: str = "10de:1eb8", **
 
 
 def functions(pf: str, count: int, ids: str = "8086:1563", vf_ids: str = "8086:1515") -> tuple[PciDevice, ...]:
-    """A physical function and so many virtual ones, on the slot after its own."""
+    """Return a physical function and ``count`` virtual functions, which begin two slots further."""
     bus, slot = pf.rpartition(".")[0].rsplit(":", 1)
     virtual = (
         device(f"{bus}:{int(slot, 16) + 16 + i // 8:02x}.{i % 8}", PciKind.VF, vf_ids, parent_address=pf)
@@ -39,13 +39,13 @@ def functions(pf: str, count: int, ids: str = "8086:1563", vf_ids: str = "8086:1
 
 
 def pci_settings(*entries: dict[str, Any], report: bool = True, **changes: Any) -> Settings:
-    """Those entries as [pci] device_spec."""
+    """Return settings with those entries as [pci] device_spec."""
     specs = parse_device_specs([json.dumps(entry) for entry in entries])
     return settings(pci=PciSettings(specs=specs, report_in_placement=report), **changes)
 
 
 def child(address: str, *inventories: Inventory, **changes: Any) -> Provider:
-    """The provider of that device, ours by its traits."""
+    """Return that device's provider, with the traits that mark it as Stocktake's."""
     plain = Provider(
         uuid=uuid(f"child-{address}"),
         name=f"{NODE}_{address.upper()}",
@@ -58,7 +58,7 @@ def child(address: str, *inventories: Inventory, **changes: Any) -> Provider:
 
 
 def held(address: str, resource_class: str, amount: int = 1, consumer: str = "i1") -> Allocation:
-    """What a consumer holds of that device's provider."""
+    """Return a consumer's allocation on that device's provider."""
     return Allocation(
         consumer_uuid=uuid(consumer),
         consumer_generation=1,
@@ -69,13 +69,13 @@ def held(address: str, resource_class: str, amount: int = 1, consumer: str = "i1
 
 
 def tree(*providers: Provider, allocations: tuple[Allocation, ...] = ()) -> PlacementView:
-    """Our root with these children."""
+    """Return a view of the root with these children."""
     return view(providers=(root(), *providers), allocations=allocations)
 
 
 def world(
     *devices: PciDevice, placement: PlacementView | None = None, odd: tuple[OddDevice, ...] = (), **changes: Any
 ) -> Snapshot:
-    """A host with these devices."""
+    """Return a snapshot of a host with these devices."""
     facts = host(**{**NEW_ENOUGH, "devices": Devices(pci=devices, odd=odd), **changes})
     return snapshot(libvirt=facts, placement=placement)

@@ -1,7 +1,7 @@
-"""A real Placement to test against, and a plain REST client that shares nothing with ours.
+"""A real Placement to test against, and a plain REST client that shares no code with the agent's client.
 
-What ``Rest`` sends carries no global request id and what our client sends always
-does: that is how the access log tells the two apart.
+Requests of ``Rest`` carry no global request id, and requests of the agent's client always carry one: so the access log
+distinguishes the two.
 """
 
 import contextlib
@@ -25,24 +25,24 @@ from agent.ports import ViewRequest
 from agent.timing.full_read_schedule import Turn, turn
 from tests.rigs.wait import until
 
-# Those of tests/rigs/facts: an allocation is of the project and user of its instance.
+# The values of tests/rigs/facts.py: an allocation belongs to the project and user of its instance.
 PROJECT = "p"
 USER = "u"
 
 
 def new_uuid() -> str:
-    """Tests share a server, so each makes its own providers and consumers.
+    """Return a uuid: tests share a server, so each makes its own providers and consumers.
 
-    A host of that uuid has its turn to read more with its tenth audit, and with its hundredth to read everything
-    (agent/timing/full_read_schedule.py): where the turn came with any audit, one run in a hundred would ask more than
-    a test counts.
+    A host with such a uuid reads more in its tenth audit, and reads everything in its hundredth
+    (agent/timing/full_read_schedule.py). With any other uuid the full read could come in any audit. One run in a
+    hundred would then send more requests than a test counts.
     """
     random = (str(uuids.uuid4()) for _ in itertools.count())
     return next(uuid for uuid in random if turn(uuid, 100, 10) is Turn.EVERYTHING)
 
 
 class Rest:
-    """Placement by hand. Every method fails the test when the server refuses, but for ``request``."""
+    """A plain client of Placement. Every method but ``request`` fails the test if the server refuses."""
 
     def __init__(self, server: PlacementServer) -> None:
         self.server = server
@@ -53,42 +53,42 @@ class Rest:
         self._session.close()
 
     def request(self, method: str, path: str, body: object = None, version: str = "1.36") -> requests.Response:
-        """One request with the status left to the caller."""
+        """Send one request; the caller checks the status."""
         headers = {"X-Auth-Token": TOKEN, "OpenStack-API-Version": f"placement {version}"}
         return self._session.request(method, self.server.url + path, json=body, headers=headers, timeout=120)
 
     def done(self, method: str, path: str, body: object = None, version: str = "1.36") -> Any:
-        """The decoded answer, None where it has no body."""
+        """Send a request; return the decoded answer, None if it has no body."""
         answer = self.request(method, path, body, version)
         assert answer.ok, f"{method} {path}: {answer.status_code} {answer.text}"
         return answer.json() if answer.content else None
 
     def make_provider(self, name: str | None = None, parent: str | None = None, uuid: str | None = None) -> str:
-        """A new provider's uuid."""
+        """Make a provider; return its uuid."""
         uuid = uuid or new_uuid()
         body = {"uuid": uuid, "name": name or f"host-{uuid}"}
         self.done("POST", "/resource_providers", body | ({"parent_provider_uuid": parent} if parent else {}))
         return uuid
 
     def delete_provider(self, uuid: str) -> None:
-        """Delete it."""
+        """Delete the provider."""
         self.done("DELETE", f"/resource_providers/{uuid}")
 
     def generation(self, uuid: str) -> int:
-        """Its generation now."""
+        """Return the provider's current generation."""
         return int(self.done("GET", f"/resource_providers/{uuid}")["generation"])
 
     def set_inventories(self, uuid: str, inventories: dict[str, dict[str, Any]]) -> None:
-        """Replace the whole set, whatever the generation is."""
+        """Replace all inventories, whatever the generation is."""
         body = {"resource_provider_generation": self.generation(uuid), "inventories": inventories}
         self.done("PUT", f"/resource_providers/{uuid}/inventories", body)
 
     def inventories(self, uuid: str) -> dict[str, dict[str, Any]]:
-        """Class to record, as Placement prints them."""
+        """Return the inventories by class, as Placement prints them."""
         return dict(self.done("GET", f"/resource_providers/{uuid}/inventories")["inventories"])
 
     def set_traits(self, uuid: str, *traits: str) -> None:
-        """Replace the whole set; custom ones are made first."""
+        """Replace all traits; make custom traits first."""
         for trait in traits:
             if trait.startswith("CUSTOM_"):
                 self.done("PUT", f"/traits/{trait}")
@@ -96,20 +96,21 @@ class Rest:
         self.done("PUT", f"/resource_providers/{uuid}/traits", body)
 
     def traits(self, uuid: str) -> set[str]:
-        """Its traits."""
+        """Return the provider's traits."""
         return set(self.done("GET", f"/resource_providers/{uuid}/traits")["traits"])
 
     def set_aggregates(self, uuid: str, *aggregates: str) -> None:
-        """Replace the whole set."""
+        """Replace all aggregates."""
         body = {"resource_provider_generation": self.generation(uuid), "aggregates": aggregates}
         self.done("PUT", f"/resource_providers/{uuid}/aggregates", body)
 
     def aggregates(self, uuid: str) -> set[str]:
-        """Its aggregates."""
+        """Return the provider's aggregates."""
         return set(self.done("GET", f"/resource_providers/{uuid}/aggregates")["aggregates"])
 
     def allocate(self, holdings: dict[str, dict[str, int]], consumer: str | None = None) -> str:
-        """``holdings``: provider to class to amount, all that the consumer then holds. The consumer's uuid."""
+        """Replace the consumer's allocations by ``holdings`` (provider to class to amount); return the consumer's uuid.
+        """
         consumer = consumer or new_uuid()
         now = self.done("GET", f"/allocations/{consumer}", version="1.28")
         body = {
@@ -122,20 +123,22 @@ class Rest:
         return consumer
 
     def release(self, consumer: str) -> None:
-        """As nova deletes an instance's allocations."""
+        """Delete a consumer's allocations, as nova does for a deleted instance."""
         self.done("DELETE", f"/allocations/{consumer}")
 
     def log(self) -> list[str]:
-        """The access log so far: method, path, status, microversion, global request id."""
+        """Return the access log so far: method, path, status, microversion, global request id."""
         return self.server.access_log.read_text().splitlines()
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[list[str]]:
-        """Fills the list, at the end of the block, with ``METHOD path status`` of what our client sent in it."""
+        """Yield a list; after the block, fill it with ``METHOD path status`` of the agent's requests during the block.
+        """
         seen: list[str] = []
         before = len(self.log())
         yield seen
-        # A line is written after its answer was sent: one request of our own, last, says that the others are in.
+        # The server logs a request after sending the answer. A last request of this rig proves that all others are
+        # logged.
         marker = f"/resource_providers?name={new_uuid()}"
         self.done("GET", marker)
         until(lambda: any(marker in line for line in self.log()[before:]), 60, "the server's log is written")
@@ -145,7 +148,7 @@ class Rest:
 
 @contextlib.contextmanager
 def running(folder: Path, connection: str | None = None) -> Iterator[Rest]:
-    """A server for a block, seen through a ``Rest``."""
+    """Start a server and yield a ``Rest`` for it."""
     server = start_placement(folder, connection)
     rest = Rest(server)
     try:
@@ -156,14 +159,14 @@ def running(folder: Path, connection: str | None = None) -> Iterator[Rest]:
 
 
 def register(conf: cfg.ConfigOpts) -> None:
-    """The group's options with their defaults, as the agent has them."""
+    """Register the group's options with the defaults that the agent uses."""
     options = [copy.copy(opt) for opt in placement_options.OPTS]
     cfg.set_defaults(options, **placement_options.DEFAULTS)
     conf.register_opts(options, group=placement_options.GROUP)
 
 
 def conf_of(folder: Path, **options: object) -> cfg.ConfigOpts:
-    """A configuration read from a file whose [placement] holds ``options``."""
+    """Return a configuration read from a file whose [placement] holds ``options``."""
     path = folder / f"stocktake-{new_uuid()}.conf"
     path.write_text("[placement]\n" + "".join(f"{name} = {value}\n" for name, value in options.items()))
     conf = cfg.ConfigOpts()
@@ -173,9 +176,10 @@ def conf_of(folder: Path, **options: object) -> cfg.ConfigOpts:
 
 
 def client_of(folder: Path, url: str, transport: HTTPAdapter | None = None, **options: object) -> PlacementClient:
-    """Our client of the server at ``url``, built from a configuration file as the agent does it.
+    """Return the agent's client of the server at ``url``, built from a configuration file as the agent does.
 
-    It has no manners unless ``options`` has them: a test of a failure is not to wait for what the next one is spared.
+    Its rate control is off unless ``options`` sets it: a test of a failure must not wait for the pause before the next
+    request.
     """
     wanted = {"auth_type": "admin_token", "token": TOKEN, "endpoint": url, "longest_pause": 0} | options
     return client_from_conf(conf_of(folder, **wanted), transport=transport)
@@ -192,12 +196,12 @@ CountingSession.__init__ = _noted  # type: ignore[method-assign] # whoever makes
 
 
 def close_clients() -> None:
-    """Close what clients keep, all that there are: a socket that nobody closes is a warning in a later test."""
+    """Close the connections of all clients: an unclosed socket causes a warning in a later test."""
     for session in tuple(_sessions):
         session.close()
 
 
 def looking_at(root: str, **wanted: Any) -> ViewRequest:
-    """What an economical audit asks of the reader."""
+    """Return the reader's request of an economical audit."""
     usual: dict[str, Any] = {"root_name": f"host-{root}", "fresh_allocations": False, "consumer_reads": 20}
     return ViewRequest(root_uuid=root, **(usual | wanted))

@@ -1,8 +1,8 @@
-"""A whole world of providers put into a Placement on SQLite, in place of what it holds.
+"""A whole world of providers written into a Placement on SQLite, in place of its providers.
 
-Written as rows, not by its API: a world of thirty providers takes some 150 requests, a second
-and a half, and these tests need hundreds of worlds. Questions are then asked of the real
-server. It must be quiet meanwhile, and it keeps no provider in memory between requests.
+The world is written as rows, not by the API. A world of thirty providers takes some 150 requests, that is 1.5 seconds,
+and these tests need hundreds of worlds. The questions then go to the real server. Meanwhile it must serve no requests;
+between requests it keeps no provider in memory.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ _INVENTORY_FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "
 
 
 def replace_world(server: PlacementServer, world: OfferedWorld) -> None:
-    """All providers of the server are gone, and the world's are there. Its classes and traits must be known."""
+    """Replace all providers of the server by the world's. The server must know the world's classes and traits."""
     with contextlib.closing(sqlite3.connect(server.folder / "placement.sqlite", timeout=30)) as base, base:
         for table in _EMPTIED:
             base.execute(f"DELETE FROM {table}")

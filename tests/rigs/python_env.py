@@ -1,6 +1,6 @@
-"""Python environments with released packages that are not ours to depend on; each made once and kept between runs.
+"""Python environments with released packages on which Stocktake does not depend, each made once and kept between runs.
 
-In the cache folder, under a lock, so that parallel workers make one; a half-made folder (no stamp) is thrown away.
+They are in the cache folder. A lock makes parallel test workers share one; an incomplete folder (no stamp) is removed.
 """
 
 import fcntl
@@ -14,7 +14,7 @@ INSTALL_TIMEOUT_S = 900
 
 
 def made(name: str, constraints: Path, *packages: str) -> Path:
-    """The python of the environment ``name``. AssertionError, with pip's own words, where it cannot be made."""
+    """Return the python of the environment ``name``. Raise AssertionError with pip's output if it cannot be made."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stocktake"
     cache.mkdir(parents=True, exist_ok=True)
     home = cache / name
@@ -26,7 +26,7 @@ def made(name: str, constraints: Path, *packages: str) -> Path:
 
 
 def _complete(home: Path, constraints: Path) -> bool:
-    # The stamp holds the constraints, so that a change of them makes it anew.
+    # The stamp holds the constraints, so that changed constraints cause a new environment.
     stamp = home / "complete"
     return stamp.exists() and stamp.read_text() == constraints.read_text()
 

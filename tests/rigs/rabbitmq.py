@@ -1,7 +1,7 @@
-"""A RabbitMQ of our own on free loopback ports, with a port mapper of its own: real, and gone when the test is over.
+"""A private RabbitMQ on free loopback ports, with its own port mapper: real, and removed after the test.
 
-Nothing of the machine's own broker is read: node name, cookie, data, log and plugins lie in
-``folder``. It is ended by pid, the Erlang VM and the port mapper each.
+It reads nothing of the machine's own broker: node name, cookie, data, log and plugins are in ``folder``. The rig stops
+the Erlang VM and the port mapper by their pids.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ def available() -> bool:
 
 
 class RabbitMq:
-    """One private broker. ``start`` before anything else; ``stop`` at the end."""
+    """One private broker. Call ``start`` first and ``stop`` at the end."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -51,16 +51,16 @@ class RabbitMq:
 
     @property
     def is_running(self) -> bool:
-        """Whether it was started and neither stopped nor killed by us."""
+        """Whether the rig has started the broker and has neither stopped nor killed it since."""
         return self._process is not None
 
     @property
     def log(self) -> str:
-        """What it wrote so far, for a failed test to show."""
+        """The end of the broker's log, for a failed test to show."""
         return (self.folder / "broker.log").read_text(errors="replace")[-4000:]
 
     def start(self) -> None:
-        """Start it and wait until it listens; on the same ports as before, with the same queues, after a stop."""
+        """Start the broker and wait until it listens. After a stop it has the same ports and queues as before."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self.port = self.port or free_port()
         self._epmd_port = self._epmd_port or free_port()
@@ -73,20 +73,20 @@ class RabbitMq:
         until(self._answers, START_TIMEOUT_S, f"RabbitMQ in {self.folder} listens")
 
     def stop(self) -> None:
-        """End broker and port mapper. Safe to call twice, and on a frozen one."""
+        """Stop the broker and the port mapper. Safe to call twice, and on a frozen broker."""
         self.stop_broker()
         if self._epmd is not None:
             _end(self._epmd)
             self._epmd = None
 
     def stop_broker(self) -> None:
-        """End the broker alone; ``start`` brings it back on the same port."""
+        """Stop only the broker; ``start`` restarts it on the same port."""
         if self._process is not None:
             _end(self._process)
             self._process = None
 
     def kill(self) -> None:
-        """End the broker as a crash does."""
+        """Kill the broker, which acts like a crash."""
         assert self._process is not None, "the broker was not started"
         os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait(60)
@@ -94,7 +94,7 @@ class RabbitMq:
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
-        """Frozen for a block: connections stay open and nothing answers."""
+        """Freeze the broker during a block: connections stay open and the broker does not answer."""
         os.killpg(self.pid, signal.SIGSTOP)
         try:
             yield
@@ -110,7 +110,7 @@ class RabbitMq:
         (self.folder / "enabled_plugins").write_text("[].\n")
 
     def environment(self) -> dict[str, str]:
-        """What makes RabbitMQ's own programs mean this broker."""
+        """Return the environment with which RabbitMQ's own programs address this broker."""
         at = self.folder
         return {
             "HOME": str(at),
@@ -130,7 +130,7 @@ class RabbitMq:
 
     def _spawn(self, command: list[str], **environment: str) -> "subprocess.Popen[bytes]":
         with (self.folder / "broker.log").open("ab") as log:
-            # A group of its own: the broker is a shell script around the Erlang VM.
+            # The broker is a shell script around the Erlang VM, so it gets its own process group.
             return subprocess.Popen(
                 command, stdout=log, stderr=log, env={**os.environ, **environment}, start_new_session=True
             )
@@ -144,7 +144,7 @@ class RabbitMq:
 
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[RabbitMq]:
-    """A started broker for a block, stopped whatever happens: the body of a fixture."""
+    """Yield a started broker and stop it in any case: the body of a fixture."""
     broker = RabbitMq(folder)
     try:
         broker.start()

@@ -1,7 +1,7 @@
-"""Random worlds of providers and random requests to them, near the edge: as many fit as do not.
+"""Random worlds of providers and random requests to them, near the edge: about as many requests fit as do not.
 
-A request is derived from one tree of the world, so that it mostly fits; then it is spoilt in
-about half the cases, by one thing. Everything comes from the ``random.Random`` that is given.
+A request is derived from one tree of the world, so that most requests fit. Then every fourth request is changed in one
+thing. The given ``random.Random`` decides everything.
 """
 
 import dataclasses
@@ -15,13 +15,13 @@ from agent.model.resource_request import OfferedProvider, OfferedWorld, RequestG
 CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB", "SRIOV_NET_VF", "CUSTOM_ODD")
 TRAITS = ("CUSTOM_A", "CUSTOM_B", "CUSTOM_C", "HW_CPU_X86_AVX2")
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
-# 0.1 + 0.2 is not 0.3: products with these come out just above or just below a whole number.
+# 0.1 + 0.2 is not 0.3: products with these ratios come out just above or just below a whole number.
 RATIOS = (1.0, 1.0, 1.0, 0.1, 0.3, 0.7, 1.1, 1.4, 2.3, 2.9, 4.35, 16.0, 1 / 3)
 SUFFIXES = ("1", "_PORT", "-b", "x9")
 
 
 def random_world(rng: random.Random) -> OfferedWorld:
-    """One to three trees of at most 12 providers and up to two sharing providers, all with what is taken of them.
+    """Return one to three trees of at most 12 providers and up to two sharing providers, all with their usage.
 
     Children never share: Placement 16.0.0 answers 500 to that (tests/contract/test_why_agrees.py).
     """
@@ -104,7 +104,7 @@ def _inventory(rng: random.Random, resource_class: str) -> Inventory:
 
 
 def _used(rng: random.Random, inventory: Inventory) -> int:
-    """Mostly within capacity, sometimes more than a capacity that was lowered since."""
+    """Return a usage: mostly within capacity, sometimes more, as after a lowered capacity."""
     capacity = int(inventory.capacity)
     return (
         rng.choice((capacity // 2, capacity // 3, capacity - 1, 1, capacity + 3)) if capacity > 0 else rng.randint(0, 2)
@@ -112,7 +112,7 @@ def _used(rng: random.Random, inventory: Inventory) -> int:
 
 
 def random_request(rng: random.Random, world: OfferedWorld, root_uuid: str) -> ResourceRequest:
-    """A request that the tree of ``root_uuid`` may well satisfy, or just not."""
+    """Return a request that the tree of ``root_uuid`` satisfies, or narrowly fails to satisfy."""
     tree = [offered for offered in world.providers if offered.root_uuid == root_uuid]
     reach = tree + [o for o in world.providers if o.root_uuid != root_uuid and SHARES in o.provider.traits]
     granular = rng.choice((0, 0, 0, 1, 1, 2, 2, 3)) if len(reach) < 10 else rng.choice((0, 0, 1, 2))
@@ -139,8 +139,10 @@ def random_request(rng: random.Random, world: OfferedWorld, root_uuid: str) -> R
 
 
 def _policy(rng: random.Random, groups: Sequence[RequestGroup]) -> str | None:
-    """Mostly "none" where the unnumbered group and another want the same class: else the server adds up amounts of
-    choices that have nothing to do with each other (tests/contract/test_why_agrees.py pins it).
+    """Return a group policy, mostly "none" if the unnumbered group and another group want the same class.
+
+    With other policies the server then adds up amounts of unrelated choices (tests/contract/test_why_agrees.py pins
+    it).
     """
     classes = [{name for name, _ in group.resources} for group in groups]
     unnumbered = set().union(*(asked for group, asked in zip(groups, classes, strict=True) if not group.suffix))
@@ -159,7 +161,7 @@ def _same_subtree(rng: random.Random, suffixes: list[str]) -> tuple[frozenset[st
 
 
 def _amount(rng: random.Random, offered: OfferedProvider, inventory: Inventory) -> int:
-    """Just what is left, one more or less, a limit, or something small."""
+    """Return an amount: exactly the free amount, one more or less, a limit, or a small amount."""
     room = int(inventory.capacity) - offered.used_of(inventory.resource_class)
     edge = min(room, inventory.max_unit)
     edge -= edge % inventory.step_size
@@ -177,7 +179,7 @@ def _amount(rng: random.Random, offered: OfferedProvider, inventory: Inventory) 
 
 
 def _takable(rng: random.Random, providers: Sequence[OfferedProvider]) -> list[tuple[OfferedProvider, Inventory]]:
-    """What is there to be asked for, what is left first, in random order."""
+    """Return all inventories that a request may use in random order, those with free capacity first."""
     found = [(offered, inventory) for offered in providers for inventory in offered.provider.inventories]
     rng.shuffle(found)
     return sorted(found, key=lambda pair: pair[1].capacity - pair[0].used_of(pair[1].resource_class) < pair[1].min_unit)
@@ -218,7 +220,7 @@ def _granular(rng: random.Random, suffix: str, reach: Sequence[OfferedProvider])
 def _filtered(
     rng: random.Random, group: RequestGroup, traits: frozenset[str], aggregates: frozenset[str], root_uuid: str
 ) -> RequestGroup:
-    """With traits and aggregates that those who have ``traits`` and ``aggregates`` satisfy."""
+    """Return the group with filters that providers with ``traits`` and ``aggregates`` satisfy."""
     own = sorted(traits & set(TRAITS))
     required = [
         frozenset({rng.choice(own)}) | _some(rng, TRAITS, rng.choice((0, 0.3))) for _ in own if rng.random() < 0.2
@@ -237,7 +239,7 @@ def _filtered(
 
 
 def _spoilt(rng: random.Random, request: ResourceRequest, world: OfferedWorld) -> ResourceRequest:
-    """One thing changed, mostly for the worse."""
+    """Return the request with one change that mostly makes it harder to satisfy."""
     number = rng.randrange(len(request.groups))
     group = request.groups[number]
     known = sorted({a for offered in world.providers for a in offered.provider.aggregates}) or [_uuid(rng)]
@@ -261,7 +263,7 @@ def _spoilt(rng: random.Random, request: ResourceRequest, world: OfferedWorld) -
 
 
 def query_of(request: ResourceRequest) -> str:
-    """The request as ``GET /allocation_candidates`` takes it, from 1.39."""
+    """Return the request as a query of ``GET /allocation_candidates``, from 1.39."""
     pairs: list[tuple[str, str]] = []
     for group in request.groups:
         end = group.suffix

@@ -1,4 +1,4 @@
-"""Compute node records written by hand, and the world of a host whose state comes over conductor."""
+"""Compute node records written by hand, and the world of a host whose state comes from nova-conductor."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ CAPABLE = Capabilities(host_cpu=HostCpu(arch="x86_64", model="EPYC", vendor="AMD
 
 
 def about(**changes: Any) -> Any:
-    """The host of facts.host with everything told that a record needs."""
+    """Return the host of facts.host with all facts that a record needs."""
     return host(**{"capabilities": CAPABLE, "devices": Devices(), **changes})
 
 
 def seen_long_ago(**changes: Any) -> Service:
-    """Our service, whose nova-compute is gone."""
+    """Return this host's service, whose nova-compute is gone."""
     return service(**{"id": 3, **changes})
 
 
 def conductor(*instances: Instance, **changes: Any) -> NovaState:
-    """What conductor says of this host: our service, no node."""
+    """Return nova-conductor's state of this host: the service, but no compute node."""
     return state(*instances, **{"kind": StateKind.CONDUCTOR, "nodes": (), "service": seen_long_ago(), **changes})
 
 
 def with_record(record: NodeRecord, *instances: Instance, **changes: Any) -> NovaState:
-    """The same with that record stored, and the row that goes with it."""
+    """Return the same state with that record stored, and with the row that belongs to it."""
     row = node(
         record.id or 0,
         uuid=record.uuid,
@@ -48,24 +48,24 @@ def with_record(record: NodeRecord, *instances: Instance, **changes: Any) -> Nov
 
 
 def decision(world: Any, chosen: Settings | None = None, history: History | None = None) -> Decision:
-    """What our root and node get in that world."""
+    """Return the decision on this host's root and node in that world."""
     return decide(world, chosen or settings(), Subject(root_uuid=ROOT_UUID, node=NODE), None, history=history)
 
 
 def created(chosen: Settings | None = None, *instances: Instance, **facts: Any) -> NodeRecord:
-    """The record that a first audit makes."""
+    """Return the record that a first audit creates."""
     world = snapshot(nova=conductor(*instances), libvirt=about(**facts))
     (write,) = decision(world, chosen).plan.records
     return write.record
 
 
 def stored(number: int = 1, **changes: Any) -> NodeRecord:
-    """That record as nova has it then."""
+    """Return that record as nova then stores it."""
     return dataclasses.replace(created(), **{"id": number, **changes})
 
 
 def history_after(audits: int, world: Any, chosen: Settings | None = None) -> History:
-    """What is remembered after so many audits that wrote nothing."""
+    """Return the history after ``audits`` audits that wrote nothing."""
     used = chosen or settings()
     known = History()
     for number in range(audits):
@@ -75,12 +75,12 @@ def history_after(audits: int, world: Any, chosen: Settings | None = None) -> Hi
 
 
 def orphan(number: int = 2, name: str = "old-name", uuid: str = "00000000-0000-4000-8000-00000000c002") -> NodeRecord:
-    """A record of this host under another name."""
+    """Return a record of this host under another name."""
     return stored(number, uuid=uuid, hypervisor_hostname=name, host=HOST)
 
 
 def tree(record: NodeRecord, *held: Allocation, **changes: Any) -> OrphanTree:
-    """Its provider, made by nova-compute, with these allocations."""
+    """Return the record's provider, made by nova-compute, with these allocations."""
     plain = Provider(
         uuid=record.uuid,
         name=record.hypervisor_hostname,

@@ -1,8 +1,7 @@
 """A host played back from a recording of the real nova-compute (tests/golden/reference/README.md).
 
-libvirt's answers, /proc, /sys, lvm2's reports and nova.conf are those that
-nova-compute had; our own reading code asks for them, so that a question which the
-recording does not know fails the test instead of being answered with something.
+libvirt's answers, /proc, /sys, lvm2's reports and nova.conf are those that nova-compute read. The agent's own code
+reads them, so a call that the recording does not contain fails the test instead of returning an invented answer.
 """
 
 from __future__ import annotations
@@ -38,33 +37,33 @@ CONFIGURATIONS = tuple(sorted(path.parent.name for path in FOLDER.glob("*/placem
 
 @dataclass(frozen=True)
 class Recording:
-    """One configuration as it was recorded."""
+    """One recorded configuration."""
 
     name: str
 
     @property
     def folder(self) -> Path:
-        """Its own files."""
+        """The configuration's own files."""
         return FOLDER / self.name
 
     @cached_property
     def meta(self) -> dict[str, Any]:
-        """What it is about and where its inputs are."""
+        """The configuration's description and the paths of its inputs."""
         return self._json(self.folder / "meta.json")
 
     @cached_property
     def host(self) -> dict[str, Any]:
-        """libvirt's and the kernel's figures."""
+        """The figures of libvirt and the kernel."""
         return self._json(self.path("host.json"))
 
     @cached_property
     def placement(self) -> dict[str, Any]:
-        """What nova-compute put into Placement."""
+        """The providers that nova-compute wrote to Placement."""
         return self._json(self.folder / "placement.json")
 
     @cached_property
     def compute_node(self) -> dict[str, Any]:
-        """What it put into its compute node record."""
+        """The compute node record that nova-compute wrote."""
         return self._json(self.folder / "compute_node.json")
 
     @property
@@ -74,19 +73,19 @@ class Recording:
         return name
 
     def has(self, name: str) -> bool:
-        """Whether there is such an input."""
+        """Return whether the recording has that input."""
         return name in self.meta["inputs"]
 
     def path(self, name: str) -> Path:
-        """Where an input lies. KeyError: it was not recorded."""
+        """Return the path of an input. Raise KeyError if it was not recorded."""
         return FOLDER / self.meta["inputs"][name]
 
     def text(self, name: str) -> str:
-        """An input's text."""
+        """Return an input's text."""
         return self.path(name).read_text(encoding="utf-8")
 
     def all_of(self, folder: str) -> dict[str, str]:
-        """Texts of all inputs below a folder, by name."""
+        """Return the texts of all inputs below a folder, by name."""
         names = [name for name in self.meta["inputs"] if name.startswith(f"{folder}/")]
         return {name.removeprefix(f"{folder}/").removesuffix(".xml"): self.text(name) for name in names}
 
@@ -109,7 +108,7 @@ class _Device:
 
 
 class PlayedConnection:
-    """A virConnect that gives the recorded answers, and fails on a question that was not recorded."""
+    """A virConnect that returns the recorded answers and fails on a call that was not recorded."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
@@ -157,7 +156,7 @@ class PlayedConnection:
     def baselineCPU(self, questions: list[str], flags: int) -> str:  # noqa: N802
         assert flags == libvirt.VIR_CONNECT_BASELINE_CPU_EXPAND_FEATURES
         (question,) = (ET.fromstring(text) for text in questions)
-        # The host's own <cpu> lists features, one made for a model does not.
+        # The host's own <cpu> lists features; a <cpu> made for a model lists none.
         if question.find("feature") is not None:
             return self._recording.text("expanded_cpu.xml")
         model = question.findtext("model")
@@ -193,7 +192,9 @@ class _Reports:
 
 
 def settings_of(recording: Recording, folder: Path, **options: str) -> Settings:
-    """What our configuration makes of the recorded nova.conf. ``options`` are ``group__option``."""
+    """Return the settings that Stocktake's configuration derives from the recorded nova.conf. ``options``:
+    ``group__option``.
+    """
     return build.settings_from(_loaded(recording, folder, options))
 
 
@@ -216,7 +217,7 @@ def _loaded(recording: Recording, folder: Path, options: dict[str, str]) -> Any:
 
 
 def host_of(recording: Recording, folder: Path, monkeypatch: Any) -> HostFacts:
-    """What our libvirt source reads of the recorded host."""
+    """Return what the agent's libvirt source reads of the recorded host."""
     connection = PlayedConnection(recording)
     for opener in ("open_read_only", "open_read_write"):
         monkeypatch.setattr(libvirt_connection, opener, lambda _uri: connection)
@@ -256,7 +257,7 @@ def _sys(recording: Recording, folder: Path) -> Path:
 
 
 def snapshot_of(recording: Recording, chosen: Settings, host: HostFacts, view: PlacementView) -> Snapshot:
-    """The whole world of the recording, with this view of Placement."""
+    """Return the whole world of the recording, with this view of Placement."""
     storage = [good(FILESYSTEM, _filesystem(recording, chosen)), good(IMAGES, _images(recording, chosen))]
     if chosen.disk_group:
         source = Lvm((chosen.disk_group,), 30.0, _Reports(recording))

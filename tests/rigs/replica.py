@@ -1,7 +1,7 @@
-"""A MariaDB and a real replica of it, whose delay a test sets and whose applying of changes a test stops.
+"""A MariaDB and a real replica of it; a test sets the replica's delay and stops it from applying changes.
 
-Changes go to ``primary``; an agent reads ``replica``. The replica fetches the changes at once and
-applies them late, or not at all: a client gets each answer at once and in full, as of an earlier moment.
+Changes go to ``primary``; an agent reads ``replica``. The replica fetches changes at once and applies them late or not
+at all. So a client gets complete answers at once, but with the data of an earlier moment.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ class Pair:
     replica: MariaDb
 
     def applies(self, delay_s: int = 0) -> None:
-        """The replica applies each change so many seconds after the primary made it."""
+        """Let the replica apply each change ``delay_s`` seconds after the primary made it."""
         self.replica.execute("STOP SLAVE")
         self.replica.execute(f"CHANGE MASTER TO MASTER_DELAY = {delay_s}")
         self.replica.execute("START SLAVE")
 
     def stops(self) -> None:
-        """The replica applies nothing any more, and still answers."""
+        """Stop the replica from applying changes; it still answers."""
         self.replica.execute("STOP SLAVE SQL_THREAD")
 
     def catch_up(self) -> None:
-        """Wait until the replica has applied all that the primary has written so far."""
+        """Wait until the replica has applied all changes that the primary has written so far."""
         ((position,),) = self.primary.execute("SELECT @@gtid_binlog_pos")
         ask = f"SELECT MASTER_GTID_WAIT('{position}', 1)"
         until(lambda: self.replica.execute(ask) == ((0,),), PATIENCE_S, f"the replica has applied {position}")
@@ -44,7 +44,7 @@ class Pair:
 
 @contextlib.contextmanager
 def replicating(folder: Path) -> Iterator[Pair]:
-    """Both servers for a block, the replica without delay: the body of a fixture."""
+    """Yield both servers, the replica without delay, and stop them afterwards: the body of a fixture."""
     primary = MariaDb(folder / "primary", f"--log-bin={folder / 'primary' / 'binlog'}", "--server-id=1")
     replica = MariaDb(folder / "replica", f"--relay-log={folder / 'replica' / 'relay'}", "--server-id=2")
     primary.install()
@@ -60,7 +60,7 @@ def replicating(folder: Path) -> Iterator[Pair]:
 
 
 def _follow(primary: MariaDb, replica: MariaDb) -> None:
-    # The primary's first log begins with its first start, before which both were equal.
+    # The primary's first log begins with its first start; before that both servers had equal data.
     replica.execute(
         f"CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = {primary.port}, MASTER_USER = '{USER}', "
         f"MASTER_PASSWORD = '{PASSWORD}', MASTER_LOG_FILE = 'binlog.000001', MASTER_LOG_POS = 4"

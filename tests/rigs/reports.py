@@ -230,6 +230,6 @@ REPORT = AuditReport(
 
 
 def report_with(number: int) -> AuditReport:
-    """The report with as many traits as requests, so that half a document would show."""
+    """Return the report with as many traits as requests, so that a test notices a half-written document."""
     traits = tuple(replace(REPORT.traits[0], trait=f"CUSTOM_{index}") for index in range(number % 50))
     return replace(REPORT, requests=len(traits), traits=traits)

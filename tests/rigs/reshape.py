@@ -1,4 +1,4 @@
-"""A world with VGPU on the root, used by two guests that say which devices they have: tests then change one thing."""
+"""A world with VGPU on the root, used by two guests with known mediated devices; a test then changes one fact."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ USED = {"i1": (GPU_06, GPU_07), "i2": (GPU_06,)}
 
 
 def mdev_uuid(consumer: str, number: int) -> str:
-    """Of the device of that number of that consumer's guest."""
+    """Return the uuid of that device of the consumer's guest."""
     return facts.uuid(f"mdev {consumer} {number}")
 
 
 def gpu_host(used: dict[str, tuple[str, ...]], free: int = 8, **changes: Any) -> HostFacts:
-    """Two cards, so many more devices on each, and guests with those that they name."""
+    """Return two cards with ``free`` available devices each, and guests with the devices that ``used`` names."""
     made = tuple(
         Mdev(name=f"mdev_{mdev_uuid(name, n).replace('-', '_')}", type_id="nvidia-11", parent=parent)
         for name, parents in used.items()
@@ -41,7 +41,7 @@ def gpu_host(used: dict[str, tuple[str, ...]], free: int = 8, **changes: Any) ->
 
 
 def record_of(name: str, amount: int, *more: Allocation) -> ConsumerRecord:
-    """A consumer with that much VGPU on the root, and a VCPU."""
+    """Return a consumer with that much VGPU and one VCPU on the root."""
     held = (*facts.allocations(facts.uuid(name), VCPU=1, VGPU=amount), *more)
     return ConsumerRecord(
         consumer_uuid=facts.uuid(name),
@@ -53,7 +53,7 @@ def record_of(name: str, amount: int, *more: Allocation) -> ConsumerRecord:
 
 
 def view_with(records: tuple[ConsumerRecord, ...], **changes: Any) -> PlacementView:
-    """Our root with VGPU and what these consumers hold on the tree."""
+    """Return a view of the root with VGPU and these consumers' allocations on the tree."""
     offered = (facts.inventory("VCPU", 64), facts.inventory("VGPU", 24))
     providers = changes.pop("providers", (facts.root(*offered),))
     ours = {provider.uuid for provider in providers}
@@ -64,7 +64,7 @@ def view_with(records: tuple[ConsumerRecord, ...], **changes: Any) -> PlacementV
 def gpu_scene(
     used: dict[str, tuple[str, ...]] | None = None, records: tuple[ConsumerRecord, ...] | None = None, **changes: Any
 ) -> Scene:
-    """What heal sees of it: reshape-needed, confirmed and an hour old."""
+    """Return heal's scene of that world: reshape-needed, confirmed and an hour old."""
     used = USED if used is None else used
     records = records or tuple(record_of(name, len(parents)) for name, parents in used.items() if parents)
     world: Snapshot = facts.snapshot(

@@ -1,4 +1,4 @@
-"""Runs oslo-config-generator, also where this project is not installed."""
+"""Run oslo-config-generator, even where this project is not installed."""
 
 import importlib.metadata
 import os
@@ -14,7 +14,7 @@ _RUN = (
 
 
 def generate(folder: pathlib.Path) -> str:
-    """The sample as the generator makes it now; ``folder`` is scratch space."""
+    """Return the sample as the generator makes it now; ``folder`` is scratch space."""
     output = folder / "sample"
     config = ROOT / "etc/stocktake/generator.conf"
     command = [sys.executable, "-c", _RUN, "--config-file", str(config), "--output-file", str(output)]
@@ -24,7 +24,7 @@ def generate(folder: pathlib.Path) -> str:
 
 
 def _entry_point(folder: pathlib.Path) -> str:
-    """A folder that gives the namespace, empty where an installed package gives it already."""
+    """Return a folder with the namespace's entry point, "" if an installed package provides it."""
     if importlib.metadata.entry_points(group="oslo.config.opts", name="stocktake"):
         return ""
     info = folder / "path" / "stocktake_checkout-0.dist-info"

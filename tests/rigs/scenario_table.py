@@ -28,7 +28,7 @@ class Row:
 
 
 def rows(text: str) -> tuple[Row, ...]:
-    """The rows of the document in order."""
+    """Return the rows of the document in order."""
     return tuple(
         Row(m["number"], m["given"], m["nova"], tuple(re.findall(r"`([^`]+)`", m["tests"])))
         for m in _ROW.finditer(text)
@@ -36,7 +36,7 @@ def rows(text: str) -> tuple[Row, ...]:
 
 
 def numbered_tests() -> dict[str, tuple[str, ...]]:
-    """The tests that bear each number."""
+    """Return the tests by scenario number."""
     found: dict[str, list[str]] = {}
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         for name in _TEST.findall(path.read_text()):
@@ -46,12 +46,12 @@ def numbered_tests() -> dict[str, tuple[str, ...]]:
 
 
 def cited_numbers(path: pathlib.Path) -> set[str]:
-    """Numbers of scenarios that a file's text names; both ends of a range."""
+    """Return the numbers of scenarios that a file's text cites; both ends of a range."""
     return {number for cited in _CITED.findall(path.read_text()) for number in re.findall(r"\d+[a-z]?", cited)}
 
 
 def rewritten(text: str) -> str:
-    """The document with its column of tests as the tests are now."""
+    """Return the document with its column of tests brought up to date."""
     tests = numbered_tests()
 
     def row(match: re.Match[str]) -> str:

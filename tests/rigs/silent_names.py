@@ -1,7 +1,7 @@
-"""Three name servers that take every question and answer none, until they are told to: then each name is this machine.
+"""Three name servers that answer no query until a test sets ``answers``: then every name resolves to this machine.
 
-They are real UDP sockets on loopback addresses of their own. A program sees them by a resolv.conf that is mounted over
-the machine's in a mount namespace of the program's own, so it takes root.
+They are real UDP sockets on loopback addresses. A program uses them through a resolv.conf that is mounted over the
+machine's, in the program's own mount namespace. Mounting requires root.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _HEADER_BYTES = 12
 
 
 def missing() -> str | None:
-    """Why it cannot be had here."""
+    """Return why this machine cannot run the rig; None if it can."""
     if os.geteuid() != 0:
         return "root alone may mount over /etc/resolv.conf and listen on port 53"
     tried = subprocess.run(["unshare", "-m", "true"], capture_output=True, text=True, check=False)
@@ -35,7 +35,7 @@ def missing() -> str | None:
 
 
 class SilentNames:
-    """The servers; ``resolv_conf`` names them. With ``answers`` set they answer 127.0.0.1."""
+    """The servers; ``resolv_conf`` lists them. With ``answers`` set they answer 127.0.0.1."""
 
     def __init__(self, folder: Path) -> None:
         self.answers = threading.Event()
@@ -48,7 +48,7 @@ class SilentNames:
         self._thread.start()
 
     def close(self) -> None:
-        """End them."""
+        """Stop the servers."""
         self._ended.set()
         self._thread.join(60)
         for one in self._sockets:
@@ -76,7 +76,8 @@ def _listening() -> socket.socket:
 
 
 def _answer(question: bytes) -> bytes:
-    """RFC 1035, 4.1: the question again, and one address of it; none where not an IPv4 address is asked for."""
+    """Return the answer (RFC 1035, 4.1): the question, with one address if it asks for an IPv4 address, else without.
+    """
     end = question.index(0, _HEADER_BYTES) + 1
     (kind,) = struct.unpack_from(">H", question, end)
     asked = question[_HEADER_BYTES : end + 4]
@@ -86,7 +87,7 @@ def _answer(question: bytes) -> bytes:
 
 
 class Program:
-    """A Python program that prints JSON lines, among those name servers."""
+    """A Python program that prints JSON lines and uses those name servers."""
 
     def __init__(self, names: SilentNames, code: str, *arguments: str) -> None:
         shown = f'mount --bind {names.resolv_conf} /etc/resolv.conf && exec "$@"'
@@ -96,7 +97,8 @@ class Program:
         threading.Thread(target=self._hear, name="program-lines", daemon=True).start()
 
     def line(self, timeout_s: float) -> Any:
-        """What it prints next. AssertionError where that takes longer, or it has ended."""
+        """Return the next printed line, parsed. Raise AssertionError after ``timeout_s``, or if the program has ended.
+        """
         try:
             text = self._lines.get(timeout=timeout_s)
         except queue.Empty:
@@ -105,7 +107,7 @@ class Program:
         return json.loads(text)
 
     def end(self) -> None:
-        """Kill it."""
+        """Kill the program."""
         self._process.kill()
         self._process.wait(60)
 
@@ -119,7 +121,7 @@ class Program:
 
 @contextlib.contextmanager
 def silent_names(folder: Path) -> Iterator[SilentNames]:
-    """The servers for a block."""
+    """Yield the servers and stop them after the block."""
     made = SilentNames(folder)
     try:
         yield made
@@ -129,7 +131,7 @@ def silent_names(folder: Path) -> Iterator[SilentNames]:
 
 @contextlib.contextmanager
 def program_among(names: SilentNames, code: str, *arguments: str) -> Iterator[Program]:
-    """A program for a block."""
+    """Yield a running program and kill it after the block."""
     made = Program(names, code, *arguments)
     try:
         yield made

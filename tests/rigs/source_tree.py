@@ -1,4 +1,4 @@
-"""The agent's own source as text and syntax trees, for tests about its shape. Nothing of it is imported."""
+"""The agent's own source as text and syntax trees, for tests of its structure; no module of it is imported."""
 
 import ast
 import pathlib
@@ -9,26 +9,26 @@ AGENT = ROOT / "agent"
 
 
 def module_name(path: pathlib.Path) -> str:
-    """``agent.sources.storage.lvm`` for its file; a package's name for its ``__init__.py``."""
+    """Return the module's dotted name, such as ``agent.sources.storage.lvm``; a package's name for its ``__init__.py``.
+    """
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 def agent_modules() -> dict[str, pathlib.Path]:
-    """Every module of the agent by dotted name, sorted."""
+    """Return every module of the agent by dotted name, sorted."""
     return {module_name(path): path for path in sorted(AGENT.rglob("*.py"))}
 
 
 def parse(path: pathlib.Path) -> ast.Module:
-    """The syntax tree of one file."""
+    """Return the syntax tree of one file."""
     return ast.parse(path.read_text(), filename=str(path))
 
 
 def imports(path: pathlib.Path) -> Iterator[tuple[int, str]]:
-    """(line, dotted name) of every import in a file, those inside functions and under TYPE_CHECKING too.
+    """Yield (line, dotted name) of every import in a file, including imports inside functions and under TYPE_CHECKING.
 
-    ``from a import b`` gives ``a.b``: whether b is a module or a name, a rule
-    about ``a`` holds for it.
+    ``from a import b`` yields ``a.b``: a rule about ``a`` applies to it, whether b is a module or a name.
     """
     for node in ast.walk(parse(path)):
         if isinstance(node, ast.Import):
@@ -39,7 +39,7 @@ def imports(path: pathlib.Path) -> Iterator[tuple[int, str]]:
 
 
 def functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """Every function and method, nested ones too."""
+    """Yield every function and method, including nested ones."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node

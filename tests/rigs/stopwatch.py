@@ -1,4 +1,4 @@
-"""How long a call takes that may never end: it runs beside the test, which says so and goes on."""
+"""The duration of a call that may never return: the call runs in a thread, so the test can report it and continue."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-#: Whoever has not ended by then is taken for one that never does.
+#: A call that has not returned after this time counts as one that never returns.
 FOR_EVER_S = 40.0
-#: What a call may take beyond its deadline.
+#: The time that a call may take beyond its deadline.
 SLACK_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Lap:
-    """What a call gave or raised, and its seconds."""
+    """A call's duration in seconds, and its return value or exception."""
 
     took_s: float
     answer: Any = None
@@ -24,7 +24,7 @@ class Lap:
 
 
 def lap(call: Callable[[], Any]) -> Lap:
-    """One call. AssertionError where it has not ended in FOR_EVER_S."""
+    """Run one call and measure it. Raise AssertionError if it has not returned in FOR_EVER_S."""
     laps: list[Lap] = []
     began = time.monotonic()
 
@@ -44,5 +44,5 @@ def lap(call: Callable[[], Any]) -> Lap:
 
 
 def threads_named(name: str) -> int:
-    """How many there are now."""
+    """Return how many threads have that name now."""
     return sum(thread.name == name for thread in threading.enumerate())

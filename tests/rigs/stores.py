@@ -1,4 +1,4 @@
-"""Worlds for tests of the store: a file system of its own, the root file system below it, and what is remembered."""
+"""Worlds for tests of the store: its own file system, the root file system below it, and the remembered mark."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ OF_ROOT = FileSystemIdentity(mount_point="/", kind="ext4", device="/dev/vda", in
 
 
 def on_disk(size_gib: float, identity: FileSystemIdentity | None = OF_STORE) -> FileSystem:
-    """The store on its own file system."""
+    """Return the store on its own file system."""
     size = int(size_gib * GIB)
     return FileSystem(path=INSTANCES, size_bytes=size, free_bytes=size, available_bytes=size, identity=identity)
 
 
 def on_root(size_gib: float) -> FileSystem:
-    """The folder below it."""
+    """Return the store's folder on the root file system, as if the store were not mounted."""
     return on_disk(size_gib, OF_ROOT)
 
 
 def mark(size_gib: float, identity: FileSystemIdentity | None = OF_STORE, **changes: Any) -> StoreMark:
-    """The memory of a file system."""
+    """Return the remembered mark of a file system."""
     plain = StoreMark(
         source=FILESYSTEM,
         name=INSTANCES,
@@ -41,13 +41,13 @@ def mark(size_gib: float, identity: FileSystemIdentity | None = OF_STORE, **chan
 
 
 def vg_mark(size_gib: float, **changes: Any) -> StoreMark:
-    """The memory of volume group vg0 as ``facts.group`` makes it."""
+    """Return the remembered mark of volume group vg0 as ``facts.group`` makes it."""
     plain = StoreMark(source=LVM, name="vg0", size_bytes=int(size_gib * GIB), uuid="uuid-of-vg0")
     return dataclasses.replace(plain, **changes)
 
 
 def guest(*disks: str, kind: str = "file") -> Domain:
-    """Guest i1 with disks of these sources, DISK where none is named."""
+    """Return guest i1 with disks of these sources; DISK if no source is given."""
     named = tuple(Disk(target=f"vd{n}", kind=kind, source=source) for n, source in enumerate(disks or (DISK,)))
     return domain("i1", disks=named)
 
@@ -60,7 +60,7 @@ def store(
     present: tuple[str, ...] = (),
     missing: tuple[str, ...] = (),
 ) -> Snapshot:
-    """The world with that store, these guests' disk files measured, and that memory."""
+    """Return the world with that store, the measured disk files of its guests, and that remembered mark."""
     files = [
         *(DiskFile(path=path, format="raw", virtual_bytes=GIB, allocated_bytes=GIB) for path in present),
         *(_missing(path) for path in missing),

@@ -1,8 +1,8 @@
-"""Another client of Placement that writes into a forest of providers, and keeps book of all that is to last.
+"""Another client of Placement that writes to a forest of providers and keeps a book of all changes that must last.
 
-What is ours (classes, traits, aggregates of providers of ours, where these stand) it changes too, without any
-note: that is to be put right. Every write of it is made with the state as it is, as a
-client with manners does. It works through ``Rest``, which shares nothing with ours.
+The client also changes data that the agent owns, without an entry in the book: classes, traits, aggregates and parents
+of the agent's providers. The agent must correct those. Before each write the client reads the current generation, as a
+well-behaved client does. It works through ``Rest``, which shares no code with the agent's client.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ Record = dict[str, Any]
 
 @dataclass
 class Book:
-    """What strangers wrote of one provider that is not ours; of theirs everything, and where it stands."""
+    """The strangers' data on one provider: on the agent's only what strangers own, on their own everything, and its
+    parent.
+    """
 
     name: str
     parent: str | None = None
@@ -37,10 +39,11 @@ class Book:
 
 @dataclass
 class Stranger:
-    """One for each case. ``ours`` are our providers, made or not; ``our_aggregates`` those that we decide on.
+    """One stranger per case. ``ours``: the agent's providers, made or not; ``our_aggregates``: those that the agent
+    decides.
 
-    ``taken_names`` are names that it may take before we do, ``near`` is whom it troubles most. ``holdings``: consumer
-    to provider to class to amount.
+    ``taken_names``: names that the stranger may take before the agent does. ``near``: the provider that it changes
+    most. ``holdings``: consumer to provider to class to amount.
     """
 
     rest: Rest
@@ -55,7 +58,7 @@ class Stranger:
     done: Counter[str] = field(default_factory=Counter)
 
     def make(self, one: str, name: str, parent: str | None) -> None:
-        """A provider with some of everything."""
+        """Make a provider with random classes, traits and aggregates."""
         self.rest.make_provider(name=name, uuid=one, parent=parent)
         self.books[one] = Book(name=name, parent=parent)
         classes = {name: self._record() for name in self._some((*OUR_CLASSES, *THEIR_CLASSES), 4)}
@@ -70,11 +73,11 @@ class Stranger:
         self._note_aggregates(one, set(aggregates))
 
     def new_uuid(self) -> str:
-        """Of the case's own dice: the same ones each time that it is run."""
+        """Return a uuid drawn from the case's dice, so that it is the same in each run."""
         return str(uuids.UUID(int=self.dice.getrandbits(128), version=4))
 
     def register(self) -> None:
-        """Make the custom names exist that it writes."""
+        """Make the custom classes and traits that the stranger writes."""
         for name in (*OUR_CLASSES, *THEIR_CLASSES):
             if name.startswith("CUSTOM_"):
                 self.rest.done("PUT", f"/resource_classes/{name}")
@@ -83,7 +86,7 @@ class Stranger:
                 self.rest.done("PUT", f"/traits/{name}")
 
     def act(self, may_rename_ours: bool) -> None:
-        """One thing or another; nothing where the dice ask for what cannot be done."""
+        """Do one random change; do nothing if the chosen change is impossible."""
         kinds = (self.class_, self.trait, self.aggregate, self.take, self.take, self.leave, self.come, self.go)
         kinds += (self.carry_off, self.rename, self.remove_ours, self.spoil_class, self.spoil_traits)
         parents = self.parents()
@@ -92,7 +95,7 @@ class Stranger:
             self.done[kind.__name__] += 1
 
     def parents(self) -> dict[str, str | None]:
-        """Every provider that stands, by its parent; books of those that we deleted are closed."""
+        """Return every existing provider with its parent; drop the books of providers that the agent has deleted."""
         found: dict[str, str | None] = {}
         for one in sorted({*self.books, *self.ours}):
             if one in found:
@@ -127,7 +130,7 @@ class Stranger:
         return True
 
     def take(self, parents: dict[str, str | None]) -> bool:
-        """A new consumer, where there is room."""
+        """Make a new consumer's allocation, if there is room."""
         one, consumer = self._one(parents), self.new_uuid()
         offered = self.rest.inventories(one)
         if not offered:
@@ -145,7 +148,7 @@ class Stranger:
         return True
 
     def leave(self, _parents: dict[str, str | None]) -> bool:
-        """Either way of going: one raises the provider's generation, the other does not."""
+        """Remove a consumer by DELETE or by an empty PUT: only one of the two raises the provider's generation."""
         if not self.holdings:
             return False
         consumer = self.dice.choice(sorted(self.holdings))
@@ -186,7 +189,7 @@ class Stranger:
         return True
 
     def carry_off(self, parents: dict[str, str | None]) -> bool:
-        """To below another provider, or out of every tree."""
+        """Move a provider below another provider, or make it a root."""
         one = self._one(parents)
         places = [place for place in sorted(parents) if not stands_below(place, one, parents)]
         parent = self.dice.choice((*places, None))
@@ -206,27 +209,27 @@ class Stranger:
         return True
 
     def holders(self, one: str, name: str | None = None) -> list[str]:
-        """Consumers that hold anything of it, or of that class of it."""
+        """Return the consumers with an allocation on the provider, or on that class of it."""
         return [
             consumer for consumer, held in self.holdings.items() if one in held and (name is None or name in held[one])
         ]
 
     def set_classes(self, one: str, after: dict[str, Record]) -> None:
-        """Replace the inventory; what changes by it, and is not ours, is noted."""
+        """Replace the inventory; enter changes of data that the agent does not own into the book."""
         before = self.rest.inventories(one)
         self._note_classes(one, before, after)
         if after != before:
             self.rest.set_inventories(one, after)
 
     def set_traits(self, one: str, after: set[str]) -> None:
-        """Replace the traits, as above."""
+        """Replace the traits, as ``set_classes`` does."""
         changed = after ^ self.rest.traits(one)
         self._note_traits(one, changed)
         if changed:
             self._put(one, "traits", sorted(after))
 
     def set_aggregates(self, one: str, after: set[str]) -> None:
-        """Replace the aggregates, as above."""
+        """Replace the aggregates, as ``set_classes`` does."""
         changed = after ^ self.rest.aggregates(one)
         self._note_aggregates(one, changed)
         if changed:
@@ -269,12 +272,12 @@ class Stranger:
 
 
 def name_of(one: str) -> str:
-    """What a provider of ours is made as."""
+    """Return the name with which the agent's provider is made."""
     return f"name-{one}"
 
 
 def stands_below(one: str, other: str, parents: dict[str, str | None]) -> bool:
-    """Whether ``other`` stands above ``one``, or is it."""
+    """Return whether ``other`` is an ancestor of ``one``, or the same provider."""
     at: str | None = one
     while at is not None and at != other:
         at = parents.get(at)

@@ -13,9 +13,10 @@ from tests.rigs.facts import group, snapshot, uuid, volume
 def pool_world(
     *sizes_gib: int, data: float | None = None, metadata: float | None = None, group_gib: int = 61
 ) -> Snapshot:
-    """A pool of 50 GiB with 1 GiB of metadata in a group with 10 GiB left, and thin volumes of these sizes.
+    """Return a world: a pool of 50 GiB with 1 GiB of metadata, 10 GiB left in the group, and thin volumes of these
+    sizes.
 
-    They are named after the instances i0, i1 and so on.
+    The volumes are named after the instances i0, i1 and so on.
     """
     pool = Volume(group="vg0", name="tpool", uuid="p", size_bytes=50 * GIB, extent_bytes=0, segment_type="thin-pool")
     parts = (

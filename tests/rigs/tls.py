@@ -1,7 +1,7 @@
-"""A private CA, certificates of every sort, and a server that ends TLS before a plain one.
+"""A private CA, certificates of every kind, and a server that terminates TLS in front of a plain server.
 
-Keystone and Placement are served as most clouds do it: TLS ends in front of them, and they are told so by
-``X-Forwarded-Proto`` and ``X-Forwarded-Host``.
+Keystone and Placement are served as in most clouds: TLS ends in front of them, and ``X-Forwarded-Proto`` and
+``X-Forwarded-Host`` carry the original scheme and host.
 """
 
 import contextlib
@@ -45,7 +45,7 @@ class Certificate:
 
 
 class Authority:
-    """A CA that nobody trusts but who is told to; its certificate is ``path``."""
+    """A CA that only explicitly configured clients trust; its certificate is ``path``."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -55,7 +55,7 @@ class Authority:
         self._run("req", "-x509", *_NEW_KEY, "-keyout", "ca.key", "-out", "ca.pem", "-days", "2", *config("ca"))
 
     def certificate(self, name: str, alternative: str = "IP:127.0.0.1", days: int = 2) -> Certificate:
-        """One for ``alternative`` (a subjectAltName); with ``days`` below 0 it has expired."""
+        """Return a certificate for ``alternative`` (a subjectAltName); with ``days`` below 0 it has expired."""
         config = self._config(name, name, alternative)
         self._run("req", "-new", *_NEW_KEY, "-keyout", f"{name}.key", "-out", f"{name}.csr", *config(None))
         signed_by = ("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial")
@@ -80,15 +80,15 @@ class TlsGateway(Gateway):
 
     def __init__(self, target: str, context: ssl.SSLContext) -> None:
         super().__init__(target)
-        # The handshake comes with the first read, in that connection's own thread.
+        # The handshake takes place at the first read, in that connection's own thread.
         self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
-        # A client that breaks off the handshake is what most of these tests are about.
+        # Most of these tests have clients that abort the handshake.
         self._server.handle_error = lambda *_: None  # type: ignore[method-assign]
         self._server.shutdown_request = self._end  # type: ignore[method-assign]
         self.url = self.url.replace("http://", "https://")
 
     def _end(self, connection: socket.socket) -> None:
-        # Closed with a request unread it would be reset, and the alert that says why might not arrive.
+        # A close with an unread request would reset the connection, and the alert with the reason might be lost.
         with contextlib.suppress(OSError):
             connection.shutdown(socket.SHUT_WR)
             while select.select([connection], [], [], LINGER_S)[0] and os.read(connection.fileno(), 65536):
@@ -102,7 +102,7 @@ class TlsGateway(Gateway):
 
 @contextlib.contextmanager
 def tls_before(target: str, server: Certificate, clients_of: Authority | None = None) -> Iterator[TlsGateway]:
-    """One before ``target`` for a block; with ``clients_of`` it asks for a client certificate of that CA."""
+    """Yield a gateway before ``target``; with ``clients_of`` it requests a client certificate of that CA."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(server.path, server.key)
     if clients_of is not None:

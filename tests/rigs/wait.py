@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def until(condition: Callable[[], T], timeout_s: float, what: str) -> T:
-    """The first truthy answer of ``condition``; AssertionError naming ``what`` when the time is over."""
+    """Return the first truthy result of ``condition``; raise AssertionError naming ``what`` after ``timeout_s``."""
     end = time.monotonic() + timeout_s
     pause = threading.Event()
     while not (answer := condition()):

@@ -1,4 +1,4 @@
-"""Documents damaged in the ways that a parser must bear: stretches of text swapped, elements and attributes moved."""
+"""Documents damaged in ways that a parser must survive: stretches of text swapped, elements and attributes moved."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _TEXTS = ("", "0", "-1", "x", "0x10", "９", "9" * 30, "yes", "\n", "0-999999", 
 
 
 def damaged(texts: Iterable[str]) -> st.SearchStrategy[str]:
-    """One of the texts, damaged in either way."""
+    """Return one of the texts, damaged as text or as XML."""
     return st.sampled_from(list(texts)).flatmap(lambda text: pieces(text) | restructured(text))
 
 
 def pieces(text: str) -> st.SearchStrategy[str]:
-    """The text with one stretch of it replaced by another stretch, or by anything."""
+    """Return the text with one stretch replaced by another stretch or by arbitrary text."""
     spans = st.tuples(st.integers(0, len(text)), st.integers(0, 40))
     filling = st.one_of(
         st.text(st.characters(exclude_categories=()), max_size=12),
@@ -31,13 +31,13 @@ def pieces(text: str) -> st.SearchStrategy[str]:
 
 
 def restructured(text: str) -> st.SearchStrategy[str]:
-    """Well-formed XML with one to four of its elements, attributes and texts deleted, doubled, renamed or swapped."""
+    """Return well-formed XML with one to four elements, attributes or texts deleted, doubled, renamed or swapped."""
     steps = st.lists(st.sampled_from(_STEPS), min_size=1, max_size=4)
     return st.builds(_restructure, st.just(text), steps, st.randoms(use_true_random=False))
 
 
 def refusal(parse: Callable[..., object], *arguments: object) -> str | None:
-    """Why a parser refused, or None where it answered; any other error is the test's."""
+    """Return the parser's reason for a refusal, None if it returned a result; other errors fail the test."""
     try:
         parse(*arguments)
     except SourceInconsistent as error:
