@@ -1,6 +1,6 @@
-"""Measurements of the agent against its budgets; how to run and read them: README.md here."""
+"""Measurements of the agent against its budgets; README.md here says how to run and read them."""
 
 from agent.cmd.daemon import choose_backend
 
-# Before anything of oslo is imported, as the programs do it.
+# Choose the backend before any oslo import, as the programs do.
 choose_backend()

@@ -1,9 +1,8 @@
-"""What one audit costs with 10, 100 and 1,000 guests: ``python -m benchmarks.audit``.
+"""The cost of one audit with 10, 100 and 1,000 guests: ``python -m benchmarks.audit``.
 
-The audits run in a process of their own (audit_loop.py), so its CPU time is the
-agent's alone. *quiet*: nothing changed since the last audit. *changed*: something
-did, so that the books are written again. *cold*: caches and memory dropped, as at a
-start, but the libraries are loaded.
+The audits run in their own process (audit_loop.py), so that process's CPU time is the agent's alone. *quiet*: nothing
+has changed since the last audit. *changed*: a change occurred, so the agent writes the books again. *cold*: no caches
+and no memory, as at a start, but with the libraries loaded.
 """
 
 from __future__ import annotations
@@ -23,15 +22,15 @@ from tests.rigs.host import AgentHost
 
 Cost = dict[str, float]
 
-#: Guests and kind of audit to the budget, ms of CPU (design: 20 at 100 guests; 100 and 1,000 at 1,000).
+#: Guests and kind of audit to the budget in ms of CPU.
 BUDGET_MS = {(100, "warm"): 20, (1000, "warm"): 100, (1000, "cold"): 1000}
-#: What nova-compute 34 took on such a machine, per audit; it was measured with 4 and with 100 instances.
+#: nova-compute 34's cost per audit on such a machine; it was measured with 4 and with 100 instances.
 REFERENCE = {100: "CPU 560 ms, wall 2,750 ms, 102 requests"}
 WORDS = {"warm": "quiet", "changed": "changed", "cold": "cold"}
 
 
 def costs(host: AgentHost, *arguments: str) -> dict[str, list[Cost]]:
-    """Costs of the audits by kind."""
+    """Return the costs of the audits by kind."""
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.audit_loop", "--config-file", str(host.config_file), *arguments],
         cwd=Path(__file__).parents[1],
@@ -46,7 +45,7 @@ def costs(host: AgentHost, *arguments: str) -> dict[str, list[Cost]]:
 
 
 def rows(load: Load, found: dict[str, list[Cost]]) -> list[Row]:
-    """Two lines a kind of audit: CPU against its budget, and what belongs beside it."""
+    """Return three rows per kind of audit: CPU with its budget, wall time, and requests to Placement."""
     table = []
     for kind, word in WORDS.items():
         budget, name = BUDGET_MS.get((load.guests, kind)), f"{_named(load)}, {word}"
@@ -78,7 +77,7 @@ def _of(found: list[Cost], key: str) -> list[Any]:
 
 
 def main() -> int:
-    """Print the table; 1 where a budget is missed."""
+    """Print the table; return 1 if a budget is missed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.audit", description="Cost of one audit")
     parser.add_argument("--guests", type=int, action="append", help="default: 10, 100 and 1000")
     parser.add_argument("--volumes", type=int, default=0, help="logical volumes in volume groups on loop devices; root")

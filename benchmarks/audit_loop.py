@@ -24,7 +24,7 @@ CONNECT_S = 10.0
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """One audit with everything that the daemon does for it: reads, decision, log lines, report file."""
+    """The cost of one audit with everything that the daemon does for it: reads, decision, log lines, report file."""
 
     cpu_ms: float
     wall_ms: float
@@ -48,7 +48,7 @@ class Loop:
         self.memory = AuditMemory()
 
     def audit(self) -> Cost:
-        """One audit with the memory of the last."""
+        """Run one audit with the memory of the last."""
         from agent.audit.run import run_audit
 
         request = AuditRequest(reasons=("benchmark",))
@@ -65,27 +65,27 @@ class Loop:
         return cost
 
     def forget(self) -> None:
-        """What a start finds: no cache and no memory, but the libraries loaded and the connections open."""
+        """Drop caches and memory, as at a start; the libraries stay loaded and the connections open."""
         self.parts.host.forget()
         self.parts.reader.forget()
         self.memory = AuditMemory()
 
     def settle(self) -> None:
-        """Audit until nothing is left to be learned: every consumer's record read, every follow-up done."""
+        """Audit until an audit needs only one request: every consumer's record is read, every follow-up done."""
         calm = 0
         while calm < WARM_UP:
             calm = calm + 1 if self.audit().requests == 1 else 0
 
 
 def warm(loop: Loop, audits: int) -> Iterator[Cost]:
-    """Quiet audits, in a world that stands still."""
+    """Yield costs of quiet audits, in a world without changes."""
     loop.settle()
     for _ in range(audits):
         yield loop.audit()
 
 
 def changed(loop: Loop, audits: int) -> Iterator[Cost]:
-    """Audits that must write all books again, as after any change in them."""
+    """Yield costs of audits that must write all books again, as after any change in them."""
     loop.settle()
     for _ in range(audits):
         loop.memory = dataclasses.replace(loop.memory, compared=None)
@@ -93,14 +93,14 @@ def changed(loop: Loop, audits: int) -> Iterator[Cost]:
 
 
 def cold(loop: Loop, audits: int) -> Iterator[Cost]:
-    """First audits, each after all caches were dropped."""
+    """Yield costs of first audits, each after all caches were dropped."""
     for _ in range(audits):
         loop.forget()
         yield loop.audit()
 
 
 def main() -> int:
-    """Print the costs."""
+    """Print the costs as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--config-file", required=True)
     parser.add_argument("--audits", type=int, default=50)

@@ -1,10 +1,10 @@
-"""What a fleet asks of one Placement: ``python -m benchmarks.fleet --agents 1000``; an hour; 100 take ten minutes.
+"""The load of a fleet on one Placement: ``python -m benchmarks.fleet --agents 1000``; an hour; 100 take ten minutes.
 
-Agents are the product's client, reader, writer and audit before hosts in memory (benchmarks.fleet_agents), in four
-processes at most. Placement is several processes behind one port on one MariaDB
-(benchmarks.fleet_server), and its access logs are what is counted. Four parts: all
-hosts start for the first time in one second; their consumers are allocated; all start
-again in one second, each with a change to publish; then all is quiet. ``--picture FILE`` draws both starts.
+The agents are the product's client, reader, writer and audit, on hosts in memory (benchmarks.fleet_agents), in at most
+four processes. Placement is several processes behind one port on one MariaDB (benchmarks.fleet_server); the requests
+are counted in its access logs. A run has four parts. All hosts start for the first time within one second. Their
+consumers are allocated. All start again within one second, each with a change to publish. Then nothing changes any
+more. ``--picture FILE`` draws both starts.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from tests.rigs.wait import until
 
 ROOT = Path(__file__).parents[1]
 ERRORS = 0.01
-#: [placement] full_read_every: the quiet time is at least twice as many audits.
+#: [placement] full_read_every: the quiet time has at least twice as many audits.
 FULL_READ_EVERY = 10
 REQUESTS_PER_AUDIT = 1.25
 BATCH = 400
 SEEDERS = 4
 LEAD_S = 3.0
 WARM_MIB = 256
-#: A dozen audits a second are what one core of agents and one of servers do side by side.
+#: One core of agents and one core of servers together manage a dozen audits a second.
 AUDITS_PER_S = 12.0
 SHORTEST_INTERVAL_S = 5.0
 
@@ -61,7 +61,7 @@ class Asked:
 
 
 class Placement:
-    """Several processes on one port and one database."""
+    """Several server processes on one port and one database."""
 
     def __init__(self, folder: Path, connection: str, processes: int, threads: int) -> None:
         self.folder = folder
@@ -73,11 +73,11 @@ class Placement:
 
     @property
     def url(self) -> str:
-        """Where it answers."""
+        """The servers' URL."""
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        """All of them, the first alone: it makes the tables."""
+        """Start all processes, the first alone, because it makes the tables."""
         for number in range(self._count):
             with (self.folder / "servers.log").open("ab") as log:
                 process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=log, stderr=log, cwd=ROOT)
@@ -85,7 +85,7 @@ class Placement:
             until(lambda: len(list(self.folder.glob("ready-*"))) > number, 60, "a server is ready")  # noqa: B023
 
     def stop(self) -> None:
-        """End them."""
+        """Stop all processes."""
         for process in self._processes:
             process.terminate()
         for process in self._processes:
@@ -94,7 +94,7 @@ class Placement:
             process.stdin.close()
 
     def asked(self, begin: float, end: float) -> list[Asked]:
-        """What came in between two moments, in order."""
+        """Return the requests between two moments, in order."""
         found = []
         for log in self.folder.glob("access-*.log"):
             for line in log.read_text().splitlines():
@@ -108,7 +108,7 @@ class Placement:
 
 
 class Agents:
-    """The processes that the agents live in."""
+    """The processes in which the agents run."""
 
     def __init__(self, url: str, folder: Path, count: int, processes: int) -> None:
         self.count = count
@@ -126,7 +126,7 @@ class Agents:
         ]  # fmt: skip
 
     def tell(self, do: str, **words: Any) -> list[dict[str, Any]]:
-        """What all agents have to say of it, when all are done."""
+        """Send all processes a command; return all agents' reports when all are done."""
         for process in self._processes:
             assert process.stdin is not None
             process.stdin.write(json.dumps({"do": do, **words}) + "\n")
@@ -135,13 +135,13 @@ class Agents:
             return [said for heard in pool.map(_until_done, self._processes) for said in heard]
 
     def cpu_s(self) -> float:
-        """User and system time of all of them so far."""
+        """Return the user and system time of all processes so far."""
         ticks = os.sysconf("SC_CLK_TCK")
         fields = [Path(f"/proc/{p.pid}/stat").read_text().rpartition(")")[2].split() for p in self._processes]
         return sum(int(field[11]) + int(field[12]) for field in fields) / ticks
 
     def end(self) -> None:
-        """End them."""
+        """End all processes."""
         for process in self._processes:
             assert process.stdin is not None
             process.stdin.close()
@@ -160,7 +160,7 @@ def _until_done(process: subprocess.Popen[str]) -> list[dict[str, Any]]:
 
 
 def seed(url: str, agents: int, consumers: int) -> float:
-    """Allocate so many consumers on each host; the seconds that it took."""
+    """Allocate ``consumers`` consumers on each host; return the seconds that it took."""
     began = time.monotonic()
     pairs = [(root_of(n), consumer) for n in range(agents) for consumer in consumers_of(n, consumers)]
     batches = [pairs[first : first + BATCH] for first in range(0, len(pairs), BATCH)]
@@ -183,7 +183,8 @@ def seed(url: str, agents: int, consumers: int) -> float:
         if not answer.ok:
             raise SystemExit(f"POST /allocations: {answer.status_code} {answer.text}")
 
-    # One host's consumers are in one batch or in two that follow each other: four at once seldom meet on a provider.
+    # One host's consumers are in one batch or in two consecutive ones, so four threads seldom write to the same
+    # provider.
     stride = max(1, len(batches) // SEEDERS + 1)
     with ThreadPoolExecutor(SEEDERS) as pool:
         shares = [batches[first : first + stride] for first in range(0, len(batches), stride)]
@@ -193,7 +194,7 @@ def seed(url: str, agents: int, consumers: int) -> float:
 
 
 def start(placement: Placement, agents: Agents, limit_s: float, **prepared: int) -> tuple[Curve, list[dict[str, Any]]]:
-    """All agents start within one second; the curve from then until the last one has converged."""
+    """Start all agents within one second; return the curve until the last has converged, and the agents' reports."""
     agents.tell("prepare", **prepared)
     at = time.time() + LEAD_S
     said = agents.tell("start", at=at, within_s=1.0, limit_s=limit_s)
@@ -211,7 +212,7 @@ def start(placement: Placement, agents: Agents, limit_s: float, **prepared: int)
 
 
 def start_rows(what: str, curve: Curve, said: list[dict[str, Any]]) -> list[Row]:
-    """What a start shows."""
+    """Return the rows of a start."""
     total, errors = curve.requests.total(), curve.errors.total()
     share = errors / max(1, total)
     kinds = Counter(error[1] for one in said for error in one["errors"])
@@ -228,8 +229,8 @@ def start_rows(what: str, curve: Curve, said: list[dict[str, Any]]) -> list[Row]
 
 
 def quiet_rows(placement: Placement, agents: Agents, audits: int, interval_s: float) -> list[Row]:
-    """Quiet agents, counted in the access log."""
-    # One audit more, not counted: the first after a start sees what that wrote.
+    """Return the rows of quiet agents; the access log has the requests."""
+    # One more audit, which is not counted: the first audit after a start reads what the start wrote.
     agents.tell("quiet", audits=1, interval_s=interval_s)
     began, cpu = time.time(), agents.cpu_s()
     said = agents.tell("quiet", audits=audits, interval_s=interval_s)
@@ -259,7 +260,7 @@ def _kind(asked: Asked) -> str:
 
 @contextlib.contextmanager
 def servers(folder: Path, processes: int, threads: int) -> Iterator[Placement]:
-    """MariaDB and Placement for a block."""
+    """Yield a Placement on a MariaDB, both stopped after the block."""
     with mariadb.running(folder / "mariadb") as database:
         database.execute(f"SET GLOBAL innodb_buffer_pool_size = {WARM_MIB << 20}")
         placement = Placement(folder, database.create_database("placement"), processes, threads)
@@ -271,7 +272,7 @@ def servers(folder: Path, processes: int, threads: int) -> Iterator[Placement]:
 
 
 def main() -> int:
-    """Measure and print; 1 where a budget is missed."""
+    """Measure and print; return 1 if a budget is missed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fleet")
     parser.add_argument("--agents", type=int, default=1000)
     parser.add_argument("--consumers", type=int, default=100, help="allocated on each host")

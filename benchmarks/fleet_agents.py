@@ -1,10 +1,10 @@
-"""Many agents in one process, a thread each: the product's client, reader, writer and audit before hosts in memory.
+"""Many agents in one process, one thread each: the product's client, reader, writer and audit, on hosts in memory.
 
-``python -m benchmarks.fleet_agents --url URL --first N --count N --folder F``, told what to do by lines of JSON on
-standard input: ``start`` (all of them, anew, within so many seconds), ``quiet`` (so many
-audits each at an interval), ``end``. Each line on standard output is what one agent has to say of what it did.
-Only libvirt, the cloud's database and the disks are made up; what an agent remembers
-between its audits, and when it audits again by itself, is what the daemon's worker does.
+``python -m benchmarks.fleet_agents --url URL --first N --count N --folder F`` reads commands as lines of JSON from
+standard input. ``prepare`` makes new agents, ``start`` starts all of them within so many seconds, ``quiet`` runs so
+many audits each at an interval. The end of the input ends the process. Each line on standard output is one agent's
+report. Only libvirt, the cloud's database and the disks are simulated. An agent's memory between audits, and its
+follow-up audits, are those of the daemon's worker.
 """
 
 # ruff: noqa: ARG002, E402 (made-up sources take what the real ones do; eventlet is out before anything of oslo)
@@ -56,22 +56,22 @@ STACK_BYTES = 512 << 10
 
 
 def root_of(number: int) -> str:
-    """The provider's uuid of that host."""
+    """Return the uuid of that host's provider."""
     return facts.uuid(f"fleet-{number}")
 
 
 def name_of(number: int) -> str:
-    """The host's name."""
+    """Return the host's name."""
     return f"cmp{number:05d}.example.org"
 
 
 def consumers_of(number: int, count: int) -> tuple[str, ...]:
-    """The uuids of the guests of that host."""
+    """Return the uuids of that host's guests."""
     return tuple(facts.uuid(f"fleet-{number}-{guest}") for guest in range(count))
 
 
 class Watching(BoundedAdapter):
-    """Counts what becomes of requests: by second, answered, answered with an error, not answered."""
+    """An adapter that counts requests and records errors with their time: error statuses and missing answers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ class Watching(BoundedAdapter):
         self.sent = 0
 
     def send(self, *arguments: Any, **options: Any) -> Any:
-        """As the other one."""
+        """Send as the parent class does."""
         self.sent += 1
         try:
             answer = super().send(*arguments, **options)
@@ -93,7 +93,7 @@ class Watching(BoundedAdapter):
 
 @dataclasses.dataclass(frozen=True)
 class Host:
-    """What is true of one host."""
+    """The facts of one host."""
 
     number: int
     facts: HostFacts
@@ -101,7 +101,7 @@ class Host:
 
 
 def host_of(number: int, consumers: int, room: int) -> Host:
-    """A host with room for so many guests, and with so many that all three books know."""
+    """Return a host with room for ``room`` guests, and with ``consumers`` guests on which all three books agree."""
     uuids, name = consumers_of(number, consumers), name_of(number)
     instances = tuple(sorted((_instance(uuid, name) for uuid in uuids), key=lambda i: i.uuid))
     domains = tuple(
@@ -146,23 +146,23 @@ class Agent:
         )
 
     def audit(self) -> tuple[AuditReport, bool]:
-        """One audit; its report, and whether it asks for one more at once."""
+        """Run one audit; return its report, and whether it requests a follow-up at once."""
         result = run_audit(AuditRequest(reasons=("fleet",)), self._settings, self._parts, self._memory, lambda: False)
         self._memory = result.memory
         return result.report, result.look_again
 
     def load(self) -> History:
-        """Findings so far."""
+        """Return the findings so far."""
         return self._history
 
     def save(self, history: History) -> bool:
-        """Keep them."""
+        """Keep the findings."""
         self._history = history
         return True
 
     @contextlib.contextmanager
     def hold(self) -> Iterator[None]:
-        """Nobody else writes for this host."""
+        """Hold no lock: no other process writes for this host."""
         yield
 
 
@@ -188,7 +188,7 @@ class _Libvirt:
         return self.facts
 
     def forget(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: there is no cache."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -214,7 +214,7 @@ class _IdentityFile:
 
 
 def until_converged(agent: Agent, end: float) -> dict[str, Any]:
-    """Audit as the worker does, until nothing is left to do; what it took."""
+    """Audit as the worker does until nothing is left to do; return a report of the audits and seconds."""
     began, state, audits, told = time.time(), FollowUp(), 0, ""
     while time.time() < end:
         audits += 1
@@ -231,7 +231,7 @@ def until_converged(agent: Agent, end: float) -> dict[str, Any]:
 
 
 def quietly(agent: Agent, audits: int, interval_s: float) -> dict[str, Any]:
-    """So many audits, each at the host's turn of the interval."""
+    """Run ``audits`` audits, each at the host's phase of the interval."""
     turn = time.time() + first_delay_s(name_of(agent.host.number), interval_s, time.time())
     before, late, other = agent.transport.sent, 0, []
     for number in range(audits):
@@ -253,7 +253,7 @@ def _sleep_until(moment: float) -> None:
 
 
 class Fleet:
-    """The agents of this process, and the threads that they live in."""
+    """The agents of this process and their threads."""
 
     def __init__(self, numbers: range, conf: Any) -> None:
         self._numbers = numbers
@@ -262,11 +262,11 @@ class Fleet:
         self._telling = threading.Lock()
 
     def prepare(self, consumers: int, room: int) -> None:
-        """New agents, as after a start of the process, that have not asked anything yet."""
+        """Make new agents that have not sent any request yet, as after a start of the process."""
         self._agents = tuple(Agent(host_of(n, consumers, room), self._conf) for n in self._numbers)
 
     def start(self, at: float, within_s: float, limit_s: float) -> None:
-        """All of them begin, spread over ``within_s``."""
+        """Start all agents, spread over ``within_s``."""
 
         def live(agent: Agent) -> dict[str, Any]:
             _sleep_until(at + within_s * phase(root_of(agent.host.number), "benchmark"))
@@ -275,7 +275,7 @@ class Fleet:
         self._all(live)
 
     def quiet(self, audits: int, interval_s: float) -> None:
-        """So many audits each."""
+        """Run ``audits`` audits of each agent."""
         self._all(lambda agent: quietly(agent, audits, interval_s))
 
     def _all(self, live: Callable[[Agent], dict[str, Any]]) -> None:
@@ -295,7 +295,7 @@ class Fleet:
 
 
 def main() -> int:
-    """Do what is told until there is nobody to tell it."""
+    """Carry out commands from standard input until it ends."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fleet_agents")
     parser.add_argument("--url", required=True)
     parser.add_argument("--folder", type=Path, required=True)

@@ -1,4 +1,4 @@
-"""Draw how a fleet starts, as SVG: requests and errors a second, and how many agents have converged."""
+"""Draw the starts of a fleet as SVG: requests and errors per second, and the number of converged agents."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Curve:
 
     @property
     def seconds(self) -> int:
-        """How long there is something to see."""
+        """The length of the curve in seconds."""
         return max([*self.requests, *self.errors, *map(int, self.converged), 1]) + 1
 
 
 def draw(curves: Iterable[tuple[str, Curve]]) -> str:
-    """One picture, a panel for each named curve."""
+    """Return one picture with a panel for each named curve."""
     panels = list(curves)
     height = TOP + len(panels) * (HEIGHT + GAP)
     body = [_panel(name, curve, TOP + number * (HEIGHT + GAP)) for number, (name, curve) in enumerate(panels)]
@@ -54,7 +54,7 @@ def _legend() -> list[str]:
 
 
 def _panel(name: str, curve: Curve, top: int) -> str:
-    # Bars of several seconds where there are too many of them: then each is their mean.
+    # If there are too many seconds, each bar is the mean of several.
     step = curve.seconds // MOST_BARS + 1
     rates = _rates(curve.requests, step)
     most = max([*rates.values(), 1.0])
@@ -106,7 +106,7 @@ def _labels(curve: Curve, most: float, top: int) -> list[str]:
 
 
 def _rates(counts: Counter[int], step: int) -> dict[int, float]:
-    """Slots of ``step`` seconds with the mean count of one second."""
+    """Return the mean count per second by slots of ``step`` seconds."""
     slots: Counter[int] = Counter()
     for second, count in counts.items():
         slots[max(0, second) // step] += count

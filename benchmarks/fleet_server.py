@@ -2,10 +2,10 @@
 
 ``python -m benchmarks.fleet_server --folder F --port N --connection URL --threads N``
 
-The kernel shares connections out among the processes that listen with SO_REUSEPORT,
-as a front end would. Each writes ``access-PID.log`` with one line a request: when it came in and for how long it was
-in here, as UNIX time and seconds, then status, method, path and global request id. It ends when its standard
-input is closed, so not later than who started it.
+The kernel distributes connections among the processes that listen with SO_REUSEPORT, as a front end would. Each process
+writes ``access-PID.log`` with one line per request: arrival (UNIX time) and duration (seconds) in this process, then
+status, method, path and global request id. The process ends when its standard input is closed, so at the latest when
+its parent ends.
 """
 
 # ruff: noqa: E402 (nothing of oslo may be imported before eventlet is out)
@@ -52,9 +52,9 @@ def main(argv: list[str] | None = None) -> int:
             threads=options.threads,
             connection_limit=CONNECTIONS,
             backlog=BACKLOG,
-            # select() ends at 1,024 descriptors.
+            # select() supports only 1,024 descriptors.
             asyncore_use_poll=True,
-            # A quiet agent asks once a minute and keeps its connection, as behind any front end.
+            # A quiet agent sends a request once a minute and keeps its connection, as behind any front end.
             channel_timeout=300,
         )
         (options.folder / f"ready-{os.getpid()}").touch()
@@ -65,7 +65,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def listening(port: int) -> socket.socket:
-    """A socket that other processes may share."""
+    """Return a socket on a port that other processes may share."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
@@ -74,7 +74,7 @@ def listening(port: int) -> socket.socket:
 
 
 def logged(application: Application, write: Callable[[str], object]) -> Application:
-    """``application`` with one line a request."""
+    """Return ``application`` with one log line per request."""
 
     def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         began = time.time()

@@ -1,7 +1,7 @@
 """Resident memory of the daemon after 1,000 audits with 100 guests: ``python -m benchmarks.memory [--bus]``.
 
-The daemon is the installed program in a process of its own. Every audit is asked
-for by SIGUSR1 and counted when its report is there, so none is coalesced away.
+The daemon is the installed program in its own process. SIGUSR1 requests each audit, and the next request follows only
+after the audit's report, so no two requests are coalesced.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ EARLY = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """Resident MiB after the early and after the last audit, and the CPU of an audit between the two."""
+    """Resident MiB after the early and after the last audit, and the mean CPU time of an audit between the two."""
 
     early_mib: float
     late_mib: float
@@ -36,26 +36,26 @@ class Memory:
 
 
 def rss_mib(pid: int) -> float:
-    """VmRSS."""
+    """Return VmRSS in MiB."""
     found = re.search(r"^VmRSS:\s+(\d+) kB$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
     assert found
     return int(found[1]) / 1024
 
 
 def cpu_ms(pid: int) -> float:
-    """CPU time of the process so far; the scheduler counts it in nanoseconds, for each thread."""
+    """Return the process's CPU time so far in ms; the scheduler counts nanoseconds per thread."""
     tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
     return sum(int(task.read_text().split()[0]) for task in tasks) / 1e6
 
 
 def audits(daemon: Daemon, number: int) -> None:
-    """So many audits, one after the other."""
+    """Run ``number`` audits, one after the other."""
     for _ in range(number):
         daemon.audit_now()
 
 
 def measured(source: str, guests: int, number: int, *, bus: bool) -> Memory:
-    """The daemon's memory with that state source, telling others over a broker of its own or nobody."""
+    """Return the daemon's memory with that state source; with ``bus`` it publishes over a private broker."""
     with contextlib.ExitStack() as stack:
         made = stack.enter_context(world(Load(guests=guests), source))
         if bus:
@@ -73,7 +73,7 @@ def measured(source: str, guests: int, number: int, *, bus: bool) -> Memory:
 
 
 def rows(source: str, number: int, found: Memory, *, bus: bool) -> list[Row]:
-    """What is shown of one run."""
+    """Return the rows of one run."""
     name = f"state source {source}{', bus' if bus else ''}"
     budget = BUDGET_MIB[source, bus]
     reference = "164–176 MiB"
@@ -98,7 +98,7 @@ def rows(source: str, number: int, found: Memory, *, bus: bool) -> list[Row]:
 
 
 def main() -> int:
-    """Print the table; 1 where a budget is missed."""
+    """Print the table; return 1 if a budget is missed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.memory", description="Memory of the daemon")
     parser.add_argument("--guests", type=int, default=100)
     parser.add_argument("--audits", type=int, default=1000)

@@ -1,4 +1,4 @@
-"""How soon Placement has the truth: after a start, and after a change on the host. ``python -m benchmarks.start``.
+"""The time until Placement is correct after a start, and after a change on the host: ``python -m benchmarks.start``.
 
 The clock stops when Placement's access log has the inventory PUT with status 200.
 """
@@ -21,7 +21,7 @@ from tests.rigs.domains import domain_xml
 START_S = 2.0
 EVENT_S = 2.0
 WAIT_S = 60.0
-#: Between two events: long enough for what an audit asks for by itself, and never the same.
+#: Pause between two events: long enough for the daemon's follow-up audits, and random.
 PAUSE_S = (0.5, 1.5)
 TINY_MIB = 16
 
@@ -35,11 +35,11 @@ class Writes:
         self.forget()
 
     def forget(self) -> None:
-        """Only what is written from now on counts."""
+        """Ignore everything that is logged so far."""
         self._log.read()
 
     def seconds_since(self, began: float) -> float:
-        """Until an agent's next inventory PUT was accepted."""
+        """Wait for the agent's next accepted inventory PUT; return the seconds since ``began``."""
         while time.perf_counter() - began < WAIT_S:
             for line in self._log:
                 words = line.split()
@@ -50,7 +50,7 @@ class Writes:
 
 
 def start(made: World, writes: Writes) -> float:
-    """Seconds from exec to the inventory in Placement."""
+    """Return the seconds from exec to the inventory in Placement."""
     writes.forget()
     began = time.perf_counter()
     with made.host.daemon():
@@ -58,7 +58,7 @@ def start(made: World, writes: Writes) -> float:
 
 
 def fresh_starts(runs: int) -> list[float]:
-    """First starts on a host without guests: the provider is made."""
+    """Return the times of first starts on a host without guests: the agent makes the provider."""
     found = []
     with shared_node() as made:
         for _ in range(runs):
@@ -69,7 +69,7 @@ def fresh_starts(runs: int) -> list[float]:
 
 
 def restarts(runs: int, guests: int) -> list[float]:
-    """Starts on a host with guests, whose inventory was changed meanwhile."""
+    """Return the times of starts on a host with guests, whose inventory has been changed before each start."""
     found = []
     with world(Load(guests=guests)) as made:
         inventories = made.placement.inventories(made.host.provider_uuid)
@@ -82,12 +82,12 @@ def restarts(runs: int, guests: int) -> list[float]:
 
 
 def causes(number: int) -> list[float]:
-    """Seconds from a guest's definition, which the cloud does not know of, to the reserve for it in Placement."""
+    """Return the seconds from the definition of a guest unknown to the cloud to its reserve in Placement."""
     found = []
     with shared_node("sql") as made:
         made.host.make_cell().dispose()
         connection = libvirt.open(made.libvirtd.uri)
-        for domain in connection.listAllDomains():  # the test driver's own is larger than its node
+        for domain in connection.listAllDomains():  # the test driver's own domain is larger than its node
             domain.destroy()
             domain.undefine()
         with made.host.daemon() as daemon:
@@ -106,7 +106,7 @@ def causes(number: int) -> list[float]:
 
 
 def main() -> int:
-    """Print the table; 1 where a budget is missed."""
+    """Print the table; return 1 if a budget is missed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.start", description="Start and reaction of the daemon")
     parser.add_argument("--starts", type=int, default=5)
     parser.add_argument("--events", type=int, default=50)

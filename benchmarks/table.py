@@ -1,4 +1,4 @@
-"""One table of measurements beside their budgets and the reference's figures."""
+"""One table of measurements with their budgets and the reference's figures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One measurement; ``met`` is None where there is no budget."""
+    """One measurement; ``met`` is None if there is no budget."""
 
     what: str
     measured: str
@@ -19,7 +19,7 @@ class Row:
 
 
 def print_table(title: str, rows: list[Row]) -> int:
-    """Print it, with how busy the machine was; gives the exit code: 1 where a budget is missed."""
+    """Print the table and the machine's load; return the exit code, 1 if a budget is missed."""
     load = os.getloadavg()[0]
     print(f"{title} ({os.cpu_count()} CPUs, load {load:.1f}, Python {platform.python_version()})")
     verdicts = {None: "", True: "met", False: "MISSED"}

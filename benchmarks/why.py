@@ -1,9 +1,9 @@
-"""How long ``why`` takes to decide: one host's tree, a whole cloud, and requests made to be hard.
+"""The time that ``why`` takes to decide: one host's tree, a whole cloud, and deliberately hard requests.
 
     .venv/bin/python -m benchmarks.why
 
-The world is 1,000 trees of five providers (a root, two PFs, two NUMA cells), a tenth of them full, and a
-sharing provider for each fifty. Budget: 50 ms for one host, all values in hand.
+The world is 1,000 trees of five providers (a root, two PFs, two NUMA cells), a tenth of them full, and one sharing
+provider per fifty trees. Budget: 50 ms for one host, with all values in memory.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _cloud(trees: int) -> OfferedWorld:
 
 
 def _boot(vcpus: int) -> ResourceRequest:
-    """A guest with two ports on different networks."""
+    """Return a request for a guest with two ports on different networks."""
     ports = tuple(
         RequestGroup(
             suffix=f"_port{n}", resources=(("SRIOV_NET_VF", 1),), required=(frozenset({f"CUSTOM_PHYSNET_{n}"}),)
@@ -68,7 +68,7 @@ def _boot(vcpus: int) -> ResourceRequest:
 
 
 def _packing(seed: int) -> tuple[ResourceRequest, OfferedWorld]:
-    """Bin packing of 24 groups into 12 providers, all different, with next to nothing to spare."""
+    """Return a bin packing of 24 groups into 12 providers, all different, with almost no room to spare."""
     rng = random.Random(seed)
     rooms = [rng.randint(100, 200) for _ in range(12)]
     shares = [rng.uniform(0.5, 1.5) for _ in range(24)]
@@ -80,7 +80,7 @@ def _packing(seed: int) -> tuple[ResourceRequest, OfferedWorld]:
 
 
 def _hardest() -> tuple[ResourceRequest, OfferedWorld]:
-    """The slowest of some."""
+    """Return the slowest of 40 packings."""
 
     def cost(problem: tuple[ResourceRequest, OfferedWorld]) -> float:
         started = time.process_time()
@@ -91,7 +91,7 @@ def _hardest() -> tuple[ResourceRequest, OfferedWorld]:
 
 
 def _alike(providers: int, groups: int, policy: str) -> tuple[ResourceRequest, OfferedWorld]:
-    """One group too many for providers that are all alike: the server tries providers ** groups choices."""
+    """Return one group too many for identical providers: the server tries providers ** groups choices."""
     root = _provider("root", "root", None, {}, {})
     children = [_provider(f"child-{n}", "root", "root", {"VGPU": 3}, {}) for n in range(providers)]
     asked = tuple(RequestGroup(suffix=f"{n}", resources=(("VGPU", 2),)) for n in range(groups))

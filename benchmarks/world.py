@@ -1,11 +1,11 @@
 """A compute host to measure on: a private libvirtd, a real Placement, a cell database, and N guests in all three books.
 
-Beside them, where asked for, volumes in volume groups on loop devices (which needs
-root), and PCI functions: virtual ones on as few physical ones as hold them.
+On request the host also has volumes in volume groups on loop devices (which requires root), and PCI functions: virtual
+functions on as few physical functions as possible.
 
-Guests look like nova's: metadata, a CPU model with its features, disk, interface and
-the usual devices, so that their XML has the usual size (5 KB). libvirt's test driver keeps them; it is behind
-a real libvirtd and its socket, and nothing runs in them.
+Guests look like nova's: metadata, a CPU model with its features, disk, interface and the usual devices, so that their
+XML has the usual size (5 KB). libvirt's test driver keeps them behind a real libvirtd and its socket, and no software
+runs in them.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ FLAVOR = Flavor(id=1, name="m1.small", vcpus=2, memory_mib=2048, root_gib=1, eph
 HELD = {"VCPU": FLAVOR.vcpus, "MEMORY_MB": FLAVOR.memory_mib, "DISK_GB": FLAVOR.root_gib}
 CPUS_PER_GUEST = 1
 MEMORY_MIB_PER_GUEST = 4096
-#: The disk of a build machine is small, and its size is not what is measured.
+#: The disk of a build machine is small, and its size is not measured.
 DISK_RATIO = 1000
 ALLOCATIONS_PER_REQUEST = 100
-#: lvm2 keeps a group's metadata in 1 MiB, which must hold it twice.
+#: lvm2 keeps a group's metadata in 1 MiB, which must hold two copies.
 VOLUMES_PER_GROUP = 500
 GROUP_BYTES = 4 << 30
 FUNCTIONS_PER_PF = 63
@@ -63,7 +63,7 @@ DEVICES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """What the host carries. ``functions`` counts physical and virtual ones."""
+    """The host's load. ``functions`` counts physical and virtual functions."""
 
     guests: int
     volumes: int = 0
@@ -72,25 +72,25 @@ class Load:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """The host whose agent is measured, and what is around it."""
+    """The measured agent's host, its Placement and its libvirtd."""
 
     host: AgentHost
     placement: Rest
     libvirtd: PrivateLibvirtd
 
     def requests(self) -> list[str]:
-        """What agents have asked of Placement so far: ``METHOD path status``."""
+        """Return the agents' requests to Placement so far: ``METHOD path status``."""
         lines = (line.split() for line in self.placement.log())
         return [" ".join(words[:3]) for words in lines if words[4] != "-"]
 
 
 def guest_name(number: int) -> str:
-    """Name of the n-th guest; its uuid is derived from it."""
+    """Return the name of the n-th guest; the guest's uuid is derived from it."""
     return f"instance-{number:08x}"
 
 
 def guest_xml(name: str) -> str:
-    """A guest of FLAVOR as nova defines it."""
+    """Return a guest of FLAVOR as nova defines it."""
     interface = (
         "<interface type='bridge'><source bridge='br-int'/><target dev='tap0'/><model type='virtio'/></interface>"
     )
@@ -107,7 +107,7 @@ def guest_xml(name: str) -> str:
 
 @contextlib.contextmanager
 def world(load: Load, source: str = "sql") -> Iterator[World]:
-    """A host with so much on it, all of it known to the cloud and recorded; its inventory is published."""
+    """Yield a host with that load, known to the cloud and recorded; its inventory is published."""
     names = [guest_name(number) for number in range(load.guests)]
     node = node_xml(
         cpus=max(8, load.guests * CPUS_PER_GUEST),
@@ -128,7 +128,7 @@ def world(load: Load, source: str = "sql") -> Iterator[World]:
 
 
 def function_xmls(count: int) -> list[str]:
-    """So many PCI functions."""
+    """Return ``count`` PCI functions."""
     devices: list[str] = []
     bus = 0x20
     while len(devices) < count:
@@ -152,7 +152,7 @@ def _options(groups: list[VolumeGroupRig], functions: int) -> dict[str, dict[str
 
 
 def _groups(stack: contextlib.ExitStack, folder: Path, volumes: int, names: list[str]) -> list[VolumeGroupRig]:
-    """Groups with that many volumes of one extent: guests' disks, and one in a hundred of nobody."""
+    """Make groups with ``volumes`` volumes of one extent: guests' disks, and one foreign volume in a hundred."""
     disks = [f"{uuid_of(name)}_{disk}" for disk in GUEST_DISKS for name in names]
     by_hand = max(volumes // 100, volumes - len(disks))
     wanted = [*disks[: volumes - by_hand], *(f"by-hand-{number}" for number in range(by_hand))]
@@ -171,7 +171,7 @@ def _groups(stack: contextlib.ExitStack, folder: Path, volumes: int, names: list
 
 @contextlib.contextmanager
 def shared_node(source: str = "none") -> Iterator[World]:
-    """A host on the test driver's one node that all connections see, so that a guest can be defined from outside."""
+    """Yield a host on the test driver's default node, which all connections share, so that others can define guests."""
     with _around(None, source) as made:
         yield made
 
@@ -195,7 +195,7 @@ def _around(node: str | None, source: str) -> Iterator[World]:
 
 
 def _allocate(made: World, names: list[str]) -> None:
-    """As the scheduler does it, many consumers a request."""
+    """Allocate as the scheduler does, but for many consumers per request."""
     for start in range(0, len(names), ALLOCATIONS_PER_REQUEST):
         body = {
             uuid_of(name): {

@@ -1,14 +1,15 @@
 """Many processes that write one provider's inventory: ``python -m benchmarks.writers --writers 64 --minutes 10``.
 
-Each owns one custom class and changes it on its own schedule, through our client, wire
-and writer: read the inventory with its generation, decide, PUT the whole of it with
-everybody else's classes carried through; after a conflict wait, read and decide again.
-What is decided is always the newest value: one that came due meanwhile takes the place of
-the one before, which is then acknowledged with it (that is what an agent does, too: it publishes
-what is true now). Values only grow, so each read proves that nobody's class has vanished
-and nobody's acknowledged value was overwritten with an older one. Placement is two
-processes on one MariaDB, as behind a load balancer. MariaDB now and then answers a
-deadlock (1213), which Placement makes a 500: no answer, so a reason to look again.
+Each writer owns one custom class and changes it on its own schedule, through the agent's client, wire and writer. It
+reads the inventory with its generation, decides, and PUTs the whole inventory with all other classes unchanged. After a
+conflict it waits, reads and decides again.
+
+A writer always decides on the newest value. A change that comes due meanwhile replaces the previous one, which is
+acknowledged with it; an agent, too, publishes the current state. Values only grow. So each read proves that no class
+has vanished and that no acknowledged value was overwritten with an older one.
+
+Placement is two processes on one MariaDB, as behind a load balancer. MariaDB now and then answers with a deadlock
+(1213), which Placement turns into a 500: the writer does not know the result and reads again.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ from tests.rigs import mariadb
 from tests.rigs.placement import Rest, client_of, new_uuid, running
 from tests.rigs.wait import until
 
-#: What one audit tries, ours ([placement] conflict_rounds) and the reference's.
+#: The tries of one audit, both of the agent ([placement] conflict_rounds) and of the reference.
 ROUNDS = 4
-#: Before the clock starts each process learns the classes' names, which costs a request a name.
+#: Before the clock starts each process learns the classes' names, which costs one request per name.
 JOIN_TIMEOUT_S = 300.0
 FIRST_VALUE = 1
 CLASS = "CUSTOM_WRITER_"
@@ -52,7 +53,7 @@ OTHERS = {"VCPU": {"total": 64, "reserved": 2, "allocation_ratio": 4.0}}
 
 
 class Policy(enum.Enum):
-    """What follows a conflict. OURS: agent/audit/act.py and agent/daemon/worker.py; REFERENCE: four tries at once."""
+    """The policy after a conflict. OURS: agent/audit/act.py, agent/daemon/worker.py; REFERENCE: four tries at once."""
 
     OURS = "ours"
     REFERENCE = "reference"
@@ -60,9 +61,9 @@ class Policy(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """One run. ``period_s`` None: the next change is due as soon as the last one was acknowledged (closed loop).
+    """One run. ``period_s`` None: the next change is due as soon as the last one is acknowledged (closed loop).
 
-    ``drain_s`` after the last change came due: what is under way may still be acknowledged.
+    ``drain_s``: the time after the last due change in which a change under way may still be acknowledged.
     """
 
     writers: int
@@ -74,11 +75,11 @@ class Trial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What one writer has to say at the end.
+    """One writer's results.
 
-    ``acknowledged`` of the ``due`` changes were, the others dropped. ``first`` and ``last`` are the values between
-    which the class must be at the end: acknowledged last, and sent last at all. ``puts`` and ``took_s`` have a number
-    for each PUT that was taken. ``wrong`` are sentences on what a read had lost.
+    ``acknowledged`` of the ``due`` changes were acknowledged, the others dropped. ``first`` is the value acknowledged
+    last, ``last`` the value sent last; at the end the class must lie between the two. ``puts`` and ``took_s`` have one
+    entry for each accepted PUT: its tries and its seconds. ``wrong`` are sentences on data that a read had lost.
     """
 
     resource_class: str
@@ -94,14 +95,14 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Changes that are due, the n-th of value FIRST_VALUE + n. ``begin`` is in monotonic seconds."""
+    """The due changes; the n-th has value FIRST_VALUE + n. ``begin`` is in monotonic seconds."""
 
     begin: float
     seconds: float
     period_s: float | None
 
     def changes(self, ended: int) -> int:
-        """How many changes have come due; of the closed loop one more than those that ``ended``."""
+        """Return how many changes have come due; in the closed loop one more than ``ended``."""
         now = time.monotonic() - self.begin
         if now < 0:
             return 0
@@ -112,14 +113,14 @@ class Schedule:
 
 @dataclass(slots=True)
 class Watch:
-    """What the other writers' classes were when last read: they never vanish, and never go back."""
+    """The totals of all classes when last read: no class may vanish, and no total may shrink."""
 
     own: str
     seen: dict[str, int] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
 
     def look(self, read: Inventories) -> None:
-        """Compare one read with those before."""
+        """Compare one read with the reads before."""
         now = {i.resource_class: i.total for i in read.inventories}
         for name, total in self.seen.items():
             if name not in now:
@@ -130,7 +131,7 @@ class Watch:
 
 
 class Writer:
-    """One process's work: its class, and the PUTs that were taken."""
+    """One process's work: its class and its accepted PUTs."""
 
     def __init__(self, client: PlacementClient, root: str, name: str, trial: Trial) -> None:
         self.client, self.root, self.name, self.trial = client, root, name, trial
@@ -146,11 +147,11 @@ class Writer:
 
     @property
     def due(self) -> int:
-        """Changes that have come due."""
+        """The number of changes that have come due."""
         return self.schedule.changes(self.ended)
 
     def join(self) -> None:
-        """Learn the names of all classes on a provider of nobody else's, as an agent has after its first audit."""
+        """Learn the names of all classes on a separate provider, as an agent has after its first audit."""
         own = new_uuid()
         names = [f"{CLASS}{number}" for number in range(self.trial.writers)]
         inventories = tuple(Inventory(resource_class=name, total=1) for name in names)
@@ -158,7 +159,7 @@ class Writer:
         self.writer.apply(Plan(writes=(create, PutInventories(provider_uuid=own, inventories=inventories))), _never)
 
     def work(self, end: float) -> None:
-        """Do what is due until all of it has ended, or the drain time is over."""
+        """Carry out due changes until all have ended, or the drain time is over."""
         while time.monotonic() < end or self.ended < self.due:
             if self.ended < self.due:
                 self._change(end + self.trial.drain_s)
@@ -168,7 +169,7 @@ class Writer:
                 return
 
     def _change(self, until: float) -> None:
-        """Rounds until one is acknowledged, the policy gives up, or the time is over."""
+        """Do rounds until one is acknowledged, the policy gives up, or the time is over."""
         started = time.monotonic()
         self.pause.wait(self.hold_s)
         for conflict in itertools.count(1):
@@ -191,7 +192,7 @@ class Writer:
             self.pause.wait(self._wait_s(conflict, round_s))
 
     def _round(self, value: int) -> bool:
-        """Read, decide, write; whether it was acknowledged."""
+        """Read, decide, write; return whether the write was acknowledged."""
         try:
             read = self.client.get(f"/resource_providers/{self.root}/inventories", MINIMUM, parse_inventories)
             self.watch.look(read)
@@ -206,11 +207,11 @@ class Writer:
         if self.trial.policy is Policy.REFERENCE:
             return 0.0
         audit, round_number = divmod(conflict, ROUNDS)
-        # After the last round of an audit the worker's own delay stands before the next one.
+        # After the last round of an audit the worker's own retry delay precedes the next audit.
         return retry_delay(audit) if round_number == 0 else wait_s(round_number, random.random(), round_s)
 
     def outcome(self) -> Outcome:
-        """What is left to tell."""
+        """Return the writer's results."""
         return Outcome(
             resource_class=self.name,
             due=self.due,
@@ -225,7 +226,7 @@ class Writer:
 
 
 def decide(root: str, read: Inventories, resource_class: str, total: int) -> Plan:
-    """Pure: the one class as wanted, all others as they stand."""
+    """Return a plan that sets one class and keeps all others as read. Pure."""
     wanted = tuple(replace(i, total=total) if i.resource_class == resource_class else i for i in read.inventories)
     write = PutInventories(provider_uuid=root, inventories=wanted)
     return Plan(writes=(write,), generations=((root, read.generation),))
@@ -237,24 +238,24 @@ def _never() -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a process works: its folder, its server, the provider."""
+    """A process's place of work: its folder, its server, the provider."""
 
     folder: Path
     url: str
     root: str
 
     def joined(self, name: str) -> Path:
-        """A file that says that this process is ready."""
+        """Return the file whose existence means that this process is ready."""
         return self.folder / f"{self.root}-{name}"
 
     @property
     def begin(self) -> Path:
-        """When the clock starts, in monotonic seconds; written once all are ready."""
+        """The file with the start of the clock in monotonic seconds; written once all processes are ready."""
         return self.folder / f"{self.root}-begin"
 
 
 def write_for_a_while(place: Place, name: str, trial: Trial) -> Outcome:
-    """One process."""
+    """Run one process."""
     random.seed(name)
     client = client_of(place.folder, place.url)
     phase = random.random() * (trial.period_s or 0.1)
@@ -270,7 +271,7 @@ def write_for_a_while(place: Place, name: str, trial: Trial) -> Outcome:
 
 @contextlib.contextmanager
 def servers(folder: Path) -> Iterator[tuple[Rest, ...]]:
-    """Two processes on one database: one alone is bound by its interpreter lock."""
+    """Yield two Placement processes on one database: one alone is limited by its interpreter lock."""
     with mariadb.running(folder / "mariadb") as database:
         connection = database.create_database("placement")
         with running(folder / "p1", connection) as first, running(folder / "p2", connection) as second:
@@ -278,7 +279,7 @@ def servers(folder: Path) -> Iterator[tuple[Rest, ...]]:
 
 
 def prepared(rest: Rest, writers: int) -> str:
-    """A provider that has every writer's class."""
+    """Make a provider that has every writer's class; return its uuid."""
     root = rest.make_provider()
     names = [f"{CLASS}{number}" for number in range(writers)]
     for name in names:
@@ -288,7 +289,7 @@ def prepared(rest: Rest, writers: int) -> str:
 
 
 def tried(folder: Path, placements: tuple[Rest, ...], trial: Trial) -> tuple[tuple[Outcome, ...], list[str]]:
-    """What each writer says, and what is wrong with the inventory that is left."""
+    """Run a trial; return each writer's results, and everything wrong with the final inventory."""
     root = prepared(placements[0], trial.writers)
     places = [Place(folder=folder, url=p.server.url, root=root) for p in placements]
     names = [f"{CLASS}{number}" for number in range(trial.writers)]
@@ -298,7 +299,7 @@ def tried(folder: Path, placements: tuple[Rest, ...], trial: Trial) -> tuple[tup
             for name, place in zip(names, itertools.cycle(places), strict=False)
         ]
         ready = [places[0].joined(name) for name in names]
-        # One that has ended already has failed, and says so below.
+        # A process that has ended already has failed; ``result`` below raises its error.
         until(lambda: all(map(Path.exists, ready)) or any(o.done() for o in work), JOIN_TIMEOUT_S, "all have joined")
         started = places[0].folder / "starting"
         started.write_text(str(time.monotonic() + 1.0))
@@ -309,7 +310,7 @@ def tried(folder: Path, placements: tuple[Rest, ...], trial: Trial) -> tuple[tup
 
 
 def lost(there: dict[str, dict[str, object]], said: tuple[Outcome, ...]) -> list[str]:
-    """Acknowledged values that are not there at the end, and what was never anybody's to change."""
+    """Return sentences on acknowledged values missing at the end, and on changed classes that no writer owns."""
     wrong = []
     for outcome in said:
         total = int(str(there.get(outcome.resource_class, {}).get("total", 0)))
@@ -320,7 +321,7 @@ def lost(there: dict[str, dict[str, object]], said: tuple[Outcome, ...]) -> list
 
 
 def rows(trial: Trial, said: tuple[Outcome, ...], wrong: list[str]) -> list[Row]:
-    """What is measured of one trial; budgets hold for our policy on its schedule."""
+    """Return the rows of one trial; budgets apply to the agent's policy on its schedule."""
     loop = "closed loop" if trial.period_s is None else f"each {trial.period_s:g} s"
     name = f"{trial.writers} writers, {loop}, {trial.seconds:.0f} s, policy {trial.policy.value}"
     is_judged = trial.policy is Policy.OURS and trial.period_s is not None
@@ -349,12 +350,12 @@ def rows(trial: Trial, said: tuple[Outcome, ...], wrong: list[str]) -> list[Row]
 
 
 def at(ordered: list[float] | list[int], share: float) -> float:
-    """The percentile of sorted numbers."""
+    """Return the percentile of sorted numbers."""
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
 
 
 def trials(options: argparse.Namespace) -> list[Trial]:
-    """The one that is asked for, or all four."""
+    """Return the requested trial, or all four."""
     seconds, policy = options.minutes * 60, Policy(options.policy)
     one = Trial(writers=options.writers, seconds=seconds, period_s=options.period, policy=policy)
     if options.all:
@@ -364,7 +365,7 @@ def trials(options: argparse.Namespace) -> list[Trial]:
 
 
 def main() -> int:
-    """Print the table; 1 where a budget is missed."""
+    """Print the table; return 1 if a budget is missed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.writers", description="Many writers on one provider")
     parser.add_argument("--writers", type=int, default=64)
     parser.add_argument("--minutes", type=float, default=10.0)

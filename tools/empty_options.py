@@ -1,4 +1,4 @@
-"""Print what comes of every option that a file leaves empty: option, file, start or reload, note or exit code.
+"""Print the outcome of every option that a file leaves empty: option, file, start or reload, note or exit code.
 
 Usage: .venv/bin/python tools/empty_options.py
 """
@@ -14,7 +14,7 @@ from agent.cmd.daemon import choose_backend
 
 
 def main() -> int:
-    """The table, a row a cell, and its counts below; 1 where a cell is a traceback."""
+    """Print one row per cell, and the counts below; return 1 if a cell is a traceback."""
     choose_backend()
     from tests.rigs.empty_options import WAYS, cells
 

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Write agent/demo/cell_schema.json: the tables of nova's cell database that we read, from nova's own migrations.
+"""Write agent/demo/cell_schema.json: the tables of nova's cell database that the agent reads, from nova's migrations.
 
-The demo and the tests must not need nova, and must not invent its schema. So
-nova's migrations run here, once per nova release, on a scratch SQLite file, and
-what they made is written down without a dialect: types by name, keys, indexes.
-A contract test does it again and compares.
+The demo and the tests must not need nova, and must not invent its schema. So nova's migrations run here, once per nova
+release, on a scratch SQLite file. The file records the resulting tables without a dialect: types by name, keys,
+indexes. A contract test repeats this and compares.
 
     python -m venv /tmp/nova && /tmp/nova/bin/pip install -c tests/rigs/nova-constraints.txt nova PyMySQL
     tools/make_cell_schema.py --nova-python /tmp/nova/bin/python
@@ -34,7 +33,7 @@ TABLES = (
 
 
 def run_migrations(nova_python: Path, url: str, folder: Path) -> None:
-    """Let that environment's nova-manage build a cell database at ``url``; configuration and log go into ``folder``."""
+    """Run nova-manage of that environment to build a cell database at ``url``; ``folder`` has configuration and log."""
     config = folder / "nova.conf"
     config.write_text(f"[DEFAULT]\nlog_dir = {folder}\nstate_path = {folder}\n[database]\nconnection = {url}\n")
     command = [str(nova_python.parent / "nova-manage"), "--config-file", str(config), "db", "sync", "--local_cell"]
@@ -44,13 +43,13 @@ def run_migrations(nova_python: Path, url: str, folder: Path) -> None:
 
 
 def nova_version(nova_python: Path) -> str:
-    """The release of nova in that environment."""
+    """Return the release of nova in that environment."""
     command = [str(nova_python), "-c", "import importlib.metadata as m; print(m.version('nova'))"]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout.strip()
 
 
 def read_schema(url: str) -> dict[str, Any]:
-    """The tables of TABLES at ``url`` as plain values, each list in a fixed order."""
+    """Return the tables of TABLES at ``url`` as plain values, each list in a fixed order."""
     engine = sqlalchemy.create_engine(url)
     try:
         inspector = sqlalchemy.inspect(engine)
@@ -74,7 +73,7 @@ def _table(inspector: sqlalchemy.Inspector, name: str) -> dict[str, Any]:
 
 
 def _names(names: Any) -> list[str]:
-    """Column names of a key, in the key's own order (it matters); expressions are refused."""
+    """Return the column names of a key in the key's own order, which matters; refuse expressions."""
     if any(name is None for name in names):
         raise SystemExit("an index over an expression cannot be written down")
     return list(names)
@@ -92,7 +91,7 @@ def _column(column: Any) -> dict[str, Any]:
 
 
 def _kind(column_type: types.TypeEngine[Any]) -> tuple[str, int | None]:
-    # The first match counts: Text is a String, BigInteger an Integer.
+    # The first match counts: Text is also a String, BigInteger also an Integer.
     for kind, base in (
         ("text", types.Text),
         ("string", types.String),
@@ -108,7 +107,7 @@ def _kind(column_type: types.TypeEngine[Any]) -> tuple[str, int | None]:
 
 
 def rendered(schema: dict[str, Any], version: str) -> str:
-    """The file's text: one line a column, so that a new release of nova reads well as a diff."""
+    """Return the file's text: one line per column, so that a new release of nova gives a readable diff."""
     lines = ["{", f' "made_by": {json.dumps(f"nova {version}: nova-manage db sync --local_cell")},', ' "tables": {']
     for number, (name, table) in enumerate(schema.items()):
         lines.append(f"  {json.dumps(name)}: {{")

@@ -1,14 +1,12 @@
 #!/usr/bin/env python3
-"""Record what a real nova-compute puts into Placement, and all that it read to find it: tests/golden/reference/.
+"""Record what a real nova-compute writes to Placement, and all its inputs: tests/golden/reference/.
 
     tools/record_reference.py --reference DIR --output tests/golden/reference [NAME...]
 
-DIR is the folder of a running stack of keystone, Placement, nova's control
-services and libvirtd, with its ``venv/`` and ``etc/nova/``; its own nova-compute
-must be stopped. Each configuration gets an empty provider tree: the compute
-provider of this machine is **deleted** from Placement and from the cell
-database, so this is for a stack without instances. The stack's nova-compute
-makes its own again when it is started the next time.
+DIR is the folder of a running stack of keystone, Placement, nova's control services and libvirtd, with its ``venv/``
+and ``etc/nova/``; the stack's own nova-compute must be stopped. Each configuration starts with an empty provider tree:
+the tool **deletes** the compute provider of this machine from Placement and from the cell database. So use a stack
+without instances. The stack's nova-compute makes its provider again at its next start.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Write the column of tests in docs/contributor/scenarios.md anew: ``.venv/bin/python tools/scenario_tests.py``."""
+"""Update the column of tests in docs/contributor/scenarios.md: ``.venv/bin/python tools/scenario_tests.py``."""
 
 import pathlib
 import sys

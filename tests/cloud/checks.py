@@ -124,8 +124,7 @@ def check(cloud: Cloud, host: str, findings: tuple[SeenFinding, ...], *, thoroug
 
 
 def check_healed(cloud: Cloud, host: str, findings: tuple[SeenFinding, ...]) -> None:
-    """Raise if a confirmed leak of a deleted instance, or of one that lives on another host, is still recorded there.
-    """
+    """Raise if a confirmed leak of a deleted instance, or of one that lives on another host, is still recorded."""
     for seen in findings:
         consumer = seen.finding.consumer_uuid
         if seen.confirmed and seen.finding.code in HEALED and consumer is not None and consumer in leaks(cloud, host):

@@ -64,8 +64,7 @@ def amounts_of(flavor: Flavor) -> dict[str, int]:
 
 
 class Cloud:
-    """Rows, guests, Placement, truth. ``name`` makes the cloud's uuids unique, so that several may share a Placement.
-    """
+    """Rows, guests, Placement, truth. ``name`` makes the cloud's uuids unique, so that clouds may share a Placement."""
 
     def __init__(self, placement: Port, name: str = "cloud") -> None:
         self.placement = placement
@@ -151,9 +150,7 @@ class Cloud:
             self.migrations[move.id] = dataclasses.replace(move, deleted=True)
 
     def archive(self, uuid: str) -> None:
-        """nova-manage db archive_deleted_rows: remove the instance and its migrations from every table that the agent
-        reads.
-        """
+        """nova-manage db archive_deleted_rows: the instance and its migrations leave all tables that are read."""
         self.instances.drop(uuid)
         for number in [m.id for m in self.migrations.values() if m.instance_uuid == uuid]:
             del self.migrations[number]
@@ -265,8 +262,7 @@ class Cloud:
         self.needs.update({(target, host): held for (_, host), held in moved.items()})
 
     def needed(self, consumer: str, host: str) -> Amounts:
-        """Return what a removal there would harm: for an instance at rest, where it lives; during an operation,
-        ``needs``.
+        """Return what a removal there would harm: at rest by where the instance lives, in an operation by ``needs``.
 
         A finished migration stands in for an instance that lives there and has no allocation under its own uuid: an
         interrupted rollback or revert leaves that. If a delete has cleared an instance's task resize_prep, compute

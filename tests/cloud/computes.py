@@ -58,8 +58,7 @@ def is_long_gone(cloud: Cloud, host: str) -> bool:
 
 
 def rewrite(cloud: Cloud, placement: PlacementModel, host: str) -> None:
-    """Run nova-compute's audit: write the whole inventory with its own reserve, and add its trait to existing traits.
-    """
+    """Run nova-compute's audit: write the whole inventory with its own reserve, and add its trait to the others."""
     root = placement.providers[cloud.roots[host]]
     stocks = {
         "VCPU": Stock(total=8, max_unit=8, allocation_ratio=4.0),

@@ -1,7 +1,7 @@
-"""One short life of the model cloud with our agents on it, told by a list of events that can be cut down.
+"""One short life of the model cloud with the agents on it: a list of events that can be shortened.
 
-An event is a verb and a number that all its choices are drawn from, so a list of events is
-a whole life: played again it is the same, and with events left out it is still one.
+An event is a verb and a number from which all its choices are drawn, so a list of events is a whole life. Played again
+the list yields the same life; with events left out it is still a valid life.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.cloud.host_agent import HostAgent, settings_of
 from tests.cloud.mishaps import MISHAPS, mended
 from tests.cloud.operations import Fault, Steps
 
-# Verb and weight: mostly steps of what is under way, so that many operations live side by side.
+# Verb and weight: most events are steps of running operations, so that many operations overlap.
 VERBS: dict[str, float] = {
     "step": 85,
     "start": 13,
@@ -36,21 +36,21 @@ VERBS: dict[str, float] = {
     "restart": 1,
     "quiet": 0.5,
 }
-# Beside them where the agents' databases lie.
+# Additional verbs for lives in which the agents' databases lie.
 LIES: dict[str, float] = {"sicken": 3, "recover": 1, "pass": 1, "patrol": 4, "compute": 2}
-# How long nothing at all may happen, in seconds: what a database that is late shows is then long over.
+# Lengths of an idle time in seconds: after the longest, operations that a lagging database still shows have long ended.
 PASSING_S = (30, 120, 600, 4000)
 MOST_INSTANCES = 6
 AUDITS_TO_FIND = 2
 AUDITS_TO_HEAL = 3
-# How many of the quiet times are long enough for a full read of Placement.
+# The share of quiet times that are long enough for a full read of Placement.
 THOROUGH = 0.1
-# How many of the steps on the way into a quiet time are the last of their operation: stuck states are the hard ones.
+# The share of operations abandoned at each step before a quiet time: stuck states are the hard ones.
 ABANDONED = 0.05
 
 
 class Event(NamedTuple):
-    """One thing that happens, and where its choices come from."""
+    """One event, and the number from which its choices are drawn."""
 
     verb: str
     number: int
@@ -58,7 +58,7 @@ class Event(NamedTuple):
 
 @dataclass(slots=True)
 class Tally:
-    """What happened, in numbers."""
+    """Counts of what happened."""
 
     steps: int = 0
     operations: int = 0
@@ -78,29 +78,29 @@ class Tally:
 
 @dataclass(slots=True)
 class Running:
-    """An operation under way on one instance."""
+    """A running operation on one instance."""
 
     uuid: str
     steps: Steps
 
 
 def events_of(seed: int, length: int, chances: Mapping[str, float] = VERBS) -> tuple[Event, ...]:
-    """A life drawn from a seed; it always ends in quiet."""
+    """Return a life drawn from a seed; it always ends with a quiet time."""
     dice = random.Random(seed)
     verbs = dice.choices(list(chances), weights=list(chances.values()), k=length)
     return (*(Event(verb, dice.getrandbits(32)) for verb in verbs), Event("quiet", dice.getrandbits(32)))
 
 
 class Episode:
-    """Plays events on a cloud. ``min_age_s`` 0 is the harshest for heal."""
+    """Plays events on a cloud. ``min_age_s`` 0 is the hardest case for heal."""
 
     def __init__(self, cloud: Cloud, client: PlacementClient, tally: Tally, *, min_age_s: float, step_s: int) -> None:
         settings = settings_of(min_age_s=min_age_s)
         self.cloud = cloud
-        # Only lives with a nova-compute of their own look into it, and those are played on the model alone.
+        # Only lives with a nova-compute use this attribute, and those are played on the model alone.
         self._model: Any = cloud.placement
         self.agents = {host: HostAgent(cloud, host, client, settings) for host in HOSTS}
-        # Hosts with a nova-compute of their own; beside a living one an owner heals nothing.
+        # Hosts with a nova-compute; while it lives, the agent in role owner heals nothing.
         self.shared: frozenset[str] = frozenset()
         self.running: list[Running] = []
         self.trace: list[str] = []
@@ -126,7 +126,7 @@ class Episode:
         }
 
     def play(self, events: Sequence[Event]) -> None:
-        """All of them. Raises WrongRemoval, MissedLeak, FalseAccusation."""
+        """Play all events. Raises WrongRemoval, MissedLeak, FalseAccusation."""
         for event in events:
             self._verbs[event.verb](random.Random(event.number))
 
@@ -167,7 +167,7 @@ class Episode:
         one.steps.close()
         self.running.remove(one)
         if one.uuid not in self.cloud.instances:
-            # A build without a row: nobody will ever make one.
+            # A build without a row: no operation will create the row any more.
             self.cloud.free(one.uuid)
             self.cloud.strangers.add(one.uuid)
 
@@ -200,7 +200,7 @@ class Episode:
             self._begin(Running(row.uuid, steps))
 
     def _choose(self, dice: random.Random, row: Instance) -> Steps | None:
-        """What the API would accept now; a delete it accepts at any time."""
+        """Return an operation that the API would accept now, None if there is none; it accepts a delete at any time."""
         cloud, uuid = self.cloud, row.uuid
         if dice.random() < 0.12 and row.task_state not in ("deleting", "soft-deleting"):
             return operations.delete(cloud, uuid, gently=dice.random() < 0.3)
@@ -275,7 +275,7 @@ class Episode:
             self.cloud.down.add(host)
 
     def _retire(self, dice: random.Random) -> None:
-        """Service delete, which the API refuses while anything is there, and the host's return."""
+        """Delete the host's service, which the API refuses while instances are there, or let the host return."""
         host = dice.choice(HOSTS)
         if host in self.cloud.retired:
             self._tell(f"{host} has a service again")
@@ -292,7 +292,7 @@ class Episode:
             self._begin(Running(host, moves.delete_service(self.cloud, host)))
 
     def _compute(self, dice: random.Random) -> None:
-        """A nova-compute beside our agent: it starts, audits, or ends for good."""
+        """Start nova-compute beside the agent, let it audit, or stop it for good."""
         host = dice.choice(HOSTS)
         if host not in self.shared or host in self.cloud.retired or self.cloud.roots[host] not in self._model.providers:
             return
@@ -330,14 +330,14 @@ class Episode:
         self._audit_of(self.agents[dice.choice(HOSTS)], dice)
 
     def _patrol(self, dice: random.Random) -> None:
-        """One agent's audits at its interval, so that what stands is confirmed, and healed."""
+        """Run several audits of one agent at its interval, so that lasting findings are confirmed and healed."""
         agent = self.agents[dice.choice(HOSTS)]
         for _ in range(dice.choice((2, 3, 4))):
             self.cloud.seconds += dice.choice((11, 60))
             self._audit_of(agent, dice)
 
     def _audit_of(self, agent: HostAgent, dice: random.Random) -> None:
-        """The cloud goes on between any two reads, and a read may fail; heal acts on what was seen."""
+        """Audit while the cloud changes between any two reads and reads may fail; heal acts on what was read."""
         haste, broken = dice.choice((0.0, 0.3, 1.0)), dice.random() < 0.15
         agent.weather.interlude = lambda: self._go_on(dice) if dice.random() < haste else None
         agent.weather.moment = lambda: self._step(dice) if dice.random() < haste else None
@@ -362,7 +362,7 @@ class Episode:
         self._tally.heals_on_lies += agent.allocations.writes - writes_before
 
     def _go_on(self, dice: random.Random) -> None:
-        """Mostly a step; now and then so much that what was read a moment ago is of another world."""
+        """Do mostly one step, sometimes so many that the last read is of a different world."""
         for _ in range(dice.choice((1, 1, 1, 1, 2, 8))):
             chance = dice.random()
             if chance < 0.85:
@@ -379,7 +379,7 @@ class Episode:
             self._tell(f"agent of {agent.host} healed {healed}")
 
     def _quiet(self, dice: random.Random) -> None:
-        """Everything under way ends; two occasions a minute apart must find every leak; then heal, and go on."""
+        """End all operations; two occasions a minute apart must find every leak; then heal."""
         while self.running:
             one = dice.choice(self.running)
             if dice.random() < ABANDONED:
@@ -392,7 +392,7 @@ class Episode:
             agent.feed.mend()
             told = any(seen.finding.code == "rival-writer" for seen in agent.findings())
             if told and not computes.is_alive(self.cloud, agent.host):
-                # Two audits were overwritten: the agent writes again once its operator restarts it.
+                # The agent stopped writing after two overwritten audits; it writes again once its operator restarts it.
                 agent.crash()
         self._find(thorough=dice.random() < THOROUGH)
         self._heal_all()
@@ -413,18 +413,18 @@ class Episode:
             check(self.cloud, agent.host, agent.findings(), thorough=True)
 
     def _heal_all(self) -> None:
-        """What heal may take away goes within AUDITS_TO_HEAL audits, where it need not be old for that."""
+        """Let all agents heal; without a minimum age every repairable leak must go within AUDITS_TO_HEAL audits."""
         agents = list(self.agents.values())
         for _ in range(AUDITS_TO_HEAL):
             self._minute(agents, heals=True)
         for agent in agents:
-            # Beside a nova-compute that is not proven to be gone an owner heals nothing: another writer is at work.
+            # While a nova-compute is not proven gone, the owner heals nothing: another writer may be active.
             passive = agent.host in self.cloud.retired or not computes.is_long_gone(self.cloud, agent.host)
             if agent.settings.heal.min_age_s == 0 and not passive:
                 check_healed(self.cloud, agent.host, agent.findings())
 
     def _minute(self, agents: Sequence[HostAgent], *, heals: bool) -> None:
-        """Each of them has its periodic audit, with those that it asks for at once."""
+        """Run each agent's periodic audit, with the follow-up audits that it requests at once."""
         self.cloud.seconds += 60
         for agent in agents:
             before = agent.allocations.writes

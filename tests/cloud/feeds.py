@@ -1,8 +1,8 @@
-"""What one host's agent reads of the cell database: the rows of now, of a while ago, of one moment for ever, or some.
+"""One host's agent's view of the cell database: current rows, late rows, the rows of a fixed moment, or only some rows.
 
-A replica that is late follows the primary by the same number of seconds, one that is stuck
-follows no more, and a cut answer lacks some rows. All of them answer at once and without
-an error. The newest heartbeat beside the rows is as old as the rows; the clock is the true one.
+A late replica follows the primary by a constant number of seconds, a stuck replica stops following, and a cut answer
+lacks some rows. All of them answer at once and without an error. The newest heartbeat is as old as the rows; the clock
+is the true one.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from agent.model.nova import Instance, Migration
 K = TypeVar("K")
 V = TypeVar("V")
 
-# Every service of the cell reports so often (nova's report_interval).
+# The interval in seconds at which every service of the cell reports (nova's report_interval).
 REPORT_S = 10
-# How far a replica may be behind, in seconds: up to a minute (which counts as current), and up to three hours.
+# How far a replica may lag, in seconds: up to a minute (which counts as current), up to 10 minutes, up to three hours.
 LATE_S = ((1, 59), (60, 600), (600, 10_800))
 CUT_PERCENT = (10, 50, 90)
 
 
 class Table(dict[K, V], Generic[K, V]):
-    """The rows of one table on the primary, with every change of them in order, for replicas."""
+    """The rows of one table on the primary, with all its changes in order, for replicas."""
 
     def __init__(self, second: Callable[[], int]) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Table(dict[K, V], Generic[K, V]):
         super().__delitem__(key)
 
     def drop(self, key: K) -> None:
-        """Delete the row where there is one."""
+        """Delete the row if it exists."""
         if key in self:
             del self[key]
 
@@ -58,7 +58,7 @@ class Copy(Generic[K, V]):
         self.rows: dict[K, V] = {}
 
     def at(self, second: int) -> Mapping[K, V]:
-        """The rows as they were at the end of that second."""
+        """Return the rows as of the end of that second."""
         if second < self._second:
             self._applied, self.rows = 0, {}
         self._second, changes = second, self._table.changes
@@ -74,7 +74,7 @@ class Copy(Generic[K, V]):
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """One answer: rows as of a ``second`` of the cloud's, and the two newest heartbeats beside them."""
+    """One answer: the rows as of a ``second`` of the cloud, and the two newest heartbeats as of then."""
 
     instances: Mapping[str, Instance]
     migrations: Mapping[int, Migration]
@@ -85,10 +85,10 @@ class Rows:
 
 @dataclass(slots=True)
 class Feed:
-    """How one agent's database answers. ``late_s`` 0: current; ``stuck_at`` the last moment that it followed.
+    """How one agent's database answers. ``late_s`` 0: current; ``stuck_at``: the last moment that the replica followed.
 
-    ``balanced_s``: every other question goes to a copy that is so late. ``fast_s``: by so much one service's
-    clock is ahead.
+    ``balanced_s``: every other read goes to a copy that lags by this time. ``fast_s``: one service's clock is ahead by
+    this time.
     """
 
     instances: Copy[str, Instance]
@@ -103,7 +103,7 @@ class Feed:
     asked: int = 0
 
     def read(self, second: int) -> Rows:
-        """The answer to a question of that second."""
+        """Return the answer to a read in that second."""
         self.asked += 1
         late_s = self.late_s + (self.balanced_s if self.asked % 2 else 0)
         moment = second - late_s if self.stuck_at is None else min(self.stuck_at, second)
@@ -120,11 +120,11 @@ class Feed:
         return bool(self.cut_percent) and zlib.crc32(f"{self.salt} {key}".encode()) % 100 < self.cut_percent
 
     def mend(self) -> None:
-        """The rows of now, all of them, from here on."""
+        """Answer with all current rows from now on."""
         self.late_s, self.stuck_at, self.balanced_s, self.fast_s, self.cut_percent = 0, None, 0, 0, 0
 
     def sicken(self, dice: random.Random, second: int) -> str:
-        """Lie from now on, in one of four ways; in words which."""
+        """Answer wrongly from now on, in one of four ways; return a description of the way."""
         self.mend()
         kind = dice.choice(("late", "stuck", "balanced", "cut"))
         if kind == "late":
@@ -141,10 +141,10 @@ class Feed:
 
     @property
     def is_current(self) -> bool:
-        """Whether it tells the truth of now."""
+        """Whether the answers are current and complete."""
         return not (self.late_s or self.balanced_s or self.cut_percent) and self.stuck_at is None
 
 
 def moment(epoch: datetime.datetime, second: int) -> datetime.datetime:
-    """That second of the cloud as the database writes it."""
+    """Return that second of the cloud as the database writes it."""
     return epoch + datetime.timedelta(seconds=second)

@@ -1,8 +1,8 @@
-"""Our agent on one host of the model cloud: the real run_audit and the real heal, with sources that read the model.
+"""The agent on one host of the model cloud: the real run_audit and the real heal, with sources that read the model.
 
-Before every single read, and before every request to Placement, the cloud may go on
-(``Weather``): so what one audit reads was true at different moments, in the order in
-which the product reads it. Every write of heal is held against the truth as it is carried out.
+Before every single read, and before every request to Placement, the cloud may continue (``Weather``). So the data of
+one audit was true at different moments, in the order in which the product reads it. Every write of heal is checked
+against the truth when it is carried out.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tests.cloud.feeds import Rows, moment
 from tests.rigs import facts
 
 REPAIRS = ("allocation-leaked", "allocation-stale-move", "consumer-on-several-providers", "allocation-missing")
-# A world that moves under every audit would ask for ever; the worker then waits, and so do we.
+# In a world that changes during every audit an audit would always request another; the real worker limits that too.
 LOOKS = 4
 REQUEST = AuditRequest(reasons=("model",))
 FILES = facts.filesystem(16)
@@ -45,7 +45,7 @@ CPUS = tuple(Cpu(id=number, online=True) for number in range(8))
 
 
 class WrongRemoval(AssertionError):
-    """Our agent took away what was rightful."""
+    """The agent removed a rightful allocation."""
 
 
 class Weather:
@@ -57,14 +57,14 @@ class Weather:
         self.fails: Callable[[], bool] = lambda: False
 
     def pass_by(self, error: Exception) -> None:
-        """Let the cloud go on; raise ``error`` where the read is to fail."""
+        """Let the cloud continue; raise ``error`` if the read is to fail."""
         self.interlude()
         if self.fails():
             raise error
 
 
 class Windy:
-    """A client of Placement, the model's or a real one, whose every request is in the weather."""
+    """A client of Placement, the model's or a real one, that applies the weather to every request."""
 
     def __init__(self, inner: PlacementClient, weather: Weather) -> None:
         self._inner = inner
@@ -77,7 +77,7 @@ class Windy:
 
     @property
     def requests(self) -> int:
-        """The inner one's."""
+        """The inner client's requests."""
         return self._inner.requests
 
     def get(self, path: str, microversion: Any, parse: Callable[[object], Any]) -> Any:
@@ -86,7 +86,7 @@ class Windy:
         return self._inner.get(path, microversion, parse)
 
     def put(self, path: str, microversion: Any, body: Any, parse: Callable[[object], Any]) -> Any:
-        """PUT; before one of allocations the weather was asked already (Watched)."""
+        """PUT; for allocations Watched has applied the weather already."""
         if not path.startswith("/allocations/"):
             self._weather.pass_by(PlacementUnavailable(f"PUT {path}: no answer"))
             self.before_put()
@@ -94,7 +94,7 @@ class Windy:
 
 
 class Watched:
-    """AllocationWriter that holds every write against the truth."""
+    """AllocationWriter that checks every write against the truth."""
 
     def __init__(self, inner: AllocationClient, cloud: Cloud, weather: Weather) -> None:
         self._inner = inner
@@ -103,13 +103,14 @@ class Watched:
         self.writes = 0
 
     def consumer(self, consumer_uuid: str) -> ConsumerRecord:
-        """As the inner one."""
+        """Read the consumer as the inner writer does."""
         return self._inner.consumer(consumer_uuid)
 
     def put(self, write: PutAllocations) -> None:
-        """As the inner one; what was rightful and is less after it is a WrongRemoval."""
-        # Between heal's last look at the consumer and its PUT there is one round trip, so one step. A consumer that
-        # goes and comes back in it has a generation that was seen before, and nothing of Placement's API tells.
+        """Write as the inner writer does; raise WrongRemoval if a rightful amount shrinks."""
+        # One round trip, and so one step of the cloud, lies between heal's last read of the consumer and its PUT. A
+        # consumer that is deleted and recreated in that step has a generation that heal has seen before, and
+        # Placement's API offers no way to detect it.
         self._weather.moment()
         uuid = write.consumer_uuid
         before = {host: dict(self._cloud.recorded(uuid, host)) for host in self._cloud.roots}
@@ -124,7 +125,7 @@ class Watched:
 
 
 class HostAgent:
-    """One host's agent. Identity is in a file; the findings' history outlives a crash, the rest does not."""
+    """One host's agent. Its identity is in a file; the findings' history survives a crash, other memory does not."""
 
     def __init__(self, cloud: Cloud, host: str, client: PlacementClient, settings: Settings) -> None:
         self.cloud = cloud
@@ -170,13 +171,13 @@ class HostAgent:
         return client  # type: ignore[return-value]
 
     def crash(self) -> None:
-        """The process dies and starts again: only what was on the disk is left."""
+        """Restart the process: only data on disk remains."""
         self._memory = AuditMemory()
         self._parts = self._new_parts()
         self.result = None
 
     def audit(self, *, heals: bool = True) -> AuditResult:
-        """One audit, and heal after it where ``heals``; remembered as the worker remembers it."""
+        """Run one audit, with heal after it if ``heals``; keep its memory as the worker does."""
         self.audits += 1
         self._began = self.cloud.seconds
         settings = self.settings if heals else self._observing
@@ -185,14 +186,14 @@ class HostAgent:
         return self.result
 
     def occasion(self, *, heals: bool = True) -> tuple[AuditResult, int]:
-        """A periodic audit and those that it asks for at once (agent/daemon/worker.py); how many they were."""
+        """Run a periodic audit and its follow-ups (agent/daemon/worker.py); return the last result and the count."""
         count, result = 1, self.audit(heals=heals)
         while result.look_again and count < LOOKS:
             count, result = count + 1, self.audit(heals=heals)
         return result, count
 
     def findings(self) -> tuple[SeenFinding, ...]:
-        """Those of the last audit."""
+        """Return the findings of the last audit."""
         return self.result.report.findings if self.result else ()
 
 
@@ -206,13 +207,13 @@ def _as_client(client: PlacementClient, weather: Weather) -> PlacementClient:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _State:
-    """StateSource: what agent/sources/nova/sql.py reads in one transaction, so at one moment."""
+    """StateSource: the rows that agent/sources/nova/sql.py reads in one transaction, so of one moment."""
 
     agent: HostAgent
     name: str = STATE
 
     def read(self, host: str, consumers: frozenset[str], deadline: object, node_uuid: str | None = None) -> NovaState:
-        """Rows of this host, of its migrations, and of the consumers, deleted ones included."""
+        """Return the rows of this host, of its migrations, and of the consumers, including deleted rows."""
         self.agent.weather.pass_by(SourceUnavailable(STATE, "no answer"))
         cloud = self.agent.cloud
         found = self.agent.feed.read(cloud.seconds)
@@ -241,7 +242,7 @@ class _State:
         )
 
     def pulse(self, deadline: object) -> Pulse:
-        """Clock and newest heartbeat, in the weather too."""
+        """Return the clock and the newest heartbeat; the weather applies here too."""
         self.agent.weather.pass_by(SourceUnavailable(STATE, "no answer"))
         cloud = self.agent.cloud
         return _pulse(cloud, self.agent.feed.read(cloud.seconds))
@@ -277,7 +278,7 @@ class _Libvirt:
     name: str = LIBVIRT
 
     def read(self, deadline: object) -> HostFacts:
-        """Eight CPUs, 2 GiB, and the guests."""
+        """Return eight CPUs, 2 GiB of memory, and the guests."""
         self.agent.weather.pass_by(SourceUnavailable(LIBVIRT, "no answer"))
         cloud, host = self.agent.cloud, self.agent.host
         domains = tuple(
@@ -296,7 +297,7 @@ class _Libvirt:
         )
 
     def forget(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: there is no cache."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -307,7 +308,7 @@ class _Files:
     name: str = FILESYSTEM
 
     def read(self, deadline: object) -> Any:
-        """16 GiB."""
+        """Return a file system of 16 GiB."""
         self.agent.weather.pass_by(SourceUnavailable(FILESYSTEM, "no answer"))
         return FILES
 
@@ -342,7 +343,7 @@ class _Lock:
 
 
 class _Journal:
-    """Lines that nobody reads: nothing is ever put back here."""
+    """A journal that keeps nothing: no test undoes a repair here."""
 
     def read(self) -> Told:
         return Told()
@@ -351,7 +352,7 @@ class _Journal:
         return "entry"
 
     def end(self, entry_id: str, result: Result, words: str) -> None:
-        """Nothing is kept."""
+        """Do nothing: there is no file."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -368,11 +369,11 @@ class _Clock:
         return "one"
 
     def wait(self, seconds: float) -> None:
-        """Time is the cloud's, and passes in whole seconds."""
+        """Advance the cloud's time by whole seconds."""
         self.cloud.seconds += math.ceil(seconds)
 
 
 def settings_of(*, min_age_s: float) -> Settings:
-    """Role owner, confirmed after two audits ten seconds apart, heal without the limits that only make it slower."""
+    """Return settings: role owner, findings confirmed by two audits ten seconds apart, heal without rate limits."""
     heal = HealSettings(enabled=True, codes=REPAIRS, min_age_s=min_age_s, max_consumers=5, max_percent=100.0)
     return facts.settings(heal=heal, takeover=True, confirm_spacing_s=10.0, confirm_within_s=180.0)

@@ -1,4 +1,4 @@
-"""Many episodes one after the other, and a failing one cut down to the events that it needs."""
+"""Run many episodes one after the other, and cut a failing one down to the events that it needs."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ LENGTH = 500
 
 @dataclass(slots=True)
 class Life:
-    """How far a run has come."""
+    """The progress of a run."""
 
     number: int = 0
     tally: Tally = field(default_factory=Tally)
 
     def words(self, seconds: float) -> str:
-        """One line for people."""
+        """Return one line of progress for people."""
         tally = dataclasses.asdict(self.tally)
         rate = self.tally.steps / seconds if seconds else 0.0
         return f"{self.number + 1} lives, {seconds:.0f} s, {rate:.0f} steps/s: " + ", ".join(
@@ -33,7 +33,7 @@ class Life:
 def play_until(
     steps: int, seed: int, length: int, tell: Callable[[Life], None], chances: Mapping[str, float] = VERBS
 ) -> Life:
-    """Episodes of ``length`` events until so many steps were made. Raises AssertionError with a life cut down."""
+    """Play episodes of ``length`` events for ``steps`` steps. Raise AssertionError with a shortened failing life."""
     life = Life()
     while life.tally.steps < steps:
         events = events_of(hash((seed, life.number)), length, chances)
@@ -47,7 +47,7 @@ def play_until(
 
 
 def new_episode(number: int, tally: Tally) -> Episode:
-    """On a model of its own; its number decides heal's minimum age and how fast the cloud moves."""
+    """Return an episode on its own model; its number decides heal's minimum age and the cloud's speed."""
     model = PlacementModel()
     client = ModelClient(model)
     min_age_s, step_s = ((0.0, 1), (300.0, 30), (0.0, 30), (300.0, 1), (0.0, 5), (300.0, 5))[number % 6]
@@ -57,7 +57,7 @@ def new_episode(number: int, tally: Tally) -> Episode:
 
 
 def explained(number: int, events: Sequence[Event], error: Exception) -> str:
-    """The life cut down to what it needs to fail in the same way, and what happens in it."""
+    """Return the shortest life that fails in the same way, and its trace."""
     kind = type(error)
     least = shrunk(events, lambda some: _fails(number, some) == kind)
     episode = new_episode(number, Tally())
@@ -78,7 +78,7 @@ def _fails(number: int, events: Sequence[Event]) -> type[Exception] | None:
 
 
 def shrunk(events: Sequence[Event], fails: Callable[[Sequence[Event]], bool]) -> list[Event]:
-    """As few events as still fail: ever smaller pieces are left out as long as that changes nothing."""
+    """Return as few events as still fail, found by leaving out smaller and smaller pieces."""
     least, size = list(events), max(1, len(events) // 2)
     while size:
         start = 0

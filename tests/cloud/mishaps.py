@@ -1,6 +1,6 @@
-"""What goes wrong beside nova's operations: its known bugs, operators, archivers, other services, failing hosts.
+"""Faults besides nova's operations: nova's known bugs, operators, archivers, other services, failing hosts.
 
-Each changes rows, Placement and the truth in one step, on an instance that no operation is at work on.
+Each mishap changes rows, Placement and the truth in one step, on an instance without a running operation.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Mishap = Callable[[Cloud, random.Random, str], None]
 
 
 def zombie(cloud: Cloud, dice: random.Random, uuid: str) -> None:
-    """Somebody records the instance on a host where it is not (story 3)."""
+    """Another client records the instance on a host where it is not."""
     host = dice.choice([h for h in HOSTS if h != cloud.instances[uuid].host])
     _rewrite(cloud, uuid, host, dict(amounts_of(FLAVOR_A)))
 
@@ -31,12 +31,12 @@ def wrong_amount(cloud: Cloud, dice: random.Random, uuid: str) -> None:
 
 
 def missing(cloud: Cloud, dice: random.Random, uuid: str) -> None:
-    """Somebody deletes the allocation of an instance that lives."""
+    """Another client deletes the allocation of a living instance."""
     cloud.release(uuid)
 
 
 def deleted_without_allocation(cloud: Cloud, dice: random.Random, uuid: str) -> None:
-    """A local delete of old (bug 1679750): the row goes, the allocation stays; the guest may stay too."""
+    """A local delete of an older nova (bug 1679750): the row goes, the allocation stays, the guest may stay too."""
     if dice.random() < 0.7:
         cloud.undefine(cloud.instances[uuid].host, uuid)
     destroyed(cloud, uuid)
@@ -52,14 +52,14 @@ def hidden(cloud: Cloud, dice: random.Random, uuid: str) -> None:
 
 
 def stranger(cloud: Cloud, dice: random.Random, uuid: str) -> None:
-    """A consumer of which nobody knows a row."""
+    """A consumer without any row."""
     found = cloud.new_uuid("stranger")
     _rewrite(cloud, found, dice.choice(HOSTS), dict(amounts_of(FLAVOR_A)))
     cloud.strangers.add(found)
 
 
 def other_service(cloud: Cloud, dice: random.Random, uuid: str) -> None:
-    """Another service's consumer, with its own type: rightful, and nothing of ours."""
+    """Another service's consumer with its own type: rightful, and not nova's."""
     found, host = cloud.new_uuid("other"), dice.choice(HOSTS)
     holdings = {cloud.roots[host]: dict(amounts_of(FLAVOR_A))}
     if cloud.placement.put(found, Wanted(holdings=holdings, generation=None, kind="BAREMETAL")).ok:
@@ -67,7 +67,7 @@ def other_service(cloud: Cloud, dice: random.Random, uuid: str) -> None:
 
 
 def archived(cloud: Cloud, dice: random.Random, uuid: str) -> None:
-    """Deleted rows are moved to the shadow tables; what Placement still records of them has no row any more."""
+    """Deleted rows move to the shadow tables; their consumers that Placement still records have no row any more."""
     for row in [r for r in cloud.instances.values() if r.deleted and not r.hidden]:
         cloud.strangers.add(row.uuid)
         cloud.strangers |= {m.uuid for m in cloud.migrations.values() if m.instance_uuid == row.uuid and m.uuid}
@@ -102,7 +102,7 @@ def _rewrite(cloud: Cloud, uuid: str, host: str, amounts: dict[str, int]) -> Non
 
 
 def mended(cloud: Cloud, uuid: str) -> None:
-    """An operator sets a stuck instance's state and its migrations right; from then on it rests where it is."""
+    """Correct a stuck instance's state and its migrations as an operator would; it is then at rest where it is."""
     row = cloud.instances[uuid]
     if row.vm_state == "deleted":
         cloud.release(uuid)

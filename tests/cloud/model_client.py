@@ -1,4 +1,4 @@
-"""PlacementClient over the model: the paths that the reader and heal ask for, in the wire's own JSON."""
+"""A PlacementClient over the model: the paths that the reader and heal request, in Placement's JSON."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from tests.rigs import facts
 
 
 class ModelClient:
-    """What agent.placement.http.client offers, as far as it is used here."""
+    """The part of agent.placement.http.client's interface that these tests use."""
 
     def __init__(self, model: PlacementModel) -> None:
         self.requests = 0
         self._model = model
 
     def maximum(self) -> Microversion:
-        """The real one's."""
+        """Return the real Placement's maximum."""
         return Microversion(1, 39)
 
     def forget(self) -> None:
-        """It never speaks another."""
+        """Do nothing: the model has only one version."""
 
     @contextlib.contextmanager
     def global_request_id(self, request_id: str | None = None) -> Iterator[str]:
-        """No request has an id here."""
+        """Yield the id; the model's requests carry none."""
         yield request_id or ""
 
     def get(self, path: str, microversion: Microversion, parse: Callable[[object], Any]) -> Any:
@@ -41,7 +41,7 @@ class ModelClient:
     def put(
         self, path: str, microversion: Microversion, body: Mapping[str, Any] | None, parse: Callable[[object], Any]
     ) -> Any:
-        """PUT of allocations, inventories, traits, and of names, which are all known here."""
+        """PUT allocations, inventories or traits; PUT of a name succeeds, because the model knows all names."""
         self.requests += 1
         if path.startswith("/allocations/") and body is not None:
             answer = self._model.put(path.removeprefix("/allocations/"), _wanted(body))
@@ -134,7 +134,8 @@ def _wanted(body: Mapping[str, Any]) -> Wanted:
 
 
 def _refused(request: str, answer: Answer) -> Exception:
-    # Nobody races in a model, so no provider conflicts with a write of allocations: the consumer does.
+    # The model has no concurrent writers, so a write of allocations never conflicts with a provider, only with a
+    # consumer.
     detail = "consumer generation conflict" if "/allocations/" in request else "as the model says"
     error = {"status": answer.status, "code": answer.code, "detail": detail}
     text = json.dumps({"errors": [error]})

@@ -1,8 +1,8 @@
 """Nova's moves as sequences of atomic steps: resize and cold migration, confirm, revert, live migration, evacuation.
 
-The source's allocation is moved to the migration's uuid before the scheduler claims the
-destination for the instance (conductor/tasks/migrate.py); an evacuation instead lets the
-instance hold both ends until the failed host comes back.
+nova moves the source's allocation to the migration's uuid before the scheduler claims the destination for the instance
+(conductor/tasks/migrate.py). An evacuated instance instead has allocations on both hosts until the failed host comes
+back.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _hand_over(cloud: Cloud, uuid: str, number: int) -> bool:
 
 
 def _take_back(cloud: Cloud, uuid: str, number: int) -> None:
-    """compute _revert_allocation: what the migration holds, over what the instance holds."""
+    """compute _revert_allocation: replace the instance's allocations by the migration's."""
     migration = _migration_uuid(cloud, number)
     if cloud.placement.held(migration) is not None and cloud.move(migration, uuid):
         cloud.pass_need(migration, uuid)
@@ -102,7 +102,7 @@ def _prepared(cloud: Cloud, uuid: str, number: int, host: str, flavor: Flavor) -
 
 
 def _taken_back(cloud: Cloud, uuid: str, number: int, row: Instance, host: str) -> Steps:
-    """_do_prep_resize: the allocation first, then the rows."""
+    """_do_prep_resize: first the allocation, then the rows."""
     if host != row.host:
         cloud.free(uuid, host)
     try:
@@ -128,7 +128,7 @@ def _left(cloud: Cloud, uuid: str, number: int, host: str) -> Steps:
 
 
 def _failed_on_source(cloud: Cloud, uuid: str, number: int, row: Instance, host: str) -> Steps:
-    """_resize_instance: the migration, the instance, and only then the allocation."""
+    """_resize_instance: first the migration, then the instance, and only then the allocation."""
     if host != row.host:
         cloud.free(uuid, host)
     yield from _migration_ends(cloud, number, "error")
@@ -151,9 +151,9 @@ def _arrived(cloud: Cloud, uuid: str, number: int, host: str, flavor: Flavor) ->
 
 
 def _failed_on_destination(cloud: Cloud, uuid: str, number: int, host: str) -> Steps:
-    """finish_resize: the instance stays on the destination, the source's allocation goes."""
+    """finish_resize: the instance stays on the destination, and the source's allocation is deleted."""
     if _alive(cloud, uuid):
-        # Whichever flavor the row has got by now, and whatever was claimed; with the step that ends the move.
+        # By the flavor that the row has now, whatever was claimed; in the same step as the end of the move.
         cloud.need(uuid, host, _flavor(cloud, uuid))
     yield from _at_rest(cloud, uuid, "error")
     if number not in cloud.migrations:
@@ -181,7 +181,7 @@ def confirm(cloud: Cloud, uuid: str, number: int) -> Steps:
 
 
 def confirmed(cloud: Cloud, uuid: str, number: int, task: str | None) -> Steps:
-    """compute confirm_resize on the source; ``task`` is deleting where a delete confirms first."""
+    """compute confirm_resize on the source; ``task`` is deleting if a delete confirms first."""
     move = cloud.migration(number)
     if move.source_host != move.dest_host:
         cloud.undefine(move.source_host, uuid)
@@ -240,7 +240,7 @@ def _back_on_source(cloud: Cloud, uuid: str, number: int) -> Steps:
 
 
 def live_migrate(cloud: Cloud, uuid: str, host: str, *, leak: bool) -> Steps:
-    """conductor/tasks/live_migrate.py, then compute _do_live_migration; ``leak``: a rollback forgets the allocation."""
+    """conductor/tasks/live_migrate.py, then compute _do_live_migration; ``leak``: a rollback leaves the allocation."""
     row = cloud.instances[uuid]
     cloud.save(uuid, None, task_state="migrating")
     yield f"live {uuid} to {host}: task"
@@ -277,7 +277,7 @@ def _flavor(cloud: Cloud, uuid: str) -> Flavor:
 
 
 def _rolled_back(cloud: Cloud, uuid: str, number: int, host: str, *, leak: bool) -> Steps:
-    """_rollback_live_migration: allocation, guest, instance, migration."""
+    """_rollback_live_migration: first the allocation, then guest, instance, migration."""
     cloud.free(uuid, host)
     if not leak:
         try:
@@ -346,7 +346,7 @@ def _rebuilt_there(cloud: Cloud, uuid: str, number: int, host: str) -> Steps:
 
 
 def _evacuated(cloud: Cloud, uuid: str, number: int, host: str) -> Steps:
-    """finish_evacuation, which nothing rolls back."""
+    """finish_evacuation, which has no rollback."""
     cloud.save(uuid, None, host=host, node=cloud.node_of(host))
     cloud.moved_to(uuid, host)
     yield "evacuate: instance on the destination"
@@ -357,7 +357,7 @@ def _evacuated(cloud: Cloud, uuid: str, number: int, host: str) -> Steps:
 
 
 def come_back(cloud: Cloud, host: str) -> Steps:
-    """compute _destroy_evacuated_instances when the failed host's service starts again."""
+    """compute _destroy_evacuated_instances, when the failed host's service starts again."""
     cloud.down.discard(host)
     yield f"{host} is back"
     for move in [m for m in cloud.migrations.values() if m.kind == "evacuation" and m.source_host == host]:
@@ -376,7 +376,7 @@ def come_back(cloud: Cloud, host: str) -> Steps:
 
 
 def delete_service(cloud: Cloud, host: str) -> Steps:
-    """compute service DELETE: evacuated instances' parts, then the provider, which 409 keeps where it is in use."""
+    """compute service DELETE: evacuated instances' parts, then the provider, which stays (409) while in use."""
     cloud.retired.add(host)
     for move in [m for m in cloud.migrations.values() if m.kind == "evacuation" and m.source_host == host]:
         if move.status == "done" and not move.deleted:

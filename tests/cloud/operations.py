@@ -1,9 +1,8 @@
-"""Nova's operations on one instance as sequences of atomic steps; at each ``yield`` others, or an audit, may come.
+"""Nova's operations on one instance as sequences of atomic steps; others, or an audit, may run at each ``yield``.
 
-The order of the writes is nova 34's (conductor/manager.py, conductor/tasks/, compute/manager.py,
-compute/api.py, named at each). A ``Fault`` thrown into a yield is a failure there, and the
-operation then cleans up as nova does, step by step; an operation that is closed was
-interrupted for good, and what it left undone stays undone.
+The order of the writes is nova 34's (conductor/manager.py, conductor/tasks/, compute/manager.py, compute/api.py, named
+at each operation). A ``Fault`` thrown into a yield is a failure at that point; the operation then cleans up as nova
+does, step by step. A closed operation was interrupted for good; its remaining steps are never done.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ Steps = Generator[str, None, None]
 
 
 class Fault(Exception):
-    """What the operation does next fails."""
+    """The operation's next step fails."""
 
 
 FAILURES = (Fault, Interrupted)
@@ -125,7 +124,7 @@ def _confirm_first(cloud: Cloud, uuid: str) -> Steps:
 
 
 def _local_delete(cloud: Cloud, uuid: str) -> Steps:
-    """compute/api.py _local_delete: the host is down or there is none."""
+    """compute/api.py _local_delete: the host is down, or the instance has none."""
     cloud.release(uuid)
     yield f"local delete {uuid}: allocation"
     destroyed(cloud, uuid)
@@ -133,7 +132,7 @@ def _local_delete(cloud: Cloud, uuid: str) -> Steps:
 
 
 def destroyed(cloud: Cloud, uuid: str) -> None:
-    """The row goes, and with it every need of the instance and of its migrations."""
+    """Delete the row, and with it every need of the instance and of its migrations."""
     cloud.destroy(uuid)
     cloud.free(uuid)
     for migration in cloud.migrations.values():
@@ -142,7 +141,7 @@ def destroyed(cloud: Cloud, uuid: str) -> None:
 
 
 def soft_delete(cloud: Cloud, uuid: str) -> Steps:
-    """vm_state soft-delete: the row is live, the guest is shut off, everything counts."""
+    """vm_state soft-delete: the row is live, the guest is shut off, and all amounts count."""
     cloud.save(uuid, task_state="soft-deleting")
     yield f"soft delete {uuid}: task"
     cloud.save(uuid, "soft-deleting", vm_state="soft-delete", task_state=None)
@@ -158,7 +157,7 @@ def restore(cloud: Cloud, uuid: str) -> Steps:
 
 
 def rebuild(cloud: Cloud, uuid: str) -> Steps:
-    """In place: the same host, the same allocation."""
+    """Rebuild in place: the same host, the same allocation."""
     tasks = ("rebuilding", "rebuild_block_device_mapping", "rebuild_spawning")
     try:
         for before, task in zip((None, *tasks), tasks, strict=False):
@@ -178,7 +177,7 @@ def _given_up(cloud: Cloud, uuid: str, vm_state: str) -> Steps:
 
 
 def shelve(cloud: Cloud, uuid: str, *, leak: bool) -> Steps:
-    """compute _shelve_instance with shelved_offload_time 0; ``leak``: the allocation's deletion is forgotten."""
+    """compute _shelve_instance with shelved_offload_time 0; ``leak``: the allocation is not deleted."""
     host = cloud.instances[uuid].host
     try:
         cloud.save(uuid, None, task_state="shelving")

@@ -1,10 +1,12 @@
-"""Placement's rules for allocations as a pure model: what each write answers, and what stands after it.
+"""Placement's rules for allocations as a pure model: the answer to each write, and the state after it.
 
-What a newcomer would get wrong, each measured against the real one (test_placement_model.py):
-a provider's generation rises by an allocation that is added and by ``PUT {}``, never by DELETE
-nor for a provider that a PUT no longer names; a consumer disappears with its last allocation; a
-request that names an unknown provider leaves a new consumer behind, empty and with generation
-0; and more than there is room for is accepted where it is no more than before.
+Some rules are surprising; each was measured on the real Placement (test_placement_model.py):
+
+- An added allocation and ``PUT {}`` raise a provider's generation. DELETE does not, nor does a PUT raise the generation
+  of a provider that it no longer names.
+- A consumer disappears with its last allocation.
+- A request that names an unknown provider leaves a new consumer behind, empty and with generation 0.
+- An amount beyond the capacity is accepted if it is no more than before.
 """
 
 from __future__ import annotations
@@ -15,20 +17,20 @@ from typing import NamedTuple
 
 Holdings = Mapping[str, Mapping[str, int]]
 NOTHING: Holdings = {}
-# Classes that the real one knows without anybody having made them.
+# Classes that the real Placement knows without any client having made them.
 CLASSES = frozenset({"VCPU", "MEMORY_MB", "DISK_GB", "PCPU"})
 MAX_UNIT = 2**31 - 1
 
 
 class Answer(NamedTuple):
-    """HTTP status, and the error's code ("" where it is none)."""
+    """HTTP status and error code ("" without error)."""
 
     status: int
     code: str = ""
 
     @property
     def ok(self) -> bool:
-        """Whether it was done."""
+        """Whether the write was carried out."""
         return self.status < 300
 
 
@@ -45,7 +47,7 @@ HAS_CHILDREN = Answer(409, "placement.resource_provider.cannot_delete_parent")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """All that a consumer is to hold. ``generation`` None: it must not exist yet; ``kind`` None: sent at 1.28."""
+    """All of a consumer's future allocations. ``generation`` None: it must not exist; ``kind`` None: sent at 1.28."""
 
     holdings: Holdings
     generation: int | None
@@ -67,17 +69,17 @@ class Stock:
 
     @property
     def capacity(self) -> float:
-        """What consumers may take together."""
+        """The total that all consumers together may use."""
         return (self.total - self.reserved) * self.allocation_ratio
 
     def fits(self, amount: int) -> bool:
-        """Whether one consumer may take that much."""
+        """Whether one consumer may allocate that amount."""
         return self.min_unit <= amount <= self.max_unit and amount % self.step_size == 0
 
 
 @dataclass(slots=True)
 class Provider:
-    """One provider as it stands; nobody sets ``aggregates``."""
+    """The state of one provider; no write of the model sets ``aggregates``."""
 
     name: str
     parent: str | None = None
@@ -89,7 +91,7 @@ class Provider:
 
 @dataclass(slots=True)
 class Consumer:
-    """One consumer as it stands; ``holdings``: provider to class to amount."""
+    """The state of one consumer; ``holdings``: provider to class to amount."""
 
     generation: int
     project: str
@@ -99,14 +101,14 @@ class Consumer:
 
 
 class PlacementModel:
-    """The state, and the verbs that change it: each answers as the real one does, and is carried out wholly or not."""
+    """The state, and the verbs that change it: each answers as the real Placement, and changes all or nothing."""
 
     def __init__(self) -> None:
         self.providers: dict[str, Provider] = {}
         self.consumers: dict[str, Consumer] = {}
 
     def held(self, consumer: str) -> Consumer | None:
-        """What GET /allocations/{c} shows: nothing of a consumer without allocations, though it may exist."""
+        """Return what GET /allocations/{c} shows: None for a consumer without allocations, though it may exist."""
         found = self.consumers.get(consumer)
         return found if found is not None and found.holdings else None
 
@@ -115,11 +117,11 @@ class PlacementModel:
         return self._write({consumer: wanted})
 
     def post(self, wanted: Mapping[str, Wanted]) -> Answer:
-        """POST /allocations: all of them or none."""
+        """POST /allocations: all consumers or none."""
         return self._write(wanted)
 
     def delete(self, consumer: str) -> Answer:
-        """DELETE /allocations/{c}: no generation is asked for and none rises."""
+        """DELETE /allocations/{c}: the request needs no generation and raises none."""
         if self.held(consumer) is None:
             return NOT_FOUND
         del self.consumers[consumer]
@@ -146,7 +148,7 @@ class PlacementModel:
         return DONE
 
     def put_inventories(self, uuid: str, generation: int, stocks: Mapping[str, Stock]) -> Answer:
-        """PUT …/inventories at 1.26: less than what is used is accepted, a class in use must stay."""
+        """PUT …/inventories at 1.26: a total below the usage is accepted, but a class in use must stay."""
         provider = self.providers.get(uuid)
         if provider is None:
             return NOT_FOUND
@@ -162,7 +164,7 @@ class PlacementModel:
         return Answer(200)
 
     def put_traits(self, uuid: str, generation: int, traits: frozenset[str]) -> Answer:
-        """PUT …/traits: the same set again moves nothing."""
+        """PUT …/traits: an unchanged set does not raise the generation."""
         provider = self.providers.get(uuid)
         if provider is None:
             return NOT_FOUND
@@ -174,7 +176,7 @@ class PlacementModel:
         return Answer(200)
 
     def used(self, provider: str, resource_class: str) -> int:
-        """What all consumers together hold of it."""
+        """Return the usage of that class on the provider."""
         return sum(c.holdings.get(provider, {}).get(resource_class, 0) for c in self.consumers.values())
 
     def _write(self, wanted: Mapping[str, Wanted]) -> Answer:
@@ -182,7 +184,7 @@ class PlacementModel:
             return CONFLICT
         asked = [(p, name, amount) for want in wanted.values() for p, name, amount in _flat(want.holdings)]
         if any(provider not in self.providers for provider, _, _ in asked):
-            # The consumers are made before the providers are looked for, and nobody takes them away again.
+            # Placement makes the consumers before it looks up the providers, and does not remove them afterwards.
             self._exist(wanted)
             return BAD_REQUEST
         if any(name not in CLASSES for _, name, _ in asked):
@@ -209,7 +211,7 @@ class PlacementModel:
         return stock is not None and stock.fits(amount)
 
     def _has_room(self, asked: Iterable[tuple[str, str, int]], writing: Iterable[str]) -> bool:
-        """Whether all that is asked fits beside the others, or at least makes nothing worse than it is."""
+        """Return whether the requested amounts fit beside the others, or at least do not increase an excess."""
         sums: dict[tuple[str, str], int] = {}
         for provider, name, amount in asked:
             sums[provider, name] = sums.get((provider, name), 0) + amount
@@ -228,7 +230,7 @@ class PlacementModel:
         for uuid, want in wanted.items():
             consumer = self.consumers[uuid]
             consumer.project, consumer.user, consumer.kind = want.project, want.user, want.kind or consumer.kind
-            # An empty one is written with the providers that it held, so those are what moves.
+            # A consumer without holdings is written with its previous providers, so their generations rise.
             named = set(want.holdings or consumer.holdings)
             touched |= named
             consumer.holdings = {p: dict(held) for p, held in want.holdings.items()}

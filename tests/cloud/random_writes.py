@@ -1,4 +1,4 @@
-"""Random writes to a Placement, drawn so that most are accepted and every refusal comes up now and then."""
+"""Random writes to a Placement: most are accepted, and every kind of refusal occurs now and then."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CONSUMERS = 10
 
 
 class Verbs(Protocol):
-    """What the model and the real one have in common."""
+    """The verbs that the model and the real Placement have in common."""
 
     def held(self, consumer: str) -> Consumer | None: ...
     def put(self, consumer: str, wanted: Wanted) -> Answer: ...
@@ -30,7 +30,7 @@ Write = Callable[[Verbs], Answer]
 
 
 class Writes:
-    """Draws one write after the other, looking at what the model holds so that the draws make sense."""
+    """Draws one write after the other, based on the model's state so that the draws make sense."""
 
     def __init__(self, model: PlacementModel, seed: int, name: str) -> None:
         self._model = model
@@ -39,7 +39,7 @@ class Writes:
         self.consumers = tuple(uuid(f"{name}-consumer-{n}") for n in range(CONSUMERS))
 
     def draw(self) -> tuple[str, Write]:
-        """What is to be done, in words for a failing test, and how."""
+        """Return a description of the write for a failing test, and the write."""
         kinds = (self._put, self._post, self._delete, self._stock, self._make, self._drop)
         return self._dice.choices(kinds, weights=(15, 6, 3, 3, 1, 1))[0]()
 
@@ -57,7 +57,7 @@ class Writes:
         return f"post {wanted}", lambda where: where.post(wanted)
 
     def _move(self, source: str, target: str) -> dict[str, Wanted]:
-        """As nova moves all that one consumer holds to another."""
+        """Return the writes with which nova moves all allocations of one consumer to another."""
         held = self._model.held(source)
         holdings = {p: dict(amounts) for p, amounts in held.holdings.items()} if held else {}
         return {

@@ -1,4 +1,4 @@
-"""The verbs of the model, spoken to a real Placement: statuses and codes as it gives them, state as it shows it."""
+"""The verbs of the model on a real Placement: statuses, codes and state as the real Placement returns them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.rigs.placement import Rest
 
 
 class RealPlacement:
-    """Speaks as nova does (1.28), and 1.38 where a consumer's type is given."""
+    """A client that uses nova's microversion (1.28), and 1.38 if a consumer type is set."""
 
     def __init__(self, rest: Rest) -> None:
         self._rest = rest
@@ -29,7 +29,7 @@ class RealPlacement:
         return self._ask("PUT", f"/allocations/{consumer}", _document(wanted), _version(wanted))
 
     def post(self, wanted: Mapping[str, Wanted]) -> Answer:
-        """POST /allocations; all of the consumers with a type, or none."""
+        """POST /allocations; either all or none of the consumers have a type."""
         documents = {uuid: _document(want) for uuid, want in wanted.items()}
         return self._ask("POST", "/allocations", documents, max(_version(want) for want in wanted.values()))
 
@@ -53,13 +53,13 @@ class RealPlacement:
         return self._ask("PUT", f"/resource_providers/{uuid}/inventories", body)
 
     def provider(self, uuid: str) -> Provider:
-        """The provider as it stands, its traits and aggregates aside."""
+        """Return the provider's state without its traits and aggregates."""
         shown = self._rest.done("GET", f"/resource_providers/{uuid}")
         stocks = {name: Stock(**record) for name, record in self._rest.inventories(uuid).items()}
         return Provider(shown["name"], shown["parent_provider_uuid"], shown["generation"], stocks)
 
     def holders(self, uuid: str) -> dict[str, tuple[int, dict[str, int]]]:
-        """Consumers of the provider: generation, and what they hold there."""
+        """Return the provider's consumers: generation, and amounts by class there."""
         found = self._rest.done("GET", f"/resource_providers/{uuid}/allocations", version="1.28")["allocations"]
         return {c: (shown["consumer_generation"], shown["resources"]) for c, shown in found.items()}
 

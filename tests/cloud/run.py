@@ -13,7 +13,7 @@ from tests.cloud.lives import LENGTH, Life, play_until  # noqa: E402
 
 
 def main() -> int:
-    """Numbers on the way, and the trace of a life that went wrong."""
+    """Print progress, and the trace of a failing life."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,4 +1,4 @@
-"""A consumer that lost its last allocation and got another counts its generation from the start, as really measured."""
+"""A consumer that lost its last allocation and got a new one starts again at generation 0, as measured on Placement."""
 
 from agent.placement.reader import TreeReader
 from agent.ports import ViewRequest

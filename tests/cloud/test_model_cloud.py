@@ -1,4 +1,4 @@
-"""Lives of the model cloud: nothing rightful is ever taken away, every leak is found (a million steps: run.py)."""
+"""Lives of the model cloud: no rightful allocation is ever removed, every leak is found (a million steps: run.py)."""
 
 from tests.cloud.episode import LIES, VERBS, Event, events_of
 from tests.cloud.lives import LENGTH, play_until, shrunk
@@ -9,17 +9,17 @@ STEPS_OF_LIARS = 15_000
 
 def test_no_life_of_the_cloud_has_a_wrong_removal_or_a_missed_leak():
     tally = play_until(STEPS, 20261121, LENGTH, lambda life: None).tally
-    # A run in which nothing happens proves nothing.
+    # A run without events would prove nothing.
     assert tally.steps >= STEPS
     assert min(tally.operations, tally.audits) > STEPS / 20
     assert min(tally.failures, tally.crashes, tally.mishaps, tally.leaks, tally.heals) > 50
 
 
 def test_no_database_that_lies_makes_heal_or_a_takeover_do_harm():
-    """Late by a second to three hours, stuck, or with rows cut away: what is read is frozen or the same decision."""
+    """Replicas late by a second to three hours, stuck, or with cut rows: the audit is frozen or decides the same."""
     tally = play_until(STEPS_OF_LIARS, 20261122, LENGTH, lambda life: None, VERBS | LIES).tally
     assert tally.steps >= STEPS_OF_LIARS
-    # Half of the lies are told for what they are; the rest are late by less than a minute, or cut.
+    # The agent detects half of the lies; the others lag by less than a minute, or are cut.
     assert min(tally.lies, tally.stale, tally.leaks, tally.heals) > STEPS_OF_LIARS / 400
     assert tally.computes > 5
     assert tally.stale < tally.lies

@@ -1,4 +1,4 @@
-"""The model of Placement against the real one: the same random writes, the same answers, the same state."""
+"""The model of Placement against the real one: the same random writes must yield the same answers and state."""
 
 import os
 from collections import Counter
@@ -8,7 +8,7 @@ from tests.cloud.random_writes import Writes
 from tests.cloud.real_placement import RealPlacement
 from tests.rigs.placement import new_uuid
 
-# 2,000 by hand (STOCKTAKE_MODEL_WRITES=2000); each costs a request, and a batch the reading of everything.
+# Use 2,000 by hand (STOCKTAKE_MODEL_WRITES=2000). Each write costs a request, and each batch a read of the whole state.
 WRITES = int(os.environ.get("STOCKTAKE_MODEL_WRITES", "400"))
 BATCH = 25
 

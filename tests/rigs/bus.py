@@ -1,5 +1,4 @@
-"""The two ends of the bus around a private broker: an agent that publishes and answers, and the clients that call it.
-"""
+"""The two ends of the bus around a private broker: an agent that publishes and answers, and clients that call it."""
 
 import contextlib
 import os
@@ -88,9 +87,7 @@ def heard(watcher: FleetListener, timeout_s: float = 60) -> Any:
 
 
 def caller(opened: Bus, host: str, **target: Any) -> Any:
-    """Return a client for calls to one agent. The agent connects when the broker is up, so repeat the first call until
-    it works.
-    """
+    """Return a client for calls to one agent; repeat the first call until the agent is on the bus."""
     where = oslo_messaging.Target(
         **{"exchange": EXCHANGE, "topic": AGENT_TOPIC, "server": host, "version": VERSION, **target}
     )

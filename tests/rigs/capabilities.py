@@ -31,7 +31,6 @@ def capable(
 
 
 def world(capabilities: Capabilities | None, **changes: Any) -> Snapshot:
-    """Return a snapshot of a host with these capabilities; ``changes`` apply to its facts (versions, cells, devices).
-    """
+    """Return a snapshot of a host with these capabilities; ``changes`` apply to its facts: versions, cells, devices."""
     cells = (Cell(id=0, memory_mib=512, cpu_ids=(0, 1), siblings=((0,), (1,))),)
     return snapshot(libvirt=host(**{"capabilities": capabilities, "cells": cells, **changes}))

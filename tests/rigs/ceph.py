@@ -44,9 +44,7 @@ def ceph(folder: pathlib.Path, body: str) -> SubprocessRunner:
 
 
 def printing(folder: pathlib.Path, report: str) -> SubprocessRunner:
-    """Return a runner whose ``ceph`` prints this report of a healthy cluster. Like the real ``ceph``, it also warns on
-    stderr.
-    """
+    """Return a runner whose ``ceph`` prints this healthy report; like the real one it also warns on stderr."""
     folder.mkdir(exist_ok=True)
     (folder / "report.json").write_text(report, encoding="utf-8")
     return ceph(folder, f"echo 'did not load config file, using default settings.' >&2\ncat {folder}/report.json")

@@ -51,8 +51,7 @@ def stocktake(*arguments: object, **environment: str) -> Ended:
 
 
 class _OfThisRun(io.StringIO):
-    """A stream that ignores threads which existed before the run: oslo.messaging's threads outlive their broker's test.
-    """
+    """A stream that ignores threads older than the run: oslo.messaging's threads outlive their broker's test."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -151,8 +151,7 @@ class Cell:
 
     @contextlib.contextmanager
     def read_late(self, seconds: int) -> Iterator[None]:
-        """Make the newest heartbeat ``seconds`` old during the block, as in a stopped replica that nova-conductor
-        reads.
+        """Make the newest heartbeat ``seconds`` old during the block, as if nova-conductor read a stopped replica.
 
         Call ``empty`` first, because it stops nova-conductor's own heartbeat.
         """

@@ -90,9 +90,7 @@ def domain_xml(
 
 
 def node_xml(*, cpus: int, memory_mib: int, domains: Iterable[str] = ()) -> str:
-    """Return a node for ``test:///path``: ``cpus`` logical CPUs in one socket, memory in MiB, and these running
-    domains.
-    """
+    """Return a node for ``test:///path``: ``cpus`` logical CPUs in one socket, memory in MiB, running domains."""
     return f"""<node>
   {"".join(domains)}
   <cpu>

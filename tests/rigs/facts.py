@@ -300,9 +300,7 @@ def without(world: Snapshot, *lost: str) -> Snapshot:
 
 
 def consumer(name: str, **places: dict[str, int]) -> ConsumerRecord:
-    """Return a consumer's record with all its allocations: ``here`` is this host's root, any other name another
-    provider.
-    """
+    """Return a consumer's record: ``here`` is this host's root, any other name a provider with that name's uuid."""
     held = [
         Allocation(
             consumer_uuid=uuid(name),

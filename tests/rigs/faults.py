@@ -70,8 +70,7 @@ def on_write(number: int, fault: Fault) -> Script:
 
 
 def on_path(number: int, ending: str, fault: Fault) -> Script:
-    """Return a script that applies the fault to the ``number``-th request whose path, with its query, has that ending.
-    """
+    """Return a script that applies the fault to the ``number``-th request whose path, with its query, ends so."""
     return on_match(number, lambda request: str(request.url).endswith(ending), fault)
 
 
@@ -116,8 +115,7 @@ class ScriptedAdapter(HTTPAdapter):
 
 @contextlib.contextmanager
 def impatient(client: PlacementClient, timeout_s: float) -> Iterator[None]:
-    """Set ``[placement] timeout`` to ``timeout_s`` during the block; a loaded machine needs more before and after it.
-    """
+    """Set ``[placement] timeout`` to ``timeout_s`` during the block; a loaded machine needs more outside it."""
     session = client._adapter.session
     before, session.timeout = session.timeout, timeout_s
     try:
@@ -199,9 +197,7 @@ class TcpProxy:
                 threading.Thread(target=self._carry, args=(near,), daemon=True).start()
 
     def _carry(self, near: socket.socket) -> None:
-        """Carry both directions in one thread: close sends a reset only if no other thread is blocked in recv on that
-        socket.
-        """
+        """Carry both directions in one thread: close sends a reset only if no other thread is blocked in recv."""
         try:
             with socket.create_connection(self.target) as far:
                 self._open += [near, far]

@@ -24,8 +24,7 @@ READ_TRIES = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Server:
-    """The server. ``queue`` limits the waiting requests; ``probe_s`` is the cost of the root document, which needs no
-    database.
+    """The server. ``queue`` limits waiting requests; ``probe_s`` is the cost of the root document, without a database.
 
     ``rate_limit``: requests per second above which a proxy in front of the server answers 503 at once.
     """

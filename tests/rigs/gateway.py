@@ -175,8 +175,7 @@ class Gateway:
 
 
 def _reset(connection: socket.socket) -> None:
-    """Close with a reset. Detach the socket first, so that its thread's own shutdown, which would win, finds no socket.
-    """
+    """Close with a reset. The socket is detached: otherwise its thread's own shutdown would come first."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     socket.close(connection.detach())
 

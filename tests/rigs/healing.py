@@ -1,6 +1,4 @@
-"""heal on a configured host, in this process or in one that is killed at a given call, with a plan of confirmed
-findings.
-"""
+"""heal on a configured host with a plan of confirmed findings, in this process or in one killed at a given call."""
 
 from __future__ import annotations
 

@@ -31,9 +31,7 @@ class Heart:
         self._thread: threading.Thread | None = None
 
     def keep(self, url: str) -> None:
-        """Write a heartbeat into that database now and keep beating while the database exists; raise if the first beat
-        fails.
-        """
+        """Write a heartbeat now, and one each second while the database exists; raise if the first beat fails."""
         _beat(url)
         with self._lock:
             self._urls.add(url)

@@ -57,8 +57,7 @@ class Ended:
 
 @dataclass(slots=True, kw_only=True)
 class AgentHost:
-    """A host ``name`` whose agent is configured by one file; ``provider_uuid`` is written to its ``compute_id`` file.
-    """
+    """A host ``name`` whose agent is configured by one file; its ``compute_id`` file has ``provider_uuid``."""
 
     folder: Path
     name: str
@@ -130,9 +129,7 @@ class AgentHost:
         }
 
     def make_cell(self, *instances: Instance) -> sqlalchemy.Engine:
-        """Return the engine of a cell with this host's compute node record and these instances; the caller disposes of
-        it.
-        """
+        """Return the engine of a cell with this host's node record and these instances; the caller disposes of it."""
         engine = sqlalchemy.create_engine(f"sqlite:///{self.cell_path}")
         with engine.begin() as connection:
             cell.create_tables(connection)  # type: ignore[arg-type]
@@ -243,9 +240,7 @@ class Daemon:
         return self.audit_after(self.before, timeout_s)
 
     def settled(self, timeout_s: float = PATIENCE_S) -> dict[str, Any]:
-        """Return the report of the audit that libvirt's first connection triggered: the test itself triggers later
-        audits.
-        """
+        """Return the report of the audit that libvirt's first connection triggered; the test triggers later audits."""
 
         def connected() -> dict[str, Any]:
             now = self.host.report()
@@ -286,8 +281,7 @@ class Daemon:
 
 
 def host_on(folder: Path, placement_url: str, **changes: Any) -> AgentHost:
-    """Return a host with its own name and identity, so that several may share a Placement; its node is folder/node.xml.
-    """
+    """Return a host with a unique name and identity, so that several may share a Placement; its node is node.xml."""
     return AgentHost(
         folder=folder,
         name=f"cmp-{new_uuid()}",
@@ -299,8 +293,7 @@ def host_on(folder: Path, placement_url: str, **changes: Any) -> AgentHost:
 
 
 def empty_host(folder: Path, placement: Rest) -> AgentHost:
-    """Return a configured host of 8 CPUs and 4096 MiB without guests, with its cell and a provider without inventory.
-    """
+    """Return a configured host of 8 CPUs and 4096 MiB without guests, with a cell and a provider without inventory."""
     (folder / "node.xml").write_text(node_xml(cpus=8, memory_mib=4096))
     made = host_on(folder, placement.server.url)
     made.configure()

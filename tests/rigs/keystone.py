@@ -155,8 +155,7 @@ class WsgiServer:
             process.wait(20)
 
     def asked(self) -> list[str]:
-        """Return ``METHOD path status user-agent`` of every request so far, without the marker request of this method.
-        """
+        """Return ``METHOD path status user-agent`` of every request so far, without this method's own request."""
         # Requests are served one after the other, so the marker's line proves that the lines of all others are written.
         marker = f"/?marker={uuid.uuid4()}"
         requests.get(self.url + marker, timeout=60)

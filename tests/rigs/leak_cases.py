@@ -220,8 +220,7 @@ def _reverting(cloud: LeakCloud, name: str) -> set[str]:
 
 
 def _racing_confirm_and_revert(cloud: LeakCloud, name: str) -> set[str]:
-    """A confirm and a revert end between the reads of Placement and of the database; a second confirm is in progress.
-    """
+    """A confirm and a revert end between the reads of Placement and the database; another confirm is in progress."""
     confirming = _outgoing(cloud, name, "confirming", **{**AWAY, "old_flavor": None, "new_flavor": None})
     confirmed = _outgoing(cloud, f"{name}-confirmed", "finished", **AWAY, vm_state="resized")
     reverted = _incoming(cloud, f"{name}-reverted", "reverting", task_state="resize_reverting", vm_state="resized")

@@ -59,9 +59,7 @@ class Guest:
 
 
 class Racing:
-    """A StateSource that changes the cloud before its next read: allocations that the audit has read are outdated by
-    then.
-    """
+    """A StateSource that changes the cloud before its next read, which outdates the allocations read before."""
 
     def __init__(self, real: StateSource) -> None:
         self.name = real.name
@@ -158,9 +156,7 @@ class LeakCloud:
             return connection.execute(sqlalchemy.text("SELECT UTC_TIMESTAMP()")).scalar_one()
 
     def allocate(self, consumer: str, holdings: dict[str, dict[str, int]], **changes: object) -> str:
-        """Replace the consumer's allocations; ``changes`` apply to the body. A consumer type requires microversion
-        1.38.
-        """
+        """Replace the consumer's allocations; ``changes`` apply to the body. A consumer type is sent at 1.38."""
         body = {
             "allocations": {provider: {"resources": held} for provider, held in holdings.items()},
             "project_id": PROJECT,

@@ -1,5 +1,4 @@
-"""libvirt's XML for tests: documents that libvirt 9.0 printed on a real host, and documents of other hosts made by
-hand.
+"""libvirt's XML for tests: documents that libvirt 9.0 printed on a real host, and documents made by hand for others.
 
 The real documents have a QEMU version or ``test_driver`` in their names, or describe the devices of bus 0. Only uuids
 and MAC addresses were replaced in them.

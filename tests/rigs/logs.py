@@ -1,5 +1,4 @@
-"""Helpers for logs: the JSON records of a log so far, and logging set up in the test's process and restored afterwards.
-"""
+"""Helpers for logs: the JSON records of a log so far, and logging set up in the test's process and then restored."""
 
 import contextlib
 import json

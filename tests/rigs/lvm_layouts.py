@@ -1,5 +1,4 @@
-"""Volume group layouts as lvm2's own metadata text: making such volumes needs device-mapper, reporting them does not.
-"""
+"""Volume group layouts as lvm2's own metadata text: making such volumes needs device-mapper, a report does not."""
 
 from __future__ import annotations
 

@@ -312,9 +312,7 @@ def _thin(pool: str, device: int, count: int, **settings: str) -> str:
 
 
 def _spare(layout: Layout) -> None:
-    """Add the spare metadata of the group's pools. It counts for the first pool's owner, so only a single pool draws
-    it.
-    """
+    """Add the pools' spare metadata if there is one pool: with several it would count for the first pool's owner."""
     if len(layout.pools) == 1:
         layout.volumes.hide("lvol0_pmspare", *layout.on_disk(1))
         layout.extents[layout.pools[0]] += 1

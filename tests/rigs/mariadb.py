@@ -224,8 +224,7 @@ def running(folder: Path, *options: str) -> Iterator[MariaDb]:
 
 
 def free_port() -> int:
-    """Return a free loopback port outside the kernel's range of ephemeral ports, so that no other process soon takes
-    it.
+    """Return a free loopback port outside the kernel's ephemeral range, so that no other process takes it soon.
 
     The kernel assigns ephemeral ports to every client and every server without a fixed port, hundreds per second while
     tests run.

@@ -1,6 +1,4 @@
-"""Output of ``ndctl list -X``: the example of its manual, ndctl-list(1), with the field ``name``, by which nova finds
-namespaces.
-"""
+"""Output of ``ndctl list -X``: the example in ndctl-list(1), with the field ``name``, which nova requires."""
 
 from __future__ import annotations
 

@@ -81,9 +81,7 @@ def with_tdx(capacity: int | None = 31, capabilities: Capabilities | None = None
 
 
 def passing_through(guests: int | None = None, mode: str | None = "host-passthrough") -> Settings:
-    """Return settings where guests get the host's own CPU, as TDX requires; ``guests`` limits TDX, None leaves the
-    kernel's.
-    """
+    """Return settings where guests get the host's own CPU, as TDX requires; ``guests`` None: the kernel's limit."""
     return settings(guest_cpu=GuestCpu(mode=mode), intel_tdx_guests=guests)
 
 

@@ -109,8 +109,7 @@ class Rest:
         return set(self.done("GET", f"/resource_providers/{uuid}/aggregates")["aggregates"])
 
     def allocate(self, holdings: dict[str, dict[str, int]], consumer: str | None = None) -> str:
-        """Replace the consumer's allocations by ``holdings`` (provider to class to amount); return the consumer's uuid.
-        """
+        """Replace the consumer's allocations by ``holdings`` (provider to class to amount); return its uuid."""
         consumer = consumer or new_uuid()
         now = self.done("GET", f"/allocations/{consumer}", version="1.28")
         body = {
@@ -132,8 +131,7 @@ class Rest:
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[list[str]]:
-        """Yield a list; after the block, fill it with ``METHOD path status`` of the agent's requests during the block.
-        """
+        """Yield a list; after the block, fill it with ``METHOD path status`` of the agent's requests in the block."""
         seen: list[str] = []
         before = len(self.log())
         yield seen

@@ -192,9 +192,7 @@ class _Reports:
 
 
 def settings_of(recording: Recording, folder: Path, **options: str) -> Settings:
-    """Return the settings that Stocktake's configuration derives from the recorded nova.conf. ``options``:
-    ``group__option``.
-    """
+    """Return the settings that Stocktake derives from the recorded nova.conf; ``options`` are ``group__option``."""
     return build.settings_from(_loaded(recording, folder, options))
 
 

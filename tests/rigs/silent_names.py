@@ -76,8 +76,7 @@ def _listening() -> socket.socket:
 
 
 def _answer(question: bytes) -> bytes:
-    """Return the answer (RFC 1035, 4.1): the question, with one address if it asks for an IPv4 address, else without.
-    """
+    """Return the answer (RFC 1035, 4.1): the question, and one address if it asks for an IPv4 address, else none."""
     end = question.index(0, _HEADER_BYTES) + 1
     (kind,) = struct.unpack_from(">H", question, end)
     asked = question[_HEADER_BYTES : end + 4]
@@ -97,8 +96,7 @@ class Program:
         threading.Thread(target=self._hear, name="program-lines", daemon=True).start()
 
     def line(self, timeout_s: float) -> Any:
-        """Return the next printed line, parsed. Raise AssertionError after ``timeout_s``, or if the program has ended.
-        """
+        """Return the next printed line, parsed. Raise AssertionError after ``timeout_s`` or at the program's end."""
         try:
             text = self._lines.get(timeout=timeout_s)
         except queue.Empty:

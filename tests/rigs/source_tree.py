@@ -9,8 +9,7 @@ AGENT = ROOT / "agent"
 
 
 def module_name(path: pathlib.Path) -> str:
-    """Return the module's dotted name, such as ``agent.sources.storage.lvm``; a package's name for its ``__init__.py``.
-    """
+    """Return a module's dotted name, such as ``agent.sources.storage.lvm``; the package's for ``__init__.py``."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 

@@ -26,9 +26,7 @@ Record = dict[str, Any]
 
 @dataclass
 class Book:
-    """The strangers' data on one provider: on the agent's only what strangers own, on their own everything, and its
-    parent.
-    """
+    """One provider's data that must last, and its parent: all of a stranger's provider, the rest of the agent's."""
 
     name: str
     parent: str | None = None
@@ -39,8 +37,7 @@ class Book:
 
 @dataclass
 class Stranger:
-    """One stranger per case. ``ours``: the agent's providers, made or not; ``our_aggregates``: those that the agent
-    decides.
+    """One stranger per case. ``ours``: the agent's providers, made or not; ``our_aggregates``: the agent's aggregates.
 
     ``taken_names``: names that the stranger may take before the agent does. ``near``: the provider that it changes
     most. ``holdings``: consumer to provider to class to amount.

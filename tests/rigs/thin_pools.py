@@ -13,8 +13,7 @@ from tests.rigs.facts import group, snapshot, uuid, volume
 def pool_world(
     *sizes_gib: int, data: float | None = None, metadata: float | None = None, group_gib: int = 61
 ) -> Snapshot:
-    """Return a world: a pool of 50 GiB with 1 GiB of metadata, 10 GiB left in the group, and thin volumes of these
-    sizes.
+    """Return a pool of 50 GiB with 1 GiB of metadata, 10 GiB left in the group, and thin volumes of these sizes.
 
     The volumes are named after the instances i0, i1 and so on.
     """

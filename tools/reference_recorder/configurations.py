@@ -1,7 +1,7 @@
-"""The configurations that are recorded, each with what it changes in nova.conf and in its surroundings.
+"""The recorded configurations, each with its changes to nova.conf and to the surroundings.
 
-Only what differs from the stack's own nova.conf stands here. A configuration
-that nova-compute refuses to start with cannot be recorded.
+A configuration contains only differences from the stack's own nova.conf. A configuration with which nova-compute
+refuses to start cannot be recorded.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from reference_recorder.surroundings import (
     volume_group,
 )
 
-# The node's uuid, given to nova-compute in its state_path as a deployment tool does it.
+# The node's uuid, which nova-compute finds in its state_path, as written by a deployment tool.
 NODE_UUID = "c0de0000-0000-4000-8000-000000000001"
 
 _Plain = Mapping[str, Mapping[str, str | tuple[str, ...]]]
@@ -33,7 +33,7 @@ def _options(plain: _Plain) -> Options:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
-    """One recording: its folder's name, what it is about, its options, provider files and surroundings."""
+    """One recording: its folder's name, its description, its options, provider files and surroundings."""
 
     name: str
     told: str

@@ -1,4 +1,4 @@
-"""Recordings as files: normalised, each raw text once: in ``host/``, or with the configuration where it differs."""
+"""Recordings as normalised files: each raw text once in ``host/``, or with the configuration if it differs."""
 
 import datetime
 import json
@@ -14,15 +14,15 @@ from reference_recorder.session import PROVIDER_PATH, STATE_PATH, Recording
 from reference_recorder.stack import HOST
 
 _SHARED = "host"
-# Each moment has its own, so they are not shared even if two are equal once.
+# These texts differ at each moment, so they are not shared even if two happen to be equal.
 _OF_A_MOMENT = ("host.json", "lvs.json", "meminfo.txt", "vgs.json", "vgs_of_nova.txt")
 _HOST_UUID = "c0de0000-0000-4000-8000-00000000aaaa"
 _MAC = re.compile(r"\b[0-9a-f]{2}(?P<gap>[:_])(?:[0-9a-f]{2}(?P=gap)){4}[0-9a-f]{2}\b")
 _NO_MACS = {"00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff"}
-# Columns of compute_nodes that are JSON texts there.
+# Columns of compute_nodes that contain JSON texts.
 _JSON_COLUMNS = ("cpu_info", "extra_resources", "numa_topology", "pci_stats", "stats", "supported_instances")
 _LEFT_OUT = {"created_at", "updated_at", "deleted_at", "deleted", "id", "service_id", "compute_node_id", "uuid"}
-# Bookkeeping of nova's versioned objects, in no order.
+# Bookkeeping of nova's versioned objects, in no fixed order.
 _CHANGES = "nova_object.changes"
 NORMALISED = (
     f"the name that libvirt gives the machine (hypervisor_hostname, provider names) is {HOST}; [DEFAULT]host is {HOST}",
@@ -42,7 +42,7 @@ class Golden:
     folder: Path
 
     def write(self, configuration: Configuration, recording: Recording) -> None:
-        """Replace the configuration's folder; a text that ``host/`` lacks goes there."""
+        """Replace the configuration's folder; a text that ``host/`` lacks is written there."""
         ours = self.folder / configuration.name
         _remove(ours)
         clean = _Clean.of(recording)
@@ -71,7 +71,7 @@ class Golden:
                 path.rmdir()
 
     def _place(self, configuration: str, name: str, text: str) -> str:
-        """Path of the text below the folder, in ``host/`` unless another text of this name is there."""
+        """Write the text; return its path below the folder, in ``host/`` unless another text has that name there."""
         shared, own = Path(_SHARED) / name, Path(configuration) / name
         if name not in _OF_A_MOMENT:
             if not (self.folder / shared).exists():
@@ -84,7 +84,7 @@ class Golden:
 
 @dataclass(frozen=True, slots=True)
 class _Clean:
-    """Replaces what names the machine."""
+    """Replaces data that identifies the machine."""
 
     node: str
     pairs: tuple[tuple[str, str], ...]
@@ -118,7 +118,7 @@ class _Clean:
         return re.sub(rf"^{re.escape(self.node)}(?=_|$)", HOST, name)
 
     def value(self, value: Any) -> Any:
-        """Any decoded JSON value with the children's uuids and the machine's name and addresses replaced."""
+        """Return a decoded JSON value with the children's uuids and the machine's name and addresses replaced."""
         if isinstance(value, dict):
             return {key: self.value(inner) for key, inner in value.items() if key != _CHANGES}
         if isinstance(value, list):
@@ -144,7 +144,7 @@ class _Clean:
 
 
 def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row without what differs at each run; numbers of the database's own kinds become plain ones."""
+    """Return a row without columns that differ at each run; the database's own number types become plain ones."""
     plain = (str, int, float, bool, type(None))
     return {
         name: value if isinstance(value, plain) else float(value)

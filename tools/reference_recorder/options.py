@@ -1,7 +1,6 @@
 """Options of oslo.config files as plain values: read, joined and written, repeated options included.
 
-configparser refuses an option that stands twice, and ``device_spec`` and
-``reserved_huge_pages`` do.
+configparser refuses a repeated option, and ``device_spec`` and ``reserved_huge_pages`` may be repeated.
 """
 
 from collections.abc import Mapping
@@ -14,14 +13,14 @@ Options = Mapping[str, Mapping[str, tuple[str, ...]]]
 
 
 def read(path: Path) -> Options:
-    """All options of a file as they stand there."""
+    """Return all options of a file as written there."""
     sections: dict[str, dict[str, list[str]]] = {}
     cfg.ConfigParser(str(path), sections).parse()
     return {section: {option: tuple(values) for option, values in found.items()} for section, found in sections.items()}
 
 
 def joined(*layers: Options) -> Options:
-    """Later layers win, option by option."""
+    """Return the options of all layers; later layers win, option by option."""
     sections: dict[str, dict[str, tuple[str, ...]]] = {}
     for layer in layers:
         for section, found in layer.items():
@@ -30,7 +29,7 @@ def joined(*layers: Options) -> Options:
 
 
 def text(options: Options) -> str:
-    """The file; sections and options sorted, DEFAULT first."""
+    """Return the file's text; sections and options sorted, DEFAULT first."""
     lines = []
     for section in sorted(options, key=lambda name: (name != "DEFAULT", name)):
         lines += ["", f"[{section}]"]
@@ -39,5 +38,5 @@ def text(options: Options) -> str:
 
 
 def value(options: Options, section: str, option: str, default: str) -> str:
-    """The last value, or the default."""
+    """Return the last value, or the default."""
     return options.get(section, {}).get(option, (default,))[-1]

@@ -1,8 +1,7 @@
-"""What nova-compute reads of a host, read once more for the recording: libvirt's answers, /proc, /sys, lvm2.
+"""nova-compute's inputs from a host, read once more for the recording: libvirt's answers, /proc, /sys, lvm2.
 
-The questions are nova 34's: which architectures and machine types it asks
-domain capabilities for (virt/libvirt/host.py get_domain_capabilities), and how
-it asks for a CPU model's features (driver.py _get_cpu_feature_traits).
+The calls are nova 34's: for which architectures and machine types it requests domain capabilities (virt/libvirt/host.py
+get_domain_capabilities), and how it requests a CPU model's features (driver.py _get_cpu_feature_traits).
 """
 
 import json
@@ -43,7 +42,7 @@ _DEVICES = (
 def read_texts(
     connection: libvirt.virConnect, conf: Options, scratch: Scratch, environment: Mapping[str, str]
 ) -> dict[str, str]:
-    """Name of a recorded file -> its text."""
+    """Return the texts by name of the recorded file."""
     texts = {"capabilities.xml": connection.getCapabilities()}
     capabilities = ET.fromstring(texts["capabilities.xml"])
     texts |= _baselines(connection, capabilities.find("host/cpu"), conf)
@@ -61,7 +60,7 @@ def read_texts(
 def domain_capability_questions(
     capabilities: ET.Element, conf: Options
 ) -> Iterator[tuple[str, tuple[str | None, str, str | None, str]]]:
-    """(name, (emulator, arch, machine, virt_type)) of each call that nova makes, in the order of the capabilities."""
+    """Yield (name, (emulator, arch, machine, virt_type)) of each of nova's calls, in the order of the capabilities."""
     virt_type = options.value(conf, "libvirt", "virt_type", "kvm")
     configured = dict(
         entry.split("=", 1) for entry in options.value(conf, "libvirt", "hw_machine_type", "").split(",") if entry
@@ -77,9 +76,9 @@ def domain_capability_questions(
 
 
 def _baselines(connection: libvirt.virConnect, cpu: ET.Element, conf: Options) -> dict[str, str]:
-    """The host's own features, and those of the models that cpu_mode none and custom ask about.
+    """Return the features of the host's CPU, and of the models that cpu_mode none and custom use.
 
-    A model that libvirt refuses is recorded as its error's text in NAME.error.txt.
+    If libvirt refuses a model, NAME.error.txt has the error's text.
     """
     texts = {"expanded_cpu.xml": connection.baselineCPU([ET.tostring(cpu, encoding="unicode")], _EXPAND)}
     arch = cpu.findtext("arch", "")

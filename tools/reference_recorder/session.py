@@ -1,8 +1,7 @@
 """One configuration from an empty provider tree to its recording.
 
-Two readings belong together only if nothing moved between them, and a virtual
-machine's memory and a disk's free space move: then the configuration is recorded
-again.
+nova-compute's reads and the recorder's belong together only if no value changed between them. A virtual machine's
+memory and a disk's free space do change; then the configuration is recorded again.
 """
 
 import json
@@ -24,9 +23,9 @@ from reference_recorder.surroundings import Scratch
 
 _TRIES = 5
 _GIB = 1 << 30
-# Of the stack's own nova.conf only what an audit depends on; of other sections only what a configuration sets.
+# Options kept of the stack's own nova.conf: only those that affect an audit. Other sections come from a configuration.
 _KEPT = {"DEFAULT": ("compute_driver",), "libvirt": ("connection_uri", "virt_type", "images_type")}
-# nova-compute's start names the architectures and machine types that it asks libvirt about.
+# At its start nova-compute logs the architectures and machine types for which it calls libvirt.
 _ASKED = re.compile(r"Getting domain capabilities for (?P<arch>\S+) via machine types: \{(?P<machines>[^}]*)\}")
 STATE_PATH = "/var/lib/nova"
 PROVIDER_PATH = "/etc/nova/provider_config"
@@ -34,7 +33,7 @@ PROVIDER_PATH = "/etc/nova/provider_config"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """What was found, before anything is normalised: ``node`` is the name that libvirt gives this machine."""
+    """The recorded data before normalisation: ``node`` is libvirt's name of this machine."""
 
     node: str
     scratch: Scratch
@@ -46,15 +45,15 @@ class Recording:
     versions: Mapping[str, str]
 
     def told(self) -> str:
-        """One line for people."""
+        """Return one line for people."""
         root = self.providers[0]
         amounts = " ".join(f"{name}={record['total']}" for name, record in sorted(root["inventories"].items()))
         return f"{len(self.providers)} providers, {len(root['traits'])} traits, {amounts}"
 
 
 def record(stack: Stack, configuration: Configuration) -> Recording:
-    """SystemExit when nova-compute does not come so far, or memory never stands still."""
-    # A read-only connection is refused domain capabilities.
+    """Record a configuration. Raise SystemExit if nova-compute does not finish an audit or if memory keeps changing."""
+    # libvirt refuses domain capabilities on a read-only connection.
     connection = libvirt.open(options.value(stack.options, "libvirt", "connection_uri", "qemu:///system"))
     try:
         for _ in range(_TRIES):
@@ -101,9 +100,9 @@ def _record_once(
 
 
 def _of_run(scratch: Scratch, configuration: Configuration, node: str) -> Options:
-    """What every run needs; the second audit is put off so that it cannot come between two readings.
+    """Return the options that every run needs; the second audit is delayed so that it cannot come between two reads.
 
-    Provider files call the node by its recorded name, nova-compute knows the real one only.
+    Provider files name the node by its recorded name, but nova-compute knows only the real one.
     """
     default = {"host": (HOST,), "state_path": (str(scratch.state),), "update_resources_interval": ("600",)}
     if not configuration.provider_files:
@@ -136,7 +135,7 @@ def _with_contents(stack: Stack, provider: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_questions(log: Path, texts: Mapping[str, str]) -> None:
-    """We ask libvirt for the domain capabilities that nova-compute says it asked for, no more and no fewer."""
+    """Raise SystemExit unless the recorder requested exactly the domain capabilities that nova-compute logged."""
     asked = set()
     for found in _ASKED.finditer(log.read_text(errors="replace")):
         asked |= {f"{found['arch']}-{name.strip().strip(chr(39))}" for name in found["machines"].split(",")}
@@ -146,7 +145,7 @@ def _check_questions(log: Path, texts: Mapping[str, str]) -> None:
 
 
 def _same_moment(recording: Recording) -> bool:
-    """nova-compute saw the memory and the free disk that the recorder saw, in whole MiB and GiB."""
+    """Return whether nova-compute read the same memory and free disk as the recorder, in whole MiB and GiB."""
     host = json.loads(recording.texts["host.json"])
     file_backed_mib = int(options.value(recording.conf, "libvirt", "file_backed_memory", "0"))
     return (
@@ -166,7 +165,7 @@ def _cells_read(capabilities: str) -> list[int]:
 
 
 def _free_gib(recording: Recording, statvfs: Mapping[str, int]) -> int:
-    """Without instances nothing is over-committed."""
+    """Return the free space; without instances nothing is over-committed."""
     if (group := recording.texts.get("vgs_of_nova.txt")) is not None:
         return int(group.split("|")[1]) // _GIB
     return statvfs["f_bavail"] * statvfs["f_frsize"] // _GIB

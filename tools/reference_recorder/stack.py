@@ -1,4 +1,4 @@
-"""The running stack: its options, Placement, cell database, and one nova-compute at a time."""
+"""The running stack: its options, Placement, its cell database, and one nova-compute at a time."""
 
 import importlib.metadata
 import os
@@ -20,7 +20,7 @@ from keystoneauth1.identity import v3
 
 from reference_recorder import options
 
-# [DEFAULT]host of the recorded nova-compute: another than the stack's own, whose service stays as it is.
+# [DEFAULT]host of the recorded nova-compute. It differs from the stack's own host, whose service stays unchanged.
 HOST = "cmp1.example.org"
 _FIRST_AUDIT_S = 120.0
 _STOP_S = 30.0
@@ -31,12 +31,12 @@ _ERROR = re.compile(r"\S+ \S+ \d+ (ERROR|CRITICAL) ")
 # No slots: cached_property needs a __dict__.
 @dataclass(frozen=True)
 class Stack:
-    """A stack in ``folder``; SystemExit with a sentence whenever it is not fit for recording."""
+    """A stack in ``folder``. Methods raise SystemExit with a sentence if the stack is not fit for recording."""
 
     folder: Path
 
     def check(self) -> None:
-        """Nothing of the stack would write into the same provider tree."""
+        """Check that nova-compute is installed and the stack's own does not run: it would write to the same tree."""
         pid_file = self.folder / "run" / "nova-compute.pid"
         if pid_file.exists() and Path(f"/proc/{pid_file.read_text().strip()}").exists():
             raise SystemExit("the stack's own nova-compute runs; stop it first")
@@ -45,12 +45,12 @@ class Stack:
 
     @cached_property
     def options(self) -> options.Options:
-        """nova-compute's own."""
+        """The options of the stack's nova-compute."""
         return options.read(self._nova_conf)
 
     @cached_property
     def placement(self) -> adapter.Adapter:
-        """Placement as the stack's nova user sees it."""
+        """A client of Placement as the stack's nova user."""
         names = ("auth_url", "username", "password", "project_name", "user_domain_name", "project_domain_name")
         found = {name: options.value(self.options, "placement", name, "") for name in names}
         return adapter.Adapter(
@@ -67,18 +67,18 @@ class Stack:
         return sqlalchemy.create_engine(options.value(control, "database", "connection", ""))
 
     def rows(self, statement: str, **values: object) -> list[dict[str, Any]]:
-        """Rows of the cell database as dicts."""
+        """Return rows of the cell database as dicts."""
         with self._engine.connect() as connection:
             return [dict(row) for row in connection.execute(sqlalchemy.text(statement), values).mappings()]
 
     def version(self, distribution: str) -> str:
-        """Of a distribution in the stack's own environment."""
+        """Return the version of a distribution in the stack's own environment."""
         (folder,) = (self.folder / "venv" / "lib").glob("python3*/site-packages")
         (found,) = importlib.metadata.distributions(name=distribution, path=[str(folder)])
         return found.version
 
     def forget_node(self, node: str) -> None:
-        """Delete the provider tree of that node and its rows, so that the next nova-compute starts from nothing."""
+        """Delete the provider tree of that node and its rows, so that the next nova-compute starts without them."""
         for provider in reversed(self.tree(node)):
             answer = self.placement.delete(f"/resource_providers/{provider['uuid']}", raise_exc=False)
             if answer.status_code != 204:
@@ -96,12 +96,12 @@ class Stack:
                 )
 
     def tree(self, node: str) -> list[dict[str, Any]]:
-        """Providers of the node's tree, parents before children, children by name; [] when there is none."""
+        """Return the providers of the node's tree, parents before children, children by name; [] if there is none."""
         (root,) = self._providers(name=node) or [None]
         if root is None:
             return []
         providers = self._providers(in_tree=root["uuid"])
-        # Nova makes no trees deeper than two.
+        # Nova's trees have at most two levels.
         return sorted(providers, key=lambda found: (found["parent_provider_uuid"] is not None, found["name"]))
 
     def _providers(self, **query: str) -> list[dict[str, Any]]:
@@ -109,7 +109,7 @@ class Stack:
 
     @contextmanager
     def nova_compute(self, conf: Path, log: Path, environment: Mapping[str, str]) -> Iterator[None]:
-        """A nova-compute that has finished its first audit."""
+        """Run a nova-compute, and yield once it has finished its first audit; stop it after the block."""
         argv = [str(self._program("nova-compute")), "--config-file", str(self._nova_conf)]
         argv += ["--config-file", str(conf), "--log-file", str(log)]
         with log.with_suffix(".out").open("wb") as out:
@@ -142,7 +142,7 @@ class Stack:
 
 
 def _wait_for_audit(child: subprocess.Popen[bytes], log: Path) -> None:
-    """A nova-compute that fails to start may live on without auditing, so an ERROR in its log ends the waiting too."""
+    """Wait for the first audit. Also stop at an ERROR in the log: nova-compute may run on without auditing."""
     end = time.monotonic() + _FIRST_AUDIT_S
     pause = threading.Event()
     while True:
@@ -157,7 +157,7 @@ def _wait_for_audit(child: subprocess.Popen[bytes], log: Path) -> None:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """Its process group has only what it started itself: the privsep daemon."""
+    """Stop the process group, which has only nova-compute and its own child: the privsep daemon."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(child.pid, number)

@@ -1,7 +1,7 @@
-"""What some configurations need around nova-compute: volume group, huge pages, base images; made, and taken away again.
+"""Surroundings that some configurations need: volume group, huge pages, base images; each is made and removed.
 
-Each is a context manager over a scratch folder. It yields the environment that
-nova-compute and the commands of the recorder need to see it.
+Each is a context manager over a scratch folder. It yields the environment with which nova-compute and the recorder's
+commands see the surroundings.
 """
 
 import os
@@ -46,13 +46,13 @@ class Scratch:
 
 @contextmanager
 def nothing(scratch: Scratch) -> Iterator[Mapping[str, str]]:  # noqa: ARG001 (all have this signature)
-    """Nothing is needed."""
+    """Yield without making anything."""
     yield {}
 
 
 @contextmanager
 def volume_group(scratch: Scratch) -> Iterator[Mapping[str, str]]:
-    """A group of 20 GiB with 3 GiB of a stranger and 1.5 GiB of the block storage service in it."""
+    """Yield a group of 20 GiB with 3 GiB of foreign volumes and 1.5 GiB of block storage's in it."""
     with VolumeGroupRig(folder=scratch.folder, name=GROUP, size_bytes=20 * _GIB) as group:
         group.add_volume("backup", 3 * _GIB)
         group.add_volume("volume-7a1f4b1e-3a4b-4f0c-9d3a-0b9a5f6c1d2e", 3 * _GIB // 2)
@@ -61,7 +61,7 @@ def volume_group(scratch: Scratch) -> Iterator[Mapping[str, str]]:
 
 @contextmanager
 def huge_pages(scratch: Scratch) -> Iterator[Mapping[str, str]]:  # noqa: ARG001
-    """64 pages of 2 MiB; SystemExit when the kernel has no room for them."""
+    """Yield with 64 pages of 2 MiB; raise SystemExit if the kernel has no room for them."""
     before = _HUGE_PAGES.read_text()
     try:
         _HUGE_PAGES.write_text("64")
@@ -74,7 +74,7 @@ def huge_pages(scratch: Scratch) -> Iterator[Mapping[str, str]]:  # noqa: ARG001
 
 @contextmanager
 def cached_images(scratch: Scratch) -> Iterator[Mapping[str, str]]:
-    """Base images: one of 2.5 GiB on disk, a sparse one of 8 GiB, and a folder, which does not count."""
+    """Yield with base images: one of 2.5 GiB on disk, a sparse one of 8 GiB, and a folder, which does not count."""
     (scratch.images / "ephemeral_parts").mkdir(parents=True)
     (scratch.images / "ephemeral_parts" / "inner").write_bytes(bytes(4096))
     with (scratch.images / "0a1b2c3d4e5f60718293a4b5c6d7e8f901234567").open("wb") as whole:
