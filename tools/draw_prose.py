@@ -19,7 +19,7 @@ AROUND = 2
 
 
 def comments(path: pathlib.Path) -> Iterator[tuple[int, str]]:
-    """Each block of comment lines with the number of its first line."""
+    """Yield each block of comment lines with the number of its first line."""
     block: list[str] = []
     first = last = 0
     for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
@@ -36,7 +36,7 @@ def comments(path: pathlib.Path) -> Iterator[tuple[int, str]]:
 
 
 def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Docstrings of the module, its classes and its functions."""
+    """Yield the docstrings of the module, its classes and its functions."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
             text = ast.get_docstring(node)
@@ -45,7 +45,7 @@ def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def messages(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Texts of several words that are no docstrings; a value's place is shown as {…}."""
+    """Yield all texts that are not docstrings; {…} stands for an inserted value."""
     inner = {id(value) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for value in ast.walk(node)}
     silent = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
@@ -57,7 +57,7 @@ def messages(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def texts(kind: str) -> list[tuple[str, int, str]]:
-    """All of a kind: (path, line, text), in order."""
+    """Return all texts of a kind as (path, line, text), in order."""
     found: list[tuple[str, int, str]] = []
     for path in sorted((ROOT / ("tests" if kind == "names" else "agent")).rglob("*.py")):
         tree = ast.parse(path.read_text())

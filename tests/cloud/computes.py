@@ -14,7 +14,7 @@ from tests.cloud.feeds import REPORT_S
 from tests.cloud.placement_model import PlacementModel, Stock
 
 FIRST_REPORT_S = 5
-# One minute of audits, one each minute, proves nova-compute's silence; two more audits find, and two heal.
+# Audits come each minute. It takes a minute to prove nova-compute's silence; two more audits find, and two heal.
 GONE_S = 420
 
 

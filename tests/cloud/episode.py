@@ -305,7 +305,7 @@ class Episode:
             computes.stop(self.cloud, host)
         self._tell(f"nova-compute of {host}: {self.cloud.lives[host]}")
 
-    # What our agents' databases answer.
+    # The agents' databases.
 
     def _sicken(self, dice: random.Random) -> None:
         agent = self.agents[dice.choice(HOSTS)]
@@ -319,7 +319,7 @@ class Episode:
     def _pass(self, dice: random.Random) -> None:
         self.cloud.seconds += dice.choice(PASSING_S)
 
-    # Our agents.
+    # The agents.
 
     def _restart(self, dice: random.Random) -> None:
         host = dice.choice(HOSTS)

@@ -37,7 +37,7 @@ from tests.cloud.feeds import Rows, moment
 from tests.rigs import facts
 
 REPAIRS = ("allocation-leaked", "allocation-stale-move", "consumer-on-several-providers", "allocation-missing")
-# In a world that changes during every audit an audit would always request another; the real worker limits that too.
+# In a world that changes during every audit, each audit would request another. The worker then waits; this class stops.
 LOOKS = 4
 REQUEST = AuditRequest(reasons=("model",))
 FILES = facts.filesystem(16)

@@ -229,5 +229,5 @@ def _furnish(cloud: LeakCloud) -> None:
     rest.set_inventories(cloud.child, {"VGPU": {"total": 8}})
     rest.done("PUT", "/resource_classes/CUSTOM_MEMORY")
     rest.set_inventories(cloud.here, {**rest.inventories(cloud.here), "CUSTOM_MEMORY": {"total": 1000}})
-    # Drop the memory, which knows only the first state of Placement: consumers made later are then read at once.
+    # Drop the memory; only the reader's cache of Placement remains. Consumers made from now on are read at once.
     cloud.memory = AuditMemory()

@@ -26,7 +26,10 @@ Record = dict[str, Any]
 
 @dataclass
 class Book:
-    """One provider's data that must last, and its parent: all of a stranger's provider, the rest of the agent's."""
+    """The data of one provider that must last, and its parent.
+
+    On the agent's providers this is the data that the agent does not own; on strangers' providers it is everything.
+    """
 
     name: str
     parent: str | None = None
