@@ -29,7 +29,8 @@ AWAY_SPREAD_S = 10.0
 NOBODY_SPREAD_S = 1.0
 #: Factor by which a refusal enlarges the spread.
 GROWTH = 2.0
-#: Factor by which a good answer reduces the spread. Growth and reduction balance at twelve good answers per refusal.
+#: Factor by which a good answer reduces the spread. Growth and reduction balance at six to seven good answers per
+#: refusal (0.9 ** 6.6 = 1 / 2).
 SHRINK = 0.9
 #: The most that all pauses of one audit may take, in seconds. A server that needs seconds for each answer may be
 #: crowded or just slow. The first read of a host with many providers takes nearly a hundred requests, and the inventory
