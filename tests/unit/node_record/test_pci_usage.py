@@ -88,7 +88,7 @@ def test_a_device_of_who_is_here_is_taken(there):
         "of a deleted node",
     ],
 )
-def test_reconcile_4_step_10_a_device_of_nobody_here_is_free(there):
+def test_a_device_of_no_instance_here_is_free(there):
     assert owned_addresses(there, NODE) == frozenset()
 
 

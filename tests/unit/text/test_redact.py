@@ -13,11 +13,15 @@ from agent.text.redact import SECRET_LENGTH, blotted
 FERNET = "gAAAAABmPz3k9a_Qx-7aZ0bB8Y0c1d2e3f4g5h6i7j8k9l0mNoPqRsTuVwXyZ=="
 
 
-@given(st.text(min_size=SECRET_LENGTH), st.text(), st.text())
+# Without the mask's own sign: what the mask leaves beside it could not be told from a secret of asterisks.
+WITHOUT_MASK = st.characters(exclude_characters="*", exclude_categories=["Cs"])
+
+
+@given(st.text(WITHOUT_MASK, min_size=SECRET_LENGTH), st.text(WITHOUT_MASK), st.text(WITHOUT_MASK))
 def test_a_known_secret_is_found_wherever_it_stands(secret, before, after):
     """The secret is masked as it is, HTML-escaped as in a page, and quoted as in a URL."""
     for form in (secret, html.escape(secret), quote(secret, safe="")):
-        text = blotted(f"<{form}>", (secret,))
+        text = blotted(f"{before}{form}{after}", (secret,))
         assert form not in text
 
 
