@@ -35,7 +35,7 @@ HELD = {"VCPU": 2, "MEMORY_MB": 256}
 
 @dataclasses.dataclass(frozen=True)
 class Host:
-    """A host without Nova (source none), so that nothing but Placement says what it is."""
+    """A host without Nova (source none): only Placement knows the host's identity."""
 
     agent: AgentHost
     rest: Rest
@@ -51,7 +51,7 @@ class Host:
         return self.told("adopt", "--plan", plan["digest"], "--yes")
 
     def undone(self) -> list[int]:
-        """Every entry put back, the last one first."""
+        """Undo every journal entry, the last one first; return the exit codes."""
         entries = [e for e in self.told("journal")[1] if not e.get("undoes")]
         return [self.told("undo", entry["id"])[0] for entry in reversed(entries)]
 
@@ -76,7 +76,7 @@ def host(tmp_path: Path, placement: Rest) -> Host:
 
 
 def provider(host: Host, name: str, uuid: str, *children: str) -> str:
-    """A provider of ours with one consumer's allocation, and these children."""
+    """Make one of the agent's providers with these children and one consumer's allocation; return the consumer."""
     host.rest.make_provider(name, uuid=uuid)
     host.rest.set_inventories(uuid, {"VCPU": {"total": 8}, "MEMORY_MB": {"total": 4096}})
     host.rest.set_traits(uuid, "COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE")
@@ -192,7 +192,7 @@ def test_what_a_guard_rail_refuses_is_not_done_whatever_digest_is_given(host, gu
 
 @contextlib.contextmanager
 def planned(host: Host, script: Script) -> Iterator[tuple[Errand, AdoptPlan]]:
-    """An errand with a plan; the script meets what it then asks of names."""
+    """Yield an errand and its plan; the script answers the errand's later requests about providers' names."""
     loaded = load_checked([str(host.agent.config_file)])
     with wiring.wire(loaded) as wired:
         parts = wired.parts

@@ -1,4 +1,4 @@
-"""run_audit through the installed program against a real Placement: what is published, repaired, left alone."""
+"""run_audit through the installed program against a real Placement: what it publishes, repairs and leaves alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.rigs.host import AgentHost, host_on
 from tests.rigs.placement import Rest
 from tests.rigs.wait import until
 
-# A test counts audits and asks for each: none comes by the clock.
+# A test counts audits and requests each of them: no interval triggers an audit.
 NO_INTERVAL: dict[str, dict[str, object]] = {"DEFAULT": {"update_resources_interval": -1}}
 
 
@@ -77,7 +77,7 @@ def test_once_publishes_and_a_second_run_writes_nothing(placement, host):
 
 
 def test_an_allocation_deleted_the_way_nova_does_it_is_no_leak(placement, host):
-    """DELETE /allocations leaves the generation as it was (principle 6), so the cached allocation still stands."""
+    """DELETE /allocations does not raise the generation, so the agent's cached allocation remains."""
     with cell_of(host, *both(host)) as engine:
         host.agent("--once")
         for name, flavor in (("i1", FLAVOR_A), ("i2", FLAVOR_B)):
@@ -94,7 +94,7 @@ def test_an_allocation_deleted_the_way_nova_does_it_is_no_leak(placement, host):
             for _ in range(4):
                 report = daemon.audit_now()
                 seen |= {f["code"] for f in report["audit"]["findings"]}
-    # The guest still runs, which the agent says; a leak there is none.
+    # The agent reports that the guest still runs, and no leak.
     assert seen == {"guest-running-deleted"}
 
 
@@ -135,7 +135,7 @@ def test_a_quiet_audit_sends_exactly_one_request(placement, host):
             schedule(placement, host, name, flavor)
         with host.daemon() as daemon:
             daemon.first_audit()
-            daemon.audit_now()  # one to warm up
+            daemon.audit_now()  # an audit that fills the caches
             with placement.watched() as seen:
                 report = daemon.audit_now()
     assert seen == [f"GET /resource_providers?in_tree={host.provider_uuid} 200"]
@@ -176,7 +176,7 @@ def test_a_provider_of_nova_compute_is_not_written(placement, host):
         assert (ended.code, set(placement.inventories(host.provider_uuid))) == (5, {"VCPU"})
         host.configure({"agent": {"takeover": True}})
         for _ in range(2):
-            # Its silence is not proven in the minute of service_down_time.
+            # nova-compute's silence is not proven before the minute of service_down_time is over.
             ended = host.agent("--once")
             assert (ended.code, set(placement.inventories(host.provider_uuid))) == (5, {"VCPU"})
         host.configure({"agent": {"takeover": True}, "DEFAULT": {"service_down_time": 1}})

@@ -1,4 +1,4 @@
-"""The Ceph source through a real process: a cluster that answers, refuses, hangs, is not there."""
+"""The Ceph source through a real process: a cluster that answers, refuses, hangs or does not exist."""
 
 import pathlib
 import time

@@ -1,4 +1,4 @@
-"""What nova's scheduler asks of Placement for a flavor, and what we take for promised."""
+"""The resources that nova's scheduler requests from Placement for a flavor equal those the agent counts as promised."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agent.resources.demand import demand
 from tests.rigs.nova_env import nova_python
 
 CASES = 500
-# Each a set of extra specs that nova's API lets through together.
+# Sets of extra specs that nova's API accepts together.
 CPUS: tuple[dict[str, str], ...] = (
     {},
     {"hw:cpu_policy": "shared"},

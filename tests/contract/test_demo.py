@@ -1,4 +1,4 @@
-"""``stocktake demo`` as a user runs it: the document that scripts read, and nothing left behind."""
+"""``stocktake demo`` as a user runs it: the document for scripts, the text for people, and nothing left behind."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def document(tmp_path_factory):
     done = run(folder, "-f", "json")
     assert done.returncode == 0, done.stderr
     assert_nothing_is_left(folder)
-    return json.loads(done.stdout)  # the whole of stdout, and nothing else on it
+    return json.loads(done.stdout)  # stdout has the document and nothing else
 
 
 def findings(host, code):
@@ -108,7 +108,7 @@ def test_the_top_level_is_the_first_host(document):
 
 
 def kept_command(said: str, host: str, asked: str) -> str:
-    """The one line with which ``asked`` is asked of this host, as it can be copied."""
+    """Return the one command line for ``asked`` on this host, as a user can copy it."""
     lines = {line.strip().removeprefix("ask it yourself: ") for line in said.splitlines()}
     (line,) = [line for line in lines if line.endswith(asked) and f"/{host}/stocktake.conf" in line]
     return line
@@ -131,7 +131,7 @@ def test_kept_it_answers_what_it_says_and_ends_as_it_says(tmp_path):
     done = run(folder, "--keep")
     assert done.returncode == 0, done.stderr
     try:
-        # Asked for in two places, and the same in both; copied as it stands, it works from anywhere.
+        # Both stdout and stderr show the same command line; copied as it is, it works from any folder.
         asked = kept_command(done.stdout + done.stderr, "stocktake-demo-1", "explain VCPU")
         assert asked in done.stdout
         assert asked in done.stderr
@@ -184,7 +184,7 @@ def test_not_kept_it_says_that_keep_gives_the_command(text):
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory):
-    """For people; the program is called by its bare name."""
+    """The demo's text for people; the test calls the program by its bare name."""
     path = f"{Path(STOCKTAKE).parent}:{os.environ['PATH']}"
     done = run(tmp_path_factory.mktemp("demo"), environment={"PATH": path}, program="stocktake")
     assert done.returncode == 0, done.stderr
@@ -219,7 +219,7 @@ def test_nothing_is_wider_than_a_terminal_of_120(text):
     assert [line for line in text.splitlines() if len(line) > 120] == []
 
 
-# Part of a progress line after which the demo is ended: each that it tells on its way.
+# A part of each progress line of the demo; the tests end the demo after that line.
 MOMENTS = ("Placement on", "demo-1-vg", "demo-2-vg", "cell database", "first audit", "demo-1: two", "demo-2: two")
 ENDINGS = ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129))
 
@@ -266,7 +266,7 @@ def test_ended_at_any_moment_it_leaves_nothing_behind(tmp_path, moment, number):
         assert process.stderr is not None
         seen = any(moment in line for line in process.stderr)
         process.send_signal(number)
-        # Whoever is impatient must not cut the cleaning short.
+        # Further signals from an impatient user must not interrupt the clean-up.
         process.send_signal(signal.SIGINT)
         process.send_signal(number)
         said = process.stderr.read()
@@ -297,7 +297,7 @@ def test_whose_reader_leaves_it_leaves_nothing_behind(tmp_path):
 
 
 def broken(folder: Path, command: str, good_runs: int) -> dict[str, str]:
-    """A PATH in which this command works so many times and then fails."""
+    """Return a PATH in which ``command`` works ``good_runs`` times and then fails."""
     real = shutil.which(command, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
     script(
         folder / "bin",

@@ -1,4 +1,4 @@
-"""Default CPU models: nova's own function beside ours, on every architecture that it knows."""
+"""Default CPU models: the agent's compared with nova's own function, on every architecture that nova knows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def nova_models():
 
 
 def flags(connection, arch, model):
-    """As nova asks; None where libvirt has no such model."""
+    """Return the number of features, as nova asks libvirt for them; None if libvirt has no such model."""
     question = f"<cpu><arch>{arch}</arch><model>{model}</model></cpu>"
     try:
         return connection.baselineCPU([question], libvirt.VIR_CONNECT_BASELINE_CPU_EXPAND_FEATURES).count("<feature")

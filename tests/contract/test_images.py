@@ -1,4 +1,4 @@
-"""Disk files that qemu-img made: their sizes as qemu-img itself says them, without running it."""
+"""Disk files made by qemu-img: the agent reads the sizes that qemu-img itself reports, without running qemu-img."""
 
 import contextlib
 import json
@@ -87,7 +87,7 @@ def encrypted(folder: pathlib.Path) -> pathlib.Path:
         "-o",
         "encrypt.format=luks,encrypt.key-secret=s0,encrypt.iter-time=100",
     )
-    # qemu-img times how fast this machine is, and refuses now and then on one that is busy.
+    # qemu-img measures this machine's speed, and sometimes fails if the machine is busy.
     for _ in range(MEASURES):
         with contextlib.suppress(subprocess.CalledProcessError):
             return image(folder / "disk", "2G", *secret)
@@ -136,7 +136,7 @@ def test_a_raw_file_has_the_sizes_that_qemu_img_says(tmp_path: pathlib.Path, fil
 
 
 def test_an_image_whose_bytes_are_in_another_file_takes_what_both_take(tmp_path: pathlib.Path) -> None:
-    # The qemu-img of these days does not look into the data file (CVE-2024-4467); what it takes is taken all the same.
+    # Current versions of qemu-img do not open the data file (CVE-2024-4467); the agent counts its bytes nevertheless.
     path = image(tmp_path / "disk", "1G", "-o", f"data_file={tmp_path}/bytes.raw")
     fill(path, "qcow2", "6M")
     beside = int(tool("stat", "-c", "%b", tmp_path / "bytes.raw")) * 512

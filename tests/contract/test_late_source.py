@@ -1,4 +1,4 @@
-"""A database that answers a byte a second under a whole audit: it costs its own deadline, once."""
+"""A database that answers one byte a second during a whole audit delays the audit by its own deadline, once."""
 
 import pytest
 
@@ -15,7 +15,7 @@ from tests.rigs.stopwatch import SLACK_S, lap, threads_named
 
 DEADLINE_S = 3.0
 BYTE_EVERY_S = 1.0
-# What all other sources need on a busy machine: libvirt's test driver, file systems, a Placement next door.
+# The time of all other sources on a busy machine: libvirt's test driver, file systems, a local Placement.
 OTHERS_S = 1.5
 
 
@@ -43,7 +43,7 @@ def host(tmp_path, placement, proxy):
 
 
 def audits(host, count):
-    """So many audits of one process, one after the other: what each took, and its report."""
+    """Run ``count`` audits in one process; yield the seconds that each took, and its report's sources by name."""
     loaded = load([str(host.config_file)])
     memory = AuditMemory()
     with wire(loaded) as wired:

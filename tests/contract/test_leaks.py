@@ -1,8 +1,8 @@
-"""Twenty planted leaks are found, and twenty look-alikes are not, against a real Placement and a real MariaDB.
+"""The agent finds twenty planted leaks and none of twenty look-alikes, against a real Placement and a real MariaDB.
 
-Each case on a host of its own, and all forty on one. A leak must be told within two audits
-by exactly its findings, a look-alike must never be told in three; precision and recall
-of the forty are 1.0 and stand in a table.
+Each case runs on a host of its own, and all forty run on one host. The agent must report a leak within two audits by
+exactly the leak's findings, and must not report a look-alike in three. The test prints a table; precision and recall
+over the forty cases are 1.0.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from tests.rigs.leak_cloud import EARLIER, Guest, leak_cloud
 from tests.rigs.placement import Rest
 
 Told = dict[str, set[str]]
-# [placement] full_read_every as it comes.
+# The default of [placement] full_read_every.
 FULL_READ_EVERY = 10
 
 
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlalchemy.Engine]:
-    """One cell for all hosts of the module, as a cloud has it."""
+    """One cell for all hosts of the module, as in a cloud."""
     if not mariadb_rig.available():
         pytest.skip("MariaDB is not installed (mariadb-server-core)")
     with mariadb_rig.running(tmp_path_factory.mktemp("mariadb")) as server:
@@ -42,7 +42,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlalchemy.Engi
 
 
 def codes_by_consumer(reports: list[AuditReport]) -> Told:
-    """Every code that was told of a consumer in any of these audits."""
+    """Return, for each consumer, the codes of all its findings in any of these audits."""
     told: Told = defaultdict(set)
     for report in reports:
         for seen in report.findings:
@@ -92,16 +92,16 @@ def test_all_forty_on_one_host(tmp_path: Path, placement: Rest, engine):
     found |= {case.name: about(in_three, planted[case.name]) for case in LOOK_ALIKES}
     table, precision, recall = score(found)
     (tmp_path / "leaks.txt").write_text(table)
-    print(table)  # for the note: pytest -s
+    print(table)  # pytest -s shows the table
     assert found == {case.name: case.codes for case in cases}, table
     assert (precision, recall) == (1.0, 1.0)
-    # Whatever else was told is about no consumer of anybody's.
+    # No finding names a consumer that no case has planted.
     strangers = set(in_three) - set().union(*planted.values()) - {""}
     assert {consumer: in_three[consumer] for consumer in strangers} == {}
 
 
 def test_a_guest_whose_instance_is_deleted_is_known_by_the_first_audit(tmp_path: Path, placement: Rest, engine):
-    """Its allocation went with its row, so that nothing but the domain itself names it to the database."""
+    """Its allocation was deleted with its row, so only the libvirt domain leads the agent to the database's row."""
     with leak_cloud(tmp_path, placement, engine, (Guest(name="left"),)) as cloud:
         cloud.instance("left", **DELETED)
         told = codes_by_consumer([cloud.audit()])
@@ -128,7 +128,7 @@ def test_a_sharing_provider_is_read_with_full_reads_and_while_something_is_left_
 
 
 def score(found: dict[str, set[str]]) -> tuple[str, float, float]:
-    """The table, and precision and recall of the findings: a leak's wrong code counts against both."""
+    """Return the table, precision and recall of the findings; a wrong code for a leak lowers both."""
     right = wrong = missed = 0
     lines = []
     for case in (*LEAKS, *LOOK_ALIKES):

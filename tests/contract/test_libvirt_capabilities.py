@@ -1,4 +1,4 @@
-"""What the host and its emulators can do, against libvirt itself and what virsh says of the same host."""
+"""The capabilities of the host and its emulators, from libvirt itself and compared with virsh on the same host."""
 
 import os
 import re
@@ -32,7 +32,7 @@ LONG_S = 60.0
 
 
 def capabilities_of(uri, **choice):
-    """What a host source reads of that libvirt."""
+    """Return the capabilities that a host source reads from that libvirt."""
     readers = ReaderThread("libvirt"), ReaderThread("libvirt-capabilities")
     place = HostPlace(uri=uri, host="node-a", guests=GuestChoice(**choice), capabilities_wait_s=LONG_S)
     source = LibvirtHost(place, *readers)
@@ -45,7 +45,7 @@ def capabilities_of(uri, **choice):
 
 
 def virsh(*arguments, uri, may_fail=False):
-    """What virsh prints, or None where it is refused."""
+    """Return what virsh prints, or None if libvirt refuses the command."""
     done = subprocess.run(
         ["virsh", "-q", "-c", uri, *arguments], capture_output=True, text=True, timeout=LONG_S, check=not may_fail
     )
@@ -53,7 +53,7 @@ def virsh(*arguments, uri, may_fail=False):
 
 
 class TestTestDriver:
-    """It has no model and no feature, and no domain capabilities at all."""
+    """The test driver has no CPU model, no CPU feature and no domain capabilities."""
 
     def test_a_driver_without_the_call_has_none_and_misses_nothing(self):
         found = capabilities_of("test:///default")
@@ -81,7 +81,7 @@ class TestTestDriver:
         assert [model for model, _ in found.model_features] == ["qemu32"]
 
     def test_a_version_that_is_refused_is_missing_and_the_rest_stands(self, monkeypatch):
-        # A call that a read-only connection refuses, in the place of one that this driver lacks.
+        # A call that a read-only connection refuses stands in for a call that this driver lacks.
         monkeypatch.setattr(libvirt.virConnect, "getVersion", lambda self: self.getDomainCapabilities())
         found = capabilities_of("test:///default")
         assert [part.part for part in found.missing] == [Part.VERSION]
@@ -124,7 +124,7 @@ class TestTestDriver:
 
 
 def asked(text) -> Capabilities:
-    """What is read of a document that came from elsewhere, with the test driver's answers to the questions."""
+    """Return the capabilities in a document of another host; the test driver answers all further questions."""
     connection = libvirt.openReadOnly("test:///default")
     try:
         asker = Asker(connection=connection, driver="TEST", uri="test:///default", choice=GuestChoice())
@@ -177,7 +177,7 @@ class TestSystemLibvirtd:
             assert text.findtext("machine") in one.machines
 
     def test_a_host_none_of_whose_own_emulators_runs_the_domain_type_is_asked_again(self, system):
-        """As while KVM is not there yet; of other architectures nothing is missing."""
+        """The same happens while KVM is not loaded yet; no other architecture is reported as missing."""
         found = capabilities_of(system.uri, virt_type="xen")
         arch = os.uname().machine
         why = f"invalid argument: Emulator '/usr/bin/qemu-system-{arch}' does not support virt type 'xen'"

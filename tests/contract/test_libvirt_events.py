@@ -1,4 +1,4 @@
-"""The event source against libvirt itself: reasons, reconnects, and an end that lets nothing through."""
+"""The event source against libvirt itself: reasons, reconnects, and a stop after which it reports nothing."""
 
 import os
 import subprocess
@@ -27,13 +27,13 @@ LIFECYCLE = "libvirt-event:lifecycle"
 QUICK = Backoff(first_s=0.02, cap_s=0.1)
 LONG_S = 30.0
 
-# The only device that the test driver makes: a virtual host bus adapter.
+# The only kind of device that the test driver can create: a virtual host bus adapter.
 ADAPTER = """<device><parent>scsi_host1</parent><capability type='scsi_host'><capability type='fc_host'>
 <wwnn>2000000012341299</wwnn><wwpn>1000000012341299</wwpn></capability></capability></device>"""
 
 
 class Listener:
-    """What the event source told its listener."""
+    """A listener that records the event source's calls."""
 
     def __init__(self):
         self.told = []
@@ -53,7 +53,7 @@ class Listener:
 
 @pytest.fixture
 def watch():
-    """Starts an event source; gives (source, reasons, listener)."""
+    """Return a function that starts an event source and returns (source, reasons, listener)."""
     started = []
 
     def start(uri, listener=None):
@@ -83,7 +83,7 @@ def stop_takes_s(source):
 
 
 class TestInProcess:
-    """The test driver that is linked into this process: no daemon, no keep-alive, no close."""
+    """The test driver, which runs inside this process: it has no daemon, no keep-alive and no close event."""
 
     def test_a_change_is_a_reason_and_names_its_domain(self, watch):
         _source, reasons, listener = watch("test:///default")
@@ -246,7 +246,7 @@ class TestSystemLibvirtd:
                 assert figures_after(reasons, "libvirt-event:tunable", host, guest) == ("paused", 1, 64)
                 guest.setMetadata(libvirt.VIR_DOMAIN_METADATA_TITLE, "t", None, None, libvirt.VIR_DOMAIN_AFFECT_LIVE)
                 assert figures_after(reasons, "libvirt-event:metadata-change", host, guest) == ("paused", 1, 64)
-                # A live setvcpus raises no event at all: its turn comes within ten reads.
+                # A live setvcpus raises no event: the source reads the guest again within ten reads.
                 guest.setVcpusFlags(2, libvirt.VIR_DOMAIN_AFFECT_LIVE)
                 until(lambda: figures(host, guest)[1] == 2, LONG_S, "the new vCPU")
                 guest.destroy()
@@ -259,7 +259,7 @@ class TestSystemLibvirtd:
 
 
 def figures_after(reasons, reason, host, guest):
-    """What is read once that reason has come; one of an earlier step may come late and means nothing here."""
+    """Return the guest's figures after ``reason`` has come; ignore late reasons of earlier steps."""
     seen(reasons, reason)
     reasons.clear()
     return figures(host, guest)

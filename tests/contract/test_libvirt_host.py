@@ -29,7 +29,7 @@ LONG_S = 30.0
 
 @pytest.fixture
 def host_at():
-    """Makes host sources, and takes them down."""
+    """Return a function that makes host sources; close them after the test."""
     made = []
 
     def make(uri, late=None, **place):
@@ -222,7 +222,7 @@ class TestPrivateLibvirtd:
             for _ in range(TURNS):
                 read(source)
             in_turn = next(n for n in range(TURNS) if vcpus_after(source, guest, 1 + n % 2) == 1 + n % 2)
-            # Its turn has just been: without an event the next read does not ask.
+            # The guest's turn has just passed: without an event the next read does not read the guest.
             guest.setVcpus(2 - in_turn % 2)
             assert vcpus(source) == 1 + in_turn % 2
             source.domain_changed(guest.UUIDString())
@@ -263,7 +263,7 @@ class TestSystemLibvirtd:
         assert facts.driver == "QEMU"
         assert facts.online_cpus == tuple(sorted(os.sched_getaffinity(1)))
         assert facts.memory_mib == memory_of_all_nodes_kib() // 1024
-        # Memory that was plugged in later may be missing from the cells, and then more is free than there is.
+        # The cells may lack memory that was plugged in later; free memory may then exceed the total.
         assert facts.memory_used_mib is None or 0 < facts.memory_used_mib < facts.memory_mib
         assert facts.hostname == system.connection.getHostname()
         assert facts.simulated == ()
@@ -273,7 +273,7 @@ class TestSystemLibvirtd:
         late.start(reasons.append)
         source = host_at(system.uri, late=late, capabilities_wait_s=0.0)
         read(source)
-        # The answer itself is the reason to look again: a daemon waits for no interval with what rests on it.
+        # The late answer itself requests an audit: the daemon does not wait for the next interval to use it.
         until(lambda: reasons, LONG_S, "the word that the capabilities are there")
         assert reasons == ["libvirt-capabilities"]
         facts = until(lambda: known(read(source)), LONG_S, "capabilities")
@@ -289,7 +289,7 @@ class TestSystemLibvirtd:
             assert figures(source, guest) == (DomainState.PAUSED, 1, 96)
             guest.setVcpusFlags(2, libvirt.VIR_DOMAIN_AFFECT_LIVE)
             assert figures(source, guest) == (DomainState.PAUSED, 2, 96)
-            # The balloon takes from the guest what it may have back: it still holds its maximum.
+            # The guest may get back the memory that the balloon takes: the guest still holds its maximum.
             guest.setMemoryFlags(64 * 1024, libvirt.VIR_DOMAIN_AFFECT_LIVE)
             assert figures(source, guest) == (DomainState.PAUSED, 2, 96)
             guest.pinVcpu(0, (True,))
@@ -312,7 +312,7 @@ class TestSystemLibvirtd:
 
 
 def memory_of_all_nodes_kib():
-    """What the kernel says of its NUMA nodes, which is where libvirt's getInfo takes it from."""
+    """Return the sum of MemTotal over the kernel's NUMA nodes, which libvirt's getInfo reads as well."""
     texts = [path.read_text() for path in Path("/sys/devices/system/node").glob("node[0-9]*/meminfo")]
     return sum(int(re.search(r"MemTotal:\s+(\d+) kB", text)[1]) for text in texts)
 

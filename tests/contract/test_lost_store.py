@@ -32,7 +32,7 @@ def mounts() -> Iterator[Mounts]:
 
 @pytest.fixture
 def host(tmp_path: Path, placement: Rest, mounts: Mounts) -> AgentHost:
-    """Guests' disks on a file system of 300 GiB; the folder below it is on one of 251 GiB."""
+    """A host with the guests' disks on a mount of 300 GiB; without that mount the folder is on one of 251 GiB."""
     made = host_on(tmp_path, placement.server.url, options={"DEFAULT": {"update_resources_interval": -1}})
     made.options["DEFAULT"]["instances_path"] = instances(made)
     made.configure()
@@ -52,7 +52,7 @@ def disk_of(host: AgentHost, name: str) -> Path:
 
 
 def define(host: AgentHost, *names: str) -> None:
-    """From now on libvirt has these guests, each with a disk on the store."""
+    """Define these guests and no others in libvirt, each with a disk on the store."""
     disks = "<disk type='file'><driver type='raw'/><source file='{}'/><target dev='vda'/></disk>"
     domains = [domain_xml(name, domain_uuid=uuid(name), disks=[disks.format(disk_of(host, name))]) for name in names]
     (host.folder / "node.xml").write_text(node_xml(cpus=8, memory_mib=4096, domains=domains))
@@ -69,7 +69,7 @@ def disk_gb(placement: Rest, host: AgentHost) -> int:
 
 
 def changed(host: AgentHost) -> list[dict[str, Any]]:
-    """The findings store-changed of an audit by hand."""
+    """Run an audit by hand; return its store-changed findings."""
     return of_store(host.stocktake("audit", "-f", "json").document["findings"])
 
 
@@ -184,7 +184,7 @@ def test_a_store_that_shrinks_while_a_disk_is_missing_keeps_disk_gb(placement, h
 
 
 def test_another_file_system_at_the_same_place_keeps_disk_gb(placement, host, mounts, tmp_path):
-    """XFS and ext4 get other device numbers at each boot; the UUID is what stays."""
+    """XFS and ext4 may get another device number at each boot; only the UUID stays the same."""
     mounts.unmount(instances(host))
     first, second = (
         ext4_image(tmp_path / f"{number}.img", 1100 * number, uuid) for number, uuid in enumerate(UUIDS, 2)
@@ -206,7 +206,7 @@ def test_the_same_file_system_on_another_device_by_a_bind_mount_is_the_same_stor
     mounts.ext4(instances(host), image)
     once(host)
     mounts.unmount(instances(host))
-    mounts.loop()  # takes the number that the device had
+    mounts.loop()  # takes the device number that the image had
     mounts.ext4(tmp_path / "srv", image)
     mounts.bind(tmp_path / "srv", instances(host))
     once(host)

@@ -1,4 +1,4 @@
-"""The LVM source against real lvm2: groups on loop devices, a lying lvm2, a hung one, a crashed one."""
+"""The LVM source against real lvm2: groups on loop devices, and an lvm2 that lies, hangs or crashes."""
 
 import contextlib
 import json

@@ -25,7 +25,7 @@ GROUP = "vg0"
 
 @dataclass(frozen=True, slots=True)
 class TwoDisks:
-    """A group on two disks. ``whole`` sees both, ``partial`` one; ``empty`` is its metadata without volumes."""
+    """A group on two disks. ``whole`` sees both disks, ``partial`` one; ``empty``: metadata without volumes."""
 
     whole: SubprocessRunner
     partial: SubprocessRunner
@@ -33,7 +33,7 @@ class TwoDisks:
     backup: pathlib.Path
 
     def lay_out(self, drawn: Layout) -> SubprocessRunner:
-        """Put it into the metadata; gives the lvm2 that sees what there is of the group."""
+        """Write the drawn layout into the metadata; return the runner that sees the layout's disks."""
         self.backup.write_text(drawn.volumes.into(self.empty), encoding="utf-8")
         rigs.lvm(self.whole, "vgcfgrestore", "-y", "--force", "-f", str(self.backup), GROUP)
         return self.partial if drawn.missing_disk else self.whole

@@ -1,7 +1,7 @@
-"""Sixteen processes on one provider: nobody's change is lost, and next to every change is acknowledged.
+"""Sixteen processes write to one provider: no change is lost, and almost every change is acknowledged.
 
-The short form of ``python -m benchmarks.writers``, whose header says how it is done; each
-changes its own class once a second. ``STOCKTAKE_WRITERS_SECONDS`` says for how long.
+This is the short form of ``python -m benchmarks.writers``, whose header describes the method. Each process changes its
+own class once a second. ``STOCKTAKE_WRITERS_SECONDS`` sets the duration.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from benchmarks.writers import Outcome, Policy, Trial, Watch, lost, rows, server
 from tests.rigs import mariadb
 from tests.rigs.placement import Rest
 
-# A machine that is slow or busy falls behind such a schedule, and needs its time to catch up.
+# A slow or busy machine falls behind this schedule and needs time to catch up.
 TRIAL = Trial(
     writers=16,
     seconds=float(os.environ.get("STOCKTAKE_WRITERS_SECONDS", "15")),
@@ -30,7 +30,7 @@ TRIAL = Trial(
 
 @pytest.fixture
 def placements(tmp_path: Path) -> Iterator[tuple[Rest, ...]]:
-    """Two processes on one database."""
+    """Two Placement processes on one database."""
     if not mariadb.available():
         pytest.skip("needs mariadb-server-core")
     with servers(tmp_path) as both:
@@ -40,7 +40,7 @@ def placements(tmp_path: Path) -> Iterator[tuple[Rest, ...]]:
 def test_sixteen_writers_lose_nothing(placements, tmp_path):
     said, wrong = tried(tmp_path, placements, TRIAL)
     for row in rows(TRIAL, said, wrong):
-        print(f"{row.what}: {row.measured}")  # for the note: pytest -s
+        print(f"{row.what}: {row.measured}")  # pytest -s shows the rows
     assert wrong == []
     due, acknowledged = sum(o.due for o in said), sum(o.acknowledged for o in said)
     assert due == TRIAL.writers * int(TRIAL.seconds)
@@ -62,7 +62,7 @@ def outcome(name: str, first: int, last: int) -> Outcome:
 
 
 def test_a_lost_value_a_lost_class_and_a_foreign_change_are_each_seen():
-    """What the run above would say, were it so."""
+    """The check of the run above detects each of these errors."""
     vcpu = {"total": 64, "reserved": 2, "allocation_ratio": 4.0}
     said = (outcome("CUSTOM_WRITER_0", 3, 4), outcome("CUSTOM_WRITER_1", 2, 2))
     good = {"VCPU": vcpu, "CUSTOM_WRITER_0": {"total": 4}, "CUSTOM_WRITER_1": {"total": 2}}

@@ -1,4 +1,4 @@
-"""Lives of the model cloud on a real Placement: the same operations and the same agents, its own answers."""
+"""The model cloud's histories on a real Placement: the same operations and agents, but Placement's own answers."""
 
 import os
 
@@ -7,7 +7,7 @@ from tests.cloud.episode import Episode, Tally, events_of
 from tests.cloud.real_placement import RealPlacement
 from tests.rigs.placement import client_of
 
-# 5,000 by hand (STOCKTAKE_CLOUD_STEPS=5000).
+# By hand 5,000 steps are usual (STOCKTAKE_CLOUD_STEPS=5000).
 STEPS = int(os.environ.get("STOCKTAKE_CLOUD_STEPS", "500"))
 SEED = int(os.environ.get("STOCKTAKE_CLOUD_SEED", "1"))
 LENGTH = 250
@@ -18,7 +18,7 @@ def test_a_real_placement_loses_nothing_rightful_and_keeps_no_leak_unfound(place
     tally, number = Tally(), 0
     while tally.steps < STEPS:
         number += 1
-        # Of a name of its own, and no random one: whose turn it is to read all of Placement follows from it.
+        # Each history has its own name, which is not random: the schedule of full reads follows from the name.
         cloud = Cloud(RealPlacement(placement), f"life-{SEED}-{number}")
         episode = Episode(cloud, client, tally, min_age_s=0.0, step_s=1)
         try:

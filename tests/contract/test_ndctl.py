@@ -1,6 +1,6 @@
-"""Persistent memory through the installed program: what ndctl lists, into a real Placement.
+"""Persistent memory through the installed program, from ndctl's list to a real Placement.
 
-This machine has no such memory, so an ndctl that prints the report of its own manual stands before the real one.
+This machine has no such memory: a fake ndctl, which prints the report of ndctl's manual, comes first in PATH.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Children of the root in a real Placement: mediated devices through the installed program, memory encryption below it.
+"""Children of the root in a real Placement: mediated devices and memory encryption contexts.
 
-libvirt's test driver lists the node devices that its file gives it. It has no domain
-capabilities and the machine has its own kernel, so memory encryption starts from host
-facts and goes through the real reader and writer.
+The tests of mediated devices run the installed program: libvirt's test driver lists the node devices of its file. The
+tests of memory encryption start from host facts and use the real reader and writer, because the test driver has no
+domain capabilities and the kernel is the machine's own.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Cards:
         self.node.write_text(node_xml(cpus=4, memory_mib=4096, domains=devices))
 
     def enables(self, **types: dict[str, Any]) -> None:
-        """``nvidia_11={"device_addresses": ...}``; none at all switches mediated devices off."""
+        """Enable these types, as in ``nvidia_11={"device_addresses": ...}``; no type disables mediated devices."""
         named = {key.replace("_", "-"): options for key, options in types.items()}
         groups = {f"mdev_{type_id}": options for type_id, options in named.items() if options}
         self.agent.configure(
@@ -58,14 +58,14 @@ class Cards:
         )
 
     def audit(self) -> dict[str, Any]:
-        """The report of one audit."""
+        """Run one audit; return its report."""
         ended = self.agent.agent("--once")
         assert ended.code in (0, 3), ended.stderr
         return self.agent.report()["audit"]
 
     @property
     def children(self) -> dict[str, str]:
-        """Provider uuid by what follows the node's name."""
+        """Provider uuids of the children, by the part of the provider's name after the node's name."""
         found = self.placement.done("GET", f"/resource_providers?in_tree={self.agent.provider_uuid}")
         return {
             p["name"].removeprefix(f"{self.agent.name}_"): p["uuid"]
@@ -185,7 +185,7 @@ def test_a_type_that_no_card_has_is_told(cards):
 
 
 class Platform:
-    """A host with these facts, decided on and written by the real reader and writer."""
+    """A host with given facts; the real reader and writer read and write its providers."""
 
     def __init__(self, folder: Path, placement: Rest) -> None:
         self.uuid = placements.new_uuid()

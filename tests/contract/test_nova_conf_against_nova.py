@@ -1,7 +1,7 @@
-"""A nova.conf that nova-compute starts with never stops the agent: nova's own code and ours on the same files.
+"""A nova.conf that nova-compute starts with never stops the agent: nova's code and the agent's on the same files.
 
-Nova reads each file with its own options, makes its libvirt driver and runs the checks of its start that need no
-hypervisor. Its modules read some options only where they are needed, which no table of types would show.
+Nova reads each file with its own options, makes its libvirt driver and runs those checks of its start that need no
+hypervisor. Nova's modules read some options only when they need them, which no table of types would show.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from agent.errors import ConfigError
 from tests.rigs.configs import write
 from tests.rigs.nova_env import nova_python
 
-# Run inside nova's environment. Answers for each file null where nova-compute starts, else the error's name.
+# Runs inside nova's environment. Prints for each file null if nova-compute starts, else the error's name.
 NOVA_SIDE = """
 import json, sys, types
 import nova.conf
@@ -71,7 +71,7 @@ BASE = (
     "[compute]\nprovider_config_location = {folder}\n"
 )
 
-#: What nova-compute takes and makes nothing of, and a word of our note.
+#: Values that nova-compute accepts without effect, each with a part of the agent's notice.
 IGNORED = {
     "an image format that there is not": ("[compute]\nimage_type_exclude_list = raw,ova,docker\n", "'ova'"),
     "an image format in capitals": ("[compute]\nimage_type_exclude_list = RAW\n", "'RAW'"),
@@ -109,7 +109,7 @@ IGNORED = {
     "an image cache that is the folder of the disks": ("[image_cache]\nsubdirectory_name = .\n", "the default holds"),
 }
 
-#: What nova-compute does not start with.
+#: Configurations with which nova-compute does not start.
 REFUSED = {
     "a CPU list that cannot be": "[compute]\ncpu_shared_set = 3-1\n",
     "a CPU in two lists": "[compute]\ncpu_shared_set = 0-1\ncpu_dedicated_set = 1\n",
@@ -131,7 +131,7 @@ REFUSED = {
 }
 
 
-#: What nova-compute starts with, and what then fails each of its audits or rests on its working directory.
+#: Configurations with which nova-compute starts, but which fail each of its audits or depend on its working directory.
 BREAKS = {
     "a reserve that is no number": "[DEFAULT]\nreserved_host_memory_mb = 4G\n",
     "logical volumes without their group": "[libvirt]\nimages_type = lvm\n",
@@ -142,7 +142,7 @@ BREAKS = {
 
 
 def files(folder: Path) -> dict[str, str]:
-    """Path of a nova.conf by what is odd about it."""
+    """Write a nova.conf for each oddity; return the paths by the oddity's name."""
     texts = {name: text for name, (text, _) in IGNORED.items()} | REFUSED | BREAKS
     return {
         name: write(folder, f"nova-{number}.conf", BASE.format(folder=folder) + text)
@@ -152,7 +152,7 @@ def files(folder: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory):
-    """(its file, nova's answer) by what is odd about it: None where nova-compute starts."""
+    """(file, nova's answer) by the oddity's name; the answer is None if nova-compute starts."""
     folder = tmp_path_factory.mktemp("nova")
     # The environment of nova has no libvirt of its own.
     shared = folder / "libvirt"

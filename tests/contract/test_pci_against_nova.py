@@ -1,6 +1,6 @@
-"""Nova's own code and ours on the same entries and devices: what matches, what is offered, which pools there are.
+"""Nova's own code and the agent's on the same entries and devices: matches, offered providers and pools.
 
-Nova looks into /sys for what an address is; there it is told from the same devices.
+Nova reads /sys for the kind of an address; the test answers those reads from the same devices.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.rigs.pci import device, functions, world
 
 CASES = 600
 
-# Run inside nova's environment. Answers a list: "refused", or matches, providers ("conflict" where it raises), pools.
+# Runs inside nova's environment. Prints a list: "refused", or matches, providers ("conflict" if nova raises) and pools.
 NOVA_SIDE = """
 import json, sys
 import nova.conf
@@ -133,7 +133,7 @@ TAGS: dict[str, list[Any]] = {
 
 
 def drawn(chance: random.Random) -> dict[str, Any]:
-    """An entry: mostly one that works, of every form there is."""
+    """Return a random entry of any form; most entries are valid."""
     entry: dict[str, Any] = {}
     if chance.random() < 0.6:
         entry["vendor_id"] = chance.choice(
@@ -147,7 +147,7 @@ def drawn(chance: random.Random) -> dict[str, Any]:
         entry["devname"] = chance.choice(["eno1", "eno9"])
     for name in chance.sample(sorted(TAGS), chance.choice([0, 0, 1, 2])):
         entry[name] = chance.choice(TAGS[name])
-    # Nova looks for the object's repr in /sys where such an entry names a physical function, and refuses it always.
+    # Never with an entry that names one physical function: nova then looks for the object's repr in /sys and refuses.
     names_one = entry.get("address") in FUNCTIONS_ALONE or "devname" in entry
     if entry.get("product_id") == "1515" and not names_one and chance.random() < 0.2:
         entry["remote_managed"] = chance.choice(["true", "false"])
@@ -199,7 +199,7 @@ def ours(case: dict[str, Any]) -> Any:
 
 
 def comparable(answer: Any) -> Any:
-    """Pools in one order: nova's is that of the devices."""
+    """Return the answer with sorted pools: nova orders its pools by the devices."""
     if answer == "refused":
         return answer
     pools_of = answer["pools"]["nova_object.data"]["objects"]
@@ -218,7 +218,7 @@ def test_s116_to_s121_ours_answers_as_nova_does(theirs):
 
 
 def test_the_cases_say_something(theirs):
-    """Else the test above would pass on nothing: enough are refused, in conflict, and offer something."""
+    """The cases above prove something: enough entries are refused, are in conflict, and offer devices."""
     taken = [answer for answer in theirs if answer != "refused"]
     assert len(theirs) - len(taken) > CASES / 20
     assert sum(answer["providers"] == "conflict" for answer in taken) > CASES / 20

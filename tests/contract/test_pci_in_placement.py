@@ -1,4 +1,4 @@
-"""PCI devices through the installed program: libvirt's node devices in, providers of a real Placement out."""
+"""PCI devices through the installed program, from libvirt's node devices to the providers of a real Placement."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def functions(*virtual: str) -> list[str]:
 
 
 class PciHost:
-    """A host whose devices and [pci] are set by a test, and its part of Placement."""
+    """A host whose devices and [pci] options a test sets, with its providers in Placement."""
 
     def __init__(self, host: AgentHost, node: Path, placement: Rest) -> None:
         self.host = host
@@ -51,14 +51,14 @@ class PciHost:
         )
 
     def audit(self) -> dict[str, Any]:
-        """One audit that may write; its finding codes on PCI to their actual texts."""
+        """Run one audit that may write; return its PCI findings, code to actual text."""
         ended = self.host.not_refused(60)
         assert ended.code in (0, 3), ended.stderr
         found = self.host.report()["audit"]["findings"]
         return {f["code"]: f["actual"] for f in found if f["code"].startswith("pci-")}
 
     def children(self) -> dict[str, str]:
-        """Provider uuid by what follows the node's name."""
+        """Return the children's provider uuids, by the part of the provider's name after the node's name."""
         found = self.placement.done("GET", f"/resource_providers?in_tree={self.host.provider_uuid}")
         return {
             p["name"].removeprefix(f"{self.host.name}_"): p["uuid"]

@@ -1,4 +1,4 @@
-"""provider.yaml through the installed program, on a real Placement: added, kept, and taken away with the file."""
+"""provider.yaml through the installed program, on a real Placement: added, kept, and removed together with the file."""
 
 from __future__ import annotations
 

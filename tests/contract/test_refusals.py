@@ -1,6 +1,6 @@
-"""Writes that a real Placement refuses for good, in whole audits: the rest goes out, and the refusal is a finding.
+"""Writes that a real Placement rejects permanently, in whole audits: the agent sends the rest, and reports a finding.
 
-The host's hardware (AMD SEV) is facts written by hand; everything else is real.
+The facts of the host's hardware (AMD SEV) are written by hand; everything else is real.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SEV_CHILD, ES_CHILD = "amd_sev", "amd_sev_es"
 
 @dataclass(frozen=True)
 class FixedHost:
-    """A host that stays as it is."""
+    """A host source that always returns the same facts."""
 
     facts: HostFacts
     name: str = "libvirt"
@@ -44,12 +44,12 @@ class FixedHost:
         return self.facts
 
     def forget(self) -> None:
-        """It holds nothing."""
+        """Do nothing: this source caches nothing."""
 
 
 @dataclass
 class Auditor:
-    """Audits of one host, each with what the last one left."""
+    """Audits of one host, each with the memory of the audit before it."""
 
     host: AgentHost
     placement: Rest
@@ -104,16 +104,16 @@ def test_a_strangers_provider_of_a_childs_name_is_told_until_it_is_gone(placemen
     assert not seen.confirmed
     assert seen.finding.subject == f"the new provider {auditor.child(SEV_CHILD)}"
     assert "req-" in seen.finding.remedy
-    # Everything else went out.
+    # The agent wrote everything else.
     assert set(auditor.tree) == {auditor.host.name, auditor.child(ES_CHILD)}
     assert placement.inventories(auditor.tree[auditor.child(ES_CHILD)]).keys() == {"MEM_ENCRYPTION_CONTEXT"}
     assert "CUSTOM_OWNER_STOCKTAKE" in placement.traits(auditor.host.provider_uuid)
 
     second = auditor.audit()
-    assert second.error == first.error  # the log tells it once
+    assert second.error == first.error  # equal, so the agent logs the error once
     (again,) = told(second)
     assert again.confirmed
-    assert again.finding.remedy != seen.finding.remedy  # another request id, and equal evidence all the same
+    assert again.finding.remedy != seen.finding.remedy  # another request id, but the evidence is equal
     assert second.writes_done == 0
 
     placement.delete_provider(stranger)
@@ -125,7 +125,7 @@ def test_a_strangers_provider_of_a_childs_name_is_told_until_it_is_gone(placemen
 
 
 def test_a_refused_child_hides_no_rival(placement, auditor):
-    """What we wrote to the root was acknowledged, whatever became of the rest of the plan."""
+    """Placement acknowledged the agent's write to the root, although it refused another write of the plan."""
     placement.make_provider(auditor.child(SEV_CHILD))
     auditor.audit()
     root = auditor.host.provider_uuid
@@ -153,7 +153,7 @@ def test_traits_that_an_older_placement_lacks_cost_nothing_after_the_first_audit
         assert {"CUSTOM_OWNER_STOCKTAKE", "COMPUTE_NODE", "COMPUTE_IMAGE_TYPE_RAW"} <= old.traits(root)
         assert set(auditor.tree) == {auditor.host.name, auditor.child(SEV_CHILD), auditor.child(ES_CHILD)}
 
-        second = auditor.audit()  # reads what the first one wrote
+        second = auditor.audit()  # reads what the first audit wrote
         with old.watched() as sent:
             assert auditor.audit().requests == 1
         assert sent == [f"GET /resource_providers?in_tree={root} 200"]
@@ -161,5 +161,5 @@ def test_traits_that_an_older_placement_lacks_cost_nothing_after_the_first_audit
         assert (again.confirmed, second.plan.writes) == (True, ())
         assert {held.why for held in second.plan.held_back} == {"this Placement does not know them"}
 
-        old_memory, auditor.memory = auditor.memory, AuditMemory()  # a restart: asked anew
+        old_memory, auditor.memory = auditor.memory, AuditMemory()  # a restart: the agent asks again
         assert (told(auditor.audit())[0].finding.actual, old_memory.unknown_traits) == (again.finding.actual, lacking)

@@ -1,7 +1,7 @@
-"""Three name servers that never answer, which is a minute for the resolver: no read waits longer than its deadline.
+"""Three name servers never answer, so the resolver takes a minute: no read waits longer than its deadline.
 
-What looks the name up cannot be cut short. It is one thread, the next reads do not wait beside it, and once the names
-are answered the same process reads again.
+A lookup cannot be cut short: one thread does it, and later reads start no second thread. Once the name servers answer,
+the same process reads again.
 """
 
 import pytest
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(silent_names.missing() is not None, reason=str(s
 
 DEADLINE_S = 3.0
 NAME = "controller.cloud.example.org"
-# Each try of ``read`` is a line: its seconds, how many threads are named so, and what went wrong.
+# Prints a line for each try of ``read``: its seconds, the number of threads with the given name, and the error.
 PROGRAM = """
 import json, sys, threading, time
 from agent.errors import AgentError
@@ -61,7 +61,7 @@ from tests.rigs.placement import client_of
 client = client_of(Path(sys.argv[2]), sys.argv[1], timeout={DEADLINE_S} / TIMEOUTS_A_QUESTION)
 read = lambda: client.get("/resource_providers?name=nobody", MINIMUM, wire.parse_providers)
 """
-# Then it reads until that works: what is still under way has long had its turn.
+# Sends one write first. The program then reads until a read works; by then the lookup of the write has ended.
 WRITE_FIRST = """
 client._maximum = MINIMUM
 try:
@@ -78,7 +78,7 @@ def names(tmp_path):
 
 
 def attend(names, given, thread, *arguments, deadline_s=DEADLINE_S):
-    """Three reads that fail in time beside one thread at most, and a good one once the servers answer."""
+    """Check that three reads fail in time with one lookup thread, and that a read works once the servers answer."""
     with program_among(names, PROGRAM.format(given=given, thread=thread), *arguments) as program:
         laps = [program.line(FOR_EVER_S) for _ in range(3)]
         print(f"{thread}: {[round(took_s, 2) for took_s, _, _ in laps]}")
@@ -96,7 +96,7 @@ def attend(names, given, thread, *arguments, deadline_s=DEADLINE_S):
 
 
 def named(url):
-    """The same server, by a name."""
+    """Return the URL with the server's name instead of its address."""
     return url.replace("127.0.0.1", NAME)
 
 

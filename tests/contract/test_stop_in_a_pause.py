@@ -1,4 +1,4 @@
-"""A stop that comes while the audit pauses: the pause ends, and nothing is asked of Placement that a stop needs not."""
+"""A stop during a pause of an audit: the pause ends, and the agent sends Placement only requests that a stop needs."""
 
 import dataclasses
 import threading
@@ -25,7 +25,7 @@ from tests.rigs.host import AgentHost, empty_host
 from tests.rigs.placement import Rest
 
 PAUSE_S = 300.0
-# Whoever has ended a pause by then has not waited for its end.
+# A pause that ends within this time was cut short.
 SOON_S = 100.0
 
 
@@ -35,7 +35,7 @@ def host(tmp_path: Path, placement: Rest) -> AgentHost:
 
 
 class StoppedClock:
-    """The process's clock, but that a stop is asked for during the first wait, which takes no time."""
+    """The process's clock, whose waits take no time; the first wait requests a stop."""
 
     def __init__(self, real) -> None:
         self.now, self.monotonic, self.boot = real.now, real.monotonic, real.boot
@@ -46,7 +46,7 @@ class StoppedClock:
 
 
 class Stage:
-    """An audit whose PUTs of the inventory are all refused as too late, on a clock that a wait stops."""
+    """An audit whose PUTs of the inventory all meet a conflict; its clock requests a stop in the first wait."""
 
     def __init__(self, host: AgentHost, wired: Wired) -> None:
         loaded = load([str(host.config_file)])
@@ -91,7 +91,7 @@ def test_a_stop_during_a_wait_ends_the_audit_before_its_next_request(host, wired
 
 
 def ends_early(wired: Wired, wait) -> bool:
-    """Whether ``wait``, in a thread of its own, ends when the pauses are."""
+    """Return whether ``wait``, in its own thread, ends when the pauses are cancelled."""
     begun, waiter = threading.Event(), threading.Thread(target=lambda: (begun.set(), wait()), daemon=True)
     waiter.start()
     assert begun.wait(SOON_S)
@@ -105,7 +105,7 @@ def test_a_stop_ends_a_wait_of_the_clock(wired):
 
 
 def test_a_stop_ends_the_pause_before_a_read_that_is_outside_of_any_reading(placement, wired):
-    """heal looks at a consumer before and after its change, while a crowded Placement is to be left alone."""
+    """heal reads a consumer before and after its change, and pauses before such a read if Placement is overloaded."""
     root, consumer = placement.make_provider(), placements.new_uuid()
     placement.set_inventories(root, {"VCPU": {"total": 8}})
     placement.allocate({root: {"VCPU": 1}}, consumer)

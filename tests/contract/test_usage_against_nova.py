@@ -1,4 +1,4 @@
-"""Nova's own code and ours on the same guests: sums, stats, and what they use of each NUMA cell."""
+"""Nova's own code and the agent's on the same guests: sums, stats, and the use of each NUMA cell."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ CELLS = (
     ),
 )
 
-# Run inside nova's environment: for each case the topology with its guests ("refused" where nova raises), the
+# Runs inside nova's environment. Prints for each case the topology with its guests ("refused" if nova raises), the
 # record's figures and its stats.
 NOVA_SIDE = """
 import json, sys
@@ -129,14 +129,14 @@ def some_guest(dice: random.Random, name: str) -> Instance:
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """Guests on one host, and what the host keeps for itself."""
+    """Guests on one host, and the amounts that the host reserves."""
 
     guests: tuple[Instance, ...]
     reserved: dict[str, int]
 
     @property
     def asked(self) -> dict[str, Any]:
-        """As nova is asked."""
+        """The case as input for nova's code."""
         return {
             "host": topology(CELLS),
             "memory_mb": 512,
@@ -176,7 +176,7 @@ def some_case(number: int) -> Case:
 
 @pytest.fixture(scope="module")
 def answers() -> list[tuple[Case, dict[str, Any]]]:
-    """Every case with nova's answer."""
+    """Return every case with nova's answer."""
     cases = [some_case(number) for number in range(CASES)]
     done = subprocess.run(
         [str(nova_python()), "-W", "ignore", "-c", NOVA_SIDE],
@@ -191,7 +191,7 @@ def answers() -> list[tuple[Case, dict[str, Any]]]:
 
 
 def plain(value: Any) -> Any:
-    """Without what only says which fields were set, and sets in one order."""
+    """Return the value without the lists of changed fields, and with sorted lists."""
     if isinstance(value, dict):
         return {key: plain(one) for key, one in value.items() if key != "nova_object.changes"}
     if isinstance(value, list):

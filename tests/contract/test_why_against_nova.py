@@ -1,4 +1,4 @@
-"""Nova's own code and ours on the same host and guest: whether the guest's cells, CPUs to pin to and pages fit."""
+"""Nova's own code and the agent's on the same host and guest: whether the guest's cells, pinned CPUs and pages fit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.rigs.nova_env import nova_python
 CASES = 1500
 MEMORY_MIB = 8192
 
-# Run inside nova's environment: for each case whether the guest fits.
+# Runs inside nova's environment. Prints for each case whether the guest fits.
 NOVA_SIDE = """
 import json, sys
 from nova import exception, objects
@@ -55,7 +55,7 @@ print(json.dumps([fits(case) for case in json.load(sys.stdin)]))
 
 @dataclass(frozen=True)
 class Case:
-    """One host as it is used, and one guest."""
+    """One host with its current use, and one guest."""
 
     cells: tuple[ViewCell, ...]
     usages: tuple[CellUsage, ...]
@@ -66,7 +66,7 @@ class Case:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """As nova is asked."""
+        """The case as input for nova's code."""
         return {
             "host": topology(self.cells, self.usages),
             "ratios": self.ratios,
@@ -79,7 +79,7 @@ class Case:
 
     @property
     def ours(self) -> bool:
-        """Whether nothing refuses it."""
+        """Return whether the agent finds no obstacle for the guest."""
         request = ResourceRequest(groups=(RequestGroup(resources=tuple(sorted(self.amounts.items()))),))
         rooms = cell_rooms(self.cells, self.usages, *self.ratios)
         return not host_obstacles(guest_shape(request, self.count, self.page), rooms)
@@ -134,7 +134,7 @@ def some_case(number: int) -> Case:
 
 @pytest.fixture(scope="module")
 def answers() -> list[tuple[Case, bool]]:
-    """Every case with nova's answer."""
+    """Return every case with nova's answer."""
     cases = [some_case(number) for number in range(CASES)]
     done = subprocess.run(
         [str(nova_python()), "-W", "ignore", "-c", NOVA_SIDE],
@@ -150,5 +150,5 @@ def answers() -> list[tuple[Case, bool]]:
 
 def test_a_guest_finds_its_cells_where_nova_finds_them(answers):
     assert [(case, theirs) for case, theirs in answers if case.ours != theirs] == []
-    # Neither answer is rare, or the comparison would say little.
+    # Both answers must be frequent, or the comparison would prove little.
     assert CASES // 5 < sum(theirs for _, theirs in answers) < CASES * 4 // 5

@@ -1,9 +1,9 @@
-"""A daemon that is real but for its audit, which does what a JSON file says; one line on stdout per thing that happens.
+"""A real daemon with a fake audit that follows a JSON file; it prints one line on stdout for each step.
 
-Run as ``python mini_daemon.py FILE``. Keys, all optional: ``audit_s`` and ``deaf``
-(an audit that long, which does not ask whether to stop), ``until`` (an audit lasts until that file is there),
-``pause_s`` (it pauses so long), ``error`` (raised by an audit: crash, config, exit),
-``interval_s``, ``start_error``, ``graceful_s``, ``misses``, ``ready_after_s``, ``term_before_start``.
+Run as ``python mini_daemon.py FILE``. All keys of FILE are optional: ``audit_s`` (the audit takes that long), ``deaf``
+(the audit does not check whether it is cancelled), ``until`` (the audit lasts until that file exists), ``pause_s`` (the
+audit pauses that long), ``error`` (the audit raises crash, config or exit), ``interval_s``, ``start_error``,
+``graceful_s``, ``misses``, ``ready_after_s``, ``term_before_start``.
 """
 
 # ruff: noqa: E402 (eventlet is shut out, and signals are caught, before anything else)
@@ -112,7 +112,7 @@ def audit(request, settings, parts, memory, cancelled) -> AuditResult:
 
 
 def misses() -> int:
-    # The watchdog asks at any moment, also while a test has a bad file for the reload.
+    # The watchdog calls this at any moment, also while the file is bad because a test checks the reload.
     with contextlib.suppress(ConfigError):
         return read_options().get("misses", 0)
     return 0

@@ -1,4 +1,4 @@
-"""What a hostile server's answers cost the hypervisor: the peak memory of the installed daemon, case by case."""
+"""The peak memory of the installed daemon under a hostile server's answers, case by case."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from tests.rigs.placement import Rest
 
 MIB = 2**20
 MOST_MIB = 150
-# Of 3,400 findings with three claims each, and as many rows of the cloud's database; 182 MiB were measured.
+# The limit for 3,400 findings with three claims each, and as many rows of the cell database; measured: 182 MiB.
 MOST_LEAKED_MIB = 200
 SIZE = 16 * MIB
 GZIP = (("Content-Type", "application/json"), ("Content-Encoding", "gzip"))
 
 
 def filled(piece: bytes, before: bytes = b"[", after: bytes = b"]") -> bytes:
-    """A document of almost 16 MiB: ``piece`` again and again between commas."""
+    """Return a document of almost 16 MiB: ``piece`` repeated, with commas in between."""
     count = (SIZE - len(before) - len(after)) // (len(piece) + 1)
     return before + b",".join([piece] * count) + after
 
 
 def numbered(piece: str, before: bytes, after: bytes, size: int = SIZE) -> bytes:
-    """The same of pieces that are all different; the number comes in the place of ``%x``."""
+    """Return a document of pieces that all differ: a number replaces ``%x`` in each ``piece``."""
     count = (size - len(before) - len(after)) // (len(piece % 0xFFFFFF) + 1)
     return before + b",".join((piece % number).encode() for number in range(count)) + after
 
@@ -75,7 +75,7 @@ BODIES: dict[str, tuple[str, Callable[[], bytes]]] = {
 
 
 def packed(times: int) -> bytes:
-    """100 MiB of empty lists in some 100 KiB, packed ``times`` times."""
+    """Return 100 MiB of empty lists in about 100 KiB, packed ``times`` times."""
     packer, body = zlib.compressobj(9, wbits=16 + zlib.MAX_WBITS), b""
     for _ in range(100):
         body += packer.compress(b"[]," * (MIB // 3))
@@ -86,7 +86,7 @@ def packed(times: int) -> bytes:
 
 
 def of_part(part: str, answer: Answer) -> Callable[[Asked], Answer | None]:
-    """That answer to each question for this part of a provider."""
+    """Return a hook that gives ``answer`` to each GET of this part of a provider."""
     return lambda asked: answer if not asked.is_write and asked.path.partition("?")[0].endswith(part) else None
 
 
@@ -106,13 +106,13 @@ def host(tmp_path: Path, between: Gateway) -> AgentHost:
 
 
 def peak_mib(daemon: Daemon) -> float:
-    """VmHWM, which the kernel keeps."""
+    """Return the daemon's peak memory in MiB: VmHWM, which the kernel keeps."""
     lines = Path(f"/proc/{daemon.process.pid}/status").read_text().splitlines()
     return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) / 1024
 
 
 def worst(host: AgentHost, between: Gateway, hostile: Callable[[Asked], Answer | None]) -> float:
-    """The peak over three audits that get these answers, after one that got good ones."""
+    """Return the peak memory after three audits with hostile answers, which follow one with good answers."""
     with host.daemon() as daemon:
         daemon.first_audit()
         good = peak_mib(daemon)
@@ -145,7 +145,7 @@ def test_a_list_of_providers_as_large_as_can_be(host, between):
 
 
 def test_a_host_with_3400_leaked_consumers_of_three_classes_is_audited(host, between):
-    """Their instances are deleted: each becomes a finding, which takes more than a consumer that nobody knows."""
+    """The consumers' instances are deleted: each gets a finding, which needs more memory than an unknown consumer."""
     held = {"resources": {"VCPU": 4, "MEMORY_MB": 8192, "DISK_GB": 40}, "consumer_generation": 1}
     instances = [host.instance(f"leaked-{number}", deleted=True) for number in range(3400)]
     engine = sqlalchemy.create_engine(f"sqlite:///{host.cell_path}")

@@ -1,6 +1,6 @@
 """The installed agent on this machine's own qemu:///system: real QEMU guests, a real Placement, the daemon's signals.
 
-Other tests may have guests of their own there, so unknown guests are reported here and change no figure.
+Other tests may run guests of their own there, so here the agent only reports unknown guests; they change no figure.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ pytestmark = [
     pytest.mark.skipif(libvirtd_program() is None, reason="libvirtd is not installed"),
     pytest.mark.skipif(shutil.which("qemu-system-x86_64") is None, reason="QEMU is not installed"),
 ]
-# Each audit tells its reasons: reports may be replaced before a test has read them.
+# The log has the reasons of each audit: a report may be replaced before a test has read it.
 TELLING = {"debug": True, "use_json": True}
 FLAVOR = Flavor(id=1, name="tiny", vcpus=1, memory_mib=64, root_gib=0, ephemeral_gib=0, swap_mib=0)
 BIG = Flavor(id=2, name="big", vcpus=2, memory_mib=96, root_gib=0, ephemeral_gib=0, swap_mib=0)
@@ -54,11 +54,11 @@ def host(tmp_path: Path, placement: Rest, system: SystemLibvirtd) -> Iterator[Ag
     yield made
     for consumer in placement.done("GET", f"/resource_providers/{made.provider_uuid}/allocations")["allocations"]:
         placement.release(consumer)
-    placement.delete_provider(made.provider_uuid)  # its name is this machine's: the next test makes its own
+    placement.delete_provider(made.provider_uuid)  # its name is this machine's, which the next test needs
 
 
 def held(report: dict, consumer: str) -> dict[str, int]:
-    """Resource class to what the report says the host holds for this consumer."""
+    """Return what the host holds for this consumer by resource class, from the report."""
     return {row["resource_class"]: row["held"] for row in report["ledger"] if row["consumer_uuid"] == consumer}
 
 
@@ -78,7 +78,7 @@ def test_once_publishes_what_standard_tools_say_and_a_second_run_writes_nothing(
             host.instance("big", uuid=big.UUIDString(), flavor=BIG, flavor_id=2, vm_state="paused"),
         ]
         host.make_cell(*guests).dispose()
-        assert host.agent("--once").code == 3  # the scheduler has not recorded them
+        assert host.agent("--once").code == 3  # Placement has no allocation of the guests
         inventories = placement.inventories(host.provider_uuid)
         nodeinfo_mib = int(system.connection.getInfo()[1])
         for guest in guests:
@@ -107,7 +107,7 @@ def test_memory_is_what_virsh_nodeinfo_says(placement, host):
 
 @pytest.fixture
 def daemon(host: AgentHost) -> Iterator[Daemon]:
-    """One that audits at start and on events only."""
+    """A daemon that audits at start and on events only."""
     host.configure({"DEFAULT": {"update_resources_interval": -1, **TELLING}})
     host.make_cell().dispose()
     with host.daemon() as running:
@@ -140,7 +140,7 @@ def test_hup_changes_the_interval_without_a_new_pid_and_the_new_one_works(host, 
 
 
 def reasons(daemon: Daemon) -> list[str]:
-    """Those of all its audits so far."""
+    """Return the reasons of all audits of the daemon so far."""
     done = [record for record in daemon.records() if record["message"] == "audit done"]
     return [reason for record in done for reason in record["extra"]["reasons"]]
 

@@ -1,4 +1,4 @@
-"""The whole daemon with a real broker: it tells and answers, and a broker that dies or freezes never stops an audit."""
+"""The whole daemon with a real broker: it notifies and answers; a broker that dies or freezes never stops an audit."""
 
 import codecs
 import gc
@@ -24,12 +24,12 @@ from tests.rigs.wait import until
 
 pytestmark = [
     pytest.mark.skipif(not rabbitmq.available(), reason="no rabbitmq-server here"),
-    # amqp leaves the socket of a broken connection to the garbage collector.
+    # amqp does not close the socket of a broken connection; the garbage collector does.
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]
 
 ROOT = Path(__file__).parents[2]
-#: Runs the daemon to its end and then names what it has loaded.
+#: Runs the daemon to its end and then prints the modules that it has loaded.
 LOADED = """
 import queue, sys
 from agent.cmd import daemon
@@ -69,11 +69,11 @@ def host(tmp_path, placement, broker):
     yield made
     if not broker.is_running:
         broker.start()
-    placement.request("DELETE", f"/resource_providers/{made.provider_uuid}")  # where the test has published it
+    placement.request("DELETE", f"/resource_providers/{made.provider_uuid}")  # if the test has published it
 
 
 def reserve(host: AgentHost, daemon: Daemon, memory_mib: int) -> None:
-    """Have the daemon decide otherwise, so that there is something to publish."""
+    """Change the daemon's reserved memory, so that the next audit has something to publish."""
     host.configure({"DEFAULT": {"reserved_host_memory_mb": memory_mib}})
     daemon.send(signal.SIGHUP)
 
@@ -111,7 +111,7 @@ def test_the_daemon_tells_what_it_has_written_and_answers(host, broker, placemen
         client = caller(opened, host.name)
         assert client.call({}, "audit_now")["accepted"] is True
         until(lambda: "rpc: audit_now" in host.report()["audit"]["reasons"], PATIENCE_S, "an audit for that reason")
-        # What libvirt's events ask for may come in between: then both are the next audit's.
+        # An audit that libvirt's events request may come in between: wait until both reports are of the same audit.
         until(lambda: client.call({}, "last_report") == host.report(), PATIENCE_S, "the report, over the bus as well")
         later = host.report()
         daemon.send(signal.SIGTERM)
@@ -154,7 +154,7 @@ def test_a_killed_broker_stops_no_audit_and_is_found_again_without_a_restart(hos
         assert daemon.ended() == 0
     assert len(logged(daemon, events.BROKER_LOST)) == 1
     assert len(logged(daemon, events.BROKER_BACK)) == 1
-    # One line says it; the library would say it at every try.
+    # The agent logs one line; the library would log a line at every try.
     assert "AMQP server" not in "".join(record["message"] for record in daemon.records())
     assert "Traceback" not in daemon.text()
     assert rabbitmq.PASSWORD not in daemon.text()
@@ -329,17 +329,17 @@ def test_a_flood_of_casts_is_an_audit_an_interval_and_an_operator_waits_for_none
         answered(client, "ping")
         for _ in range(500):
             client.cast({}, "audit_now")
-        # The queue is served in order: whatever was cast has arrived.
+        # The endpoint serves the queue in order: all casts have arrived before this call.
         answer = answered(client, "audit_now")
         assert answer["accepted"] is True
         assert 3600 - PATIENCE_S < answer["audit_in_s"] <= 3600
         until(lambda: audits_for(daemon, "rpc: audit_now") >= 1, PATIENCE_S, "the first one's audit")
         assert answered(client, "audit_now")["waiting"] == ["rpc: audit_now"]
-        # An operator's request waits for nothing, and takes what waits along.
+        # An operator's request does not wait, and its audit also serves the waiting requests.
         daemon.send(signal.SIGUSR1)
         until(lambda: audits_for(daemon, "signal: USR1") == 1, PATIENCE_S, "the operator's audit")
         assert audits_for(daemon, "rpc: audit_now") == 2
-        # A shorter interval holds from the reload on, for what waits as well.
+        # A shorter interval applies from the reload on, also to waiting requests.
         assert answered(client, "audit_now")["audit_in_s"] > 3000
         host.configure({"DEFAULT": {"debug": True}, "agent": {"peer_audit_interval": 1}})
         daemon.send(signal.SIGHUP)

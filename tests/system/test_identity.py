@@ -1,4 +1,4 @@
-"""Whose provider it is, end to end: each rule about the root provider's uuid through the installed agent."""
+"""Each rule about the root provider's uuid, end to end through the installed agent."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_the_file_in_novas_state_path_is_the_identity(placement, host):
     (host.folder / "nova-state").mkdir()
     (host.folder / "nova-state" / "compute_id").write_text(f"{uuid}\n")
     (host.folder / "nova.conf").write_text(f"[DEFAULT]\nstate_path = {host.folder}/nova-state\n")
-    fill(host, row_of(host, new_uuid()))  # the file speaks first
+    fill(host, row_of(host, new_uuid()))  # the file has priority
     assert host.agent("--once").code in (0, 3)
     assert_root_is(placement, host, uuid)
     assert not own_file(host).exists()
@@ -144,7 +144,7 @@ def test_who_does_not_write_creates_no_identity(placement, host, dry):
     with placement.watched() as seen:
         assert host.agent(*arguments).code in (0, 3)
     assert {line.split()[0] for line in seen} == {"GET"}
-    # An observer remembers what it saw, and makes the folder for that; a dry run leaves nothing at all.
+    # An observer makes the folder to store its history; a dry run writes nothing at all.
     assert not (host.folder / "state" / "compute_id").exists()
     assert dry == "observer" or not (host.folder / "state").exists()
 
@@ -177,7 +177,7 @@ def test_while_libvirt_is_down_no_identity_is_made(placement, host):
 
 @pytest.mark.parametrize("known", ["file", "no file"])
 def test_a_cloud_that_knows_nothing_of_a_host_with_guests_of_nova_s_gets_nothing_written(placement, host, known):
-    """An empty or restored database: nova-compute does not start, ours tells and waits."""
+    """The database is empty or was restored: nova-compute does not start, and the agent reports that and waits."""
     guest = domain_xml("instance-1", metadata=nova_metadata(1, 64, 0))
     (host.folder / "node.xml").write_text(node_xml(cpus=4, memory_mib=4096, domains=[guest]))
     uuid = new_uuid()

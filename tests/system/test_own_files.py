@@ -1,4 +1,4 @@
-"""The agent's own files, garbled: each bad row costs itself and is named; the good rows count and nothing is lost."""
+"""The agent's own files with bad rows: the agent skips and names each bad row, uses the good rows, loses nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RIVAL = {
     "times": 2,
     "evidence_digest": "aa",
 }
-# Debian's adm.
+# The gid of Debian's group adm.
 GROUP = 4
 LEFT = ["11111111-1111-4111-8111-111111111111", "old-name"]
 
@@ -53,7 +53,7 @@ def test_a_bad_row_ends_no_audit_and_is_named_by_log_and_status(agent, name, val
     path = remembered(agent, RIVAL, {**RIVAL, "id": "other", name: value})
     before = path.read_text()
     ended = agent.once()
-    assert ended.returncode == 2, ended.stderr  # Placement is away
+    assert ended.returncode == 2, ended.stderr  # Placement cannot be reached
     assert "Traceback" not in ended.stderr
     assert "sightings[1]" in ended.stderr
     assert f"{path}.bad" in ended.stderr

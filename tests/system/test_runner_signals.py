@@ -1,4 +1,4 @@
-"""The daemon's process: what each signal does, what systemd is told, and how it ends."""
+"""The daemon's process: the effect of each signal, the messages to systemd, and the exit."""
 
 import json
 import os
@@ -17,12 +17,12 @@ from tests.rigs.wait import until
 
 ROOT = pathlib.Path(__file__).parents[2]
 SCRIPT = pathlib.Path(__file__).with_name("mini_daemon.py")
-# Longer than a test waits for anything: a stop that waited for it would be seen.
+# Longer than any wait of a test: a stop that waits this long fails the test.
 ENDLESS_S = 3 * PATIENCE_S
 
 
 class Daemon:
-    """The process, the lines that it wrote, and what it told systemd."""
+    """The daemon's process, the lines that it wrote, and its messages to systemd."""
 
     def __init__(self, folder: pathlib.Path):
         self.options = folder / "options.json"
@@ -195,7 +195,7 @@ def test_hup_reloads_in_place_and_forgets_what_was_cached(daemon):
     daemon.send(signal.SIGHUP)
     daemon.until_line("audit interval label=new", count=2)
     assert daemon.process.poll() is None
-    # On a busy machine the interval may come before the worker has taken the reload: one audit for both.
+    # On a busy machine the interval may pass before the worker takes the reload: one audit then serves both.
     reloads = [line for line in daemon.lines if "reload" in line]
     assert reloads in (
         ["audit reload label=new depth=economical"], ["audit interval,reload label=new depth=economical"]

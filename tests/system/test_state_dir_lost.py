@@ -1,4 +1,4 @@
-"""A state directory that is read-only, full or missing for the moment, on real mounts: 75 or on without, never 78."""
+"""A state directory that is read-only, full or missing for a while, on real mounts: exit code 75 or no exit, never 78."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def mount(*arguments: object) -> None:
 
 @pytest.fixture
 def state(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 64 KiB, mounted where the state directory is."""
+    """A file system of 64 KiB, mounted at the state directory."""
     path = tmp_path / "state"
     path.mkdir()
     mount("-t", "tmpfs", "-o", "size=64k,mode=0750", "tmpfs", path)
@@ -51,7 +51,7 @@ def read_only(state: Path) -> None:
 
 
 def fill(state: Path) -> None:
-    """Until nothing more can be written; the lock's file as a daemon leaves it is there before."""
+    """Fill the file system until no write succeeds; first make the lock file, as a daemon leaves it."""
     (state / "lock").touch()
     with (state / "filler").open("wb", buffering=0) as file, pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
         _write_for_ever(file)
@@ -75,7 +75,7 @@ def test_without_an_identity_it_ends_with_75_and_starts_once_the_machine_is_well
         assert f"{state}/compute_id: this host's new identity cannot be written" in ended.stderr
     mount("-o", "remount,rw", state)
     (state / "filler").unlink(missing_ok=True)
-    assert agent.once().returncode == 2  # Placement is away
+    assert agent.once().returncode == 2  # Placement cannot be reached
     assert (state / "compute_id").exists()
 
 
@@ -87,7 +87,7 @@ def placement(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rest]:
 
 @pytest.fixture
 def host(tmp_path: Path, state: Path, placement: Rest) -> AgentHost:
-    """4 CPUs and a guest that the cloud does not know, a finding; its compute_id is beside the configuration file."""
+    """A host with 4 CPUs and one unknown guest, which is a finding; compute_id is beside the configuration file."""
     made = host_on(tmp_path, placement.server.url, options={"DEFAULT": {"update_resources_interval": -1}})
     (tmp_path / "node.xml").write_text(node_xml(cpus=4, memory_mib=4096, domains=[STRANGER]))
     made.configure()
@@ -111,7 +111,7 @@ def test_with_an_identity_from_elsewhere_it_publishes_and_says_that_it_remembers
 
 
 def test_with_an_identity_from_elsewhere_and_no_folder_at_all_it_publishes(host, placement):
-    """A state directory that nothing can make: /proc gives ENOENT to root, as a lost mount of its parent would."""
+    """The state directory cannot be made: in /proc even root gets ENOENT, as it would if a parent's mount were lost."""
     host.configure({"agent": {"state_dir": "/proc/state/stocktake"}})
     with host.daemon() as daemon:
         daemon.first_audit()

@@ -1,4 +1,4 @@
-"""The unit as systemd reads it, without a running systemd."""
+"""The unit file as systemd reads it; the tests need no running systemd."""
 
 import configparser
 import pathlib
@@ -22,7 +22,7 @@ def analyze(*arguments: str) -> subprocess.CompletedProcess:
 
 @pytest.fixture
 def unit(tmp_path) -> pathlib.Path:
-    """The unit with a program that exists here, as verify wants one."""
+    """A copy of the unit with a program that exists here, as ``systemd-analyze verify`` demands."""
     stub = tmp_path / "stocktake-agent"
     stub.write_text("#!/bin/sh\n")
     stub.chmod(0o755)
@@ -42,7 +42,7 @@ def service() -> configparser.SectionProxy:
 @NEEDS_ANALYZE
 def test_systemd_understands_every_line(unit):
     answer = analyze("verify", "--recursive-errors=no", str(unit))
-    # A value that it does not understand is only said to be ignored: any word about our unit is a failure.
+    # systemd only prints that it ignores a value it does not understand: any line about the unit is a failure.
     assert [line for line in (answer.stdout + answer.stderr).splitlines() if UNIT.name in line] == []
     assert answer.returncode == 0
 
@@ -82,9 +82,9 @@ def test_what_may_pass_is_tried_again_without_end(service):
 def test_what_runs_wild_is_ended_before_a_guest_and_leaves_no_secret(service):
     mib = {"M": 1, "G": 1024}
     memory = int(service["MemoryMax"][:-1]) * mib[service["MemoryMax"][-1]]
-    # Above what the agent and the largest of its commands take, below what a hypervisor reserves for itself.
+    # More than the agent and its largest command need, less than a hypervisor reserves for itself.
     assert 150 + 100 < memory <= 512
-    # A guest that libvirt starts has 0.
+    # A guest that libvirt starts has the value 0.
     assert 0 < int(service["OOMScoreAdjust"]) <= 1000
     assert service["LimitCORE"] == "0"
     assert 64 <= int(service["TasksMax"]) <= 512
@@ -96,7 +96,7 @@ def test_nothing_hides_block_devices_from_lvm(service, option):
 
 
 def test_the_readme_s_commands_make_the_unit_start_the_environment_they_install(tmp_path):
-    """The block as it is written, but for its folders; pip and systemd are not asked."""
+    """Run the README's block with other folders, and without pip and systemd."""
     (block,) = re.findall(r"## Install it.*?```console\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     commands = [text.replace("\\\n", " ") for text in re.split(r"^# ", block, flags=re.MULTILINE) if text]
     venv = tmp_path / "opt/stocktake"
@@ -114,7 +114,7 @@ def test_the_readme_s_commands_make_the_unit_start_the_environment_they_install(
     unit = tmp_path / "etc/systemd/system/stocktake-agent.service"
     lines = (unit.read_text() + (unit.with_name(f"{unit.name}.d") / "path.conf").read_text()).splitlines()
     started = [line.removeprefix("ExecStart=") for line in lines if line.startswith("ExecStart=")]
-    # An empty one forgets those before it: what counts is what comes after.
+    # An empty ExecStart= clears those before it: only those after it count.
     assert started[started.index("") + 1 :] == ["/opt/stocktake/bin/stocktake-agent"]
     assert (tmp_path / "usr/local/bin/stocktake").readlink() == venv / "bin/stocktake"
     assert commands[-1].strip() == "systemctl daemon-reload"

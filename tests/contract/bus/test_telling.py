@@ -1,4 +1,4 @@
-"""What is told and answered, over a real RabbitMQ: heard by real listeners, lost and found again with the broker."""
+"""Notifications, fleet messages and calls over a real RabbitMQ, with real listeners, before and after an outage."""
 
 import gc
 import threading
@@ -26,12 +26,12 @@ from tests.rigs.wait import until
 
 pytestmark = [
     pytest.mark.skipif(not rabbitmq.available(), reason="no rabbitmq-server here"),
-    # amqp leaves the socket of a broken connection to the garbage collector.
+    # amqp does not close the socket of a broken connection; the garbage collector does.
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]
 
 TOPIC = "stocktake_notifications"
-# As long as a message to a frozen broker hangs: the heartbeat finds it out.
+# The time for which a message to a frozen broker hangs, until the heartbeat detects the outage.
 HANGS_S = 60.0
 
 
@@ -39,7 +39,7 @@ HANGS_S = 60.0
 def broker(tmp_path_factory):
     with rabbitmq.running(tmp_path_factory.mktemp("broker")) as started:
         yield started
-    # What a frozen broker held up ends with it; the garbage is collected while the mark above counts.
+    # Threads blocked by a frozen broker end with it; collect the garbage while the filterwarnings mark applies.
     until(lambda: not [one for one in threading.enumerate() if one.name.startswith("bus-")], 180, "the bus's threads")
     gc.collect()
 
@@ -88,7 +88,7 @@ def test_a_watcher_that_asks_need_not_wait_for_the_interval(broker, host):
     with agent(broker.url, host) as told, bus(broker.url) as opened:
         with listener(broker.url) as early:
             told.audited(REPORT)
-            heard(early)  # it is told: what the late one hears is what it asked for
+            heard(early)  # sent once: the late watcher receives only what it asks for
         answered(caller(opened, host), "ping")
         with listener(broker.url) as late:
             assert late.take(0.5) is None
@@ -103,7 +103,7 @@ def test_watchers_come_and_go_the_next_one_hears_and_what_nobody_hears_is_no_err
             with listener(broker.url) as watcher:
                 fleet.send({"number": number})
                 assert heard(watcher) == {"number": number}
-            # The exchange has gone with the last one who listened.
+            # The exchange was deleted with its last listener.
             fleet.send({"number": "unheard"})
             fleet.send({"number": "unheard"})
 
@@ -164,13 +164,13 @@ def test_no_queue_grows_that_nobody_reads(broker, host):
             assert client.call({}, "publish_now") == {"accepted": True}
         with listener(broker.url) as watcher:
             heard(watcher)
-    # A queue that nobody reads would stay as it is; one whose reader has just gone goes in its own time.
+    # A queue without a reader would keep its messages; the queue of a watcher that has just left expires after a while.
     until(lambda: left(broker) == ({}, []), 120, "no message waits, and the watcher's queue has gone")
     assert [name for name in queues(broker) if name.startswith("stocktake_fleet")] != []
 
 
 def left(broker) -> tuple[dict[str, int], list[str]]:
-    """The queues in which something waits, and those of watchers."""
+    """Return the queues in which messages wait, with their number, and the queues of watchers."""
     found = queues(broker)
     waiting = {name: count for name, count in found.items() if count and not name.startswith(TOPIC)}
     return waiting, [name for name in found if name.startswith("stocktake_fleet_fanout")]

@@ -40,13 +40,13 @@ def rest(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory, rest: Rest) -> SmallHost:
-    """For commands that only look."""
+    """A host for commands that only read."""
     return small_host(tmp_path_factory.mktemp("host"), rest)
 
 
 @pytest.fixture
 def own_host(tmp_path, rest: Rest) -> SmallHost:
-    """For tests that change it."""
+    """A host for one test, which may change it."""
     return small_host(tmp_path, rest)
 
 
@@ -351,7 +351,7 @@ def test_all_lines_of_a_table_are_equally_wide(host, command):
 
 @pytest.fixture
 def children(own_host, rest) -> SmallHost:
-    """The first guest has two VGPU of a card and a device of seven, on children of the root."""
+    """A host whose first guest has two VGPU of a card, and one of seven devices, on children of the root."""
     root, name = own_host.agent.provider_uuid, own_host.agent.name
     devices = [rest.make_provider(f"{name}_dev-{number}", parent=root) for number in range(7)]
     card = rest.make_provider(f"{name}_card", parent=root)
@@ -434,7 +434,7 @@ AWAY = {
 
 
 def books_told(text):
-    """What is said of each book, of each class in turn."""
+    """Return the words about each book, in the order of the classes."""
     said = [line.strip().partition(": ") for line in text.splitlines()]
     return [(book, words) for book, _, words in said if book in {"promised", "held", "recorded"}]
 
@@ -502,7 +502,7 @@ def test_without_placement_and_libvirt_and_database_there_is_no_document(own_hos
     for command in LOOKS:
         ended = own_host.run(*command, "-f", "json")
         assert (ended.code, ended.stdout) == (75, "")
-        # libxml2 writes to stderr by itself when the test driver's file is missing.
+        # libxml2 itself writes a line to stderr when the test driver's file is missing.
         said = [line for line in ended.stderr.splitlines() if not line.startswith("I/O warning")]
         named = [line.removeprefix("stocktake: could not be read: ").partition(":")[0] for line in said]
         assert named == ["placement", "state", "libvirt"]

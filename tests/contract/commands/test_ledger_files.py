@@ -1,4 +1,4 @@
-"""`stocktake ledger --storage` on real files and on what a Ceph prints; a folder that is left is found."""
+"""`stocktake ledger --storage` on real files and on Ceph's output; the command finds a folder that was left behind."""
 
 import os
 import shutil
@@ -20,13 +20,13 @@ def host(tmp_path_factory) -> SmallHost:
 
 @pytest.fixture
 def instances(host):
-    """instances_path with the folder of an instance that runs, of one that is gone, and a base image."""
+    """instances_path with the folders of a running and of a deleted instance, and a base image."""
     place = host.agent.folder / "instances"
     for folder, name in ((host.running[0], "disk"), (host.leaked, "disk"), ("_base", "89ab")):
         (place / folder).mkdir()
         with (place / folder / name).open("wb") as file:
             file.write(os.urandom(200_000))
-            # A file system may count other blocks once they are on the disk.
+            # A file system may count other blocks once the file is on the disk.
             file.flush()
             os.fsync(file.fileno())
     yield place

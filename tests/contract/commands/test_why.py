@@ -1,4 +1,4 @@
-"""``stocktake why`` through its entry point, against a real Placement: the answer is Placement's own, told in words."""
+"""``stocktake why`` through its entry point, against a real Placement: it explains Placement's own answer in words."""
 
 import dataclasses
 
@@ -32,7 +32,7 @@ def offered(rest, query):
 
 
 def document_of(host, *arguments):
-    """Exit code and document, in this process: a run in its own is a second and more."""
+    """Run ``why`` in this process and return exit code and document: a separate process takes more than a second."""
     ended = host.run("why", *arguments, "-f", "json")
     return ended.code, ended.document
 
@@ -70,7 +70,7 @@ def test_people_get_the_request_the_first_constraint_and_the_change(host):
 
 
 def test_what_is_used_counts_as_recorded_now(host, rest):
-    """The host has (16 - 1) x 4 = 60, of which 20 are recorded: two more consumers of 16 leave 8."""
+    """The host has (16 - 1) x 4 = 60 VCPU, of which 20 are recorded: two more consumers of 16 leave 8."""
     consumers = [rest.allocate({host.agent.provider_uuid: {"VCPU": 16}}) for _ in range(2)]
     try:
         code, document = document_of(host, "--resource", "VCPU=9")
@@ -82,7 +82,7 @@ def test_what_is_used_counts_as_recorded_now(host, rest):
 
 
 def test_the_findings_that_hold_what_is_short_are_named_with_their_amounts(host, rest):
-    """The host has 60, of which 4 are of a deleted instance, 8 of one that moved, and 32 of a consumer of nobody."""
+    """Of the host's 60 VCPU a deleted instance has 4, a moved instance 8, and two unknown consumers 32."""
     stray = rest.allocate({host.agent.provider_uuid: {"VCPU": 16}})
     other = rest.allocate({host.agent.provider_uuid: {"VCPU": 16}})
     try:
@@ -104,7 +104,7 @@ def test_the_findings_that_hold_what_is_short_are_named_with_their_amounts(host,
     (line,) = [line for line in ended.stdout.splitlines() if "findings that hold" in line]
     assert line.startswith("  findings that hold VCPU here: allocation-leaked 4 (stocktake heal")
     assert line.endswith(": stocktake explain VCPU")
-    # It is not about the amount of one request.
+    # Findings do not matter if the request exceeds max_unit.
     assert document_of(host, "--resource", f"VCPU={CPUS + 1}")[1]["host"]["findings"] == []
 
 
@@ -177,7 +177,7 @@ def test_an_aggregate_without_providers_is_told_with_the_usual_cause(tmp_path, r
 
 
 def test_disk_of_a_provider_that_shares(tmp_path, rest):
-    """The host has none of the class itself; the provider that shares through its aggregate gives it."""
+    """The host has none of the class itself; a sharing provider in its aggregate has it."""
     own = small_host(tmp_path, rest)
     own.run("audit", "--publish")
     sharing, aggregate = rest.make_provider(), new_uuid()
@@ -318,8 +318,8 @@ def test_this_host_is_asked_of_with_no_more_requests_than_an_audit_and_two_for_n
     assert ended.code == 0
     names = [line for line in asked if line.split()[1] in ("/resource_classes", "/traits")]
     assert len(names) == 2
-    # No aggregate, so nothing can share with it and nobody is asked. One host in a hundred has its turn to ask anew
-    # what the server speaks, which it was asked for the names already.
+    # The host has no aggregate, so no provider can share with it and the agent asks for none. One host in a hundred
+    # is due to ask the server for its versions again, which the agent has already done for the names.
     again = asked.count(ROOT) - seen.count(ROOT)
     assert again in (0, 1)
     assert len(asked) == len(seen) + 2 + again == ended.document["placement"]["requests"]

@@ -1,6 +1,7 @@
-"""One Keystone with its Placement for all of this folder's tests; who changes an account or a region makes its own.
+"""One Keystone with its Placement for all tests of this folder.
 
-Every module is of the xdist group ``keystone``: a second worker would start a second Keystone.
+A test that changes an account or a region makes its own. Every module is in the xdist group ``keystone``: otherwise a
+second worker would start a second Keystone.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,17 +25,20 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
 
 @pytest.fixture(scope="session")
 def account(cloud: Cloud) -> Account:
-    """A user that may do what nova's may: role service on a project of its own. For tests that leave it as it is."""
+    """A user with the rights of nova's user: role service on its own project. For tests that do not change the user."""
     return cloud.identity.make_account()
 
 
 @pytest.fixture
 def own_account(cloud: Cloud) -> Account:
-    """The same, for one test alone."""
+    """A user with the same rights, for one test alone."""
     return cloud.identity.make_account()
 
 
 @pytest.fixture
 def client_with(tmp_path) -> Callable[..., PlacementClient]:
-    """Our client, from a configuration file with these options in [placement]; a busy machine does not slow it down."""
+    """Return a function that makes the agent's client from these [placement] options.
+
+    Pauses are off by default, so that a busy machine does not slow the client down.
+    """
     return lambda **options: client_from_conf(conf_of(tmp_path, **({"longest_pause": 0} | options)))

@@ -1,4 +1,4 @@
-"""Which endpoint of a real catalog is taken, what is said when there is none, and how a moved one is found again."""
+"""A real catalog: which endpoint the client takes, its error if there is none, and how it finds a moved endpoint."""
 
 import contextlib
 
@@ -136,7 +136,7 @@ def test_a_placement_that_stays_dead_does_not_cost_keystone_a_token_each_audit(
         with pytest.raises(PlacementUnavailable):
             listed(client)
     assert token_requests(cloud) - before == 1
-    # It moves later than it went, which is what an evacuation of its host looks like.
+    # The endpoint moves some time after it disappeared, as in an evacuation of its host.
     cloud.identity.move_endpoint(endpoint, cloud.placement.url)
     monkeypatch.setattr(catalog, "CATALOG_RETRY_S", 0.0)
     with pytest.raises(PlacementUnavailable):

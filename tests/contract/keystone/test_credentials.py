@@ -1,4 +1,4 @@
-"""Every way to prove who we are to a real Keystone, every way to be refused, and no secret told on the way."""
+"""Every way to authenticate with a real Keystone, every way to be refused, and no secret in a log or an error."""
 
 import logging
 
@@ -49,7 +49,7 @@ def works(client) -> bool:
         return False
 
 
-# What works.
+# Credentials that Keystone accepts.
 
 
 def test_a_password_with_project_and_domains(cloud, account, client_with):
@@ -109,7 +109,7 @@ def test_a_token_that_somebody_else_got(cloud, account, client_with):
     assert token not in repr(client)
 
 
-# What is refused.
+# Credentials that are refused.
 
 
 def test_a_wrong_password(cloud, account, client_with):
@@ -169,7 +169,7 @@ def test_a_user_without_a_domain(cloud, account, client_with):
 
 @pytest.mark.parametrize("suffix", ["", "/v3"])
 def test_an_auth_url_that_is_not_keystone_s(cloud, account, client_with, suffix):
-    # Placement answers 401 to /v3 where Keystone tells its versions: keystoneauth alone would wait for itself for ever.
+    # Placement answers 401 at /v3, where Keystone lists its versions: keystoneauth alone would deadlock on itself.
     with pytest.raises((PlacementDenied, PlacementUnavailable), match=r"auth_url|credentials of") as raised:
         listed(client_with(**account.options(f"{cloud.placement.url}{suffix}")))
     assert cloud.placement.url in str(raised.value)
@@ -191,7 +191,7 @@ def test_what_is_missing_is_said_at_the_start(cloud, account, client_with, auth_
         client_with(**{name: value for name, value in options.items() if name != missing})
 
 
-# What is told.
+# What the agent logs.
 
 
 def test_no_secret_and_no_token_gets_into_the_log_at_debug(cloud, account, client_with, caplog):
@@ -210,7 +210,7 @@ def test_no_secret_and_no_token_gets_into_the_log_at_debug(cloud, account, clien
         assert made(client)
         tokens.append(token_in_hand(client))
     denied(client_with(**account.options(cloud.auth_url, password="wrong-6e1f")))
-    # The libraries do log at DEBUG: without their lines the test would prove nothing.
+    # Check that the libraries log at DEBUG: without their lines the test would prove nothing.
     assert "Making authentication request" in caplog.text
     assert "X-Auth-Token" in caplog.text
     for secret in (account.password, credential["secret"], "wrong-6e1f", *tokens):

@@ -1,4 +1,4 @@
-"""A Keystone that answers a byte now and then: a question to Placement that needs a token ends in time all the same."""
+"""A Keystone that answers one byte now and then: a request to Placement that needs a token still ends in time."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def listed(client):
 
 
 def late(client):
-    """Two questions that fail in time."""
+    """Send two requests, check that they fail in time; return the longest time."""
     laps = [lap(lambda: listed(client)) for _ in range(2)]
     assert all(isinstance(one.error, PlacementUnavailable) for one in laps)
     assert max(one.took_s for one in laps) <= BOUND_S + SLACK_S

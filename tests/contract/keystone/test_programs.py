@@ -1,4 +1,4 @@
-"""The installed programs with a real Keystone: the command, one audit, and the daemon before Keystone is there."""
+"""The installed programs with a real Keystone: the command, one audit, and a daemon that starts before Keystone."""
 
 import json
 import re
@@ -19,7 +19,7 @@ LOUDEST = {"debug": "true", "default_log_levels": "keystoneauth=DEBUG,urllib3=DE
 
 @pytest.fixture
 def host(tmp_path, cloud: Cloud, account: Account) -> AgentHost:
-    """4 CPUs, no guest; nova.conf has the credentials, as on a compute host."""
+    """A host with 4 CPUs and no guest; nova.conf has the credentials, as on a compute host."""
     made = host_on(
         tmp_path,
         cloud.placement.url,
@@ -41,7 +41,7 @@ def nova_conf(host: AgentHost, options: dict[str, object]) -> None:
 
 
 def classes(cloud: Cloud, host: AgentHost) -> set[str]:
-    """What Placement holds of this host; nothing where there is no provider."""
+    """Return the classes in Placement's inventory of this host; none if the provider does not exist."""
     found = cloud.rest("GET", f"/resource_providers?uuid={host.provider_uuid}")["resource_providers"]
     if not found:
         return set()
@@ -60,7 +60,7 @@ def test_one_audit_and_the_command_with_nova_s_credentials_and_no_secret_told(cl
     audit = host.stocktake("audit", "-f", "json")
     assert (audit.code, audit.document["outcome"]) == (0, "clean")
     told = "".join((once.stdout, once.stderr, audit.stdout, audit.stderr))
-    # All that the libraries say is in it, the token's head in place of the token included.
+    # The libraries' log lines are included, among them the token's hash in place of the token.
     assert "Making authentication request" in told
     assert "{SHA256}" in told
     assert account.password not in told
@@ -90,7 +90,7 @@ def test_s154_keystone_is_down_at_start_and_the_first_audit_after_its_return_pub
             assert "Connection refused" in placement["error"]
             assert cloud.auth_url in placement["error"]
             cloud.keystone.start()
-            # Nobody helps it: no signal is sent, and the interval is off.
+            # The daemon recovers by itself: the test sends no signal, and the interval is off.
             until(lambda: classes(cloud, host) >= {"VCPU", "MEMORY_MB"}, RECOVERY_S, "the daemon publishes")
             assert daemon.process.poll() is None
             assert account.password not in daemon.text()

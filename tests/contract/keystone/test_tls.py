@@ -1,4 +1,4 @@
-"""Keystone and Placement behind TLS of a private CA: what has to be set, and what an error says when it is not."""
+"""Keystone and Placement behind TLS of a private CA: the options to set, and the error if an option is missing."""
 
 import pytest
 
@@ -47,7 +47,7 @@ def test_the_right_cafile_is_all_that_is_needed(cloud, account, authority, secur
     options = account.options(f"{secure_keystone.url}/v3", region_name=region, cafile=authority.path)
     assert listed(client_with(**options)) == ()
     assert secure.seen
-    # The token too was asked for there, and not where Keystone's version document might have led.
+    # The client also requests the token there, and not at a URL of Keystone's version document.
     assert ("POST", "/v3/auth/tokens") in [(asked.method, asked.path) for asked in secure_keystone.seen]
 
 
@@ -107,7 +107,7 @@ def test_a_client_certificate(cloud, account, authority, client_with):
 def test_insecure_asks_for_no_certificate_and_is_quiet(cloud, account, secure, client_with, recwarn):
     options = account.options(cloud.auth_url, endpoint_override=secure.url, insecure="true")
     assert listed(client_with(**options)) == ()
-    # What the collector finds of other tests meanwhile is not ours.
+    # Ignore ResourceWarnings: the garbage collector may report objects of other tests.
     told = [warning for warning in recwarn if not issubclass(warning.category, ResourceWarning)]
     assert [str(warning.message) for warning in told] == []
 

@@ -1,4 +1,4 @@
-"""Tokens of a real Keystone: few, and one that ends in the middle of an audit costs one more and nothing else."""
+"""Tokens of a real Keystone: the client requests few, and one more if a token expires during an audit."""
 
 import re
 
@@ -17,7 +17,7 @@ AUDITS = 10
 
 
 def ours(lines, pattern):
-    """Of an access log: what our client sent and ``pattern`` finds; the rig's own client names no stocktake."""
+    """Return the log lines that match and come from the agent's client; the rig's client does not name stocktake."""
     return [line for line in lines if " stocktake" in line and re.search(pattern, line)]
 
 
@@ -51,7 +51,7 @@ def test_a_token_that_is_revoked_in_mid_audit_is_replaced_once_and_the_write_is_
     keystone, placement = len(cloud.keystone.asked()), len(cloud.placement.asked())
     cloud.identity.revoke(token_in_hand(client))
     written = put_vcpus(client, uuid, provider.generation, 8)
-    # Placement counts a provider's writes: two would have been two generations.
+    # Each write raises the provider's generation: two writes would have raised it by two.
     assert written.generation == provider.generation + 1
     puts = ours(cloud.placement.asked()[placement:], "^PUT")
     assert [line.split()[2] for line in puts] == ["401", "200"]
@@ -67,7 +67,7 @@ def test_keystone_s_end_in_mid_audit_is_weather_and_its_return_needs_nobody(clou
     reader = TreeReader(client)
     cloud.keystone.stop()
     try:
-        # Placement cannot check our token now, and says so.
+        # Placement cannot check the agent's token now, and answers 503.
         with pytest.raises(PlacementUnavailable) as raised:
             reader.view(looking_at(uuid))
         assert raised.value.status == 503

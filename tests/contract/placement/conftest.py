@@ -1,4 +1,4 @@
-"""One real Placement on SQLite for all of this folder's tests of one process; tests make their own providers."""
+"""One real Placement on SQLite for all of this folder's tests in one process; tests make their own providers."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ def rest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rest]:
 
 @pytest.fixture
 def client(rest: Rest, tmp_path) -> PlacementClient:
-    """Ours, with the question for the server's versions behind it."""
+    """The agent's client, which has already asked for the server's versions."""
     client = client_of(tmp_path, rest.server.url)
     client.maximum()
     return client

@@ -1,4 +1,4 @@
-"""Our client against a real Placement: every error that it can be made to give, and the rest by injected faults."""
+"""The client against a real Placement: every error the server can be made to return, the rest by injected faults."""
 
 import socket
 import threading
@@ -61,7 +61,7 @@ def create(client, uuid, name):
     return client.post("/resource_providers", MINIMUM, {"uuid": uuid, "name": name}, wire.parse_provider)
 
 
-# What a real server answers.
+# Answers of a real server.
 
 
 def test_a_stale_generation_is_a_conflict(rest, client):
@@ -151,7 +151,7 @@ def test_admin_token_works_with_endpoint_override_as_well(rest, tmp_path):
     assert listed(client) == ()
 
 
-# Requests: how many, and what they carry.
+# Requests: their number, and their headers.
 
 
 def test_the_server_is_asked_for_its_versions_once(rest, tmp_path):
@@ -194,7 +194,7 @@ def test_a_server_older_than_needed_is_refused_in_words(rest, tmp_path):
     assert listed(client) == ()
 
 
-# What only happens on bad days.
+# Injected faults.
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Every 409 of a real Placement is told apart: whose generation, in use, the name, no room."""
+"""The client distinguishes each 409 of a real Placement: which generation, in use, duplicate name, no room."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_no_room_is_neither(client, root):
 
 
 def test_what_is_refused_says_of_which_kind_it_is(rest, client, root):
-    """A class in use, a provider in use, a name that is taken: each refused, and each by its own name."""
+    """A class in use, a provider in use and a duplicate name each raise a conflict of their own kind."""
     rest.allocate({root: {"VCPU": 1}})
     memory = (Inventory(resource_class="MEMORY_MB", total=64),)
     without_vcpu = Plan(

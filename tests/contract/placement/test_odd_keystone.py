@@ -1,4 +1,4 @@
-"""JSON in Keystone's place that is not Keystone's: weather, and forgotten with the next good answer."""
+"""JSON at Keystone's URL that is not Keystone's: a passing failure, which ends with the next good answer."""
 
 import json
 from pathlib import Path
@@ -32,7 +32,7 @@ def token(endpoint: dict[str, Any]) -> dict[str, Any]:
 
 
 class Keystone:
-    """Answers for Keystone in a transport's script; a test puts what it says in between."""
+    """A stand-in for Keystone in a transport's script; a test can set odd answers."""
 
     def __init__(self, placement_url: str) -> None:
         endpoint = {"id": "e", "interface": "internal", "region": "R", "region_id": "R", "url": placement_url}

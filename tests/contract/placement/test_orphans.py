@@ -1,4 +1,4 @@
-"""Trees of orphaned nodes: what is read, what it costs, and what a rename of a provider does."""
+"""Trees of orphaned nodes: what the agent reads, the number of requests, and the effect of a provider's rename."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def reader(tmp_path, placement):
 
 @pytest.fixture
 def orphan(placement):
-    """A provider of nova's with a child and one allocation."""
+    """A provider of nova-compute with a child and one allocation."""
     root = placement.make_provider()
     placement.set_inventories(root, {"VCPU": {"total": 8}})
     placement.set_traits(root, "OWNER_NOVA")
@@ -56,7 +56,7 @@ def test_a_quiet_orphan_costs_one_request_and_one_more_while_somebody_holds_it(r
     root, _, consumer = orphan
     reader.orphans(NOTHING, frozenset({root}))
     assert reader.orphans(NOTHING, frozenset({root})).requests == 2
-    placement.release(consumer)  # the generation stays: allocations are asked for all the same
+    placement.release(consumer)  # the generation stays, and the agent reads allocations nevertheless
     (tree,) = reader.orphans(NOTHING, frozenset({root})).orphans
     assert tree.allocations == ()
     assert reader.orphans(NOTHING, frozenset({root})).requests == 1

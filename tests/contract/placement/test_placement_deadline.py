@@ -1,7 +1,7 @@
-"""A Placement that answers a byte now and then, whatever it is about to say: each question ends in time, all its parts.
+"""A Placement that answers one byte now and then, in any part of an answer: each request of the client ends in time.
 
-Three time-outs are the bound of a question. What trickles on an old connection goes on; the next good answer comes on a
-new one.
+Three time-outs are the bound of a request with all its parts. An old connection goes on trickling; the next good answer
+comes on a new connection.
 """
 
 import dataclasses
@@ -31,7 +31,7 @@ def listed(client):
 
 
 def late(client):
-    """Three questions that fail in time, and in the same words."""
+    """Send three requests, check that they fail in time and with the same words; return the longest time."""
     before = senders()
     laps = [lap(lambda: listed(client)) for _ in range(3)]
     assert all(isinstance(one.error, PlacementUnavailable) for one in laps)
@@ -82,7 +82,7 @@ def test_the_handshake_of_tls(rest, tmp_path):
 
 
 def test_answers_in_good_time_that_together_are_too_late(rest, tmp_path):
-    """Each request ends within its time-outs, but is answered by a reason to ask once more."""
+    """Each HTTP request ends within its time-outs, but its answer is a redirect to a further request."""
     with gateway(rest.server.url) as gate:
         client = client_of(tmp_path, gate.url, timeout=TIMEOUT_S)
         gate.change = lambda asked, answer: dataclasses.replace(
@@ -96,7 +96,7 @@ def test_answers_in_good_time_that_together_are_too_late(rest, tmp_path):
 
 
 def test_an_answer_to_a_write(rest, tmp_path):
-    """It was carried out; it is not sent again, and the next audit finds it done."""
+    """Placement carried out the write; the agent does not send it again, and the next audit finds it done."""
     with gateway(rest.server.url) as gate:
         one = OneHost(client_of(tmp_path, gate.url, timeout=TIMEOUT_S), new_uuid())
         assert (one.audit().report.outcome, one.audit().report.outcome) == (Outcome.CLEAN, Outcome.CLEAN)

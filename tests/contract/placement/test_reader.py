@@ -1,4 +1,4 @@
-"""The reader against a real Placement: what it sees, and how many requests it takes, counted in the access log."""
+"""The reader against a real Placement: its view, and the number of its requests, counted in the access log."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def whole(uuid):
 
 
 def scripted(rest, tmp_path, **options):
-    """A reader whose transport passes everything on until a test sets ``script``."""
+    """Return a reader and its transport, which passes every request on until a test sets ``script``."""
     transport = ScriptedAdapter(lambda _request: None)
     client = client_of(tmp_path, rest.server.url, transport, **options)
     client.maximum()
@@ -159,12 +159,12 @@ def test_a_provider_without_allocations_is_not_asked_for_them(rest, reader, root
 
 @pytest.mark.parametrize("fresh", [False, True])
 def test_the_first_allocation_of_a_child_is_seen(rest, reader, root, fresh):
-    """What the reader saves requests on: to add one raises the generation of its provider, not the root's."""
+    """The reader saves requests because an added allocation raises its own provider's generation, not the root's."""
     child, other = offering_child(rest, root), offering_child(rest, root)
     consumer = rest.allocate({root: {"VCPU": 1}})
     reader.view(looking_at(root))
     at = rest.generation(child)
-    # A consumer that is here already takes more: no new one, and the root's part stays as it is.
+    # A consumer that the host already has takes more: no consumer is new, and the root's allocation does not change.
     rest.allocate({root: {"VCPU": 1}, child: {"VCPU": 2}}, consumer=consumer)
     assert rest.generation(child) > at
     view = reader.view(looking_at(root, fresh_allocations=fresh))
@@ -194,7 +194,7 @@ def test_a_rename_is_seen_although_no_generation_moves(rest, reader, root):
 
 
 def test_hosts_below_one_provider_are_no_part_of_each_other(rest, reader):
-    """What a neighbour's instances hold would be a leak of ours, and heal would take it away from them."""
+    """Otherwise a neighbour's allocations would look like leaks of this host, and heal would remove them."""
     rack = rest.make_provider()
     root, neighbour = rest.make_provider(parent=rack), rest.make_provider(parent=rack)
     child = rest.make_provider(parent=rest.make_provider(parent=root))
@@ -304,7 +304,7 @@ def test_a_provider_that_never_stands_still_is_shown_at_its_oldest_generation_an
     change = Meanwhile(lambda: rest.set_inventories(root, {"VCPU": {"total": 9}}))
     transport.script = lambda request: change if f"/{root}/" in str(request.url) else None
     view = reader.view(looking_at(root))
-    # A write that rests on this generation conflicts, as it must: the parts are not of one time.
+    # The view's parts are not of one moment; therefore a write that uses this generation must conflict.
     assert before <= view.root.generation < rest.generation(root)
     transport.script = lambda _request: None
     settled = reader.view(looking_at(root))
@@ -376,7 +376,10 @@ def test_all_requests_of_a_view_carry_one_id(rest, reader, root):
 
 
 def test_old_findings_cost_nothing_until_a_provider_of_theirs_moves(rest, reader, root):
-    """As many as they are: two requests; and when one came back unseen, all of them get their turn."""
+    """However many the findings are, a view takes two requests.
+
+    If a consumer was removed and re-made, the reader reads the consumers of all these findings again.
+    """
     told = tuple(sorted(rest.allocate({root: {"VCPU": 1}}) for _ in range(5)))
     asked = looking_at(root, fresh_allocations=True, consumer_reads=3, told=told)
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""The server that the demo and the tests run: it starts, says where it is, and ends when it should."""
+"""The Placement server of the demo and the tests: it starts, reports its URL, and ends when it should."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from agent.errors import PlacementUnavailable
 from tests.rigs.wait import until
 
 ROOT = Path(__file__).parents[3]
-# A parent that starts a server, prints the server's pid and dies without a word.
+# A parent that starts a server, prints the server's pid and dies without stopping the server.
 PARENT = """
 import os, pathlib, sys
 from agent.demo.placement import Lifetime, start_placement
@@ -25,7 +25,7 @@ os.kill(os.getpid(), 9)
 
 
 def alive(pid: int) -> bool:
-    """Whether that process runs; one that ended and waits to be reaped does not."""
+    """Return whether that process runs; a zombie does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Providers that share with our tree through an aggregate, as a real Placement shows them."""
+"""Providers that share with the host's tree through an aggregate, as a real Placement shows them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def root(rest, aggregate):
 
 @pytest.fixture
 def nfs(rest, aggregate):
-    """The storage of this aggregate."""
+    """A provider that shares storage through this aggregate."""
     return storage(rest, aggregate)
 
 
@@ -125,7 +125,7 @@ def test_suspects_and_what_is_on_our_own_tree_are_in_every_window(rest, reader, 
 
 
 def test_s151_many_aggregates_are_asked_for_in_parts_and_merged(rest, reader, aggregate):
-    """450 of them: three questions, and a provider that shares through several is told once."""
+    """450 aggregates take three requests; a provider that shares through several of them is returned once."""
     many = [aggregate, *(new_uuid() for _ in range(449))]
     root = rest.make_provider()
     rest.set_aggregates(root, *many)
@@ -156,7 +156,7 @@ def test_windows_reach_everybody_and_are_never_larger(holders, suspects, most):
 
 @dataclass
 class Crowded:
-    """A host, and the storage of its aggregate, whose list of allocations has the consumers of a whole cloud."""
+    """A host and its aggregate's storage provider, whose list of allocations names the consumers of a whole cloud."""
 
     gate: Gateway
     one: OneHost
@@ -164,7 +164,7 @@ class Crowded:
 
     @property
     def asked(self) -> int:
-        """How often that list was asked for."""
+        """The number of requests for that list."""
         return sum(asked.path.endswith(f"/{self.nfs}/allocations") for asked in self.gate.seen)
 
 
@@ -172,7 +172,7 @@ class Crowded:
 def crowded(rest, aggregate, nfs, tmp_path):
     root = rest.make_provider()
     rest.set_aggregates(root, aggregate)
-    # Each of so many bytes; together more than the memory of OWN.
+    # 200,000 allocations, which together need more memory than the limit OWN allows.
     listed = ",".join(f'"{number:08x}-0000":{{"resources":{{"DISK_GB":1}}}}' for number in range(200_000))
     body = f'{{"resource_provider_generation":1,"allocations":{{{listed}}}}}'.encode()
     with gateway(rest.server.url) as gate:
@@ -201,7 +201,7 @@ def test_what_shares_and_is_too_large_counts_as_not_read_and_the_tree_is_publish
 def test_what_shares_and_is_too_large_is_told_in_each_audit_and_asked_again_at_its_turn(rest, crowded):
     told = [crowded.one.audit(full_read_every=2).report for _ in range(9)]
     assert {len([s for s in r.findings if s.finding.code == "source-unavailable"]) for r in told} == {1}
-    # The first look, and one turn in any 2 x 10 audits that reads everything anew.
+    # The first audit, and the one in any 2 x 10 audits that reads everything again.
     assert 1 <= crowded.asked <= 2
     crowded.gate.clear()
     audits = [crowded.one.audit(full_read_every=2) for _ in range(20)]

@@ -1,4 +1,4 @@
-"""The writer against a real Placement: it converges, chains generations, and never overwrites what it has not seen."""
+"""The writer against a real Placement: it converges, chains generations, and never overwrites an unseen change."""
 
 import pytest
 
@@ -127,9 +127,9 @@ def traits(uuid, *names):
 
 
 def test_s147_standard_traits_that_this_placement_lacks_are_left_out_and_told(rest, writer):
-    """An older Placement: with one unknown name it refuses the whole set."""
+    """An older Placement refuses the whole set of traits because of one unknown name."""
     root, child = new_uuid(), new_uuid()
-    # So many that the server's own list of them does not fit into an error message.
+    # Enough traits that the server's list of them does not fit into an error message.
     imagined = tuple(f"HW_CPU_IMAGINED_BY_NOBODY_BUT_THIS_TEST_{number:02}" for number in range(20))
     writes = (
         creation(root),
@@ -160,7 +160,10 @@ def test_s147_standard_traits_that_this_placement_lacks_are_left_out_and_told(re
 
 
 def test_what_is_learned_of_traits_is_told_although_the_plan_ends(rest, writer):
-    """A custom name that vanished and a standard one that never was, in one set: decide again, and know the latter."""
+    """One set has a custom trait that was deleted and a standard trait that Placement never had.
+
+    The writer raises a conflict, so that the agent decides again, and remembers the unknown standard trait.
+    """
     trait = f"CUSTOM_T{new_uuid().replace('-', '').upper()}"
     uuid = rest.make_provider()
     writer.apply(Plan(writes=(traits(uuid, trait),), generations=((uuid, 0),)), never)
@@ -246,7 +249,7 @@ def test_a_child_whose_name_is_taken_holds_up_nothing_but_itself_and_what_is_bel
 
 
 def test_s143_an_inventory_that_is_refused_leaves_out_its_traits_and_new_children_and_no_other_provider(rest, writer):
-    """A class that moves to a new child must not be offered by both; a child that is there is as due as ever."""
+    """A class that moves to a new child must not be offered by both; an existing child is written as usual."""
     root, there, made = rest.make_provider(), new_uuid(), new_uuid()
     rest.make_provider(uuid=there, parent=root)
     writes = (

@@ -1,4 +1,4 @@
-"""The databases a cell can live in: SQLite, and MariaDB with our tables and with those of nova's own migrations."""
+"""The databases of a cell: SQLite and MariaDB, with the schema file's tables or those of nova's own migrations."""
 
 import itertools
 
@@ -15,7 +15,7 @@ _numbers = itertools.count()
 
 @pytest.fixture(scope="session")
 def mariadb(tmp_path_factory):
-    """One private server for all tests of this folder that do not hurt it."""
+    """One private server for all tests of this folder that do not damage it."""
     if not mariadb_rig.available():
         pytest.skip("MariaDB is not installed (mariadb-server-core)")
     with mariadb_rig.running(tmp_path_factory.mktemp("mariadb")) as server:

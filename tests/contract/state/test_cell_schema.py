@@ -1,4 +1,4 @@
-"""The schema file is what nova's own migrations make, and what we read and write is nova's own format."""
+"""The schema file equals the result of nova's own migrations, and the agent reads and writes nova's own format."""
 
 import json
 import subprocess
@@ -13,7 +13,7 @@ from tests.rigs.cell_worlds import FLOATING, LARGE, PINNED, SMALL, instance, uui
 from tests.rigs.nova_env import VERSION, nova_python
 from tools.make_cell_schema import TABLES, TARGET, main, read_schema
 
-# Run inside nova's environment: what nova makes of our documents, and its own for the same flavors.
+# Runs inside nova's environment. Prints nova's reading of the agent's documents, and nova's own for the same flavors.
 NOVA_SIDE = """
 import json, sys
 from nova import objects

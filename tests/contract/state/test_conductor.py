@@ -1,4 +1,4 @@
-"""ConductorState against the released nova-conductor: the same rows give what NovaSql gives, in few calls."""
+"""ConductorState against the released nova-conductor: from the same rows it reads what NovaSql reads, in few calls."""
 
 import datetime
 import json
@@ -26,7 +26,7 @@ QUIET_CALLS = 7
 def filled(conductor_cell):
     conductor_cell.empty()
     world().fill(conductor_cell.engine)
-    # nova gives a ratio that is NULL its default when it reads the row, and writes it.
+    # When nova reads a row with a ratio that is NULL, it writes the default ratio into the row.
     ratios = {"cpu_allocation_ratio": 16.0, "ram_allocation_ratio": 1.5, "disk_allocation_ratio": 1.0}
     with conductor_cell.engine.begin() as connection:
         cell.set_columns(connection, "compute_nodes", {}, **ratios)
@@ -57,7 +57,7 @@ def by_sql(cell_with_rows, consumers=NOBODY, node_uuid=None):
 
 
 def same(state, other):
-    """Whether two sources say the same of the cloud; a failure names the part in which they differ."""
+    """Return whether two sources read the same state; a failing assertion names the part in which they differ."""
     told = ("nodes", "service", "instances", "migrations", "finished_evacuations", "pci_devices", "unreadable")
     for name in told:
         assert getattr(state, name) == getattr(other, name), name
@@ -235,7 +235,7 @@ def test_a_migration_to_a_node_that_has_no_record_any_more_is_found_by_its_insta
     assert same(read(source), by_sql(filled))
 
 
-# Versions: what conductor supports is its own business, so each of these asks the released one.
+# Versions: only conductor knows which versions it supports, so each of these tests asks the released conductor.
 
 
 def test_a_newer_object_than_conductor_has_is_named_with_both_versions(filled):
@@ -252,14 +252,14 @@ def test_an_older_agent_gets_what_it_asks_for(filled):
     with client_of(filled.bus(), older) as client:
         state = read(ConductorState(client), world().consumers)
 
-    # That version lacks it: compute_id came with 2.8.
+    # That version lacks compute_id, which came with 2.8.
     expected = by_sql(filled, world().consumers)
     without = tuple(replace(each, compute_id=None) for each in expected.instances)
     assert same(state, replace(expected, instances=without))
 
 
 def test_instances_that_do_not_say_whether_they_are_hidden_are_unknown(filled):
-    """As of 2.5: a deleted one would be a leak, and may be the other half of a cross-cell resize."""
+    """Instance 2.5 lacks ``hidden``: a deleted instance may be half of a cross-cell resize, but would look like a leak."""
     with client_of(filled.bus(), {**MANIFEST, "InstanceList": "2.5", "Instance": "2.5"}) as client:
         state = read(ConductorState(client), world().consumers)
     assert state.instances

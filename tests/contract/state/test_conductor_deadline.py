@@ -1,4 +1,4 @@
-"""A message broker that answers a byte a second, whatever it is about to say: each read over it ends in time."""
+"""A message broker that answers one byte a second, in any phase of a connection: each read over it ends in time."""
 
 import contextlib
 import gc
@@ -17,20 +17,20 @@ from tests.rigs.wait import until
 
 pytestmark = [
     pytest.mark.xdist_group("conductor"),
-    # amqp leaves the socket of a broken connection to the garbage collector.
+    # amqp does not close the socket of a broken connection; the garbage collector does.
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]
 
 DEADLINE_S = 3.0
 BYTE_EVERY_S = 1.0
 READER = "reader-state"
-# The broker's own words: Connection.Start comes first, then what it says to the password.
+# The broker's answers in order: Connection.Start comes first, then the answer to the password.
 PHASES = {"greeting": 0, "log-in": 1}
 
 
 @pytest.fixture(autouse=True)
 def collected():
-    """While the mark above counts, and not in a later test."""
+    """Collect the garbage while the filterwarnings mark applies, and not in a later test."""
     yield
     gc.collect()
 
@@ -65,7 +65,7 @@ def trickle(proxy, quick_answers=0):
 
 
 def late(source):
-    """Three reads that must fail in time, in the same words, beside one thread."""
+    """Run three reads, check that they fail in time and use one thread; return the longest time."""
     laps = [lap(lambda: read(source)) for _ in range(3)]
     assert all(isinstance(one.error, SourceUnavailable) for one in laps)
     assert max(one.took_s for one in laps) <= DEADLINE_S + SLACK_S

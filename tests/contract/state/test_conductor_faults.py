@@ -1,4 +1,4 @@
-"""What is between an agent and its conductor dies, hangs or refuses: a named error in time, then good reads again."""
+"""The parts between an agent and its conductor die, hang or refuse: a clear error in time, then good reads again."""
 
 import contextlib
 import gc
@@ -21,22 +21,22 @@ from tests.rigs.wait import until
 
 pytestmark = [
     pytest.mark.xdist_group("conductor"),
-    # amqp leaves the socket of a broken connection to the garbage collector.
+    # amqp does not close the socket of a broken connection; the garbage collector does.
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]
 
 
 @pytest.fixture(autouse=True)
 def collected():
-    """While the mark above counts, and not in a later test."""
+    """Collect the garbage while the filterwarnings mark applies, and not in a later test."""
     yield
     gc.collect()
 
 
 DEADLINE_S = 4.0
-# For what is answered, a refusal too: the deadline is not what is looked at.
+# A generous deadline for reads that are answered, if only with a refusal: those tests do not check the deadline.
 ENOUGH_S = 20.0
-# A machine of two cores that does much else; less than the answers' time-out of 20 s, the deadline added.
+# Extra time for a busy machine of two cores; with the deadline it is less than the answers' time-out of 20 s.
 SLACK_S = 12.0
 
 
@@ -60,7 +60,7 @@ def read(source, deadline_s=DEADLINE_S):
 
 
 def failure(source, deadline_s=DEADLINE_S):
-    """What a read raises; it has to come in time and must not tell the password."""
+    """Return the error of a failing read; check that it came in time and does not contain the password."""
     started = time.monotonic()
     with pytest.raises(SourceError) as raised:
         read(source, deadline_s)
@@ -70,7 +70,7 @@ def failure(source, deadline_s=DEADLINE_S):
 
 
 def taken_up(cell):
-    """Wait until conductor takes calls again."""
+    """Wait until conductor accepts calls again."""
     until(lambda: consumers(cell.broker.url, TOPIC) > 0, 240, "nova-conductor takes calls again")
 
 

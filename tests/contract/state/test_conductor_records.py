@@ -1,4 +1,4 @@
-"""Compute node records through the released nova-conductor: what is written, what is left alone, what nova refuses."""
+"""Compute node records through the released nova-conductor: what the agent writes, leaves alone, and nova refuses."""
 
 import datetime
 import json
@@ -98,7 +98,7 @@ def records(client):
 
 
 def rows(empty, **where):
-    """Rows of compute_nodes as they stand in the database."""
+    """Return rows of compute_nodes from the database."""
     table = cell.tables().tables["compute_nodes"]
     query = sqlalchemy.select(table).where(*[table.c[name] == value for name, value in where.items()])
     with empty.engine.connect() as connection:
@@ -110,7 +110,7 @@ def test_a_record_that_was_written_is_read_back_as_it_was(empty, client, writer)
     [read] = records(client)
 
     assert read.id is not None
-    # pci_pools is text, and JSON has many texts for one value.
+    # pci_pools is JSON text, and one value has many texts.
     assert read.changes(RECORD) == ()
     assert replace(read, id=None, pci_pools=RECORD.pci_pools) == RECORD
 
@@ -131,14 +131,14 @@ def test_the_columns_are_what_nova_compute_would_have_written(empty, writer):
 def test_a_ratio_that_is_none_is_left_to_nova(empty, client, writer):
     apply(writer, CreateComputeNode(record=replace(RECORD, cpu_ratio=None)))
 
-    # nova.conf of that conductor sets none, so it is nova's initial_cpu_allocation_ratio.
+    # That conductor's nova.conf sets no ratio, so the value is nova's initial_cpu_allocation_ratio.
     assert records(client)[0].cpu_ratio == 4.0
 
 
 def test_only_what_changed_is_written(empty, client, writer):
     apply(writer, CreateComputeNode(record=RECORD))
     [stored] = records(client)
-    # Somebody else wrote meanwhile what we did not look at.
+    # Another client meanwhile writes columns that the agent does not change.
     with empty.engine.begin() as connection:
         cell.set_columns(connection, "compute_nodes", {"uuid": RECORD.uuid}, running_vms=77, cpu_info="theirs")
     wanted = replace(stored, vcpus_used=20, stats=(("num_instances", "5"),), supported_instances=(), pci_pools=None)
@@ -183,7 +183,7 @@ def test_every_field_can_be_saved_by_itself(empty, client, writer, name):
 
 
 def test_nothing_is_sent_where_nothing_that_can_be_written_changed(empty, writer):
-    # nova would refuse it: there is no such row.
+    # nova would refuse a save: the row does not exist.
     apply(writer, SaveComputeNode(record=replace(RECORD, id=999, cpu_ratio=None), changed=("uuid", "cpu_ratio")))
 
 

@@ -1,4 +1,4 @@
-"""NovaSql against real databases: the same rows give the same state, with few statements, and nothing is written."""
+"""NovaSql against real databases: it reads the same state from the same rows, with few statements and no write."""
 
 import contextlib
 import datetime
@@ -87,7 +87,7 @@ def test_what_has_not_changed_is_not_parsed_again_and_what_has_is_seen(filled, s
 def test_without_consumers_nothing_of_other_hosts_is_read(filled, source):
     state = read(source)
 
-    # 5, 6, 7: through migrations and evacuations of this host.
+    # 5, 6 and 7 come through migrations and evacuations of this host.
     assert [each.uuid for each in state.instances] == [uuid(number) for number in (1, 2, 3, 4, 5, 6, 7)]
     assert [each.id for each in state.migrations] == [1, 2, 3, 4]
 
@@ -112,7 +112,7 @@ def test_only_the_newest_hundred_finished_evacuations_are_read(filled, source):
     with filled.begin() as connection:
         for number in range(1000, 1120):
             newer = T0 + datetime.timedelta(hours=number)
-            # The newest by created_at where a row was never updated.
+            # A row that was never updated is ordered by created_at.
             row = migration(number, uuid(7), kind="evacuation", status="done", created_at=newer, updated_at=None)
             cell.add_migration(connection, row)
 
@@ -172,7 +172,7 @@ def test_without_boot_disk_the_image_decides(filled, source, image_ref, volume):
 
 
 def statements_of(source, consumers):
-    """The SQL of one warm read."""
+    """Return the SQL statements of one warm read."""
     read(source, consumers)
     seen = []
     engine = source._database._engine
@@ -259,7 +259,7 @@ def test_a_read_sees_one_moment(filled, source):
         count = "SELECT COUNT(*) FROM instances"
         before = connection.exec_driver_sql(count).scalar()
         if filled.dialect.name == "sqlite":
-            # SQLite keeps the writer out instead, until the reader has ended.
+            # SQLite instead locks the writer out until the reader has ended.
             with pytest.raises(sqlalchemy.exc.OperationalError, match="locked"):
                 write_an_instance(filled)
         else:

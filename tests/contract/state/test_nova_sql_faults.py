@@ -1,4 +1,4 @@
-"""NovaSql and a MariaDB that is down, frozen, killed, locked or none: named, in time, without secrets, then healed."""
+"""NovaSql with a MariaDB that is down, frozen, killed, locked or absent: a timely error without secrets; recovery."""
 
 import contextlib
 import datetime
@@ -20,15 +20,15 @@ from tests.rigs.cell_worlds import HOST, world
 from tests.rigs.mariadb import PASSWORD, MariaDb, available, free_port
 
 NOBODY = frozenset()
-# What a loaded machine of two cores needs beyond the deadline itself; what hangs does so without an end.
+# The time that a loaded machine of two cores needs beyond the deadline; a read that hangs would never end.
 GRACE_S = 15.0
-# For what is answered, a refusal too: the deadline is not what is looked at.
+# A generous deadline for reads that are answered, if only with a refusal: those tests do not check the deadline.
 ENOUGH_S = 20.0
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """A server of this module's own, since it is hurt; it runs again before each test."""
+    """A server for this module alone, since the tests damage it; it is started again before each test."""
     if not available():
         pytest.skip("MariaDB is not installed (mariadb-server-core)")
     rig = MariaDb(tmp_path_factory.mktemp("victim"))
@@ -46,7 +46,7 @@ def server(tmp_path_factory):
 
 @pytest.fixture
 def source_of():
-    """Sources of these URLs, whose threads end with the test."""
+    """Return a function that makes the source of a URL; the source's threads end with the test."""
     with contextlib.ExitStack() as stack:
         yield lambda url: stack.enter_context(contextlib.closing(NovaSql(url)))
 
@@ -61,7 +61,7 @@ def read(source, seconds=20.0):
 
 
 def refusal(source, seconds=2.0):
-    """The error of a read that must end in time and keep the password to itself."""
+    """Return the error of a failing read; check that it came in time and does not contain the password."""
     begin = time.monotonic()
     with pytest.raises(SourceUnavailable) as caught:
         read(source, seconds)
@@ -74,7 +74,7 @@ def refusal(source, seconds=2.0):
 
 @contextlib.contextmanager
 def on_statement(source, word, act):
-    """Do something once, right before the first statement that contains ``word``."""
+    """Call ``act`` once, right before the first statement that contains ``word``."""
     todo = [act]
     engine = source._database._engine
 

@@ -1,4 +1,4 @@
-"""A database that answers a byte a second, whatever it is about to say: each read ends in time."""
+"""A database that answers one byte a second, in any phase of a connection: each read ends in time."""
 
 import contextlib
 
@@ -18,13 +18,13 @@ from tests.rigs.wait import until
 DEADLINE_S = 3.0
 BYTE_EVERY_S = 1.0
 READER = "reader-state"
-# MariaDB's own words, one answer each: the greeting comes first, then what it says to the password.
+# MariaDB's answers in order: the greeting comes first, then the answer to the password.
 PHASES = {"greeting": 0, "log-in": 1, "first statement": 2, "rows": 9}
 
 
 @pytest.fixture(scope="module")
 def filled(mariadb):
-    """A cell on the shared server; (port, database)."""
+    """The shared server, with a filled cell in its database ``deadlines``."""
     url = mariadb.create_database("deadlines")
     engine = sqlalchemy.create_engine(url)
     cell.create_tables(engine)
@@ -61,7 +61,7 @@ def trickle(proxy, quick_answers=0):
 
 
 def late(source):
-    """One read that must fail in time."""
+    """Run one read, check that it fails in time, and return the measurement."""
     measured = lap(lambda: read(source))
     assert isinstance(measured.error, SourceUnavailable)
     assert measured.took_s <= DEADLINE_S + SLACK_S
@@ -69,7 +69,7 @@ def late(source):
 
 
 def recovers(proxy, source):
-    """What trickles on an old connection goes on; a new one is served at once."""
+    """Let the database answer at once again, and wait until the source reads; old connections go on trickling."""
     proxy.weather, proxy.delay_s = Weather.FAIR, 0.0
     until(lambda: good(source), 20, "the source reads again")
 
