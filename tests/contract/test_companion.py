@@ -101,7 +101,7 @@ def own(host: AgentHost, cause: Cause = GUESTS) -> str:
 
 
 def held(placement: Rest, host: AgentHost, cause: Cause = GUESTS) -> dict[str, int]:
-    """Return what the agent's own consumer holds on the host's provider."""
+    """Return the allocation of the agent's own consumer on the host's provider."""
     record = placement.done("GET", f"/allocations/{own(host, cause)}", version="1.38")
     return dict(record["allocations"].get(host.provider_uuid, {}).get("resources", {}))
 

@@ -31,7 +31,7 @@ VERSION = "1.39"
 REQUESTS = int(os.environ.get("STOCKTAKE_WHY_REQUESTS", "1000"))
 REQUESTS_PER_WORLD = 20
 SEED = int(os.environ.get("STOCKTAKE_WHY_SEED", "16"))
-# Constraints of the host that Placement does not know, and one that a request with few groups never reaches.
+# Two constraints of the host, which Placement does not know, and UNDECIDED, which needs a request with many groups.
 NOT_OF_PLACEMENT = {Constraint.NUMA_CELL, Constraint.HUGE_PAGES, Constraint.UNDECIDED}
 # The share of requests that ask about a whole world.
 OF_WORLDS = 0.1
@@ -154,7 +154,7 @@ def _fits_alone(rest: Rest, request: ResourceRequest, root_trait: str) -> bool:
 
 
 def test_it_agrees_with_the_real_placement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    # Two of the server's faults depend on its hash order: a fixed seed gives the same answers each time.
+    # Two of the server's faults depend on its hash order: with a fixed seed the answers are the same each time.
     monkeypatch.setenv("PYTHONHASHSEED", "0")
     started, counts, disagreed = time.monotonic(), Counter(), []
     with running(tmp_path / "placement") as rest:
@@ -172,7 +172,7 @@ def test_it_agrees_with_the_real_placement(tmp_path: Path, monkeypatch: pytest.M
     assert len(disagreed) <= 0.001 * REQUESTS, "\n".join(str(case) for case in disagreed)
 
 
-# Known faults of Placement 16.0.0: here ``why`` gives the answer that Placement means, and not the one it returns.
+# Known faults of Placement 16.0.0: here ``why`` answers as Placement is designed to, and not as Placement does.
 
 AGGREGATE = new_uuid()
 

@@ -86,7 +86,7 @@ def packed(times: int) -> bytes:
 
 
 def of_part(part: str, answer: Answer) -> Callable[[Asked], Answer | None]:
-    """Return a hook that gives ``answer`` to each GET of this part of a provider."""
+    """Return a hook that answers each GET of this part of a provider with ``answer``."""
     return lambda asked: answer if not asked.is_write and asked.path.partition("?")[0].endswith(part) else None
 
 

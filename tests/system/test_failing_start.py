@@ -1,6 +1,6 @@
 """A start with a broken source: the daemon reports a degraded mode and recovers, or exits with the right code.
 
-The tests give the daemon no help to recover: they send no signal, and the interval is off.
+The daemon recovers by itself: the tests send no signal, and the interval is off.
 """
 
 from __future__ import annotations

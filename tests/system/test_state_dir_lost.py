@@ -1,4 +1,4 @@
-"""A state directory that is read-only, full or missing for a while, on real mounts: exit code 75 or no exit, never 78."""
+"""A state directory that is read-only, full or missing for a while, on real mounts: exit code 75 or none, never 78."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`stocktake ledger --storage` against a real volume group: its rows add up to what lvm2 says."""
+"""`stocktake ledger --storage` against a real volume group: its rows add up to lvm2's figures."""
 
 import contextlib
 import csv

@@ -171,7 +171,7 @@ def test_config_check_refuses_what_no_client_of_placement_can_be_built_with(conf
 def test_an_auth_url_that_is_no_url_is_named_with_the_file_that_it_stands_in(
     config, tmp_path, command, auth_url, shown
 ):
-    """auth_url stands in nova.conf, in a separate group [keystone]; two other files set [keystone] or [placement] too."""
+    """auth_url stands in the group [keystone] of nova.conf; two other files set [keystone] or [placement] options."""
     theirs = tmp_path / "nova.conf"
     theirs.write_text("[keystone]\n" + KEYSTONE.format(auth_url=auth_url))
     group = RIGHT.partition("[placement]")[0].replace("nova_conf =", f"nova_conf = {theirs}")

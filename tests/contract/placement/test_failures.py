@@ -432,7 +432,7 @@ def test_413(rest, gate, one):
 
 
 def test_an_older_server(rest, gate, one):
-    """The server was replaced by one that is too old: after a 406 the client asks for its versions and reports them."""
+    """The server was replaced by an older server: after a 406 the client asks for the versions and reports them."""
     old = b'{"versions":[{"id":"v1.0","min_version":"1.0","max_version":"1.29","status":"CURRENT"}]}'
     refused = b'{"errors":[{"status":406,"detail":"Unacceptable version header: 1.30"}]}'
     gate.before = lambda asked: Answer(status=200, body=old) if asked.path == "/" else Answer(status=406, body=refused)

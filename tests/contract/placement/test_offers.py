@@ -1,4 +1,4 @@
-"""``why`` reads a cloud with few requests and gives the same answers as a full read and as Placement itself."""
+"""``why`` reads a cloud with few requests; its answers equal those of a full read and of Placement itself."""
 
 import contextlib
 

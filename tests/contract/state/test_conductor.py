@@ -259,7 +259,7 @@ def test_an_older_agent_gets_what_it_asks_for(filled):
 
 
 def test_instances_that_do_not_say_whether_they_are_hidden_are_unknown(filled):
-    """Instance 2.5 lacks ``hidden``: a deleted instance may be half of a cross-cell resize, but would look like a leak."""
+    """Instance 2.5 lacks ``hidden``: a deleted instance may be the other half of a cross-cell resize, and no leak."""
     with client_of(filled.bus(), {**MANIFEST, "InstanceList": "2.5", "Instance": "2.5"}) as client:
         state = read(ConductorState(client), world().consumers)
     assert state.instances
