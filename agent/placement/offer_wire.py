@@ -24,7 +24,7 @@ def parse_usages_at(body: object) -> tuple[int, Amounts]:
     """Parse ``GET …/usages`` into the provider's generation and the used amounts at that generation."""
     generation = whole(_object(body, "usages").get("resource_provider_generation"))
     if generation is None:
-        raise _odd("resource_provider_generation, no integer of 64 bits,", body)
+        raise _odd("resource_provider_generation, not a 64-bit integer,", body)
     return generation, parse_usages(body)
 
 
@@ -54,7 +54,7 @@ def _numbers(found: Mapping[str, object]) -> Iterator[tuple[str, int]]:
     for name, value in found.items():
         amount = whole(value)
         if amount is None:
-            raise _odd(f"the amount of {name}, no integer of 64 bits,", value)
+            raise _odd(f"the amount of {name}, not a 64-bit integer,", value)
         yield name, amount
 
 

@@ -232,7 +232,7 @@ def _tree(
 def _too_many(provider: Provider) -> str:
     return (
         f"the tree up to provider {provider.uuid} has more than {MOST_ENTRIES} classes, traits, aggregates and "
-        "allocations, the most that is taken of one host: check whose they are by "
+        "allocations, the limit for one host: check whose they are by "
         f"openstack resource provider show --allocations {provider.uuid}"
     )
 

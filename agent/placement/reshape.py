@@ -36,7 +36,7 @@ class ReshapeClient:
             # writer has created the provider meanwhile.
             if not self._exists(write.provider_uuid):
                 raise
-            message = f"somebody made the provider meanwhile: {error.message}"
+            message = f"another client created the provider meanwhile: {error.message}"
             raise GenerationConflict(message, status=error.status, request_id=error.request_id) from error
         return made.generation or 0
 

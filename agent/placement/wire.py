@@ -76,7 +76,7 @@ class Refusal:
 def nothing(body: object) -> None:
     """Parse an answer that has no body (201, 204)."""
     if body is not None:
-        raise _odd("a body", "where none belongs", body)
+        raise _odd("a body", "where there must be none", body)
 
 
 def parse_maximum(body: object) -> Microversion:
@@ -101,7 +101,7 @@ def parse_provider(body: object) -> Provider:
     found = _object(body, "provider")
     parent = found.get("parent_provider_uuid")
     if parent is not None and not (isinstance(parent, str) and parent):
-        raise _odd("provider", "has an odd parent_provider_uuid", parent)
+        raise _odd("provider", "has an invalid parent_provider_uuid", parent)
     return Provider(
         uuid=_text(found, "uuid"),
         name=_text(found, "name"),
@@ -207,7 +207,7 @@ def parse_allocations(body: object, provider_uuid: str, most: int) -> Allocation
     consumers = _mapping(found, "allocations")
     listed = sum(len(_mapping(_object(each, "allocation"), "resources")) for each in consumers.values())
     if listed > most:
-        raise AnswerTooLarge(f"{listed} allocations, where {most} are the most that is taken of one provider")
+        raise AnswerTooLarge(f"{listed} allocations, but the limit for one provider is {most}")
     return Allocations(
         generation=_number(found, "resource_provider_generation"),
         allocations=tuple(
@@ -301,7 +301,7 @@ def _inventory(resource_class: str, record: object) -> Inventory:
 def _ratio(value: object) -> float:
     ratio = finite(value)
     if ratio is None or abs(ratio) > MOST_RATIO:
-        raise _odd("allocation_ratio", "is not a number that Placement can hold", value)
+        raise _odd("allocation_ratio", "is not a number that Placement can store", value)
     return ratio
 
 
@@ -323,7 +323,7 @@ def _consumer_type(found: Mapping[str, object]) -> str | None:
     # Placement reports "unknown" for a consumer that was created without a type, and rejects "unknown" in a request.
     value = found.get("consumer_type")
     if value is not None and not isinstance(value, str):
-        raise _odd("consumer_type", "is no string", value)
+        raise _odd("consumer_type", "is not a string", value)
     return None if value == UNKNOWN_TYPE else value
 
 
@@ -335,13 +335,13 @@ def _amounts(found: Mapping[str, object]) -> tuple[tuple[str, int], ...]:
 def _microversion(text: str) -> Microversion:
     major, dot, minor = text.partition(".")
     if not (dot and major.isdecimal() and minor.isdecimal() and len(text) < 12 and text.isascii()):
-        raise _odd("max_version", "is no microversion", text)
+        raise _odd("max_version", "is not a microversion", text)
     return Microversion(int(major), int(minor))
 
 
 def _object(value: object, what: str) -> Mapping[str, object]:
     if not isinstance(value, Mapping):
-        raise _odd(what, "is no JSON object", value)
+        raise _odd(what, "is not a JSON object", value)
     return value
 
 
@@ -352,21 +352,21 @@ def _mapping(found: Mapping[str, object], key: str) -> Mapping[str, object]:
 def _items(found: Mapping[str, object], key: str) -> list[object]:
     value = found.get(key)
     if not isinstance(value, list):
-        raise _odd(key, "is no list", value)
+        raise _odd(key, "is not a list", value)
     return value
 
 
 def _names(found: Mapping[str, object], key: str) -> frozenset[str]:
     values = _items(found, key)
     if not all(isinstance(value, str) for value in values):
-        raise _odd(key, "has an entry that is no string", values)
+        raise _odd(key, "has an entry that is not a string", values)
     return frozenset(str(value) for value in values)
 
 
 def _text(found: Mapping[str, object], key: str) -> str:
     value = found.get(key)
     if not isinstance(value, str) or not value:
-        raise _odd(key, "is no string", value)
+        raise _odd(key, "is not a string", value)
     return value
 
 
@@ -374,7 +374,7 @@ def _number(found: Mapping[str, object], key: str, default: int | None = None) -
     value = found.get(key, default)
     number = whole(value)
     if number is None:
-        raise _odd(key, "is no integer of 64 bits", value)
+        raise _odd(key, "is not a 64-bit integer", value)
     return number
 
 

@@ -243,7 +243,7 @@ class TreeWriter:
         if not tree:
             return error
         if write.parent_uuid is None or write.parent_uuid in _above(tree, write.provider_uuid):
-            return _again("somebody made the provider meanwhile", error)
+            return _again("another client created the provider meanwhile", error)
         return ProviderElsewhere(
             f"{_where(tree, write.provider_uuid)}: {error.message}", status=error.status, request_id=error.request_id
         )

@@ -82,7 +82,7 @@ def text_of(row: Json, name: str | int) -> str:
     """Return the text at ``name``. Raises BadRow."""
     value = _at(row, name)
     if not isinstance(value, str):
-        raise BadRow(f"{name} is no text: {_shown(value)}")
+        raise BadRow(f"{name} is not text: {_shown(value)}")
     return value
 
 
@@ -90,7 +90,7 @@ def utc_time_of(row: Json, name: str) -> str:
     """Return the time at ``name`` as it is written. Raises BadRow if it is not ISO 8601 UTC."""
     value = _at(row, name)
     if not is_utc_time(value):
-        raise BadRow(f"{name} is no ISO 8601 UTC time: {_shown(value)}")
+        raise BadRow(f"{name} is not an ISO 8601 UTC time: {_shown(value)}")
     return str(value)
 
 
@@ -100,7 +100,7 @@ def uuid_of(row: Json, name: str | int) -> str:
     try:
         uuid.UUID(value)
     except ValueError as error:
-        raise BadRow(f"{name} is no uuid: {_shown(value)}") from error
+        raise BadRow(f"{name} is not a uuid: {_shown(value)}") from error
     return value
 
 
@@ -109,7 +109,7 @@ def count_of(row: Json, name: str | int) -> int:
     value = _at(row, name)
     number = whole(value)
     if number is None or number < 0:
-        raise BadRow(f"{name} is no whole number from 0 to 2^63 - 1: {_shown(value)}")
+        raise BadRow(f"{name} is not a whole number from 0 to 2^63 - 1: {_shown(value)}")
     return number
 
 

@@ -25,10 +25,10 @@ def url_problem(text: str) -> str:
         parts = urlsplit(text)
         host, _ = parts.hostname, parts.port
     except ValueError as error:
-        return f"no URL: {error}"
+        return f"not a URL: {error}"
     if parts.scheme not in {"http", "https"} or not parts.netloc:
-        return "no URL: it begins with http:// or https:// and a host"
-    return "" if host and not re.search(r"\s", text) else "no URL: it names no host"
+        return "not a URL: a URL begins with http:// or https:// and a host"
+    return "" if host and not re.search(r"\s", text) else "not a URL: it names no host"
 
 
 def without_login(text: str) -> str:

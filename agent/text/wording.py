@@ -23,17 +23,19 @@ NAMED = 3
 NOT_COUNTED = "not counted"
 NOT_COMPARED = "not compared"
 ON_CHILDREN = (
-    "of child providers what Placement records is counted and what flavors ask for by name, not what guests hold"
+    "on child providers, only what Placement records and what flavors ask for by name is counted, not what guests hold"
 )
-UNDECIDED = "nobody here decides this class: only what Placement records is counted, not what is promised and held"
+UNDECIDED = (
+    "the agent has no rule for this class: only what Placement records is counted, not what is promised and held"
+)
 
 MEANINGS = {
     Verdict.AGREED: "the cloud, the host and Placement agree",
     Verdict.SETTLING: "a build, a task or a move is in progress: nothing is concluded",
-    Verdict.UNKNOWN: "a book that this needs could not be read, or leaves it open",
+    Verdict.UNKNOWN: "a book that the verdict needs could not be read, or does not decide it",
     Verdict.UNMANAGED: "the cloud does not know it: counted as unmanaged use",
     Verdict.RESERVED: "kept back for the host by configuration",
-    Verdict.ALLOCATION_DIFFERS: "Placement records another amount than the cloud promised",
+    Verdict.ALLOCATION_DIFFERS: "Placement records a different amount than the cloud promised",
     Verdict.ALLOCATION_MISSING: "the cloud promised it, and Placement records nothing",
     Verdict.GUEST_MISSING: "the cloud promised it, and libvirt has no such guest",
     Verdict.GUEST_UNKNOWN: "libvirt has the guest, and the cloud does not expect it here",

@@ -227,7 +227,7 @@ def test_what_sigkill_does_not_end_is_not_run_again_beside_it(
         said.add(str(raised.value))
     (hung,) = map(int, until(lambda: written(tmp_path / "runs"), 60.0, "the hung vgs has begun").split())
     assert said == {
-        "lvm: vgs did not answer within 0.5 s and was killed; its last words: none, and SIGKILL did not end it"
+        "lvm: vgs did not answer within 0.5 s and was killed; the last line on stderr: none, and SIGKILL did not end it"
     }
     # The runner still runs other commands: a command that hangs does not block them.
     assert runner.run(("sh", "-c", "echo fine"), 60.0).stdout == "fine\n"

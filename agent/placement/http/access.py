@@ -72,8 +72,8 @@ def _build(conf: cfg.ConfigOpts, group: str, transport: HTTPAdapter | None, http
     auth = ks.load_auth_from_conf_options(conf, group)
     if auth is None:
         raise ConfigError(
-            f"[{group}] auth_type is not set: give the plugin (password, v3applicationcredential, admin_token, "
-            f"http_basic, none, …) and its options, for instance by [agent] nova_conf = /etc/nova/nova.conf"
+            f"[{group}] auth_type is not set: name the plugin (password, v3applicationcredential, admin_token, "
+            f"http_basic, none, …) and set its options, for instance by [agent] nova_conf = /etc/nova/nova.conf"
         )
     options = conf[group]
     if problems := (*_wrong_urls(conf, group, auth), *_missing(conf, group, auth), *_wrong_tls(conf, group)):
@@ -118,7 +118,7 @@ def _missing(conf: cfg.ConfigOpts, group: str, auth: BaseAuthPlugin) -> Iterator
     if isinstance(auth, BaseIdentityPlugin):
         return
     if not conf[group].endpoint_override and not getattr(auth, "endpoint", None):
-        yield f"[{group}] endpoint_override is not set: {by} has no catalog to look in"
+        yield f"[{group}] endpoint_override is not set: {by} has no catalog that names Placement"
     if getattr(auth, "token", "given") is None:
         yield f"[{section}] token is not set: {by} needs it"
 

@@ -87,7 +87,7 @@ class TokenMoved(kx.ClientException):
 
     def __init__(self, url: str, location: str, asked: int = 1) -> None:
         after = f" still, after {asked} requests" if asked > 1 else ""
-        super().__init__(f"no token from Keystone: {_bare(url)} leads to {_bare(location) or 'nowhere'}{after}")
+        super().__init__(f"no token from Keystone: {_bare(url)} redirects to {_bare(location) or 'nowhere'}{after}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,10 +168,10 @@ def _way_hint(reply: Reply, kind: type[PlacementError]) -> str:
     if reply.status in _NOT_THERE and kind is PlacementUnavailable:
         return f"not Placement's own answer: {error_hints.PATH}"
     if reply.status == 413:
-        return f"what stands before Placement must take bodies of {reply.sent_bytes} bytes and more"
+        return f"the proxy or web server in front of Placement must accept bodies of {reply.sent_bytes} bytes and more"
     if 300 <= reply.status < 400:
         to = quoted(_bare(reply.location)) or "nowhere"
-        return f"it leads to {to}: put Placement's own URL into [placement] endpoint_override or the catalog"
+        return f"it redirects to {to}: put Placement's own URL into [placement] endpoint_override or the catalog"
     return ""
 
 

@@ -38,7 +38,7 @@ class Bound:
     remedy: str
 
 
-_FOREIGN = "check what answers there: a proxy, a cache, another service"
+_FOREIGN = "check whether a proxy, a cache or another service answers"
 
 #: For the daemon's requests. The largest answer lists the allocations of a provider that shares with this host's tree:
 #: 30,000 consumers of one class each, as on a storage provider, or 20,000 consumers of three classes.
@@ -46,7 +46,7 @@ OWN = Bound(
     subject="one host's tree or one consumer",
     most_bytes=16 * MIB,
     most_memory_bytes=40 * MIB,
-    remedy=f"{_FOREIGN}; if Placement itself answers there, count the allocations of that provider",
+    remedy=f"{_FOREIGN} there; if Placement itself answers, count the allocations of that provider",
 )
 #: For a token with its catalog, which takes 250 bytes for each endpoint.
 TOKEN = Bound(
@@ -60,7 +60,7 @@ WHOLE_CLOUD = Bound(
     subject="the whole cloud",
     most_bytes=256 * MIB,
     most_memory_bytes=2048 * MIB,
-    remedy=f"{_FOREIGN}; ask without --everywhere on a host of its own tree",
+    remedy=f"{_FOREIGN} there; or run the command on the host in question, without --everywhere",
 )
 
 
@@ -94,7 +94,7 @@ class Tally:
         ``packed_bytes`` is the number of compressed bytes received so far; None if they are not counted.
         """
         bound = self._bound
-        of = f"the most that is taken of {bound.subject}: {bound.remedy}"
+        of = f"the limit for {bound.subject}: {bound.remedy}"
         if self._size_bytes > bound.most_bytes:
             return f"the answer is larger than {bound.most_bytes // MIB} MiB, {of}"
         if packed_bytes is not None and self._size_bytes > MOST_TIMES_PACKED * packed_bytes:

@@ -41,13 +41,13 @@ class CatalogAdapter(Adapter):
         try:
             response: requests.Response = super().request(url, method, **options)
         except kx.EmptyCatalog as error:
-            raise kx.EmptyCatalog("Keystone's catalog is empty, as that of a token without a project is") from error
+            raise kx.EmptyCatalog("Keystone's catalog is empty, as it is for a token without a project") from error
         except kx.EndpointNotFound as error:
             catalog = self._catalog()
             if catalog is None:
                 # The session raises EndpointNotFound also for a URL without a host. Without a token, that was the URL
                 # of the token request.
-                said = f"no token from Keystone at {self._keystone()}: what was to be asked for it is no URL"
+                said = f"no token from Keystone at {self._keystone()}: the URL of the token request is not valid"
                 raise kx.DiscoveryFailure(said) from error
             raise kx.EndpointNotFound(self._missing(catalog)) from error
         except kx.DiscoveryFailure as error:

@@ -101,7 +101,7 @@ class CountingSession(requests.Session):
             raise
         except ValueError as error:
             # requests parses the Location of every redirect, and raises ValueError if it is no URL.
-            raise requests.RequestException(f"a redirect that leads nowhere: {error}") from error
+            raise requests.RequestException(f"the target of a redirect is not a URL: {error}") from error
 
     def get_redirect_target(self, resp: requests.Response) -> str | None:
         """Return as requests does, and close the connection of an answer whose Location is no UTF-8.
@@ -317,7 +317,7 @@ class PlacementClient:
         hold_s = retry_after.hold_s(asked, random.random())
         ends = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=hold_s)
         until = f"nothing is sent before {ends:%Y-%m-%dT%H:%M:%SZ}"
-        why = f"{until}: HTTP {error.status} with Retry-After {asked:g} was the last answer"
+        why = f"{until}: the last answer was HTTP {error.status} with Retry-After {asked:g}"
         self._hold = _Hold(until=time.monotonic() + hold_s, why=why)
         message = f"{error.message}: {until}, Retry-After is {asked:g}"
         told = PlacementUnavailable(message, status=error.status, request_id=error.request_id)

@@ -14,7 +14,7 @@ _OTHER_NAME = (
     "the certificate is for another name than the URL's: use its name in [placement] auth_url or endpoint_override, "
     "or in the catalog"
 )
-_NOT_TRUSTED = "this host trusts nobody who signed that certificate: set [placement] cafile to the CA's file"
+_NOT_TRUSTED = "this host does not trust the CA that signed the certificate: set [placement] cafile to the CA's file"
 
 # The first matching entry counts.
 _TLS: Final = (
@@ -26,12 +26,12 @@ _TLS: Final = (
     ("CERTIFICATE_VERIFY_FAILED", _NOT_TRUSTED),
     ("CERTIFICATE_REQUIRED", _CLIENT_CERTIFICATE),
     ("HANDSHAKE_FAILURE", _CLIENT_CERTIFICATE),
-    ("ALERT_UNKNOWN_CA", "the server does not trust our client certificate: check [placement] certfile"),
+    ("ALERT_UNKNOWN_CA", "the server does not trust this host's client certificate: check [placement] certfile"),
     # In TLS 1.3 a server demands a client certificate only after its own part of the handshake. A client that is still
     # writing then gets this error.
     ("EOF occurred in violation of protocol", f"the connection was broken off; perhaps {_CLIENT_CERTIFICATE}"),
-    ("WRONG_VERSION_NUMBER", "what answers there speaks no TLS: is it http:// and not https://?"),
-    ("RECORD_LAYER_FAILURE", "what answers there speaks no TLS: is it http:// and not https://?"),
+    ("WRONG_VERSION_NUMBER", "the server does not speak TLS: must the URL begin with http:// instead of https://?"),
+    ("RECORD_LAYER_FAILURE", "the server does not speak TLS: must the URL begin with http:// instead of https://?"),
 )
 
 _CREDENTIALS = (
@@ -42,12 +42,13 @@ _KEYSTONE: Final = {
     400: _CREDENTIALS,
     401: _CREDENTIALS,
     403: _CREDENTIALS,
-    404: "is [placement] auth_url Keystone's, with its version (…/v3), and is the application credential still there?",
+    404: "check that [placement] auth_url is Keystone's URL with its version (…/v3), and that the application "
+    "credential still exists",
 }
 
 _PLACEMENT: Final = {
-    401: "Placement does not take this token, nor a new one: it asks another Keystone, the user was changed this "
-    "second, or an access rule of the application credential of [placement] leaves this request out",
+    401: "Placement does not accept this token, nor a new one: Placement uses another Keystone, the user was changed "
+    "this second, or no access rule of the application credential of [placement] allows this request",
     403: "Placement's policy asks for a role (admin or service, unless it was changed) that the user of [placement] "
     "does not have on its project",
 }
@@ -56,14 +57,14 @@ _PLACEMENT: Final = {
 _RESHAPE: Final = re.compile(r"POST \S*/reshaper")
 _NO_RESHAPER = (
     "by Placement's policy, unless it was changed, the role service alone may reshape, and admin is not enough: the "
-    "user of [placement] does not have it on its project"
+    "user of [placement] does not have the role service on its project"
 )
 
-AUTH_URL = "put Keystone's own URL into [placement] auth_url, or into the option that names what redirects"
+AUTH_URL = "put Keystone's own URL into [placement] auth_url, or into the option whose URL redirects"
 PATH = "check the path of [placement] endpoint_override or of the catalog's URL"
 ENDPOINT = (
-    "check [placement] project_name, region_name, valid_interfaces and service_type, or set endpoint_override in the "
-    "place of the catalog"
+    "check [placement] project_name, region_name, valid_interfaces and service_type, or set endpoint_override, "
+    "which replaces the catalog"
 )
 
 

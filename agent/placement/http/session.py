@@ -48,7 +48,9 @@ class TokenSession(Session):
     def get_auth_headers(self, auth: Any = None, **options: Any) -> Any:  # noqa: ANN401 - keystoneauth's own
         """Return as keystoneauth does. Raises DiscoveryFailure if a token is needed to get a token."""
         if self._asking:
-            raise kx.DiscoveryFailure("auth_url asks for a token (HTTP 401) where Keystone tells its versions to all")
+            raise kx.DiscoveryFailure(
+                "auth_url asks for a token (HTTP 401) where Keystone lists its versions without one"
+            )
         self._asking = True
         try:
             with self._understood(auth):

@@ -20,7 +20,7 @@ def tls_problems(cafile: str | None, certfile: str | None, keyfile: str | None) 
     if cafile and (problem := _authorities(cafile)):
         yield f"cafile = {cafile}: {problem}"
     if keyfile and not certfile:
-        yield f"keyfile = {keyfile} is of no use without certfile"
+        yield f"keyfile = {keyfile} has no effect without certfile"
     elif certfile and (problem := _certificate(certfile, keyfile)):
         yield f"certfile = {certfile}{f', keyfile = {keyfile}' if keyfile else ''}: {problem}"
 
@@ -32,7 +32,7 @@ def _authorities(path: str) -> str:
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)
     except ssl.SSLError:
-        return "no PEM file of certificates"
+        return "not a PEM file of certificates"
     except OSError as error:
         return str(error.strerror)
     return ""
@@ -47,5 +47,5 @@ def _certificate(certfile: str, keyfile: str | None) -> str:
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(certfile, keyfile, _NO_PASSWORD)
     except ssl.SSLError as error:
-        return f"no PEM certificate with its unencrypted key ({error.reason or 'not PEM'})"
+        return f"not a PEM certificate with its unencrypted key ({error.reason or 'not PEM'})"
     return ""

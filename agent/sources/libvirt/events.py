@@ -256,7 +256,7 @@ class LibvirtEvents:
                 self._listener.domain_changed(domain.UUIDString())
                 self._tell(reason)
             except Exception:
-                LOG.exception("libvirt event not taken", extra={"reason": reason})
+                LOG.exception("libvirt event not handled", extra={"reason": reason})
 
         return on_event
 
@@ -264,7 +264,7 @@ class LibvirtEvents:
         try:
             self._device_event(device.name())
         except Exception:
-            LOG.exception("libvirt event not taken", extra={"reason": DEVICE})
+            LOG.exception("libvirt event not handled", extra={"reason": DEVICE})
 
     def _device_event(self, name: str) -> None:
         self._listener.device_changed(name)

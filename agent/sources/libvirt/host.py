@@ -44,7 +44,7 @@ _CLOSE_WAIT_S = 1.0
 
 SIMULATED = (
     "CPUs: libvirt's test driver has none; all of the number in its XML file count as online",
-    "node name: the test driver gives the real machine's; the configured host is taken",
+    "node name: the test driver returns the real machine's name; the configured host is used",
     "guests: the test driver only keeps their definitions, nothing runs",
 )
 
@@ -142,7 +142,7 @@ class LibvirtHost:
         try:
             self._reader.call(self._drop, Deadline.after(_CLOSE_WAIT_S))
         except SourceUnavailable:
-            LOG.debug("libvirt did not let go of the connection", extra={"uri": self._place.uri})
+            LOG.debug("libvirt connection not closed in time", extra={"uri": self._place.uri})
 
     def domain_changed(self, domain_uuid: str) -> None:
         """Mark a domain that an event named: the next read covers its XML. Any thread may call this."""
@@ -287,7 +287,7 @@ class LibvirtHost:
             try:
                 self._capability_reader.call(lambda: self._learn(session, asker, online, allowed), allowed)
             except SourceUnavailable:
-                LOG.debug("libvirt's capabilities are still being asked for", extra={"uri": self._place.uri})
+                LOG.debug("libvirt has not returned its capabilities yet", extra={"uri": self._place.uri})
         return session.nature
 
     def _learn(self, session: _Session, asker: Asker, online: tuple[bool, ...], allowed: Deadline) -> None:

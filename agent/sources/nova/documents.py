@@ -221,7 +221,7 @@ def _pinning(cells: Cells) -> tuple[tuple[int, int], ...]:
     pairs = Cells(f"{cells.where}: cpu_pinning_raw", found)
     for guest_cpu in found:
         if not isinstance(guest_cpu, str) or not (guest_cpu.isascii() and guest_cpu.isdecimal() and len(guest_cpu) < 8):
-            raise SourceInconsistent(SOURCE, f"{pairs.where} pins {short(guest_cpu)}, which is no CPU")
+            raise SourceInconsistent(SOURCE, f"{pairs.where} pins {short(guest_cpu)}, which is not a CPU")
     return tuple(sorted((int(guest_cpu), pairs.size(guest_cpu)) for guest_cpu in found))
 
 
@@ -264,7 +264,9 @@ def _extra_specs(cells: Cells) -> tuple[tuple[str, str], ...]:
         if not isinstance(key, str) or not isinstance(value, str):
             raise SourceInconsistent(SOURCE, f"{cells.where}: extra_specs {short(key)} is {short(value)}, not text")
         if key.startswith("resources") and value.isdecimal() and whole_text(value) is None:
-            raise SourceInconsistent(SOURCE, f"{cells.where}: extra_specs {short(key)} is {short(value)}, no amount")
+            raise SourceInconsistent(
+                SOURCE, f"{cells.where}: extra_specs {short(key)} is {short(value)}, not an amount"
+            )
     return tuple(sorted(specs.items()))
 
 

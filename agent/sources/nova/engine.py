@@ -87,14 +87,14 @@ def cell_database(url: str) -> CellDatabase:
     shown = _shown(parsed)
     if parsed.drivername in {"sqlite", "sqlite+pysqlite"}:
         if not parsed.database or parsed.database == ":memory:" or parsed.database.startswith("file:"):
-            raise ConfigError(f"[state] connection: {shown} names no file; say sqlite:////the/path")
+            raise ConfigError(f"[state] connection: {shown} names no file; write sqlite:////the/path")
         return SqliteCell(parsed.database)
     if parsed.drivername in {"mysql+pymysql", "mariadb+pymysql"}:
         if not parsed.database:
             raise ConfigError(f"[state] connection: {shown} names no database")
         return MariaDbCell(parsed)
     raise ConfigError(
-        f"[state] connection: {shown} is a database that cannot be read; mysql+pymysql:// and sqlite:/// can"
+        f"[state] connection: {shown} is a database that the agent cannot read; it reads mysql+pymysql:// and sqlite:///"
     )
 
 

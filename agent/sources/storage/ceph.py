@@ -48,7 +48,7 @@ class Ceph:
         try:
             return self.runner.run(("ceph", "df", "--format=json", *user, *conf), timeout_s)
         except TimeoutError as error:
-            said = f"; its last words: {error}" if str(error) else ""
+            said = f"; the last line on stderr: {error}" if str(error) else ""
             raise SourceUnavailable(
                 self.name, f"ceph df did not answer within {timeout_s:.1f} s and was killed{said}"
             ) from error

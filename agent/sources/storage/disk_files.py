@@ -112,7 +112,7 @@ def _of_disks(status: os.stat_result) -> os.stat_result:
     # Only file systems without a block device are looked up in the mounts: the kernel's, and network file systems.
     kind = "" if os.major(status.st_dev) else filesystem_type(MOUNTS, status.st_dev)
     if kind in _OF_THE_KERNEL:
-        raise HeaderError(f"not a disk but a file of the kernel's own ({kind})")
+        raise HeaderError(f"not a disk but a file of a kernel file system ({kind})")
     return status
 
 

@@ -167,7 +167,7 @@ class Lvm:
         report = self._run(("vgs", *lvm_json.FORMAT, "-o", lvm_json.GROUP_COLUMNS), limit)
         groups = lvm_json.parse_groups(report.stdout)
         if not groups:
-            said = f"; vgs said: {report.last_line}" if report.last_line else ""
+            said = f"; vgs printed: {report.last_line}" if report.last_line else ""
             raise SourceInconsistent(
                 self.name,
                 f"vgs ended with 0 and lists no volume group at all, but {', '.join(self.groups)} is configured: "
@@ -190,7 +190,7 @@ class Lvm:
         try:
             return self.runner.run(argv, limit.left_s())
         except TimeoutError as error:
-            said = f"; its last words: {error}" if str(error) else ""
+            said = f"; the last line on stderr: {error}" if str(error) else ""
             # Name the limit of both commands together: the rest left for the second command differs each time.
             raise SourceUnavailable(
                 self.name, f"{argv[0]} did not answer within {limit.allowed_s:.1f} s and was killed{said}"

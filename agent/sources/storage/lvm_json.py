@@ -287,7 +287,7 @@ def _field(row: Row, column: str) -> str:
 def _name(row: Row, column: str) -> str:
     name = _bare(_field(row, column))
     if not name or "/" in name:
-        _refuse(f"column {column} is no name: {name!r}")
+        _refuse(f"column {column} is not a name: {name!r}")
     return name
 
 

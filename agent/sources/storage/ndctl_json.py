@@ -32,18 +32,18 @@ def _items(text: str) -> list[object]:
     try:
         report = json.loads(text)
     except (ValueError, RecursionError):
-        _refuse("the report is no JSON")
+        _refuse("the report is not JSON")
     return report if isinstance(report, list) else [report]
 
 
 def _namespace(item: object) -> PmemNamespace | None:
     if not isinstance(item, dict):
-        _refuse(f"a namespace is no object: {item!r:.80}")
+        _refuse(f"a namespace is not an object: {item!r:.80}")
     name, region = item.get("name"), item.get("daxregion")
     if not name or region is None:
         return None
     if not isinstance(name, str) or not isinstance(region, dict):
-        _refuse(f"namespace {name!r:.80}: name or daxregion is of another type")
+        _refuse(f"namespace {name!r:.80}: name or daxregion is of a wrong type")
     return PmemNamespace(
         name=name,
         device_path=f"/dev/{_character_device(name, region)}",

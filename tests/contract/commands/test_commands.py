@@ -368,10 +368,10 @@ def test_what_children_hold_is_recorded_and_otherwise_not_counted(children):
     guest = children.running[0]
     said = children.run("ledger").stdout.splitlines()
     assert "total VGPU: promised not counted, held not counted, recorded 2" in said
-    assert sum(line.startswith("PGPU, VGPU: of child providers what Placement records") for line in said) == 1
+    assert sum(line.startswith("PGPU, VGPU: on child providers, only what Placement records") for line in said) == 1
     (line,) = [line for line in said if line.startswith("|") and " VGPU " in line]
     assert [one.strip() for one in line.split("|")[3:6]] == ["not counted", "not counted", "2"]
-    assert "nobody here decides" not in children.run("explain", guest).stdout
+    assert "the agent has no rule" not in children.run("explain", guest).stdout
     assert children.run("explain", "VGPU").stdout.splitlines()[2:5] == [
         f"VGPU recorded 2 = 2 (1 recorded-only, not compared: {guest})",
         "VGPU promised not counted",

@@ -125,7 +125,7 @@ password = hunter2
 project_name = service
 auth_url = {auth_url}
 """
-NO_URL = "no URL: it begins with http:// or https:// and a host"
+NO_URL = "not a URL: a URL begins with http:// or https:// and a host"
 
 
 @pytest.mark.parametrize(

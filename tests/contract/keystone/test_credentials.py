@@ -88,7 +88,7 @@ def test_an_application_credential_and_its_end(cloud, account, client_with):
     cloud.identity.delete_credential(account, credential["id"])
     said = str(denied(client))
     assert "no token from Keystone" in said
-    assert "is the application credential still there?" in said
+    assert "that the application credential still exists" in said
     assert credential["secret"] not in said
 
 

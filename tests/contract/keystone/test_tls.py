@@ -115,7 +115,7 @@ def test_insecure_asks_for_no_certificate_and_is_quiet(cloud, account, secure, c
 def test_http_where_https_is_served_and_the_other_way_round(cloud, account, authority, secure, client_with):
     backwards = cloud.placement.url.replace("http://", "https://")
     options = account.options(cloud.auth_url, endpoint_override=backwards, cafile=authority.path, **QUICK)
-    assert "is it http://" in refused(client_with(**options))
+    assert "does not speak TLS: must the URL begin with http://" in refused(client_with(**options))
     plain = secure.url.replace("https://", "http://")
     assert plain in refused(client_with(**account.options(cloud.auth_url, endpoint_override=plain, **QUICK)))
 
@@ -126,12 +126,12 @@ def wrong_files(authority, folder):
     ours = authority.certificate("ours")
     return {
         "missing cafile": ({"cafile": folder / "none.pem"}, "none.pem: No such file"),
-        "cafile of text": ({"cafile": text}, "no PEM file of certificates"),
+        "cafile of text": ({"cafile": text}, "not a PEM file of certificates"),
         "missing certfile": ({"certfile": folder / "none.pem", "keyfile": ours.key}, "none.pem: No such file"),
         "missing keyfile": ({"certfile": ours.path, "keyfile": folder / "none.key"}, "none.key: No such file"),
-        "key of another": ({"certfile": ours.path, "keyfile": other.key}, "no PEM certificate with its"),
-        "certfile without a key": ({"certfile": ours.path}, "no PEM certificate with its"),
-        "keyfile alone": ({"keyfile": ours.key}, "of no use without certfile"),
+        "key of another": ({"certfile": ours.path, "keyfile": other.key}, "not a PEM certificate with its"),
+        "certfile without a key": ({"certfile": ours.path}, "not a PEM certificate with its"),
+        "keyfile alone": ({"keyfile": ours.key}, "no effect without certfile"),
     }
 
 

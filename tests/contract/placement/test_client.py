@@ -352,12 +352,15 @@ def test_auth_type_unset_says_what_to_set(tmp_path):
         ({"auth_type": "http_basic", "username": "joe"}, "endpoint_override is not set"),
         (
             {"auth_type": "none", "endpoint_override": "placement.example"},
-            r"conf: \[placement\] endpoint_override = placement.example: no URL",
+            r"conf: \[placement\] endpoint_override = placement.example: not a URL",
         ),
-        ({"auth_type": "none", "endpoint": "placement.example"}, r"\[placement\] endpoint = placement.example: no URL"),
+        (
+            {"auth_type": "none", "endpoint": "placement.example"},
+            r"\[placement\] endpoint = placement.example: not a URL",
+        ),
         (
             {"auth_type": "none", "endpoint_override": "http//p", "cafile": "/nowhere.pem"},
-            r"endpoint_override = http//p: no URL.*cafile = /nowhere.pem: No such",
+            r"endpoint_override = http//p: not a URL.*cafile = /nowhere.pem: No such",
         ),
         ({"auth_type": "none", "endpoint": "http://127.0.0.1:1", "timeout": "soon"}, "timeout"),
         ({"auth_type": "none", "endpoint": "http://127.0.0.1:1", "valid_interfaces": "up"}, "valid_interfaces"),
@@ -375,7 +378,7 @@ def test_on_the_way_to_a_token_nobody_blames_the_catalog():
     with pytest.raises(kx.DiscoveryFailure) as raised:
         adapter.request("/", "GET")
     said = str(failure("GET /", raised.value))
-    assert "no token from Keystone at keystone.example.org:5000/v3: what was to be asked for it is no URL" in said
+    assert "no token from Keystone at keystone.example.org:5000/v3: the URL of the token request is not valid" in said
     assert not any(word in said for word in ("catalog", "project_name", "hunter2"))
 
 

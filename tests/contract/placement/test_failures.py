@@ -148,7 +148,9 @@ class Case:
 
 UNREAD = {
     "html-200": Case(install=reads(lambda: page(200)), kind=PlacementUnavailable, status=200, says="not JSON"),
-    "html-302": Case(install=reads(lambda: page(302)), kind=PlacementUnavailable, status=302, says="leads to nowhere"),
+    "html-302": Case(
+        install=reads(lambda: page(302)), kind=PlacementUnavailable, status=302, says="redirects to nowhere"
+    ),
     "html-500": Case(install=reads(lambda: page(500)), kind=PlacementUnavailable, status=500, says="Bad Gateway"),
     "404-of-a-proxy": Case(
         install=reads(lambda: page(404)), kind=PlacementUnavailable, status=404, says="not Placement's own answer"
@@ -229,17 +231,17 @@ UNREAD = {
         install=reads(lambda: Answer(status=200, body=WIDE_GENERATION)),
         kind=PlacementUnavailable,
         status=200,
-        says="generation is no integer of 64 bits: int of 1329 bits",
+        says="generation is not a 64-bit integer: int of 1329 bits",
     ),
     "too-large": Case(
         install=reads(lambda: Answer(status=200, body=PIECE, times=TOO_MANY)),
         kind=AnswerTooLarge,
-        says="larger than 16 MiB, the most that is taken of one host's tree",
+        says="larger than 16 MiB, the limit for one host's tree",
     ),
     "too-large-without-length": Case(
         install=reads(lambda: Answer(status=200, body=PIECE, times=TOO_MANY, framing=Framing.UNTIL_CLOSE)),
         kind=AnswerTooLarge,
-        says="larger than 16 MiB, the most that is taken of one host's tree",
+        says="larger than 16 MiB, the limit for one host's tree",
     ),
     "too-large-unpacked": Case(
         install=reads(lambda: Answer(status=200, body=packed(40_000), headers=(("Content-Encoding", "gzip"),))),
@@ -254,7 +256,7 @@ UNREAD = {
     "too-much-json": Case(
         install=reads(lambda: Answer(status=200, body=b"[" + b"[]," * MIB + b"[]]")),
         kind=AnswerTooLarge,
-        says="needs more than 40 MiB of memory, .* check what answers there",
+        says="needs more than 40 MiB of memory, .* check whether a proxy, a cache or another service answers there",
     ),
     "slow-body": Case(
         # The gateway answers by itself: on a busy machine Placement alone may need as long as the time-out.
@@ -425,7 +427,7 @@ def test_413(rest, gate, one):
     result = one.audit()
     assert (result.report.outcome, exit_code(result.report)) == (Outcome.PARTIAL, 2)
     refused = next(seen.finding for seen in result.report.findings if seen.finding.code == "write-refused")
-    assert "take bodies of" in str(refused)
+    assert "must accept bodies of" in str(refused)
     assert "413" in str(refused)
     assert len(puts(gate)) == 1
     put_right(rest, one, gate)
@@ -463,7 +465,7 @@ def test_a_redirect_to_another_host_gets_no_token(rest, gate, one):
         elsewhere = other.url.replace("127.0.0.1", "localhost")
         gate.before = lambda asked: page(302, Location=f"{elsewhere}{asked.path}")
         result = one.audit()
-        assert f"it leads to {elsewhere}/resource_providers: put" in source(result).error
+        assert f"it redirects to {elsewhere}/resource_providers: put" in source(result).error
         assert other.seen == []
     put_right(rest, one, gate)
 
@@ -471,7 +473,7 @@ def test_a_redirect_to_another_host_gets_no_token(rest, gate, one):
 @pytest.mark.parametrize("location", ["http://[placement/", "https://placement.example/\xe9"])
 def test_a_redirect_to_what_is_no_url_is_no_bug_of_ours(rest, gate, one, location):
     gate.before = lambda _asked: page(302, Location=location)
-    assert "a redirect that leads nowhere" in source(one.audit()).error
+    assert "the target of a redirect is not a URL" in source(one.audit()).error
     put_right(rest, one, gate)
     # An unclosed connection must fail this test, and not the test that happens to run next.
     gc.collect()
@@ -794,7 +796,7 @@ def test_keystone_is_down_when_the_token_ends(rest, gate, identity, known):
         (page(401), PlacementDenied, "no token from Keystone.*HTTP 401"),
         (page(404), PlacementDenied, "auth_url.*HTTP 404"),
         (page(200), PlacementUnavailable, "."),
-        (page(302), PlacementUnavailable, "leads to nowhere"),
+        (page(302), PlacementUnavailable, "redirects to nowhere"),
         (Answer(status=201, body=PIECE, times=TOO_MANY), PlacementUnavailable, "larger than 16 MiB, .*auth_url"),
     ],
     ids=[
@@ -837,7 +839,7 @@ def test_keystone_sends_us_to_another_host_or_port(gate, identity, known, name):
         assert other.seen == []
     assert isinstance(result.snapshot.placement.error, PlacementUnavailable)
     error = source(result).error
-    assert f"{door.url}/v3/auth/tokens leads to {elsewhere}/v3/auth/tokens: put Keystone's own URL into" in error
+    assert f"{door.url}/v3/auth/tokens redirects to {elsewhere}/v3/auth/tokens: put Keystone's own URL into" in error
     assert "s3cr3t" not in error
     assert (result.report.outcome, gate.writes) == (Outcome.PARTIAL, [])
 

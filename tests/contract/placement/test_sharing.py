@@ -194,7 +194,7 @@ def test_what_shares_and_is_too_large_counts_as_not_read_and_the_tree_is_publish
     assert [what for what, _why in view.unread] == [f"provider {crowded.nfs}"]
     (found,) = (seen.finding for seen in first.report.findings if seen.finding.code == "source-unavailable")
     assert "placement: provider" in found.actual
-    assert "the most that is taken of" in found.actual
+    assert "the limit for one" in found.actual
     assert "; nothing is told of what guests hold of it; the daemon asks again" in found.actual
 
 

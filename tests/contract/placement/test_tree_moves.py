@@ -92,7 +92,7 @@ def test_s138_a_provider_that_somebody_made_meanwhile_is_gone_on_with(rest, tmp_
     meanwhile = Meanwhile(lambda: rest.make_provider(uuid=uuid, name=f"host-{uuid}"))
     client = scripted(rest, tmp_path, on_match(1, lambda request: request.method == "POST", meanwhile))
     with rest.watched() as seen:
-        with pytest.raises(GenerationConflict, match="somebody made the provider meanwhile"):
+        with pytest.raises(GenerationConflict, match="another client created the provider meanwhile"):
             brought_about(client, tree)
         brought_about(client, tree)
     assert [line for line in seen if line.startswith("POST")] == ["POST /resource_providers 409"]

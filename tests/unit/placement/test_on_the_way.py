@@ -41,7 +41,7 @@ def test_a_body_that_is_too_large_says_how_large_it_was(page):
 def test_a_redirect_says_where_to_and_not_what_it_carries():
     error = refusal(reply(302, "", location="https://joe:hunter2@login.example/sso?token=s3cr3t#x"))
     assert type(error) is PlacementUnavailable
-    assert "it leads to https://***@login.example/sso: put" in str(error)
+    assert "it redirects to https://***@login.example/sso: put" in str(error)
 
 
 def test_a_known_token_on_a_page_is_blotted_out_wherever_it_is_quoted():
@@ -83,7 +83,7 @@ def test_what_does_not_mean_the_same_request_elsewhere_is_not_followed(status):
 
 def test_what_is_no_url_leads_nowhere():
     assert onward(301, HERE, "http://[placement/") is None
-    assert "it leads to nowhere" in str(refusal(reply(305, "", location="http://[placement/")))
+    assert "it redirects to nowhere" in str(refusal(reply(305, "", location="http://[placement/")))
 
 
 def test_never_from_https_to_http():
@@ -121,5 +121,5 @@ def test_where_keystone_sends_us_is_said_without_its_secrets():
         "http://joe:hunter2@keystone.example/v3", "http://joe:hunter2@elsewhere.example/v3?x=hunter2#hunter2"
     )
     said = str(failure("GET /", moved))
-    assert "//***@keystone.example/v3 leads to http://***@elsewhere.example/v3: put Keystone's own URL into" in said
+    assert "//***@keystone.example/v3 redirects to http://***@elsewhere.example/v3: put Keystone's own URL into" in said
     assert "hunter2" not in said

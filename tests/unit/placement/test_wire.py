@@ -133,7 +133,7 @@ def test_s145_what_placement_leaves_out_gets_its_documented_default():
 @pytest.mark.parametrize("odd", [True, "8", 8.0, None])
 def test_a_total_that_is_no_integer_is_refused(odd):
     body = {"resource_provider_generation": 4, "inventories": {"VCPU": {"total": odd}}}
-    with pytest.raises(PlacementUnavailable, match="total is no integer"):
+    with pytest.raises(PlacementUnavailable, match="total is not a 64-bit integer"):
         wire.parse_inventories(body)
 
 

@@ -372,7 +372,7 @@ ON_CARD = row(
 )  # fmt: skip
 WITH_CARD = report(ledger=(ON_CARD,), inventory=(child("card", CARD, used=2),))
 CHILDREN_SENTENCE = (
-    "of child providers what Placement records is counted and what flavors ask for by name, not what guests hold"
+    "on child providers, only what Placement records and what flavors ask for by name is counted, not what guests hold"
 )
 
 
@@ -385,7 +385,7 @@ def test_of_a_class_on_children_what_is_promised_and_held_is_not_counted_and_not
         CHILDREN_SENTENCE,
     ]
     assert f"  {GUESTS[0]}: recorded 2: recorded-only, not compared [placement allocations {GUESTS[0]}]" in said
-    assert not any("nobody here decides" in line for line in said)
+    assert not any("the agent has no rule" in line for line in said)
     books = document(explain_class(WITH_CARD, "VGPU"))["books"]
     assert {name: (book["amount"], book["not_counted"]) for name, book in books.items()} == {
         "recorded": (2, None),
@@ -433,14 +433,14 @@ def test_a_class_that_is_no_resources_and_wanted_on_no_child_is_decided_by_nobod
     used = dataclasses.replace(ON_CARD, resource_class="CUSTOM_LICENCE", provider_uuid=where)
     found = report(ledger=(used,), inventory=(there,))
     (told,) = document(explain_consumer(found, GUESTS[0]))["rows"]
-    assert told["verdict_means"].startswith("nobody here decides this class: ")
+    assert told["verdict_means"].startswith("the agent has no rule for this class: ")
     assert "CUSTOM_LICENCE held not counted" in text_of(explain_class(found, "CUSTOM_LICENCE"))
 
 
 def test_an_unread_book_of_a_class_of_ours_is_no_undecided_class():
     unsure = row(GUESTS[0], (None, 4, 4), Verdict.UNKNOWN)
     said = text_of(explain_consumer(report(ledger=(unsure,)), GUESTS[0]))
-    assert "  verdict: unknown: a book that this needs could not be read, or leaves it open" in said
+    assert "  verdict: unknown: a book that the verdict needs could not be read, or does not decide it" in said
 
 
 def test_equal_children_are_told_once_and_the_one_in_use_by_itself():

@@ -53,5 +53,5 @@ def test_no_depth_of_the_store_in_a_file_ends_its_reader(tmp_path):
 
 
 def test_what_is_short_is_shown_whole():
-    with pytest.raises(BadRow, match="code is no text: " + json.dumps(3)):
+    with pytest.raises(BadRow, match="code is not text: " + json.dumps(3)):
         text_of({"code": 3}, "code")

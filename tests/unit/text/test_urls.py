@@ -36,7 +36,7 @@ def test_a_url_with_scheme_and_host_is_right(url):
     ],
 )
 def test_what_is_no_url_of_a_server_says_why(text, says):
-    assert url_problem(text).startswith("no URL: ")
+    assert url_problem(text).startswith("not a URL: ")
     assert says in url_problem(text)
 
 

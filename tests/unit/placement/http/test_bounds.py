@@ -115,7 +115,7 @@ def bound_of(size_bytes: int, memory_bytes: int = 1 << 40) -> Bound:
 
 def test_a_problem_says_what_was_asked_the_bound_and_a_remedy():
     tally = estimated(b" " * (MIB + 1), bound_of(MIB))
-    assert tally.problem(None) == ("the answer is larger than 1 MiB, the most that is taken of a test: look there")
+    assert tally.problem(None) == ("the answer is larger than 1 MiB, the limit for a test: look there")
 
 
 def test_an_answer_may_unpack_to_a_hundred_times_its_size_and_no_further():

@@ -273,7 +273,7 @@ def test_a_file_of_the_kernels_own_is_not_opened(source, monkeypatch, path, kind
     opened, real = [], os.open
     monkeypatch.setattr(disk_files.os, "open", lambda name, *args: (opened.append(name), real(name, *args))[1])
     (file,) = read(source, GuestFile(path=path, format="qcow2")).disk_files
-    assert file.problem == f"not a disk but a file of the kernel's own ({kind})"
+    assert file.problem == f"not a disk but a file of a kernel file system ({kind})"
     assert opened == []
 
 

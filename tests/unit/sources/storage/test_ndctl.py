@@ -44,7 +44,7 @@ FAILURES = {
     "it fails": ("echo 'access denied' >&2; exit 1", SourceUnavailable, "ndctl list ended with 1: access denied"),
     "it fails without a word": ("exit 3", SourceUnavailable, "ndctl list ended with 3: nothing on stderr"),
     "a signal ends it": ("kill -SEGV $$", SourceUnavailable, "ndctl list ended with -11: nothing on stderr"),
-    "it prints something else": ("echo oops", SourceInconsistent, "ndctl list: the report is no JSON"),
+    "it prints something else": ("echo oops", SourceInconsistent, "ndctl list: the report is not JSON"),
 }
 
 

@@ -55,10 +55,10 @@ def _without(*path):
 
 
 BROKEN = {
-    "no JSON": ("ndctl: oops", "the report is no JSON"),
-    "nested without end": ("[" * 100_000, "the report is no JSON"),
-    "an item that is no object": ("[7]", "a namespace is no object: 7"),
-    "a number": ("7", "a namespace is no object: 7"),
+    "no JSON": ("ndctl: oops", "the report is not JSON"),
+    "nested without end": ("[" * 100_000, "the report is not JSON"),
+    "an item that is no object": ("[7]", "a namespace is not an object: 7"),
+    "a number": ("7", "a namespace is not an object: 7"),
     "no size": (_without("size"), "namespace 'ns_0': size is None, not a number of bytes"),
     "a size for people": (
         {**DEVDAX, "size": "3.94 GiB (4.23 GB)"},
@@ -76,8 +76,8 @@ BROKEN = {
         _without("daxregion", "devices", 0, "chardev"),
         "namespace 'ns_0': its daxregion names no character device",
     ),
-    "a region of another type": ({**DEVDAX, "daxregion": 7}, "namespace 'ns_0': name or daxregion is of another type"),
-    "a name of another type": ({**DEVDAX, "name": 7}, "namespace 7: name or daxregion is of another type"),
+    "a region of another type": ({**DEVDAX, "daxregion": 7}, "namespace 'ns_0': name or daxregion is of a wrong type"),
+    "a name of another type": ({**DEVDAX, "name": 7}, "namespace 7: name or daxregion is of a wrong type"),
 }
 
 
