@@ -35,7 +35,7 @@ def test_what_a_gateway_says_in_json_of_its_own_is_quoted():
 def test_a_body_that_is_too_large_says_how_large_it_was(page):
     error = refusal(reply(413, page, sent_bytes=70000))
     assert type(error) is PlacementRejected
-    assert "must take bodies of 70000 bytes" in str(error)
+    assert "must accept bodies of 70000 bytes" in str(error)
 
 
 def test_a_redirect_says_where_to_and_not_what_it_carries():
