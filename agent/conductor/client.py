@@ -84,7 +84,7 @@ class ConductorClient:
         body = {"objinst": dict(primitive), "objmethod": method, "args": list(args), "kwargs": {}}
         answer = self._call("object_action", body, deadline, "no")
         if not (isinstance(answer, list | tuple) and len(answer) == 2 and isinstance(answer[0], dict)):
-            raise SourceInconsistent(STATE, f"nova-conductor: object_action {method} answers with no pair of values")
+            raise SourceInconsistent(STATE, f"nova-conductor: object_action {method} returned no pair of values")
         return answer[0], answer[1]
 
     def backport(self, primitive: object, deadline: Deadline) -> object:
@@ -106,8 +106,8 @@ class ConductorClient:
             name = still.partition(" ")[0]
             raise SourceInconsistent(
                 STATE,
-                f"nova-conductor answers with {still}, and {self._manifest[name]} is what this agent reads:"
-                " it is too old for this cloud; upgrade it",
+                f"nova-conductor answers with {still}, and this agent reads {self._manifest[name]}:"
+                " the agent is too old for this cloud; upgrade the agent",
             )
         return older
 

@@ -50,7 +50,7 @@ class Complaints:
         """Return the error for a call that the broker accepted and conductor did not answer."""
         return SourceUnavailable(
             STATE,
-            f"nobody answered on topic {self._topic} of {self._options.shown} within {allowed_s:.3g} s:"
+            f"no answer on topic {self._topic} of {self._options.shown} within {allowed_s:.3g} s:"
             " is nova-conductor running, and its database?",
         )
 
@@ -81,7 +81,7 @@ class Complaints:
             return SourceInconsistent(STATE, _version_words(words, manifest, str(body.get("objname", "an object"))))
         if kind in {"UnsupportedObjectError", "UnsupportedVersion", "RPCVersionCapError", "NoSuchMethod"}:
             return SourceInconsistent(
-                STATE, f"nova-conductor does not know what it is asked ({words}): it is too old for this agent"
+                STATE, f"nova-conductor does not know the request ({words}): nova-conductor is too old for this agent"
             )
         return RemoteFailure(kind or "an error without a name", words)
 
@@ -104,6 +104,6 @@ def _version_words(words: str, manifest: Mapping[str, str], objname: str) -> str
     name, asked, known = found.group("name", "asked", "known") if found else (objname, manifest.get(objname), None)
     supported = f"supports {known}" if known else "does not support it"
     return (
-        f"nova-conductor is asked for {name} {asked} and {supported}: nova-conductor must be at least as new as"
-        " this agent, so upgrade it, or use an older agent"
+        f"the agent asks nova-conductor for {name} {asked}; nova-conductor {supported} and must be at least as new as"
+        " this agent: upgrade nova-conductor, or use an older agent"
     )

@@ -11,11 +11,14 @@ from collections.abc import Mapping
 
 # (group, option) whose empty value has its own meaning, and that meaning.
 MEANS_NONE: Mapping[tuple[str, str], str] = {
-    ("agent", "nova_conf"): "no file of nova-compute is read",
+    ("agent", "nova_conf"): "the agent reads no file of nova-compute",
     ("heal", "codes"): "the daemon repairs nothing by itself; the default would change allocations",
-    ("compute", "provider_config_location"): "no provider.yaml is read: nova-compute looks into no folder of its own",
-    ("libvirt", "supported_tpm_secret_security"): "nova-compute offers none",
-    ("placement", "valid_interfaces"): "keystoneauth asks for the public endpoint alone",
+    (
+        "compute",
+        "provider_config_location",
+    ): "the agent reads no provider.yaml, because nova-compute then reads none either",
+    ("libvirt", "supported_tpm_secret_security"): "the host offers no kind of TPM secret, as with nova-compute",
+    ("placement", "valid_interfaces"): "the public endpoint, as with keystoneauth",
 }
 
 

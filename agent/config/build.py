@@ -298,7 +298,7 @@ def _auth_problems(loaded: Loaded) -> Iterable[str]:
     auth_type = loaded.value(section, "auth_type")
     if not auth_type:
         looked = ", ".join((*loaded.searched, *loaded.value("agent", "nova_conf")))
-        yield f"[{section}] auth_type is not set: Placement cannot be asked without it (looked in {looked})"
+        yield f"[{section}] auth_type is not set: the agent cannot use Placement without it (looked in {looked})"
         return
     for group, opt in loaded.options:
         if group == section and opt.required and loaded.value(group, opt.dest) in (None, ""):
@@ -314,7 +314,7 @@ def _check_host(loaded: Loaded) -> None:
 
 
 def _ignored(loaded: Loaded) -> Iterable[str]:
-    yield from (f"{problem}. nova-compute starts with it; the default holds" for problem in loaded.ignored)
+    yield from (f"{problem}. nova-compute starts with it; the agent takes the default" for problem in loaded.ignored)
 
 
 def _deprecated(loaded: Loaded) -> Iterable[str]:

@@ -133,7 +133,7 @@ class Book:
             path, raw = hit[0].path, hit[1]
         if opt.secret:
             return f"{path}: [{group}] {opt.dest} = {MASK}: not a valid value"
-        comment = "; a comment stands on a line of its own" if raw.startswith("#") else ""
+        comment = "; write a comment on a line of its own" if raw.startswith("#") else ""
         return f"{path}: [{group}] {opt.dest} = {without_login(raw)}: {without_login(reason)}{comment}"
 
 

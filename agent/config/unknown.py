@@ -17,7 +17,7 @@ from agent.config.options.dynamic import FAMILIES
 
 # (group, option) that an operator may reasonably try, and what to use instead.
 INSTEAD = {
-    ("DEFAULT", "state_path"): "ours is [agent] state_dir; nova's is read from nova.conf",
+    ("DEFAULT", "state_path"): "Stocktake's folder is [agent] state_dir; the agent reads nova's from nova.conf",
     ("DEFAULT", "lock_path"): "the write lock is the file lock in [agent] state_dir",
     ("database", "connection"): "the cell database is [state] connection",
 }

@@ -106,7 +106,10 @@ IGNORED = {
         "colour is not known",
     ),
     "an image cache elsewhere": ("[image_cache]\nsubdirectory_name = /srv/cache\n", "must name a folder inside"),
-    "an image cache that is the folder of the disks": ("[image_cache]\nsubdirectory_name = .\n", "the default holds"),
+    "an image cache that is the folder of the disks": (
+        "[image_cache]\nsubdirectory_name = .\n",
+        "the agent takes the default",
+    ),
 }
 
 #: Configurations with which nova-compute does not start.

@@ -163,7 +163,7 @@ def test_s120_what_the_file_alone_can_tell_is_refused_at_start(pci, placement):
     ended = pci.host.agent("--once")
     assert ended.code == 78
     assert f"{pci.host.config_file}: [pci] device_spec = " in ended.stderr
-    assert '{"devname": "eth0"}: devname cannot stand beside [pci] report_in_placement' in ended.stderr
+    assert '{"devname": "eth0"}: devname cannot be used with [pci] report_in_placement' in ended.stderr
     assert placement.request("GET", f"/resource_providers/{pci.host.provider_uuid}").status_code == 404
 
 

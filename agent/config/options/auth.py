@@ -43,7 +43,7 @@ def auth_options(ours: Sequence[ConfigFile], theirs: Sequence[ConfigFile]) -> Au
         plugin = loading.get_auth_plugin_conf_options(auth_type)
     except keystone.NoMatchingPlugin:
         names = ", ".join(sorted(loading.get_available_plugin_names()))
-        problem = f"{file.path}: [{section}] auth_type = {auth_type}: no such auth plugin; there are {names}"
+        problem = f"{file.path}: [{section}] auth_type = {auth_type}: no such auth plugin; installed plugins: {names}"
         return AuthOptions(options=own, unchecked=frozenset({group_name(section)}), problems=(problem,))
     return AuthOptions(options=(*own, *((section, opt) for opt in plugin)))
 

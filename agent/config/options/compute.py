@@ -23,8 +23,9 @@ OPTS = FROM_NOVA = [
         "image_type_exclude_list",
         default=[],
         mutable=True,
-        help="Image formats that this host does not offer, as in raw,iso: their COMPUTE_IMAGE_TYPE_ trait is "
-        "withdrawn. Empty: what the hypervisor can. SIGHUP applies it.",
+        help="Image formats that this host does not offer, as in raw,iso: the agent withdraws their "
+        "COMPUTE_IMAGE_TYPE_ traits. Empty: the host offers every format that the hypervisor supports. SIGHUP "
+        "applies it.",
     ),
     cfg.StrOpt(
         "provider_config_location",

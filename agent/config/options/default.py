@@ -15,13 +15,13 @@ FROM_NOVA = [
     cfg.StrOpt(
         "host",
         sample_default="<the machine's host name>",
-        help="Name of this host in the cloud's database (column host of instances and services). Unset: what "
-        "gethostname() says, as nova-compute does. A host whose name does not match finds no instances. "
-        "Needs a restart.",
+        help="Name of this host in the cloud's database (column host of instances and services). Unset: the result of "
+        "gethostname(), as in nova-compute. If the name does not match, the agent finds no instances. Needs a "
+        "restart.",
     ),
     cfg.StrOpt(
         "my_ip",
-        sample_default="<the address that the default route goes out from>",
+        sample_default="<the source address of the default route>",
         mutable=True,
         help="Address of this host, the host_ip of its resource view. SIGHUP applies it.",
     ),
@@ -57,30 +57,31 @@ FROM_NOVA = [
         "reserved_huge_pages",
         default=[],
         mutable=True,
-        help="Huge pages kept for the host, once per NUMA cell and page size, as in node:0,size:2048,count:64 or "
-        "node:1,size:1GB,count:1; a size without a unit is KiB. They are taken off the cell's page "
-        "pools in the resource view; MEMORY_MB stays as it is. SIGHUP applies it.",
+        help="Huge pages kept for the host; set the option once per NUMA cell and page size, as in "
+        "node:0,size:2048,count:64 or node:1,size:1GB,count:1. A size without a unit is in KiB. The agent "
+        "subtracts the pages from the cell's page pools in the resource view; MEMORY_MB stays as it is. SIGHUP "
+        "applies it.",
     ),
     cfg.FloatOpt(
         "cpu_allocation_ratio",
         min=0.0,
         mutable=True,
-        help="VCPU's allocation ratio, forced at each audit. Unset or 0.0: what Placement holds stays. "
-        "SIGHUP applies it.",
+        help="VCPU's allocation ratio, written at each audit. Unset or 0.0: the agent keeps the ratio that Placement "
+        "has. SIGHUP applies it.",
     ),
     cfg.FloatOpt(
         "ram_allocation_ratio",
         min=0.0,
         mutable=True,
-        help="MEMORY_MB's allocation ratio, forced at each audit. Unset or 0.0: what Placement holds stays. Must be "
-        "1.0 with [libvirt] file_backed_memory. SIGHUP applies it.",
+        help="MEMORY_MB's allocation ratio, written at each audit. Unset or 0.0: the agent keeps the ratio that "
+        "Placement has. Must be 1.0 with [libvirt] file_backed_memory. SIGHUP applies it.",
     ),
     cfg.FloatOpt(
         "disk_allocation_ratio",
         min=0.0,
         mutable=True,
-        help="DISK_GB's allocation ratio, forced at each audit. Unset or 0.0: what Placement holds stays. "
-        "SIGHUP applies it.",
+        help="DISK_GB's allocation ratio, written at each audit. Unset or 0.0: the agent keeps the ratio that "
+        "Placement has. SIGHUP applies it.",
     ),
     cfg.FloatOpt(
         "initial_cpu_allocation_ratio",
@@ -123,20 +124,21 @@ FROM_NOVA = [
         "service_down_time",
         default=60,
         mutable=True,
-        help="Seconds without a report after which a compute service counts as down, at least 1. A provider of a "
-        "living nova-compute is never written. The default is nova's. SIGHUP applies it.",
+        help="Seconds without a report after which a compute service counts as down, at least 1. The agent never "
+        "writes the provider of a nova-compute that is alive. The default is nova's. SIGHUP applies it.",
     ),
     cfg.StrOpt(
         "transport_url",
         secret=True,
-        help="The message broker, e.g. rabbit://nova:PASSWORD@broker:5672/. Set, the cloud's state is read through "
-        "nova-conductor unless [state] says otherwise, and [notifications] can tell others. Needs a restart.",
+        help="The message broker, e.g. rabbit://nova:PASSWORD@broker:5672/. If set, the agent reads the cloud's state "
+        "through nova-conductor unless [state] says otherwise, and the daemon uses the message bus "
+        "([notifications]). Needs a restart.",
     ),
     cfg.IntOpt(
         "rpc_response_timeout",
         default=60,
-        help="Seconds that nova-conductor may take for an answer, at least 1; [agent] source_deadline bounds a whole "
-        "read. The default is nova's. Needs a restart.",
+        help="Maximum seconds until nova-conductor answers one request, at least 1; [agent] source_deadline limits a "
+        "whole read. The default is nova's. Needs a restart.",
     ),
     cfg.BoolOpt(
         "use_cow_images",
@@ -146,8 +148,8 @@ FROM_NOVA = [
     cfg.BoolOpt(
         "force_raw_images",
         default=True,
-        help="Nova turns images into raw ones before a guest uses them. Off, a host whose disks are logical volumes "
-        "does not offer qcow2 images, and one whose disks lie in Ceph is refused. The default is nova's. "
+        help="Whether Nova converts images to raw before a guest uses them. If false, a host whose disks are logical "
+        "volumes does not offer qcow2 images, and [libvirt] images_type = rbd is refused. The default is nova's. "
         "Needs a restart.",
     ),
 ]
@@ -158,7 +160,8 @@ OPTS = [
         "graceful_shutdown_timeout",
         default=60,
         min=1,
-        help="Seconds that a stop waits for the audit at work, which ends at its next safe point. 60 is "
-        "oslo.service's default and below the unit's TimeoutStopSec. Never taken from nova.conf. Needs a restart.",
+        help="Seconds that a stop waits for the running audit, which ends at its next safe point. 60 is "
+        "oslo.service's default and below the unit's TimeoutStopSec. Never taken from nova.conf. Needs a "
+        "restart.",
     ),
 ]

@@ -15,10 +15,11 @@ OPTS = FROM_NOVA = [
         "enabled_mdev_types",
         default=[],
         deprecated_name="enabled_vgpu_types",
-        help="Types of mediated devices that guests may get, as in nvidia-35,nvidia-36. Of each a group [mdev_TYPE] "
-        "may say more: device_addresses, the PCI addresses of the devices that make it (of one type it may be "
-        "missing: that is made by all others); mdev_class, VGPU (the default) or a class CUSTOM_...; max_instances, "
-        "how many of the type there may be on the host. Empty: none. All of it needs a restart.",
+        help="Types of mediated devices that guests may get, as in nvidia-35,nvidia-36. A group [mdev_TYPE] may set "
+        "more for each type: device_addresses, the PCI addresses of the devices that make the type (one type may "
+        "lack it: all devices that no other type names make that one); mdev_class, VGPU (the default) or a class "
+        "CUSTOM_...; max_instances, how many of the type there may be on the host. Empty: none. All of it needs "
+        "a restart.",
     ),
 ]
 

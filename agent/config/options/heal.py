@@ -11,32 +11,33 @@ OPTS = [
         "enabled",
         default=False,
         mutable=True,
-        help="The daemon repairs confirmed findings of the codes below by itself, after an audit. Off, because what "
-        "the cloud allocated is changed only when somebody wants that; stocktake heal does the same by hand. "
-        "SIGHUP applies it.",
+        help="The daemon repairs confirmed findings of the codes below by itself, after an audit. Off by default, "
+        "because the agent changes the cloud's allocations only if the operator wants that; stocktake heal makes "
+        "the same repairs by hand. SIGHUP applies it.",
     ),
     cfg.ListOpt(
         "codes",
         default=["allocation-leaked"],
         mutable=True,
-        help="Findings that the daemon repairs by itself. The default is what nova-compute removes in its audit. "
-        "By hand every finding that can be repaired may be. SIGHUP applies it.",
+        help="Codes of the findings that the daemon repairs by itself. The default is what nova-compute removes in "
+        "its audit. By hand, stocktake heal can repair every finding that has a repair. SIGHUP applies it.",
     ),
     cfg.IntOpt(
         "min_age",
         default=300,
         min=0,
         mutable=True,
-        help="Seconds since a finding was first seen before it is repaired: longer than a build, a delete or a "
-        "confirm takes between its two writes. SIGHUP applies it.",
+        help="Minimum seconds since a finding was first seen before it is repaired: longer than the time between the "
+        "two writes of a build, a delete or a confirm. SIGHUP applies it.",
     ),
     cfg.IntOpt(
         "max_consumers",
         default=2,
         min=1,
         mutable=True,
-        help="Consumers that one run may change at most: a fault that makes many look wrong stays small. A reshape "
-        "counts as one, whatever the number of consumers that it moves. SIGHUP applies it.",
+        help="Maximum number of consumers that one run may change, so that a fault that makes many consumers look "
+        "wrong changes only a few. A reshape counts as one, whatever the number of consumers that it moves. "
+        "SIGHUP applies it.",
     ),
     cfg.FloatOpt(
         "max_percent",
@@ -44,7 +45,7 @@ OPTS = [
         min=0.0,
         max=100.0,
         mutable=True,
-        help="Percent of this host's consumers that one run may change at most, always at least one; a reshape "
-        "counts as one. SIGHUP applies it.",
+        help="Maximum percentage of this host's consumers that one run may change, always at least one consumer; a "
+        "reshape counts as one. SIGHUP applies it.",
     ),
 ]

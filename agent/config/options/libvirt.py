@@ -15,20 +15,20 @@ OPTS = FROM_NOVA = [
         "virt_type",
         default="kvm",
         choices=["kvm", "lxc", "qemu", "parallels"],
-        help="Kind of guests; decides which libvirt driver is asked when connection_uri is empty. The default is "
-        "nova's. Needs a restart.",
+        help="Kind of guests; decides which libvirt driver the agent connects to when connection_uri is empty. The "
+        "default is nova's. Needs a restart.",
     ),
     cfg.StrOpt(
         "connection_uri",
         default="",
-        help="libvirt URI. Empty: qemu:///system, or that of virt_type. test:///path/to/file.xml is libvirt's test "
+        help="libvirt URI. Empty: qemu:///system, or the URI of virt_type. test:///path/to/file.xml is libvirt's test "
         "driver. Needs a restart.",
     ),
     cfg.StrOpt(
         "images_type",
         default="default",
         choices=["raw", "flat", "qcow2", "lvm", "rbd", "ploop", "default"],
-        help="What guests' disks are made of, which is what DISK_GB counts: lvm counts images_volume_group, rbd "
+        help="Where guests' disks are stored, which decides what DISK_GB counts: lvm counts images_volume_group, rbd "
         "the Ceph cluster of images_rbd_pool, the others the file system of instances_path. Needs a restart.",
     ),
     cfg.StrOpt(
@@ -47,88 +47,88 @@ OPTS = FROM_NOVA = [
     ),
     cfg.StrOpt(
         "rbd_user",
-        help="Ceph user for the ceph command; one that may only read is enough. Unset: ceph's own default. "
-        "Needs a restart.",
+        help="Ceph user for the ceph command; a user with read access is enough. Unset: ceph's own default. Needs a "
+        "restart.",
     ),
     cfg.IntOpt(
         "file_backed_memory",
         default=0,
         min=0,
         mutable=True,
-        help="MiB of memory to report in the place of the machine's own, where guests' memory lies in files. "
-        "0: off. Needs [DEFAULT] ram_allocation_ratio = 1.0 and virt_type kvm or qemu: such memory cannot be "
+        help="MiB of memory to report instead of the machine's memory, where guests' memory is backed by files. 0: "
+        "off. Needs [DEFAULT] ram_allocation_ratio = 1.0 and virt_type kvm or qemu: such memory cannot be "
         "overcommitted. SIGHUP applies it.",
     ),
     cfg.BoolOpt(
         "cpu_power_management",
         default=False,
         mutable=True,
-        help="Nova switches unused dedicated CPUs off: they still count as PCPU. SIGHUP applies it.",
+        help="Whether Nova switches unused dedicated CPUs off; they still count as PCPU. SIGHUP applies it.",
     ),
     cfg.StrOpt(
         "cpu_mode",
         choices=["host-model", "host-passthrough", "custom", "none"],
-        help="What CPU guests get, which decides the traits of CPU features. Unset: host-model with virt_type kvm "
-        "and qemu, on aarch64 host-passthrough. Needs a restart.",
+        help="CPU that guests get; it decides the traits of CPU features. Unset: host-model with virt_type kvm and "
+        "qemu, but host-passthrough on aarch64. Needs a restart.",
     ),
     cfg.ListOpt(
         "cpu_models",
         default=[],
         deprecated_name="cpu_model",
-        help="CPU models that guests may get, with cpu_mode = custom and required there; refused with any other. "
-        "Needs a restart.",
+        help="CPU models that guests may get. Required with cpu_mode = custom; refused with any other mode. Needs a "
+        "restart.",
     ),
     cfg.ListOpt(
         "cpu_model_extra_flags",
         default=[],
-        help="CPU features that guests get beside those of their model, as in pcid,+ssbd; with a minus they do not "
-        "get it. Needs a restart.",
+        help="CPU features that guests get beside those of their model, as in pcid,+ssbd; guests do not get a feature "
+        "with a minus. Needs a restart.",
     ),
     cfg.ListOpt(
         "hw_machine_type",
-        help="Machine type of guests by architecture, as in x86_64=q35,aarch64=virt; the first of an architecture "
-        "holds. Unset: nova's own. Needs a restart.",
+        help="Machine type of guests by architecture, as in x86_64=q35,aarch64=virt; the first entry for an "
+        "architecture applies. Unset: nova's own. Needs a restart.",
     ),
     cfg.BoolOpt(
         "swtpm_enabled",
         default=False,
         mutable=True,
-        help="Guests may get an emulated TPM, with virt_type kvm or qemu. The default is nova's. SIGHUP applies it.",
+        help="Whether guests may get an emulated TPM; needs virt_type kvm or qemu. The default is nova's. SIGHUP "
+        "applies it.",
     ),
     cfg.StrOpt(
         "swtpm_user",
         default="tss",
         mutable=True,
-        help="User that the emulated TPM runs as; must exist where swtpm_enabled. The default is nova's. "
-        "SIGHUP applies it.",
+        help="User that the emulated TPM runs as; must exist if swtpm_enabled is true. The default is nova's. SIGHUP "
+        "applies it.",
     ),
     cfg.StrOpt(
         "swtpm_group",
         default="tss",
         mutable=True,
-        help="Group that the emulated TPM runs as; must exist where swtpm_enabled. The default is nova's. "
-        "SIGHUP applies it.",
+        help="Group that the emulated TPM runs as; must exist if swtpm_enabled is true. The default is nova's. SIGHUP "
+        "applies it.",
     ),
     cfg.ListOpt(
         "supported_tpm_secret_security",
         default=["user", "host", "deployment"],
         mutable=True,
-        help="Who may own the secret of an emulated TPM on this host, any of user, host and deployment, offered where "
-        "swtpm_enabled. The default is "
-        "nova's. SIGHUP applies it.",
+        help="Who may own the secret of an emulated TPM on this host: any of user, host and deployment. The host "
+        "offers them if swtpm_enabled is true. The default is nova's. SIGHUP applies it.",
     ),
     cfg.ListOpt(
         "pmem_namespaces",
         default=[],
-        help="Persistent memory for guests: namespaces by label, as in 128G:ns0|ns1,MEDIUM:ns2. Each label is a class "
-        "of its own, CUSTOM_PMEM_NAMESPACE_ and the label. Empty: none. Needs a restart.",
+        help="Persistent memory for guests: namespaces by label, as in 128G:ns0|ns1,MEDIUM:ns2. Each label has a "
+        "resource class of its own, CUSTOM_PMEM_NAMESPACE_ and the label. Empty: none. Needs a restart.",
     ),
     cfg.IntOpt(
         "num_intel_tdx_guests",
         min=0,
         mutable=True,
-        help="How many guests with Intel TDX this host takes, where guests may have it: that needs cpu_mode = "
-        "host-passthrough. Holds even above what the kernel says. Unset: what the kernel says (tdx in "
-        "/sys/fs/cgroup/misc.capacity), to be set where it does not. 0: none. At most 2147483647. SIGHUP applies it.",
+        help="How many guests with Intel TDX this host takes; needs cpu_mode = host-passthrough. A value above the "
+        "kernel's number applies too. Unset: the kernel's number (tdx in /sys/fs/cgroup/misc.capacity); set the "
+        "option if the kernel reports none. 0: none. At most 2147483647. SIGHUP applies it.",
     ),
 ]

@@ -10,8 +10,8 @@ OPTS = FROM_NOVA = [
     cfg.ListOpt(
         "physnets",
         default=[],
-        help="Physical networks that are near some NUMA cells; the numa_nodes of a group [neutron_physnet_NAME] of "
-        "each says which, as in 0,1, and is required. Empty: none. All of it needs a restart.",
+        help="Physical networks that are near some NUMA cells. Each network needs a group [neutron_physnet_NAME] "
+        "whose numa_nodes names those cells, as in 0,1. Empty: none. All of it needs a restart.",
     ),
 ]
 

@@ -35,34 +35,37 @@ OURS = [
         default=10,
         min=1,
         mutable=True,
-        help="Audits after which allocations are read again although no generation moved: Placement does not raise "
-        "it when an allocation is removed. After ten times as many all of our tree is read anew: a database that was "
-        "put back may show old generations. Which audits these are differs from host to host. SIGHUP applies it.",
+        help="Number of audits after which the agent reads allocations again although no generation changed: "
+        "Placement does not raise the generation when an allocation is removed. After ten times as many audits "
+        "the agent reads this host's whole tree again, because a restored database may have old generations. "
+        "Which audits these are differs from host to host. SIGHUP applies it.",
     ),
     cfg.IntOpt(
         "consumer_reads",
         default=20,
         min=0,
         mutable=True,
-        help="Records of single consumers read in one audit at most, suspicious ones first, then those that came or "
-        "changed; bounds the requests of an audit after a busy hour. One record more is read with allocations "
-        "(full_read_every), of whoever has waited longest. 0: none at all. SIGHUP applies it.",
+        help="Maximum number of single consumers' records that one audit reads: suspicious consumers first, then new "
+        "or changed ones. It limits the requests of an audit after a busy hour. An audit that reads the "
+        "allocations (full_read_every) reads one record more, of the consumer that has waited longest. 0: none "
+        "at all. SIGHUP applies it.",
     ),
     cfg.FloatOpt(
         "slow_answer",
         default=0.5,
         min=0.01,
-        help="Seconds after which an answer is late: for ten times as long as it was late no read is sent, on average. "
-        "So a fleet takes what Placement has, and no more. Needs a restart.",
+        help="Seconds beyond an answer's usual time after which the answer counts as late. The agent then sends no "
+        "read for ten times the delay, on average, so that a fleet asks no more of Placement than Placement can "
+        "serve. Needs a restart.",
     ),
     cfg.FloatOpt(
         "longest_pause",
         default=120.0,
         min=0.0,
         max=120.0,
-        help="Seconds that a read waits at most because Placement answered late, or with 429 or 503; 0: it never "
-        "waits. Commands and --once wait 5 s at most. No more than the default: after three minutes the watchdog takes "
-        "the agent for stuck. Needs a restart.",
+        help="Maximum seconds that a read waits because Placement answered late, or with 429 or 503; 0: it never "
+        "waits. Commands and --once wait 5 s at most. The default is also the maximum: after three minutes the "
+        "watchdog considers the agent stuck. Needs a restart.",
     ),
 ]
 

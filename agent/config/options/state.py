@@ -12,17 +12,17 @@ OPTS = [
         choices=[
             ("conductor", "nova-conductor over [DEFAULT] transport_url: no database password on this host"),
             ("sql", "the cell database, read-only"),
-            ("none", "no cloud database: libvirt is the promise"),
+            ("none", "no cloud database: libvirt's guests count as promised"),
         ],
-        help="Unset: sql when connection is set here; else conductor when transport_url is set; else sql with "
-        "nova.conf's [database] connection. Nothing of that is refused: a fleet without Nova says none. "
-        "Needs a restart.",
+        help="Unset: sql when [state] connection is set; else conductor when transport_url is set; else sql with "
+        "nova.conf's [database] connection. Without any of these options the agent does not start; a fleet "
+        "without Nova sets source = none. Needs a restart.",
     ),
     cfg.StrOpt(
         "connection",
         secret=True,
         help="SQLAlchemy URL of the cell database, e.g. mysql+pymysql://reader:PASSWORD@db/nova_cell1 or "
-        "sqlite:////path. A user that may only read is enough. Unset: nova.conf's [database] connection. "
-        "Needs a restart.",
+        "sqlite:////path. A database user with SELECT is enough. Unset: nova.conf's [database] connection. Needs "
+        "a restart.",
     ),
 ]

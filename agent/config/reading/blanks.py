@@ -20,11 +20,12 @@ def comment_notices(loaded: Loaded) -> Iterator[str]:
     for group, opt in loaded.options:
         value = loaded.configured.get((group, opt.dest))
         if isinstance(value, str) and value.startswith("#") and not opt.secret:
-            yield f"{loaded.quote(group, opt.dest)}: this is the value; a comment stands on a line of its own"
+            quoted = loaded.quote(group, opt.dest)
+            yield f"{quoted}: the text after = is the value; write a comment on a line of its own"
 
 
 def _holds(loaded: Loaded, group: str, option: str) -> str:
     quoted = loaded.quote(group, option)
     if loaded.origin(group, option) != DEFAULT_ORIGIN:
-        return f"what holds is {quoted}"
-    return "the default holds" if quoted.startswith(DEFAULT_ORIGIN) else "the option has no value"
+        return f"the value in force is {quoted}"
+    return "the default applies" if quoted.startswith(DEFAULT_ORIGIN) else "the option has no value"

@@ -63,7 +63,7 @@ def bound_notices(loaded: Loaded) -> Iterator[str]:
     """Yield a notice for each number in nova.conf that is outside its bound."""
     for key in BOUNDS:
         with contextlib.suppress(ConfigError):
-            yield from novas_notices(loaded, key, _problems(loaded, key), "the default holds")
+            yield from novas_notices(loaded, key, _problems(loaded, key), "the agent takes the default")
 
 
 def _problems(loaded: Loaded, key: Key) -> Iterator[str]:

@@ -45,9 +45,9 @@ def cpu_sets(loaded: Loaded) -> CpuSets:
         problems.append(f"{dedicated} and {shared}: CPUs {render_cpu_list(both)} are in both")
     if loaded.value("DEFAULT", "reserved_host_cpus") and sets.pinned is None and (sets.shared or sets.dedicated):
         reserved = loaded.quote("DEFAULT", "reserved_host_cpus")
-        problems.append(f"{reserved}: cannot stand beside {shared if sets.shared else dedicated}")
+        problems.append(f"{reserved}: cannot be set together with {shared if sets.shared else dedicated}")
     if sets.pinned is not None and sets.dedicated is not None:
-        problems.append(f"{loaded.quote('DEFAULT', 'vcpu_pin_set')}: cannot stand beside {dedicated}")
+        problems.append(f"{loaded.quote('DEFAULT', 'vcpu_pin_set')}: cannot be set together with {dedicated}")
     refuse(problems)
     return sets
 
@@ -71,7 +71,7 @@ def cpu_notices(loaded: Loaded) -> Iterator[str]:
     for group, option in _LISTS:
         with contextlib.suppress(ValueError):
             twice = tuple(_named_twice(loaded, group, option))
-            yield from novas_notices(loaded, (group, option), twice, "it counts once")
+            yield from novas_notices(loaded, (group, option), twice, "the agent counts it once")
 
 
 def _named_twice(loaded: Loaded, group: str, option: str) -> Iterator[str]:

@@ -85,7 +85,7 @@ def _spec(text: str, fields: dict[str, object], problems: list[str]) -> DeviceSp
         for name in sorted(fields.keys() - MATCHED)
     ]
     if fields.get("address") and fields.get("devname"):
-        found.append("address and devname cannot stand in one entry")
+        found.append("one entry cannot have both address and devname")
     problems.extend(f"{text}: {problem}" for problem in found)
     if found:
         return None
@@ -125,7 +125,7 @@ def _hex(name: str, text: str, largest: int, width: int) -> str:
         raise ValueError(f"{name} {text!r} is no hexadecimal number")
     number = int(found[1], 16)
     if number > largest:
-        raise ValueError(f"{name} {text!r} is above {largest:x}, the largest there is")
+        raise ValueError(f"{name} {text!r} is above {largest:x}, the largest valid value")
     return f"{number:0{width}x}"
 
 

@@ -41,14 +41,14 @@ def excluded_image_types(loaded: Loaded) -> frozenset[str]:
 
 def image_type_notices(loaded: Loaded) -> Iterator[str]:
     """Yield a notice for each name in nova.conf that is not an image format."""
-    yield from novas_notices(loaded, _EXCLUDED, _strange_formats(loaded), "left out")
+    yield from novas_notices(loaded, _EXCLUDED, _strange_formats(loaded), "the agent leaves the name out")
 
 
 def _strange_formats(loaded: Loaded) -> Iterator[str]:
     quoted, formats = loaded.quote(*_EXCLUDED), ", ".join(sorted(IMAGE_FORMATS))
     for name in loaded.listed(*_EXCLUDED):
         if name not in IMAGE_FORMATS:
-            yield f"{quoted}: {name!r} is no image format; there are {formats}"
+            yield f"{quoted}: {name!r} is no image format; the formats are {formats}"
 
 
 def _problems(loaded: Loaded) -> Iterable[str]:
@@ -57,4 +57,5 @@ def _problems(loaded: Loaded) -> Iterable[str]:
     if kind == "lvm" and not loaded.value("libvirt", "images_volume_group"):
         yield f"{images}: needs [libvirt] images_volume_group, which is not set"
     if kind == "rbd" and not loaded.value("DEFAULT", "force_raw_images"):
-        yield f"{loaded.quote('DEFAULT', 'force_raw_images')}: cannot stand beside {images}: disks in Ceph are raw"
+        raw = loaded.quote("DEFAULT", "force_raw_images")
+        yield f"{raw}: cannot be set together with {images}: disks in Ceph are raw"

@@ -38,7 +38,7 @@ def machine_types(loaded: Loaded) -> tuple[tuple[str, str], ...]:
 
 def machine_notices(loaded: Loaded) -> Iterator[str]:
     """Yield a notice for each entry in nova.conf without an architecture or a machine type."""
-    yield from novas_notices(loaded, _MACHINES, _half_machines(loaded), "left out")
+    yield from novas_notices(loaded, _MACHINES, _half_machines(loaded), "the agent leaves the entry out")
 
 
 def _half_machines(loaded: Loaded) -> Iterator[str]:

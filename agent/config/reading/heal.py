@@ -12,7 +12,7 @@ def heal_settings(loaded: Loaded) -> HealSettings:
     unknown = sorted(set(loaded.listed("heal", "codes")) - set(HEALABLE))
     if unknown:
         quoted = loaded.quote("heal", "codes")
-        raise ConfigError(f"{quoted}: nothing repairs {', '.join(unknown)}; there are {', '.join(HEALABLE)}")
+        raise ConfigError(f"{quoted}: nothing repairs {', '.join(unknown)}; the codes are {', '.join(HEALABLE)}")
     return HealSettings(
         enabled=loaded.value("heal", "enabled"),
         codes=loaded.listed("heal", "codes"),

@@ -28,7 +28,11 @@ def cache_path(loaded: Loaded) -> str:
 
 def cache_notices(loaded: Loaded) -> Iterator[str]:
     """Yield a notice if the name in nova.conf leads out of ``instances_path``."""
-    outcome = "the default holds" if _holds_all(loaded) else "the cache is looked for there, as by nova-compute"
+    outcome = (
+        "the agent takes the default"
+        if _holds_all(loaded)
+        else "the agent looks for the cache there, as nova-compute does"
+    )
     yield from novas_notices(loaded, _NAME, _problems(loaded), outcome)
 
 

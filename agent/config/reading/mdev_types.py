@@ -35,7 +35,7 @@ def notices(loaded: Loaded) -> Iterator[str]:
     bare = _without_addresses(loaded)
     quoted = loaded.quote("devices", "enabled_mdev_types")
     for name in bare[1:]:
-        yield f"{quoted}: {name} is dropped: one type may be without device_addresses, and {bare[0]} is"
+        yield f"{quoted}: {name} is dropped: only one type may be without device_addresses, and {bare[0]} is already"
     for name in bare:
         if loaded.value(type_group(name), "mdev_class") != "VGPU":
             own = loaded.quote(type_group(name), "mdev_class")
@@ -84,5 +84,5 @@ def _problems(loaded: Loaded) -> Iterable[str]:
             if times > 1:
                 yield f"{quoted}: {address} is named twice"
             if address in first:
-                yield f"{quoted}: {address} is of {first[address]} already"
+                yield f"{quoted}: {address} already belongs to type {first[address]}"
             first.setdefault(address, name)

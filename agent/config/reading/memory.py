@@ -52,7 +52,7 @@ def memory_notices(loaded: Loaded) -> Iterator[str]:
     own = loaded.quote("libvirt", "file_backed_memory")
     if loaded.value("libvirt", "file_backed_memory") and loaded.value("DEFAULT", "reserved_host_memory_mb"):
         reserved = loaded.quote("DEFAULT", "reserved_host_memory_mb")
-        yield f"{reserved}: is taken off {own}, which is not the machine's memory"
+        yield f"{reserved}: is subtracted from {own}, which is not the machine's memory"
 
 
 def huge_page_notices(loaded: Loaded) -> Iterator[str]:
@@ -61,13 +61,13 @@ def huge_page_notices(loaded: Loaded) -> Iterator[str]:
     for text, origin in loaded.entries(*_HUGE_PAGES):
         if strange := _strange_keys(text):
             problem = f"{origin}: [DEFAULT] reserved_huge_pages = {text}: {', '.join(strange)} is not known"
-            yield from novas_notices(loaded, _HUGE_PAGES, [problem], "left out")
+            yield from novas_notices(loaded, _HUGE_PAGES, [problem], "the agent leaves the key out")
         with contextlib.suppress(ValueError):
             pages = _pages_of(loaded, text)
             key, quoted = (pages.cell, pages.size_kib), f"{origin}: [DEFAULT] reserved_huge_pages = {text}"
             before = held.get(key)
             if before and before[1] != pages:
-                yield f"{before[0]}: has no effect: the later {quoted} holds"
+                yield f"{before[0]}: has no effect: the later {quoted} applies"
             held[key] = quoted, pages
 
 

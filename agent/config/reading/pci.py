@@ -37,7 +37,7 @@ def pci_notices(loaded: Loaded) -> Iterator[str]:
             quoted = f"{origin}: [pci] device_spec = {spec.text}"
             yield from (f"{quoted}: {odd}" for odd in oddities(spec))
             if twin := earlier_twin(spec, earlier):
-                yield f"{quoted}: has no effect, because {twin.text} matches the same devices and stands before it"
+                yield f"{quoted}: has no effect, because {twin.text} matches the same devices and comes before it"
             earlier.append(spec)
 
 

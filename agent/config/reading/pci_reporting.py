@@ -28,7 +28,7 @@ def placement_problems(settings: PciSettings) -> tuple[str, ...]:
 
 def _unreportable(spec: DeviceSpec) -> Iterable[str]:
     if spec.devname is not None:
-        yield "devname cannot stand beside [pci] report_in_placement; name the device by its address"
+        yield "devname cannot be used with [pci] report_in_placement; name the device by its address"
     if spec.tag("physical_network"):
         return
     names = [("resource_class", class_of(spec, "0000", "0000"))]
@@ -37,6 +37,6 @@ def _unreportable(spec: DeviceSpec) -> Iterable[str]:
         if not is_valid_name(name):
             shown = name if len(name) <= CLASS_LIMIT else f"{name[:40]}..."
             yield (
-                f"{tag} gives {shown!r}, which Placement refuses: "
+                f"{tag} leads to the name {shown!r}, which Placement refuses: "
                 f"A-Z, 0-9 and _ only, and at most {CLASS_LIMIT} characters"
             )

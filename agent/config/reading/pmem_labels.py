@@ -35,11 +35,11 @@ def _problems(loaded: Loaded, entries: Iterable[PmemLabel]) -> Iterable[str]:
         if not (entry.label and all(entry.namespaces)):
             yield f"{text!r} is not LABEL:NAMESPACE|NAMESPACE"
         elif len(entry.label) > _LONGEST:
-            yield f"{text!r}: the label is longer than {_LONGEST} characters, and its class would be no class"
+            yield f"{text!r}: the label is longer than {_LONGEST} characters, too long for its resource class"
     named = Counter(name for entry in entries for name in entry.namespaces if name)
     yield from (f"namespace {name} is named twice" for name, times in named.items() if times > 1)
     labels = Counter(_class_part(entry.label) for entry in entries if entry.label)
-    yield from (f"label {label} stands twice" for label, times in labels.items() if times > 1)
+    yield from (f"label {label} is named twice" for label, times in labels.items() if times > 1)
 
 
 def _class_part(label: str) -> str:

@@ -171,8 +171,8 @@ def _document(path: str) -> _Document:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         line = mark.line + 1 if mark else 1
-        reason = getattr(error, "problem", None) or "it cannot be understood"
-        raise ConfigError(f"{path}:{line}: no YAML: {reason}") from error
+        reason = getattr(error, "problem", None) or "the file cannot be parsed"
+        raise ConfigError(f"{path}:{line}: not valid YAML: {reason}") from error
     return _Document(path, content, lines)
 
 
@@ -189,9 +189,9 @@ def _places(path: str, node: Any, where: tuple[str | int, ...] = ()) -> Iterator
         for key, value in node.value:
             line = key.start_mark.line + 1
             if key.tag not in _KEY_TAGS:
-                raise ConfigError(f"{path}:{line}: a key is {key.value!r}, which is no text")
+                raise ConfigError(f"{path}:{line}: the key {key.value!r} is not text")
             if key.value in seen:
-                raise ConfigError(f"{path}:{line}: {key.value} stands twice in one mapping")
+                raise ConfigError(f"{path}:{line}: {key.value} is named twice in one mapping")
             seen.add(key.value)
             yield from _places(path, value, (*where, key.value))
             # Yield the key's line after the value's, so that it replaces the latter: an operator searches for the key.
@@ -259,7 +259,7 @@ def _inventories(document: _Document, index: int, problems: list[str]) -> tuple[
             where = document.at(*base, number, name)
             inventory = _inventory(name, fields)
             if name in found:
-                problems.append(f"{where}: {name} stands twice for one provider")
+                problems.append(f"{where}: {name} is named twice for one provider")
             problems += _refusals(where, inventory)
             found[name] = inventory
     return tuple(found[name] for name in sorted(found))

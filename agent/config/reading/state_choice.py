@@ -42,6 +42,6 @@ def _nothing_set(loaded: Loaded) -> str:
     if loaded.value("state", "source") == "sql":
         return f"{loaded.quote('state', 'source')}: needs [state] connection, which is not set (looked in {looked})"
     return (
-        "[state] source is not set, and nothing says which it is: conductor (with [DEFAULT] transport_url), sql (with "
-        f"[state] connection, the cell database) or none (no cloud database; must be asked for) (looked in {looked})"
+        "[state] source is not set, and no other option decides it: set conductor (with [DEFAULT] transport_url), sql "
+        f"(with [state] connection, the cell database) or none (no cloud database) (looked in {looked})"
     )

@@ -33,7 +33,7 @@ def tpm(loaded: Loaded) -> Tpm:
 
 def tpm_notices(loaded: Loaded) -> Iterator[str]:
     """Yield a notice for each unknown owner of secrets in nova.conf."""
-    yield from novas_notices(loaded, _SECRETS, _strange_owners(loaded), "left out")
+    yield from novas_notices(loaded, _SECRETS, _strange_owners(loaded), "the agent leaves the name out")
 
 
 def _strange_owners(loaded: Loaded) -> Iterator[str]:

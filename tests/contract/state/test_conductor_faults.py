@@ -190,7 +190,7 @@ def test_a_broker_that_nova_never_used(filled, monkeypatch):
     with state_of(filled.bus()) as source:
         errors = [failure(source), failure(source)]
 
-    assert all("nobody answered on topic conductor" in error.message for error in errors)
+    assert all("no answer on topic conductor" in error.message for error in errors)
 
 
 def test_nobody_listens_there(filled):

@@ -103,7 +103,7 @@ def test_a_newer_major_version_is_taken_back(monkeypatch):
 def test_a_version_that_stays_another_is_inconsistent_with_both_names(monkeypatch):
     with (
         serving(Conductor(of_version("3.0"), of_version("3.1")), monkeypatch) as client,
-        pytest.raises(SourceInconsistent, match=r"Instance 3\.1, and 2\.8"),
+        pytest.raises(SourceInconsistent, match=r"Instance 3\.1, and this agent reads 2\.8"),
     ):
         ask(client)
 

@@ -47,7 +47,7 @@ def test_an_object_that_conductor_does_not_have_names_object_and_versions():
     )
 
     assert isinstance(error, SourceInconsistent)
-    assert "asked for MigrationList 1.6 and supports 1.5:" in error.message
+    assert "asks nova-conductor for MigrationList 1.6; nova-conductor supports 1.5 " in error.message
     assert "upgrade" in error.message
 
 

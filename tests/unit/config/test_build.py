@@ -128,15 +128,15 @@ def test_a_name_that_lvm_allows_is_taken(tmp_path, name):
         ),
         (
             "[DEFAULT]\nreserved_host_cpus = 1\n[compute]\ncpu_shared_set = 0-3\n",
-            "[DEFAULT] reserved_host_cpus = 1: cannot stand beside DIR: [compute] cpu_shared_set = 0-3",
+            "[DEFAULT] reserved_host_cpus = 1: cannot be set together with DIR: [compute] cpu_shared_set = 0-3",
         ),
         (
             "[DEFAULT]\nreserved_host_cpus = 1\n[compute]\ncpu_dedicated_set = 0-3\n",
-            "[DEFAULT] reserved_host_cpus = 1: cannot stand beside DIR: [compute] cpu_dedicated_set = 0-3",
+            "[DEFAULT] reserved_host_cpus = 1: cannot be set together with DIR: [compute] cpu_dedicated_set = 0-3",
         ),
         (
             "[DEFAULT]\nvcpu_pin_set = 1\n[compute]\ncpu_dedicated_set = 0\n",
-            "[DEFAULT] vcpu_pin_set = 1: cannot stand beside DIR: [compute] cpu_dedicated_set = 0",
+            "[DEFAULT] vcpu_pin_set = 1: cannot be set together with DIR: [compute] cpu_dedicated_set = 0",
         ),
         (
             "[libvirt]\nimages_type = lvm\n",
@@ -167,7 +167,7 @@ def test_disks_in_ceph_are_raw(tmp_path):
     assert problems_of(tmp_path, "[libvirt]\nimages_type = rbd\n") == []
     (problem,) = problems_of(tmp_path, "[libvirt]\nimages_type = rbd\n[DEFAULT]\nforce_raw_images = false\n")
     assert problem == (
-        f"[DEFAULT] force_raw_images = false: cannot stand beside {tmp_path}/stocktake.conf: "
+        f"[DEFAULT] force_raw_images = false: cannot be set together with {tmp_path}/stocktake.conf: "
         "[libvirt] images_type = rbd: disks in Ceph are raw"
     )
 

@@ -52,7 +52,7 @@ def test_a_note_names_file_and_option(tmp_path):
         cell = cell_of(tmp_path, ("DEFAULT", "reserved_host_memory_mb"), file)
         assert cell.said == (
             f"{tmp_path}/{name}: [DEFAULT] reserved_host_memory_mb is empty, so this line does not set it; "
-            "the default holds"
+            "the default applies"
         )
 
 
@@ -68,10 +68,10 @@ def test_a_comment_behind_the_equals_sign_is_the_value_and_the_line_says_so(tmp_
         load_checked([path])
     assert caught.value.problems == (
         f"{path}: [agent] confirm_audits = # later: must be a whole number, at least 1; "
-        "a comment stands on a line of its own",
+        "write a comment on a line of its own",
     )
     told = notices(load_ours(tmp_path, ALONE + "[DEFAULT]\nhost = # later\n"))
-    end = "[DEFAULT] host = # later: this is the value; a comment stands on a line of its own"
+    end = "[DEFAULT] host = # later: the text after = is the value; write a comment on a line of its own"
     assert f"{path}: {end}" in told
 
 
@@ -88,7 +88,7 @@ def test_an_empty_line_leaves_what_an_earlier_file_or_nova_conf_says(tmp_path):
     last = write(tmp_path, "b.conf", "[agent]\nconfirm_audits =\n")
     loaded = load([first, last])
     assert (loaded.value("agent", "confirm_audits"), loaded.origin("agent", "confirm_audits")) == (5, first)
-    assert notices(loaded)[0].endswith(f"does not set it; what holds is {first}: [agent] confirm_audits = 5")
+    assert notices(loaded)[0].endswith(f"does not set it; the value in force is {first}: [agent] confirm_audits = 5")
     beside = load_beside_nova(tmp_path, "[state]\nsource = none\n[DEFAULT]\nreserved_host_memory_mb =\n", NOVA_CONF)
     assert beside.value("DEFAULT", "reserved_host_memory_mb") == 4096
     assert beside.origin("DEFAULT", "reserved_host_memory_mb") == str(tmp_path / "nova.conf")

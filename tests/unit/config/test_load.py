@@ -124,7 +124,7 @@ def test_a_malformed_secret_is_masked(tmp_path):
 def test_an_auth_plugin_that_does_not_exist_is_named(tmp_path):
     path = write(tmp_path, "stocktake.conf", "[agent]\nnova_conf=\n[placement]\nauth_type = noauth\nusername = me\n")
     (problem,) = problems_of([path])
-    assert problem.startswith(f"{path}: [placement] auth_type = noauth: no such auth plugin; there are ")
+    assert problem.startswith(f"{path}: [placement] auth_type = noauth: no such auth plugin; installed plugins: ")
     assert "admin_token" in problem
 
 
@@ -146,7 +146,10 @@ def test_the_auth_section_brings_the_plugins_options(tmp_path):
         ("[default]\nhost = x\n", "unknown group [default]: the nearest is [DEFAULT]"),
         ("[placement]\nauth-url = x\n", "unknown option [placement] auth-url: the nearest is auth_url"),
         ("[DEFAULT]\nzzz = 1\n", "unknown option [DEFAULT] zzz"),
-        ("[DEFAULT]\nstate_path = /x\n", "unknown option [DEFAULT] state_path: ours is [agent] state_dir"),
+        (
+            "[DEFAULT]\nstate_path = /x\n",
+            "unknown option [DEFAULT] state_path: Stocktake's folder is [agent] state_dir",
+        ),
         ("[database]\nconnection = x\n", "unknown option [database] connection: the cell database is [state]"),
         ("[DEFAULT]\nconfig_file = /x\n", "unknown option [DEFAULT] config_file"),
     ],

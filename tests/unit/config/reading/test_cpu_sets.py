@@ -39,7 +39,7 @@ def test_s80_a_cpu_in_both_sets_is_refused_with_both_options(tmp_path):
 @pytest.mark.parametrize("option", ["cpu_shared_set", "cpu_dedicated_set"])
 def test_s80_reserved_cpus_cannot_stand_beside_a_set(tmp_path, option):
     (problem,) = refusals(tmp_path, f"[DEFAULT]\nreserved_host_cpus = 1\n[compute]\n{option} = 0-3\n")
-    assert "[DEFAULT] reserved_host_cpus = 1: cannot stand beside" in problem
+    assert "[DEFAULT] reserved_host_cpus = 1: cannot be set together with" in problem
     assert f"[compute] {option} = 0-3" in problem
 
 

@@ -135,7 +135,7 @@ BAD = {
     '{"address": 7}': "address must be text or an object of expressions, not 7",
     '{"address": {"bus": "*"}}': "bus of address, '*', is no regular expression",
     '{"address": {"bus": 2}}': "bus of address must be text, not 2",
-    '{"address": "81:00.0", "devname": "eth0"}': "address and devname cannot stand in one entry",
+    '{"address": "81:00.0", "devname": "eth0"}': "one entry cannot have both address and devname",
     '{"devname": ["eth0"]}': "devname must be text",
     '{"managed": "maybe"}': 'managed must be true or false, not "maybe"',
     '{"live_migratable": ""}': "live_migratable must be true or false",

@@ -37,7 +37,7 @@ def test_s113_raw_images_on_logical_volumes_may_be_switched_off(tmp_path):
     [
         (
             "[DEFAULT]\nforce_raw_images = false\n[libvirt]\nimages_type = rbd\n",
-            "[DEFAULT] force_raw_images = false: cannot stand beside ",
+            "[DEFAULT] force_raw_images = false: cannot be set together with ",
         ),
         ("[libvirt]\nimages_type = lvm\n", "[libvirt] images_type = lvm: needs [libvirt] images_volume_group"),
     ],
@@ -61,7 +61,7 @@ def test_s114_a_name_that_is_no_format_is_refused(tmp_path, name):
         excluded_image_types(loaded_with(tmp_path, f"[compute]\nimage_type_exclude_list = raw,{name}\n"))
     (problem,) = caught.value.problems
     quoted = f"{tmp_path}/stocktake.conf: [compute] image_type_exclude_list = raw,{name}"
-    assert problem.startswith(f"{quoted}: {name!r} is no image format; there are aki, ami, ari, ")
+    assert problem.startswith(f"{quoted}: {name!r} is no image format; the formats are aki, ami, ari, ")
 
 
 def test_ceph_is_asked_only_for_disks_that_are_in_it(tmp_path):

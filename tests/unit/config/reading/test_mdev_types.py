@@ -57,7 +57,7 @@ def test_one_type_may_be_for_all_other_devices_and_a_second_such_is_dropped(tmp_
     assert [(one.type_id, one.addresses) for one in mdev_types(loaded)] == [("a", ()), ("b", ("0000:01:00.0",))]
     (notice,) = notices(loaded)
     quoted = f"{tmp_path}/stocktake.conf: [devices] enabled_mdev_types = a,b,c"
-    assert notice == f"{quoted}: c is dropped: one type may be without device_addresses, and a is"
+    assert notice == f"{quoted}: c is dropped: only one type may be without device_addresses, and a is already"
 
 
 def test_the_type_for_all_other_devices_counts_as_vgpu(tmp_path):
@@ -70,8 +70,16 @@ def test_the_type_for_all_other_devices_counts_as_vgpu(tmp_path):
 @pytest.mark.parametrize(
     ("addresses_a", "addresses_b", "said"),
     [
-        ("0000:01:00.0", "0000:01:00.0", "[mdev_b] device_addresses = 0000:01:00.0: 0000:01:00.0 is of a already"),
-        ("0000:0a:00.0", "0000:0A:00.0", "[mdev_b] device_addresses = 0000:0A:00.0: 0000:0a:00.0 is of a already"),
+        (
+            "0000:01:00.0",
+            "0000:01:00.0",
+            "[mdev_b] device_addresses = 0000:01:00.0: 0000:01:00.0 already belongs to type a",
+        ),
+        (
+            "0000:0a:00.0",
+            "0000:0A:00.0",
+            "[mdev_b] device_addresses = 0000:0A:00.0: 0000:0a:00.0 already belongs to type a",
+        ),
         (
             "0000:01:00.0,0000:01:00.0",
             "0000:02:00.0",

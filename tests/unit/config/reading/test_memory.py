@@ -94,7 +94,7 @@ def test_an_entry_in_whose_place_a_later_one_holds_is_noticed(tmp_path):
     others = f"{PAGES}node:1,size:2048,count:9\n{PAGES}node:0,size:1GB,count:9\n{PAGES}nonsense\n"
     (notice,) = huge_page_notices(load_ours(tmp_path, f"{ALONE}[DEFAULT]\n{PAGES}{small}\n{others}{PAGES}{large}\n"))
     quoted = f"{tmp_path}/stocktake.conf: [DEFAULT] reserved_huge_pages = "
-    assert notice == f"{quoted}{small}: has no effect: the later {quoted}{large} holds"
+    assert notice == f"{quoted}{small}: has no effect: the later {quoted}{large} applies"
 
 
 def test_the_same_pages_twice_with_one_count_are_no_notice(tmp_path):
@@ -124,7 +124,7 @@ def test_memory_in_files_is_taken_with_a_ratio_of_one(tmp_path):
     loaded = load_ours(tmp_path, ALONE + BACKED + "[DEFAULT]\nram_allocation_ratio = 1.0\n")
     assert file_backed_memory_mib(loaded) == 4096
     (notice,) = memory_notices(loaded)
-    assert notice.startswith("default: [DEFAULT] reserved_host_memory_mb = 512: is taken off ")
+    assert notice.startswith("default: [DEFAULT] reserved_host_memory_mb = 512: is subtracted from ")
     assert file_backed_memory_mib(load_ours(tmp_path, ALONE)) == 0
 
 

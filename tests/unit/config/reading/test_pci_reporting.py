@@ -21,7 +21,7 @@ def reported(*specs) -> tuple[str, ...]:
 
 def test_s120_a_devname_cannot_be_reported_in_placement():
     (problem,) = reported(one(devname="eth0"), one(vendor_id="10de"))
-    assert problem.startswith('{"devname": "eth0"}: devname cannot stand beside [pci] report_in_placement')
+    assert problem.startswith('{"devname": "eth0"}: devname cannot be used with [pci] report_in_placement')
     assert placement_problems(PciSettings(specs=(one(devname="eth0"),))) == ()
 
 

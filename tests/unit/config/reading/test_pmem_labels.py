@@ -33,8 +33,8 @@ def test_nothing_is_asked_without_labels(tmp_path):
         ("A:ns_0||ns_1", "'A:ns_0||ns_1' is not LABEL:NAMESPACE|NAMESPACE"),
         ("A:ns_0,B:ns_1|ns_0", "namespace ns_0 is named twice"),
         ("A:ns_0|ns_0", "namespace ns_0 is named twice"),
-        ("A:ns_0,A:ns_1", "label A stands twice"),
-        ("small one:ns_0,SMALL_ONE:ns_1", "label SMALL_ONE stands twice"),
+        ("A:ns_0,A:ns_1", "label A is named twice"),
+        ("small one:ns_0,SMALL_ONE:ns_1", "label SMALL_ONE is named twice"),
     ],
 )
 def test_what_cannot_be_is_refused(tmp_path, value, said):
