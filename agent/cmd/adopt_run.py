@@ -156,6 +156,6 @@ def result_lines(document: Document) -> Iterator[str]:
 def how_to(document: Document, command: str) -> Iterator[str]:
     """Yield the command that carries the plan out, or a line that the plan has changed since it was shown."""
     if document["stale"]:
-        yield f"nothing was done: the plan is another one now, {document['digest']}"
+        yield f"nothing was done: the plan has changed, its digest is now {document['digest']}"
     elif document["steps"] and not document["results"]:
         yield f"to do it: {command} --plan {document['digest']} --yes"

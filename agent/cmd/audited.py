@@ -44,7 +44,7 @@ def audited(options: argparse.Namespace, command: str, publish: Publish = Publis
     try:
         wiring.prepare_state_dir(loaded, publish)
     except FolderUnavailable as error:
-        say(f"what is seen will not be remembered: {error}")
+        say(f"the findings of this run will not be remembered: {error}")
     request = AuditRequest(reasons=(f"command: {command}",), publish=publish, depth=Depth.FULL)
     with wiring.wire(loaded) as wired:
         report = run_audit(request, settings_from(loaded), wired.parts, AuditMemory(), lambda: False).report

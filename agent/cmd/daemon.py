@@ -59,7 +59,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         metavar="DIR",
         help="folder of *.conf files, read after the files, in order of their names",
     )
-    parser.add_argument("--once", action="store_true", help="one audit, written as the role allows, then exit")
+    parser.add_argument("--once", action="store_true", help="run one audit, write what the role allows, then exit")
     parser.add_argument(
         "--no-publish", action="store_true", help="write nothing to Placement: every audit is a dry run"
     )

@@ -64,7 +64,7 @@ def heal_lines(document: Document) -> Iterator[str]:
     yield f"plan for {document['node'] or document['host']}: {len(actions)} to change, {len(refusals)} left alone"
     if document["unread"]:
         names = ", ".join(each["source"] for each in document["unread"])
-        yield f"  not read: {names}; what rests on it is not in the plan"
+        yield f"  not read: {names}; findings that rest on it are not in the plan"
     for action in actions:
         yield f"  change {action['consumer_uuid'] or 'the tree'} ({action['code']}): {action['why']}"
         yield from _details(action)
@@ -73,8 +73,8 @@ def heal_lines(document: Document) -> Iterator[str]:
         yield f"  leave {about} ({refusal['guard']}): {refusal['why']}"
     if any(refusal["guard"] in {"confirmed", "minimum-age"} for refusal in refusals):
         yield (
-            "a finding is remembered from run to run: leave the daemon running, or run this command again, at the "
-            "latest after three times update_resources_interval (180 s by default)"
+            "a finding's age is remembered between runs: leave the daemon running, or run this command again within "
+            "three times update_resources_interval (180 s by default)"
         )
     for result in results:
         entry = f" [entry {result['entry_id']}]" if result["entry_id"] else ""
@@ -87,12 +87,12 @@ def _end(document: Document) -> Iterator[str]:
     actions = document["actions"]
     if document["undecided"]:
         names = ", ".join(each["source"] for each in document["unread"])
-        yield f"nothing was done: whether that is still the plan is not known, {names} could not be read"
-        yield "the same command may be tried again"
+        yield f"nothing was done: it is not known whether the plan has changed, because {names} could not be read"
+        yield "run the same command again later"
     elif document["stale"] and not actions:
-        yield "nothing was done: there is nothing to change any more, or not yet"
+        yield "nothing was done: the plan is empty now: the findings are gone, or cannot be healed yet"
     elif document["stale"]:
-        yield f"nothing was done: the plan is another one now, {document['digest']}"
+        yield f"nothing was done: the plan has changed, its digest is now {document['digest']}"
     elif actions and not document["results"]:
         yield f"to do it: stocktake heal --plan {document['digest']} --yes (with the same --finding, if any)"
 

@@ -115,7 +115,7 @@ def _prepare(loaded: Loaded, ordered: Ordered) -> None:
     except (ConfigError, FolderUnavailable) as error:
         if ordered.digest is not None:
             raise
-        say(f"what is seen will not be remembered: {error}")
+        say(f"the findings of this run will not be remembered: {error}")
 
 
 def _audited(errand: Errand, ordered: Ordered) -> AuditResult:
@@ -162,7 +162,7 @@ def _remember(errand: Errand, result: AuditResult) -> None:
                 )
             )
     except LockHeld as error:
-        say(f"what was seen is not remembered: {error}")
+        say(f"the findings of this run are not remembered: {error}")
 
 
 def _check_ids(report: AuditReport, ordered: Ordered) -> None:
@@ -170,8 +170,10 @@ def _check_ids(report: AuditReport, ordered: Ordered) -> None:
     if not unknown:
         return
     if all(source.ok for source in report.sources):
-        raise UsageError(f"no finding {', '.join(unknown)} now; stocktake audit -f json lists them with their ids")
-    say(f"not found, while something could not be read: {', '.join(unknown)}")
+        raise UsageError(
+            f"no finding {', '.join(unknown)} now; `stocktake audit -f json` lists all findings with their ids"
+        )
+    say(f"finding not found, but not every source could be read: {', '.join(unknown)}")
 
 
 def _run(errand: Errand, result: AuditResult, ordered: Ordered) -> HealRun:

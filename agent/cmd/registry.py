@@ -39,24 +39,30 @@ class Entry:
 
 
 COMMANDS = (
-    Entry("adopt", "adopt:Adopt", "move this host's provider to a new identity: the plan; --plan DIGEST --yes: do it"),
-    Entry("audit", "audit:Audit", "one audit, one row a finding; --publish also writes the inventory"),
-    Entry("config check", "config_check:ConfigCheck", "say whether the configuration is right, and what is wrong"),
+    Entry(
+        "adopt",
+        "adopt:Adopt",
+        "move this host's provider to a new identity: print the plan; --plan DIGEST --yes: do it",
+    ),
+    Entry("audit", "audit:Audit", "run one audit, one row per finding; --publish also writes the inventory"),
+    Entry("config check", "config_check:ConfigCheck", "check the configuration and print every problem in it"),
     Entry("config show", "config_show:ConfigShow", "every value in force, and the file that it came from"),
-    Entry("demo", "demo:Demo", "build a small world with five stories in it, and run the agent on it"),
+    Entry("demo", "demo:Demo", "build a small cloud with five real problems in it, and run the agent on it"),
     Entry("explain", "explain:Explain", "the arithmetic behind one resource class or one consumer, in words"),
-    Entry("heal", "heal:Heal", "repair confirmed findings: the plan; --plan DIGEST --yes: exactly that plan"),
-    Entry("inventory", "inventory:Inventory", "the inventory that we want; --diff: beside what Placement holds"),
-    Entry("journal", "journal:Journal", "what heal, undo and adopt changed, with what stood before"),
-    Entry("ledger", "ledger:Ledger", "who holds what: promised, held, recorded, verdict"),
-    Entry("status", "status:Status", "what the daemon found last"),
-    Entry("traits", "traits:Traits", "the traits of our providers; --diff: only what differs"),
-    Entry("undo", "undo:Undo", "put back what an entry of the journal changed"),
-    Entry("watch", "watch:Watch", "the fleet live, from what the agents tell over the broker"),
+    Entry("heal", "heal:Heal", "repair confirmed findings: print the plan; --plan DIGEST --yes: carry it out"),
+    Entry(
+        "inventory", "inventory:Inventory", "the inventory that the agent wants; --diff: beside what Placement records"
+    ),
+    Entry("journal", "journal:Journal", "every change of heal, undo and adopt, with the values before it"),
+    Entry("ledger", "ledger:Ledger", "each consumer's amounts: promised, held, recorded, verdict"),
+    Entry("status", "status:Status", "the daemon's last audit report"),
+    Entry("traits", "traits:Traits", "the traits of this host's providers; --diff: only what differs"),
+    Entry("undo", "undo:Undo", "undo what an entry of the journal changed"),
+    Entry("watch", "watch:Watch", "show all hosts live, from the agents' messages on the broker"),
     Entry("why", "why:Why", "No valid host: what refuses a request, and the smallest change that would make it fit"),
 )
 # The commands that cliff itself provides.
-BUILT_IN = (("complete", "print what bash needs to complete this command"), ("help", "the help of one command"))
+BUILT_IN = (("complete", "print the bash completion of this command"), ("help", "print the help of one command"))
 
 
 class Commands(CommandManager):

@@ -56,7 +56,9 @@ class Shell(App):
         """Return the parser of the global options, which may stand before or after the command."""
         parser = argparse.ArgumentParser(prog=PROGRAM, description=description, add_help=False, allow_abbrev=False)
         parser.usage = f"{PROGRAM} [--config-file FILE] [--config-dir DIR] [--debug] COMMAND ..."
-        parser.add_argument("-h", "--help", action="store_true", dest="help", help="this text, or a command's own")
+        parser.add_argument(
+            "-h", "--help", action="store_true", dest="help", help="print this text, or the help of the command"
+        )
         parser.add_argument("--version", action=VersionAction, nargs=0, help="print the version")
         parser.add_argument(
             "--config-file",
@@ -97,7 +99,7 @@ class Shell(App):
         asked = bool(self.options.help)
         out = sys.stdout if asked else sys.stderr
         self.parser.print_help(out)
-        out.write(f"\ncommands:\n{summaries()}\n{PROGRAM} help COMMAND says more of one\n")
+        out.write(f"\ncommands:\n{summaries()}\n{PROGRAM} help COMMAND prints the help of one command\n")
         return CLEAN if asked else BAD_ARGUMENTS
 
 

@@ -144,22 +144,22 @@ def _offers(
 def _instance(result: AuditResult, text: str) -> Instance:
     uuid = canonical_uuid(text)
     if uuid is None:
-        raise UsageError(f"--flavor-of: {text or 'an empty text'} is no uuid")
+        raise UsageError(f"--flavor-of: {text or 'an empty text'} is not a uuid")
     state = result.snapshot.nova.value if result.snapshot else None
     if state is None:
-        raise SourceUnavailable(STATE, f"no flavor is known: {_why_unread(result.report, STATE)}")
+        raise SourceUnavailable(STATE, f"the flavor is not known: {_why_unread(result.report, STATE)}")
     if state.kind is StateKind.NONE:
-        raise UsageError("--flavor-of: [state] source = none knows no flavors; give the amounts by --resource")
+        raise UsageError("--flavor-of: [state] source = none has no flavors; use --resource for the amounts")
     found = next((instance for instance in state.instances if instance.uuid == uuid), None)
     if found is None:
-        raise UsageError(f"--flavor-of: {uuid} is no instance of this host, and holds nothing here")
+        raise UsageError(f"--flavor-of: {uuid} is not an instance of this host, of its migrations or of its allocations")
     return found
 
 
 def _why_unread(report: AuditReport, source: str) -> str:
     """Return why the source could not be read. Cut off the source's name: the caller's error starts with it."""
     lines = (line.removeprefix(f"{source}: ") for line in unread(report) if line.startswith(source))
-    return "; ".join(lines) or "it was not read"
+    return "; ".join(lines) or "the source was not read"
 
 
 def _what_helps(report: AuditReport) -> str:
@@ -167,12 +167,12 @@ def _what_helps(report: AuditReport) -> str:
     if report.provider_uuid is not None:
         return ""
     others = "".join(f"; {line}" for line in unread(report) if not line.startswith(PLACEMENT))
-    return f"{others}; a {FILE_NAME} file with the uuid of its resource provider, in [agent] state_dir, says it"
+    return f"{others}; write the uuid of this host's resource provider into a {FILE_NAME} file in [agent] state_dir"
 
 
 def _unknown(report: AuditReport, shape: GuestShape, rooms: tuple[CellRoom, ...] | None) -> tuple[str, ...]:
     lines = unread(report)
     if shape.is_asked and rooms is None:
         why_not = "; ".join(report.resource_view.unknown) if report.resource_view else "the host was not read"
-        lines = (*lines, f"whether NUMA cells and pages suffice: {why_not or 'who uses the cells was not read'}")
+        lines = (*lines, f"whether NUMA cells and pages suffice: {why_not or 'the use of the cells was not read'}")
     return lines

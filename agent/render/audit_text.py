@@ -73,7 +73,7 @@ def _late(source: Document) -> str:
     behind = source.get("behind_s")
     if behind is None:
         return ""
-    return f"; {number_text(abs(behind))} s {'ahead' if behind < 0 else 'behind'}"
+    return f"; newest heartbeat {number_text(abs(behind))} s {'ahead' if behind < 0 else 'old'}"
 
 
 def finding_table(findings: Iterable[Document], width: int) -> Iterator[str]:
@@ -165,7 +165,7 @@ def _traits(write: Document) -> str:
     """Return only the changed traits: the whole set has nearly a hundred names, and only a few of them change."""
     signs = {"+": write["added"], "-": write["removed"]}
     changed = ", ".join(f"{sign}{name}" for sign, names in signs.items() for name in names)
-    return f"+{len(write['added'])} -{len(write['removed'])} traits, {len(write['traits'])} then: {changed or 'none'}"
+    return f"+{len(write['added'])} -{len(write['removed'])} traits, {len(write['traits'])} in all: {changed or 'none'}"
 
 
 def _inventory(inventory: Document) -> str:

@@ -61,7 +61,7 @@ def _exactly(resource_class: str, total: int, exact: Exact) -> str:
     """
     which = "" if exact.amount == total else f"{beside_its_class(resource_class, exact.amount)} of it "
     size = f"{exact.size_bytes / _GIB:.3f} GiB ({exact.size_bytes} bytes)"
-    return f"; {which}exactly {size}, as each consumer's is rounded up"
+    return f"; {which}exactly {size}, because each consumer's amount is rounded up"
 
 
 def _part(part: Part) -> str:
@@ -95,7 +95,7 @@ def _of_class(explanation: ClassExplanation) -> Iterator[str]:
 def _why_no_inventory(name: str, scope: AuditReport) -> str:
     if missing := unread_of_inventory(scope, name):
         return f"whether this host offers any is not known, {_not_read(missing)}"
-    return "this host offers none" if scope.provider_uuid else "which provider is this host's is not known"
+    return "this host offers none" if scope.provider_uuid else "the provider of this host is not known"
 
 
 def _not_read(sources: tuple[str, ...]) -> str:
@@ -151,7 +151,7 @@ def _capacity(name: str, row: InventoryRow) -> Iterator[str]:
     if shown is None:
         return
     if row.wanted is None:
-        yield f"  we want no {name} here; Placement holds:"
+        yield f"  the agent wants no {name} here; Placement records:"
     yield f"  total {cell(name, shown.total)}"
     yield f"  reserved {cell(name, shown.reserved)}{_terms(row, shown)}"
     yield (
@@ -172,26 +172,26 @@ def _terms(row: InventoryRow, shown: Inventory) -> str:
         return ""
     terms = " + ".join(f"{value} ({name})" for name, value in row.terms)
     over = sum(value for _, value in row.terms) - shown.reserved
-    return f" = {terms}" + (f" - {over} (no room: reserved ends at the total)" if over > 0 else "")
+    return f" = {terms}" + (f" - {over} (no room: reserved cannot exceed the total)" if over > 0 else "")
 
 
 def _free(name: str, row: InventoryRow, shown: Inventory) -> str:
     if row.free is None or row.used is None:
-        return "free unknown: what is recorded could not be read"
-    verdict = "; negative: more is recorded than this host can give" if row.free < 0 else ""
+        return "free unknown: the recorded amounts could not be read"
+    verdict = "; negative: more is recorded than this host offers" if row.free < 0 else ""
     return f"free {cell(name, row.free)} = {number_text(shown.capacity)} capacity - {row.used} recorded{verdict}"
 
 
 def _held_by_placement(wanted: Inventory, row: InventoryRow) -> str:
     if row.recorded == wanted:
-        return "Placement holds the same"
+        return "Placement records the same"
     if row.recorded is None:
         # used is None if and only if Placement could not be read.
-        return "Placement could not be read" if row.used is None else "Placement holds nothing of this class yet"
+        return "Placement could not be read" if row.used is None else "Placement has no such class here yet"
     fields = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
     differing = ((field, getattr(row.recorded, field), getattr(wanted, field)) for field in fields)
-    return "Placement holds " + ", ".join(
-        f"{field} {number_text(there)} (we want {number_text(here)})"
+    return "Placement records " + ", ".join(
+        f"{field} {number_text(there)} (the agent wants {number_text(here)})"
         for field, there, here in differing
         if there != here
     )
@@ -248,7 +248,7 @@ def _of_consumer(explanation: ConsumerExplanation) -> Iterator[str]:
 def _nowhere(unread_books: Unread) -> str:
     """Return the line for a consumer without rows. If a book was unread, the line names its sources."""
     if not unread_books:
-        return "it holds nothing here, in none of the three books"
+        return "none of the three books has it here"
     missing = ", ".join(f"{book}: {_not_read(sources)}" for book, sources in unread_books.items())
     return f"it was found in none of the books that were read; {missing}"
 

@@ -56,7 +56,7 @@ def last_report(report: Document, path: str, now: str, interval_s: float | None)
     """Check a document of ``report_from_json``; ``now`` is in ISO 8601. Raises SourceInconsistent."""
     as_a_whole = _without_rows(report)
     if where := unbounded(as_a_whole):
-        raise SourceInconsistent("report", f"{path}: {where} is no number of 64 bits")
+        raise SourceInconsistent("report", f"{path}: {where} is not a 64-bit number")
     if is_too_deep(as_a_whole):
         raise SourceInconsistent("report", f"{path}: {TOO_DEEP}")
     try:
@@ -101,13 +101,13 @@ def _rows(name: str, rows: object, show: Callable[[Document], object]) -> Rows[D
 
     def read(row: Document) -> Document:
         if where := unbounded(row):
-            raise BadRow(f"{where} is no number of 64 bits")
+            raise BadRow(f"{where} is not a 64-bit number")
         if is_too_deep(row):
             raise BadRow(TOO_DEEP)
         try:
             show(row)
         except _OTHER_SHAPE as error:
-            raise BadRow(f"another shape: {error!r:.60}") from error
+            raise BadRow(f"not a row of this program: {error!r:.60}") from error
         return row
 
     return read_rows(name, rows, read)
@@ -133,7 +133,7 @@ def _check_texts(row: Document, texts: tuple[str, ...], texts_or_null: tuple[str
     wrong = [name for name in texts if not isinstance(row[name], str)]
     wrong += [name for name in texts_or_null if row[name] is not None and not isinstance(row[name], str)]
     if wrong:
-        raise TypeError(f"no text: {', '.join(wrong)}")
+        raise TypeError(f"not text: {', '.join(wrong)}")
 
 
 def status_lines(last: LastReport) -> tuple[str, ...]:
@@ -185,7 +185,7 @@ def _lines(last: LastReport) -> Iterator[str]:
 def _free(rows: tuple[Document, ...]) -> str:
     """Return the free amount of one provider, or of several providers with equal amounts."""
     first, name = rows[0], rows[0]["resource_class"]
-    negative = " (negative: more is recorded than this host can give)" if (first["free"] or 0) < 0 else ""
+    negative = " (negative: more is recorded than this host offers)" if (first["free"] or 0) < 0 else ""
     amounts = f"{name}: free {cell(name, first['free'])}, used {cell(name, first['used'])}"
     if len(rows) == 1:
         return f"{first['provider']} {amounts}{negative}"

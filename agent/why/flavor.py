@@ -36,7 +36,7 @@ _OF_NOVA = (
     "os:secure_boot",
     "pci_passthrough:alias",
 )
-_ASK = "; --query with the line of nova-scheduler's log asks all of it"
+_ASK = "; --query with the line of nova-scheduler's log checks all of it"
 
 
 def cells_and_page(flavor: Flavor) -> tuple[int | None, int | str | None]:
@@ -69,7 +69,7 @@ def flavor_notes(flavor: Flavor) -> tuple[str, ...]:
     specs = dict(sorted(flavor.extra_specs))
     unread = {key: text for key, text in specs.items() if _is_unread(key, text)}
     read = {key: text for key, text in specs.items() if key not in unread}
-    lines = (f"extra spec {key}={text} is not understood and asks for nothing here" for key, text in unread.items())
+    lines = (f"extra spec {key}={text} is not understood and is ignored here" for key, text in unread.items())
     return (*lines, *_in_groups(read), *_of_nova(read))
 
 
@@ -90,12 +90,12 @@ def _in_groups(specs: Mapping[str, str]) -> Iterator[str]:
             f"group{_ASK}"
         )
     if traits := _with_suffix(_TRAIT, specs):
-        yield f"{_listed(traits)}: not asked, of a group of its own{_ASK}"
+        yield f"{_listed(traits)}: not checked, part of a separate group{_ASK}"
 
 
 def _of_nova(specs: Mapping[str, str]) -> Iterator[str]:
     if keys := [key for key in _OF_NOVA if key in specs]:
-        yield f"{_listed(keys)}: not asked; nova makes more of the question of it{_ASK}"
+        yield f"{_listed(keys)}: not checked; nova derives further demands from it{_ASK}"
 
 
 def _with_suffix(pattern: re.Pattern[str], specs: Mapping[str, str]) -> list[str]:

@@ -149,7 +149,7 @@ def service_notes(root_traits: frozenset[str], request: ResourceRequest) -> tupl
     if _DISABLED not in root_traits or _DISABLED in request.traits:
         return ()
     return (
-        f"its compute service is disabled: nova-scheduler forbids {_DISABLED}, which this request does not; "
+        f"this host's compute service is disabled: nova-scheduler forbids {_DISABLED}, but this request does not; "
         "openstack compute service set --enable",
     )
 
@@ -238,13 +238,16 @@ def _short_of_pages(shape: GuestShape, rooms: Sequence[CellRoom], count: int) ->
     if not sizes:
         there = sorted({size for room in rooms for size, _ in room.pages})
         known = f"pages of {', '.join(map(str, there))} KiB" if there else "no page sizes at all"
-        words, change = f"no NUMA cell has {_page_text(shape.page)}: this host reports {known}", "set them up at boot"
+        words, change = (
+            f"no NUMA cell has {_page_text(shape.page)}: this host reports {known}",
+            "set up such pages at boot",
+        )
         yield Obstacle(constraint=Constraint.HUGE_PAGES, words=words, change=change)
         return
     size = next((size for size in sizes if memory_mib * 1024 % size == 0), None)
     if size is None:
         known = " or ".join(map(str, sizes))
-        words = f"{memory_mib} MiB a cell {is_or_are(memory_mib)} no whole number of pages of {known} KiB"
+        words = f"{memory_mib} MiB a cell {is_or_are(memory_mib)} not a whole number of pages of {known} KiB"
         yield Obstacle(constraint=Constraint.HUGE_PAGES, words=words, change=f"ask for a multiple of {sizes[0]} KiB")
         return
     wanted = memory_mib * 1024 // size
@@ -285,7 +288,7 @@ def _uneven(count: int, amounts: Sequence[str]) -> Obstacle:
     return Obstacle(
         constraint=Constraint.NUMA_CELL,
         words=f"{' and '.join(amounts)} cannot be cut into {count} equal NUMA cells",
-        change=f"ask for multiples of {count}, or give each cell's own in the flavor (hw:numa_cpus.N, hw:numa_mem.N)",
+        change=f"ask for multiples of {count}, or set each cell's share in the flavor (hw:numa_cpus.N, hw:numa_mem.N)",
         wanted=count,
     )
 
@@ -293,8 +296,8 @@ def _uneven(count: int, amounts: Sequence[str]) -> Obstacle:
 def _nowhere_together(count: int) -> Obstacle:
     return Obstacle(
         constraint=Constraint.NUMA_CELL,
-        words=f"fewer than {count} NUMA cells have CPUs and memory enough at once, though other cells have the one or "
-        "the other",
+        words=f"fewer than {count} NUMA cells have both enough CPUs and enough memory, though other cells have one of "
+        "the two",
         change="ask for a smaller guest, or for more cells (hw:numa_nodes)",
         wanted=count,
     )
@@ -324,6 +327,7 @@ def _cpus_text(shape: GuestShape, room: CellRoom) -> str:
 def _cell_line(room: CellRoom) -> str:
     pages = ", ".join(f"{free} of {size} KiB" for size, free in room.pages)
     return (
-        f"NUMA cell {room.id}: {_counted(room.cpus_free, 'CPUs')} not given out (ratio included), "
-        f"{room.pinnable} nobody is pinned to, {room.memory_free_mib} MiB" + (f"; pages free: {pages}" if pages else "")
+        f"NUMA cell {room.id}: {_counted(room.cpus_free, 'CPUs')} free (ratio included), "
+        f"{room.pinnable} without a pinned guest, {room.memory_free_mib} MiB free"
+        + (f"; pages free: {pages}" if pages else "")
     )

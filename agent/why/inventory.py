@@ -68,11 +68,11 @@ def _numbers(refusal: Refusal, inventory: Inventory, used: int) -> tuple[int, st
     """Return the limit that refuses the amount, and a phrase that describes it."""
     text = partial(beside_its_class, refusal.resource_class)
     if refusal.constraint is Constraint.MIN_UNIT:
-        return inventory.min_unit, f"gives no fewer than {text(inventory.min_unit)} (min_unit)"
+        return inventory.min_unit, f"allows no fewer than {text(inventory.min_unit)} (min_unit)"
     if refusal.constraint is Constraint.MAX_UNIT:
-        return inventory.max_unit, f"gives at most {text(inventory.max_unit)} to one request (max_unit)"
+        return inventory.max_unit, f"allows at most {text(inventory.max_unit)} in one request (max_unit)"
     if refusal.constraint is Constraint.STEP_SIZE:
-        return inventory.step_size, f"gives multiples of {text(inventory.step_size)} (step_size)"
+        return inventory.step_size, f"allows only multiples of {text(inventory.step_size)} (step_size)"
     room = left(inventory, used)
     sum_of = f"({inventory.total} total − {inventory.reserved} reserved) × {inventory.allocation_ratio:g} − {used} used"
     return room, f"has {text(room)}: {sum_of}"
@@ -157,7 +157,7 @@ def _change_words(remedy: Remedy, refusal: Refusal, inventory: Inventory) -> str
         return f"raise {_RATIO_OPTIONS[resource_class]} to at least {number:.10g}"
     if remedy.kind is RemedyKind.RESERVED:
         by = inventory.reserved - int(number or 0)
-        return f"lower what is reserved by {with_class(resource_class, by)}, to {number}{_if_own(resource_class)}"
+        return f"lower the reserved amount by {with_class(resource_class, by)}, to {number}{_if_own(resource_class)}"
     how = "at most" if (number or 0) < refusal.amount else "at least"
     return f"ask for {how} {with_class(resource_class, int(number or 0))} in one request{_why_less(refusal, inventory)}"
 
@@ -167,7 +167,7 @@ def _if_own(resource_class: str) -> str:
     # The agent's next audit restores what the agent itself reserves for use that the cloud does not know.
     option = _RESERVED_OPTIONS.get(resource_class)
     named = f"{option}, " if option else ""
-    return f" ({named}where that is not what the agent itself counts: stocktake explain {resource_class})"
+    return f" ({named}unless the agent itself reserves it: stocktake explain {resource_class})"
 
 
 def _why_less(refusal: Refusal, inventory: Inventory) -> str:

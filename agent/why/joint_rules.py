@@ -107,8 +107,8 @@ def _sum_of(problem: Problem, resource_class: str) -> Obstacle:
     return Obstacle(
         constraint=Constraint.MAX_UNIT if is_of_unit else Constraint.CAPACITY,
         words=f"all groups together want {with_class(resource_class, asked)}, "
-        f"{', '.join(offered.provider.name for offered in givers)} can give {total} at once"
-        + ("" if asked > total else ", but not in the parts that are asked"),
+        f"{', '.join(offered.provider.name for offered in givers)} can serve {total} at once"
+        + ("" if asked > total else ", but not in the requested parts"),
         change=", or ".join(ways),
         provider_uuid=alone.uuid if alone else None,
         provider_name=alone.name if alone else None,
@@ -157,11 +157,11 @@ def _traits(problem: Problem, tree: Tree) -> Iterator[Obstacle]:
     forbidden = slots[0].group.forbidden
     nowhere = [choice for choice in problem.required if not any(choice & o.provider.traits for o in givers)]
     for choice in nowhere:
-        yield trait_of_none(choice - forbidden, givers, "can give what is asked", tree)
+        yield trait_of_none(choice - forbidden, givers, "can serve the request", tree)
     if not nowhere:
         yield Obstacle(
             constraint=Constraint.REQUIRED_TRAIT,
-            words="each required trait is on a provider that can give something, but no choice of them has all",
+            words="each required trait is on a provider that can serve a part, but no choice of providers has all",
             change=f"put all required traits on {givers[0].provider.name}",
         )
 
@@ -191,7 +191,8 @@ def _not_one_subtree(suffixes: frozenset[str]) -> Obstacle:
     names = ", ".join(sorted(suffixes))
     return Obstacle(
         constraint=Constraint.SAME_SUBTREE,
-        words=f"groups {names} must be served below one of their own providers (same_subtree), and nowhere are they",
+        words=f"groups {names} must be served below one of their own providers (same_subtree), "
+        "but no choice of providers allows that",
         change=f"ask for {names} without same_subtree",
     )
 

@@ -54,7 +54,7 @@ def traits_of_nobody(group: RequestGroup, tree: Tree, forest: Forest) -> tuple[O
     if nearest is None:
         return ()
     givers.sort(key=lambda offered: offered is not nearest)
-    return tuple(trait_of_none(choice, givers, "have a class that is asked for", tree) for choice in nowhere)
+    return tuple(trait_of_none(choice, givers, "have a requested class", tree) for choice in nowhere)
 
 
 def _giver_to_be(group: RequestGroup, tree: Tree, forest: Forest) -> OfferedProvider | None:
@@ -101,9 +101,9 @@ def _one_provider(group: RequestGroup, refused: list[list[Refusal]], nearest: li
     return [
         Obstacle(
             constraint=Constraint.ONE_PROVIDER,
-            words=f"each demand of group {group.suffix} is met by some provider, all of them by none; "
+            words=f"each demand of group {group.suffix} is met by some provider, but no single provider meets all; "
             f"{provider.name} is nearest",
-            change=f"ask for what {provider.name} cannot give in a group of its own",
+            change=f"ask in a separate group for what {provider.name} lacks",
             suffix=group.suffix,
             provider_uuid=provider.uuid,
             provider_name=provider.name,
@@ -142,12 +142,13 @@ def _told(refusal: Refusal, group: RequestGroup, tree: Tree) -> Iterator[Obstacl
 def trait_missing(constraint: Constraint, suffix: str, offered: OfferedProvider, choice: frozenset[str]) -> Obstacle:
     """Return the obstacle for a provider that has no trait of the set. One trait of the set would be enough."""
     name, traits = offered.provider.name, " or ".join(sorted(choice))
+    condition = _if_standard(choice, " if it has that capability, or ask without the trait")
     return _about(
         constraint,
         suffix,
         offered,
-        words=f"{name} has not the required trait {traits}",
-        change=f"add trait {traits} to {name}{_if_standard(choice, ' if that is true of it, or ask without it')}",
+        words=f"{name} lacks the required trait {traits}",
+        change=f"add trait {traits} to {name}{condition}",
         remedies=[(RemedyKind.ADD_TRAIT, trait) for trait in sorted(choice)],
     )
 
@@ -159,17 +160,17 @@ def trait_of_none(choice: frozenset[str], givers: Sequence[OfferedProvider], abi
     """
     obstacle = trait_missing(Constraint.REQUIRED_TRAIT, "", givers[0], choice)
     elsewhere = [offered.provider.name for offered in tree.reach if choice & offered.provider.traits]
-    verbs = ("has", "gives") if len(elsewhere) == 1 else ("have", "give")
-    hint = f"; {', '.join(elsewhere)} {verbs[0]}, but {verbs[1]} nothing of what is asked" if elsewhere else ""
+    verbs = ("has", "serves") if len(elsewhere) == 1 else ("have", "serve")
+    hint = f"; {', '.join(elsewhere)} {verbs[0]} the trait, but {verbs[1]} nothing of the request" if elsewhere else ""
     names = ", ".join(offered.provider.name for offered in givers)
     return replace(
-        obstacle, words=f"none of those that {ability} ({names}) has trait {' or '.join(sorted(choice))}{hint}"
+        obstacle, words=f"none of the providers that {ability} ({names}) has trait {' or '.join(sorted(choice))}{hint}"
     )
 
 
 def _trait_present(constraint: Constraint, suffix: str, offered: OfferedProvider, trait: str) -> Obstacle:
     name = offered.provider.name
-    otherwise = _if_standard((trait,), " if that is not true of it, or ask without forbidding it")
+    otherwise = _if_standard((trait,), " if it lacks that capability, or ask without forbidding the trait")
     return _about(
         constraint,
         suffix,
@@ -260,13 +261,13 @@ def _outside_tree(refusal: Refusal, group: RequestGroup, tree: Tree) -> Obstacle
     provider = refusal.offered.provider
     is_own = tree.owns(refusal.offered)
     right = tree.root.provider if is_own else provider
-    words = f"only the tree of {group.in_tree} is asked, and {provider.name} is not of it"
+    words = f"in_tree allows only the tree of {group.in_tree}, and {provider.name} is not in it"
     change = f"ask without in_tree, or with in_tree={right.uuid} ({right.name})"
     if not (is_own or group.suffix):
         # This holds for any in_tree, even if in_tree names the provider's own tree.
         shares = f"{provider.name} shares with {tree.root.provider.name}"
-        words = f"{shares}, and gives nothing to a group without a suffix that has in_tree"
-        change = f"ask without in_tree, or for what {provider.name} gives in a group of its own without in_tree"
+        words = f"{shares}, and serves no group without a suffix that has in_tree"
+        change = f"ask without in_tree, or use a separate group without in_tree for what {provider.name} offers"
     return Obstacle(
         constraint=Constraint.IN_TREE,
         words=words,

@@ -59,7 +59,7 @@ def request_of(words: Words, instance: Instance | None = None) -> ResourceReques
     """
     if words.query is not None:
         if instance is not None or _options_given(words):
-            raise UsageError("--query says everything: no other part of the request goes with it")
+            raise UsageError("--query is the whole request: leave out the other options of the request")
         return request_of_pairs(_of_query(words.query))
     return request_of_pairs(_of_options(words, instance))
 
@@ -101,12 +101,12 @@ def _of_query(query: str) -> Pairs:
     try:
         pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=True)
     except ValueError as error:
-        raise UsageError(f"--query {query!r} is no query string: {error}") from None
+        raise UsageError(f"--query {query!r} is not a query string: {error}") from None
     for key, value in pairs:
         _known_key(key)
         _refuse_respelt(key, value)
         if key == "limit" and not _LIMIT.fullmatch(value):
-            raise UsageError(f"limit: {value or 'an empty text'} is no limit: a whole number from 1 is")
+            raise UsageError(f"limit: {value or 'an empty text'} is not a limit: use a whole number from 1")
     return [(key, text) for key, text in pairs if key not in _NO_MATTER]
 
 
@@ -125,9 +125,7 @@ def _refuse_respelt(key: str, text: str) -> None:
     for one in text.removeprefix("!").removeprefix("in:").split(","):
         right = canonical_uuid(one)
         if right not in (None, one):
-            raise UsageError(
-                f"{key}: {one} stands in Placement as {right}, and may not be found like this: ask for {right}"
-            )
+            raise UsageError(f"{key}: Placement writes {one} as {right}, and may not find it otherwise: use {right}")
 
 
 def _of_options(words: Words, instance: Instance | None) -> Pairs:
@@ -154,7 +152,7 @@ def _typed_amounts(texts: Iterable[str]) -> dict[str, str]:
     for text in texts:
         name, sign, number = text.partition("=") if "=" in text else text.partition(":")
         if not sign:
-            raise UsageError(f"--resource {text} is no CLASS=AMOUNT")
+            raise UsageError(f"--resource {text} is not CLASS=AMOUNT")
         if name.strip() in found:
             raise UsageError(f"--resource {name.strip()} is given twice")
         found[name.strip()] = number.strip()
@@ -200,7 +198,7 @@ def _amounts(text: str) -> tuple[tuple[str, int], ...]:
     for part in text.split(","):
         name, sign, number = part.partition(":")
         if not sign:
-            raise UsageError(f"{part or 'an empty text'} is no CLASS:AMOUNT")
+            raise UsageError(f"{part or 'an empty text'} is not CLASS:AMOUNT")
         if name in found:
             raise UsageError(f"{name} is asked for twice in one group")
         found[_name("resource class", name)] = _amount(name, number)
@@ -209,11 +207,11 @@ def _amounts(text: str) -> tuple[tuple[str, int], ...]:
 
 def _amount(resource_class: str, text: str) -> int:
     if not (text.isascii() and text.isdecimal()):
-        raise UsageError(f"{resource_class}: {text or 'nothing'} is no amount: a whole number from 1 to {MOST} is")
+        raise UsageError(f"{resource_class}: {text or 'nothing'} is not an amount: use a whole number from 1 to {MOST}")
     # A number may have thousands of digits, and int() raises an error for those.
     amount = int(text) if len(text) < 20 else MOST + 1
     if not 1 <= amount <= MOST:
-        raise UsageError(f"{resource_class}: {text[:20]} is no possible amount: 1 to {MOST} is")
+        raise UsageError(f"{resource_class}: {text[:20]} is not a possible amount: use 1 to {MOST}")
     return amount
 
 
@@ -222,7 +220,7 @@ def _name(what: str, text: str) -> str:
         return text
     near = re.sub(r"[^A-Z0-9_]+", "_", text.upper()).strip("_") if text.isascii() else ""
     hint = f": did you mean {near}?" if near else ""
-    raise UsageError(f"{text or 'an empty text'} is no name of a {what} (upper case, digits and _ alone){hint}")
+    raise UsageError(f"{text or 'an empty text'} is not a name of a {what} (only upper case, digits and _){hint}")
 
 
 def _traits(key: str, texts: Iterable[str]) -> tuple[tuple[frozenset[str], ...], frozenset[str]]:
@@ -246,7 +244,9 @@ def _aggregates(key: str, texts: Iterable[str]) -> tuple[tuple[frozenset[str], .
     for text in texts:
         plain = text.removeprefix("!")
         if "," in plain and not plain.startswith("in:"):
-            raise UsageError(f"{key}: {text}: several aggregates are in:A,B (any of them) or !in:A,B (none of them)")
+            raise UsageError(
+                f"{key}: {text}: write several aggregates as in:A,B (any of them) or !in:A,B (none of them)"
+            )
         uuids = frozenset(_uuid(key, one) for one in _listed(key, plain.removeprefix("in:")))
         if text.startswith("!"):
             forbidden |= uuids
@@ -265,7 +265,7 @@ def _listed(key: str, text: str) -> list[str]:
 def _uuid(key: str, text: str) -> str:
     found = canonical_uuid(text)
     if found is None:
-        raise UsageError(f"{key}: {text or 'an empty text'} is no uuid")
+        raise UsageError(f"{key}: {text or 'an empty text'} is not a uuid")
     return found
 
 
@@ -274,7 +274,7 @@ def _root_traits(pairs: Pairs) -> tuple[frozenset[str], frozenset[str]]:
     if text is None:
         return frozenset(), frozenset()
     if text.startswith("in:"):
-        raise UsageError("root_required knows no in:")
+        raise UsageError("root_required does not take in:")
     required, forbidden = _traits("root_required", [text])
     names = frozenset(name for some in required for name in some)
     if names & forbidden:
@@ -285,7 +285,7 @@ def _root_traits(pairs: Pairs) -> tuple[frozenset[str], frozenset[str]]:
 def _policy(pairs: Pairs) -> str | None:
     policy = _once(pairs, "group_policy")
     if policy is not None and policy not in POLICIES:
-        raise UsageError(f"group_policy is {' or '.join(POLICIES)}, not {policy or 'empty'}")
+        raise UsageError(f"group_policy must be {' or '.join(POLICIES)}, not {policy or 'empty'}")
     return policy
 
 

@@ -75,7 +75,7 @@ def _holding(holding: tuple[HoldingFinding, ...]) -> Iterator[str]:
     """Yield at most one line: all these findings are about the same class."""
     if holding:
         name = holding[0].resource_class
-        yield f"  findings that hold {name} here: {', '.join(map(_held_text, holding))}: stocktake explain {name}"
+        yield f"  findings that use up {name} here: {', '.join(map(_held_text, holding))}: stocktake explain {name}"
 
 
 def _held_text(held: HoldingFinding) -> str:
@@ -88,7 +88,7 @@ def _held_text(held: HoldingFinding) -> str:
 
 def _why_not_known(report: WhyReport) -> str:
     if report.provider_uuid is None:
-        return "which provider is this host's could not be told"
+        return "the provider of this host is not known"
     if report.unread:
         return "its tree was not read"
     return "Placement has no provider of this host"

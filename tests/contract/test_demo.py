@@ -144,7 +144,7 @@ def test_kept_it_answers_what_it_says_and_ends_as_it_says(tmp_path):
         third = kept_command(done.stdout, "stocktake-demo-1", "why --resource VCPU=64")
         assert "first: max-unit" in copied(third)
         short = " ".join(copied(third.replace("VCPU=64", "DISK_GB=41")).split())
-        assert "(reserved_host_disk_mb, where that is not what the agent itself counts: stocktake explain" in short
+        assert "(reserved_host_disk_mb, unless the agent itself reserves it: stocktake explain" in short
         assert "allocation-stale-move 80 GiB (stocktake heal), volume-foreign 120 GiB: stocktake explain" in short
     finally:
         ended = end_as_told(done.stderr)

@@ -302,8 +302,8 @@ def test_a_plan_that_nothing_is_known_of_is_no_plan_of_another_world(host, sourc
     assert (ended.code, found.code) == (2, 2)
     assert [each["source"] for each in found.document["unread"]] == [source]
     assert (found.document["undecided"], found.document["stale"], found.document["results"]) == (True, False, [])
-    assert f"whether that is still the plan is not known, {source} could not be read" in ended.stdout
-    assert ended.stdout.endswith("the same command may be tried again\n")
+    assert f"it is not known whether the plan has changed, because {source} could not be read" in ended.stdout
+    assert ended.stdout.endswith("run the same command again later\n")
     assert "nothing to change" not in ended.stdout
     assert [each["result"] for each in again.document["results"]][:1] == ["done"], "nothing was lost"
     assert host.allocations(consumer) == {"allocations": {}}
@@ -316,7 +316,7 @@ def test_a_plan_says_what_was_not_read(host, source):
         host.agent.configure(AWAY[source])
         ended, found = host.run("heal"), host.told("heal")
     assert (ended.code, found.code) == (2, 2)
-    assert f"  not read: {source}; what rests on it is not in the plan" in ended.stdout.splitlines()
+    assert f"  not read: {source}; findings that rest on it are not in the plan" in ended.stdout.splitlines()
     (unread,) = found.document["unread"]
     assert (unread["source"], bool(unread["error"])) == (source, True)
     assert (found.document["undecided"], found.document["actions"]) == (False, [])

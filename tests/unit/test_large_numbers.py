@@ -120,7 +120,7 @@ FIELDS = {
     "report": Field(
         parse=shown,
         text=json.dumps({**DOCUMENT, "audit": LATE}).replace('"NUMBER"', "NUMBER"),
-        says=r"audit\.duration_ms is no number of 64 bits",
+        says=r"audit\.duration_ms is not a 64-bit number",
     ),
 }
 
@@ -143,7 +143,7 @@ def test_a_row_of_the_report_with_such_a_number_is_left_out_and_named(number):
     text = json.dumps({**DOCUMENT, "inventory": [USED, *DOCUMENT["inventory"]]}).replace('"NUMBER"', number)
     found = shown(text)
     assert len(found.inventory) == len(DOCUMENT["inventory"])
-    assert found.problems == ("inventory[0]: used is no number of 64 bits",)
+    assert found.problems == ("inventory[0]: used is not a 64-bit number",)
 
 
 @pytest.mark.parametrize("number", ["9" * 30, "9" * 400, "9" * 5000])

@@ -12,13 +12,13 @@ from agent.usage_error import UsageError
 
 
 class Adopt(DocumentCommand):
-    """After a rename or a reinstallation: bring uuid, names and record together again; --store: confirm a new store."""
+    """After a rename or a reinstallation: make uuid, names and record match again; --store: confirm a new store."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser with the arguments of the command."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
-            "--store", action="store_true", help="confirm the store that is there now as the one that DISK_GB counts"
+            "--store", action="store_true", help="confirm this host's present store as the one that DISK_GB counts"
         )
         parser.add_argument("--plan", metavar="DIGEST", help="the digest of the plan that was shown; goes with --yes")
         parser.add_argument("--yes", action="store_true", help="carry out exactly that plan")
@@ -30,7 +30,7 @@ class Adopt(DocumentCommand):
         Raises UsageError unless --plan and --yes come together.
         """
         if parsed_args.yes != (parsed_args.plan is not None):
-            raise UsageError("--plan DIGEST and --yes go together: look at the plan first, then name it")
+            raise UsageError("--plan DIGEST and --yes go together: print the plan first, then name its digest")
         return self._of_the_store(parsed_args) if parsed_args.store else self._of_the_identity(parsed_args)
 
     def _of_the_identity(self, parsed_args: argparse.Namespace) -> int:

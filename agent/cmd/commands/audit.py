@@ -9,13 +9,13 @@ from agent.cmd.commands.base import DocumentCommand, terminal_width
 
 
 class Audit(DocumentCommand):
-    """One audit: what could be read, the findings, and what would be written."""
+    """Run one audit and print its sources, its findings and its planned writes."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser with the arguments of the command."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
-            "--publish", action="store_true", help="write to Placement what the role allows (the daemon's own step)"
+            "--publish", action="store_true", help="write to Placement what the role allows, as the daemon does"
         )
         return parser
 

@@ -56,7 +56,11 @@ class DocumentCommand(Command):
         """Return the parser with the arguments of the command."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
-            "-f", "--format", choices=(TEXT, JSON), default=TEXT, help="text for people (the default), or one object"
+            "-f",
+            "--format",
+            choices=(TEXT, JSON),
+            default=TEXT,
+            help="text for people (the default), or one JSON object",
         )
         return parser
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class ConfigCheck(DocumentCommand):
-    """Say whether the configuration is right, and what is wrong with it."""
+    """Check the configuration and print every problem in it."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Return 0, or 78 after one line on stderr for each problem. Lines that start with "note:" are not problems."""

@@ -41,9 +41,9 @@ class Demo(Command):
         """Return the parser with --keep and -f."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
         parser.add_argument(
-            "--keep", action="store_true", help="leave the world standing and say how to use and end it"
+            "--keep", action="store_true", help="keep the demo's cloud running, and print how to use and remove it"
         )
-        parser.add_argument("-f", "--format", choices=("text", "json"), default="text", help="json: one document")
+        parser.add_argument("-f", "--format", choices=("text", "json"), default="text", help="json: one JSON document")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
@@ -157,10 +157,10 @@ def _how_to_end(built: World, commands: Mapping[str, str]) -> str:
     devices = [group.device for group in built.groups if isinstance(group, VolumeGroupRig) and group.device]
     recorded = [group.name for group in built.groups if isinstance(group, RecordedGroup)]
     lines = [
-        f"Kept in {built.folder}. Placement is process {built.placement.pid} at {built.placement.url}. Ask it:",
-        *(f"  (volume group {name} was a recorded report, which cannot be read any more)" for name in recorded),
+        f"Kept in {built.folder}. Placement is process {built.placement.pid} at {built.placement.url}. Try:",
+        *(f"  (volume group {name} was a recorded report; these commands cannot read it)" for name in recorded),
         *(f"  {command} explain VCPU" for command in commands.values()),
-        "End it (the volume groups end with their files):",
+        "To remove it (the volume groups go with their files):",
         f"  kill {built.placement.pid}",
         *(f"  losetup --detach {device}" for device in devices),
         f"  rm -r {shlex.quote(str(built.folder))}",

@@ -15,7 +15,11 @@ class Heal(DocumentCommand):
         """Return the parser with the arguments of the command."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
-            "--finding", action="append", default=[], metavar="ID", help="only this finding (may be given often)"
+            "--finding",
+            action="append",
+            default=[],
+            metavar="ID",
+            help="only the finding with this id (may be repeated)",
         )
         parser.add_argument("--plan", metavar="DIGEST", help="the digest of the plan that was shown; goes with --yes")
         parser.add_argument("--yes", action="store_true", help="carry out exactly that plan")
@@ -31,7 +35,7 @@ class Heal(DocumentCommand):
         from agent.model.report import Outcome
 
         if parsed_args.yes != (parsed_args.plan is not None):
-            raise UsageError("--plan DIGEST and --yes go together: look at the plan first, then name it")
+            raise UsageError("--plan DIGEST and --yes go together: print the plan first, then name its digest")
         run = healed(self.app.options, Ordered(ids=frozenset(parsed_args.finding), digest=parsed_args.plan))
         if run.report.outcome is not Outcome.UNREADABLE:
             document = heal_document(run)

@@ -16,7 +16,7 @@ _BESIDE = (*_WANTED, *(f"recorded_{field}" for field in _FIELDS), "differs")
 
 
 class Inventory(ListCommand):
-    """The inventory that we want, with what is used and free; free may be negative."""
+    """The inventory that the agent wants in Placement, with used and free amounts; free may be negative."""
 
     COLUMNS = _WANTED
 
@@ -26,8 +26,8 @@ class Inventory(ListCommand):
         parser.add_argument(
             "--diff",
             action="store_true",
-            help="beside it what Placement holds (recorded_*), and what differs: field names,"
-            " absent (Placement has no such class), unwanted (we have none), unknown (Placement was not read)",
+            help="also show what Placement records (recorded_*), and what differs: field names,"
+            " absent (Placement has no such class), unwanted (this host has none), unknown (Placement was not read)",
         )
         return parser
 
@@ -52,7 +52,7 @@ class Inventory(ListCommand):
 def _wanted(found: list[Document]) -> Listing:
     rows = [row for row in found if row["total"] is not None]
     people = ("provider", "class", "total", "reserved", "max_unit", "step_size", "ratio", "used", "free")
-    foot = () if rows else ("no inventory can be told",)
+    foot = () if rows else ("no inventory is known",)
     return Listing(_WANTED, _picked(rows, _WANTED), people, tuple(_people(row) for row in rows), foot)
 
 

@@ -17,7 +17,7 @@ FRAME = 7
 
 
 class Journal(ListCommand):
-    """Every change that heal, undo and adopt made or tried, the oldest first, with what stood before."""
+    """Every change that heal, undo and adopt made or tried, oldest first, with the values before it."""
 
     COLUMNS = (
         "id",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Ledger(ListCommand):
-    """Who holds what: promised by the cloud, held by the host, recorded in Placement."""
+    """Each consumer's amounts: promised by the cloud, held by the host, recorded in Placement."""
 
     COLUMNS = (
         "consumer_uuid",
@@ -45,8 +45,8 @@ class Ledger(ListCommand):
         parser.add_argument(
             "--storage",
             action="store_true",
-            help="instead: whose every byte of each volume group and other store is;"
-            " with --consumer only what that owner has",
+            help="list instead the owner of every byte of each volume group and other store;"
+            " with --consumer only that owner's bytes",
         )
         return parser
 
@@ -127,7 +127,11 @@ def _totals(report: AuditReport) -> tuple[str, ...]:
 
 def _nobody(unread: tuple[str, ...]) -> str:
     """Return the line for a ledger without rows. If a source was unread, the line does not say that nothing is held."""
-    return "nobody is known to hold anything here, as far as could be read" if unread else "nobody holds anything here"
+    return (
+        "no consumer is in those of the three books that could be read"
+        if unread
+        else "no consumer is in any of the three books"
+    )
 
 
 def _whys(not_counted: dict[str, str]) -> tuple[str, ...]:

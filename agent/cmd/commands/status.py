@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Status(DocumentCommand):
-    """What the daemon found last: age, sources, findings, free per class."""
+    """The daemon's last audit report: its age, sources, findings, and free amounts per class."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Return the last audit's exit code. Raises AgentError (75) if there is no readable report.

@@ -38,7 +38,7 @@ def _refuse(report: AuditReport, owner: str) -> None:
 
     looked = f"{owner} owns nothing in the stores of {report.node or report.host}"
     if not unread(report):
-        raise UsageError(f"{looked}; `stocktake ledger --storage` lists who does")
+        raise UsageError(f"{looked}; `stocktake ledger --storage` lists all owners")
     say(f"{looked}, as far as these could be read")
 
 
@@ -57,7 +57,7 @@ def _feet(rows: tuple[StorageRow, ...], owner: str | None) -> tuple[str, ...]:
     if owner is not None:
         return tuple(f"total {store}: {_size(found)} of {_size(size)}" for (store, size), found in sums.items())
     feet = tuple(
-        f"total {store}: {_size(size)}, of it explained {_size(found)}, unexplained {size - found} bytes"
+        f"total {store}: {_size(size)}, explained {_size(found)}, unexplained {size - found} bytes"
         for (store, size), found in sums.items()
     )
     return feet or ("no store could be read, or none is configured",)

@@ -8,14 +8,14 @@ from agent.cmd.commands.base import ListCommand, Listing
 
 
 class Traits(ListCommand):
-    """The traits of our providers: which we want, which Placement has, and whose they are."""
+    """The traits of this host's providers: which the agent wants, which Placement has, and who owns each."""
 
     COLUMNS = ("provider", "provider_uuid", "trait", "wanted", "recorded", "owner")
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser with the arguments of the command."""
         parser = super().get_parser(prog_name)
-        parser.add_argument("--diff", action="store_true", help="only traits that we would add or take away")
+        parser.add_argument("--diff", action="store_true", help="only traits that the agent would add or remove")
         return parser
 
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing | None, int]:
@@ -34,7 +34,7 @@ class Traits(ListCommand):
         ]
         rows = tuple(tuple(row[name] for name in self.COLUMNS) for row in shown)
         people = tuple((row["provider"], row["trait"], _word(row, known), row["owner"]) for row in shown)
-        foot = () if shown else ("nothing differs" if known else "what Placement has could not be read",)
+        foot = () if shown else ("nothing differs" if known else "the traits in Placement could not be read",)
         return Listing(self.COLUMNS, rows, ("provider", "trait", "state", "owner"), people, foot), exit_code(report)
 
 
@@ -43,4 +43,4 @@ def _word(row: dict[str, object], known: bool) -> str:  # noqa: FBT001 - a word 
         return "wanted, not known whether recorded"
     if row["wanted"]:
         return "wanted and recorded" if row["recorded"] else "wanted, not recorded: to add"
-    return "recorded, not wanted: to take away"
+    return "recorded, not wanted: to remove"

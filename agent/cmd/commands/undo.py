@@ -9,12 +9,14 @@ from agent.usage_error import UsageError
 
 
 class Undo(DocumentCommand):
-    """Put back exactly what stood before an entry of the journal; that is an entry of its own."""
+    """Undo an entry of the journal: restore exactly the values before it. The undo is a journal entry too."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser with the arguments of the command."""
         parser = super().get_parser(prog_name)
-        parser.add_argument("entry", metavar="ENTRY", help="the entry's id, or how it begins (stocktake journal)")
+        parser.add_argument(
+            "entry", metavar="ENTRY", help="the entry's id, or the beginning of the id (see stocktake journal)"
+        )
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:

@@ -24,20 +24,22 @@ LONGEST_S = 86_400
 
 
 class Watch(DocumentCommand):
-    """The fleet live: one row a host. On a terminal it is drawn anew, in a pipe a message is a line."""
+    """Show all hosts live, one row per host. A terminal is redrawn; a pipe gets one line per message."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser with the arguments of the command."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
-            "--once", action="store_true", help="ask all agents, print what they answer, and end; 2 when none answers"
+            "--once",
+            action="store_true",
+            help="ask all agents, print their answers, and exit; exit code 2 if no agent answers",
         )
         parser.add_argument(
             "--timeout",
             type=_seconds,
             default=TIMEOUT_S,
             metavar="S",
-            help=f"with --once: seconds to wait for the first answer (default {TIMEOUT_S:g}); the round is over when "
+            help=f"with --once: seconds to wait for the first answer (default {TIMEOUT_S:g}); the command ends when "
             f"no further host has answered for {SETTLED_S:g} s",
         )
         return parser
@@ -103,7 +105,9 @@ def _bus(config_files: Sequence[str], config_dirs: Sequence[str], *, debug: bool
     options = bus_options_from(loaded)
     if options is None:
         where = ", ".join((*loaded.files, *loaded.nova_files)) or "no file"
-        raise ConfigError(f"{where}: [DEFAULT] transport_url is not set: watch hears what agents tell over the broker")
+        raise ConfigError(
+            f"{where}: [DEFAULT] transport_url is not set: watch reads the agents' messages from this broker"
+        )
     return checked_bus(options)
 
 
@@ -112,4 +116,4 @@ def _seconds(text: str) -> float:
         seconds = float(text)
         if 0 < seconds <= LONGEST_S:
             return seconds
-    raise argparse.ArgumentTypeError(f"{text} is no number of seconds above 0, at most {LONGEST_S}")
+    raise argparse.ArgumentTypeError(f"{text} is not a number of seconds above 0 and at most {LONGEST_S}")

@@ -20,20 +20,20 @@ class Why(DocumentCommand):
         """Return the parser with the arguments of the command."""
         parser = super().get_parser(prog_name)
         _request_arguments(parser)
-        parser.add_argument("--everywhere", action="store_true", help="ask of all providers of the cloud")
+        parser.add_argument("--everywhere", action="store_true", help="check all provider trees of the cloud")
         parser.add_argument(
             "--numa-nodes",
             type=_cells,
             action=_Once,
             metavar="N",
-            help="the guest has N NUMA cells (hw:numa_nodes): must they find room on this host",
+            help="the guest has N NUMA cells (hw:numa_nodes), which must fit on this host",
         )
         parser.add_argument(
             "--page-size",
             type=_page,
             action=_Once,
             metavar="KIB",
-            help="the guest's memory pages: 2048, 1048576, or large for any but the smallest (hw:mem_page_size)",
+            help="the guest's page size: 2048, 1048576, or large for any but the smallest (hw:mem_page_size)",
         )
         return parser
 
@@ -57,7 +57,7 @@ class Why(DocumentCommand):
 
 def _request_arguments(parser: argparse.ArgumentParser) -> None:
     several = (
-        ("--resource", "CLASS=AMOUNT", "what is asked for; may be repeated"),
+        ("--resource", "CLASS=AMOUNT", "the requested amount of a class; may be repeated"),
         ("--required", "TRAITS", "T, T1,T2 (both), in:T1,T2 (any of them); may be repeated"),
         ("--forbidden", "TRAITS", "T or T1,T2; may be repeated"),
         ("--member-of", "AGGREGATES", "A, in:A,B (any of them), !A (not in it); may be repeated"),
@@ -65,9 +65,9 @@ def _request_arguments(parser: argparse.ArgumentParser) -> None:
     for option, metavar, text in several:
         parser.add_argument(option, metavar=metavar, help=text, action="append", default=[])
     once = (
-        ("--in-tree", "UUID", "a provider of the tree that must give it"),
-        ("--query", "QUERY", "Placement's own query string, with groups, as nova-scheduler's log has it"),
-        ("--flavor-of", "INSTANCE", "what the flavor of an instance of this host asks for; --resource goes before it"),
+        ("--in-tree", "UUID", "a provider in the tree that must serve the request"),
+        ("--query", "QUERY", "Placement's own query string, with groups, as nova-scheduler logs it"),
+        ("--flavor-of", "INSTANCE", "what the flavor of an instance of this host asks for; --resource overrides it"),
     )
     for option, metavar, text in once:
         parser.add_argument(option, metavar=metavar, help=text, action=_Once)
@@ -113,7 +113,7 @@ def _question(parsed_args: argparse.Namespace) -> Question:
 def _cells(text: str) -> int:
     if text.isascii() and text.isdecimal() and len(text) < 6 and 1 <= int(text) <= MOST_CELLS:
         return int(text)
-    raise argparse.ArgumentTypeError(f"{text} is no number of NUMA cells from 1 to {MOST_CELLS}")
+    raise argparse.ArgumentTypeError(f"{text} is not a number of NUMA cells from 1 to {MOST_CELLS}")
 
 
 def _page(text: str) -> int | str:
@@ -121,4 +121,4 @@ def _page(text: str) -> int | str:
         return text
     if text.isascii() and text.isdecimal() and len(text) < 10 and int(text) > 0:
         return int(text)
-    raise argparse.ArgumentTypeError(f"{text} is no page size: KiB, such as 2048 or 1048576, or large")
+    raise argparse.ArgumentTypeError(f"{text} is not a page size: KiB, such as 2048 or 1048576, or large")

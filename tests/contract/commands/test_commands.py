@@ -467,10 +467,10 @@ def test_in_the_ledger_what_was_not_read_is_unknown_and_no_dash(own_host):
 
 def test_a_ledger_without_a_row_is_no_empty_host_while_something_is_unread(own_host):
     ended = own_host.run("ledger", "--resource-class", "VGPU")
-    assert ended.stdout.strip().endswith("nobody holds anything here")
+    assert ended.stdout.strip().endswith("no consumer is in any of the three books")
     own_host.agent.configure(AWAY["placement"])
     ended = own_host.run("ledger", "--resource-class", "VGPU")
-    assert ended.stdout.strip().endswith("nobody is known to hold anything here, as far as could be read")
+    assert ended.stdout.strip().endswith("no consumer is in those of the three books that could be read")
 
 
 def test_a_consumer_that_is_in_no_book_that_was_read_is_not_said_to_hold_nothing(own_host):

@@ -56,7 +56,7 @@ def test_people_get_a_foot_that_adds_up(host, group):
     assert ended.stderr == ""
     (foot,) = [line for line in ended.stdout.splitlines() if line.startswith("total vg vg0")]
     assert foot == (
-        "total vg vg0: 0.996 GiB (1069547520 bytes), of it explained 0.996 GiB (1069547520 bytes), unexplained 0 bytes"
+        "total vg vg0: 0.996 GiB (1069547520 bytes), explained 0.996 GiB (1069547520 bytes), unexplained 0 bytes"
     )
     assert "orphaned" in ended.stdout
 

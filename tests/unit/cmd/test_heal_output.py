@@ -16,11 +16,11 @@ def stale(*actions: dict[str, str]) -> dict[str, Any]:
 
 def test_another_plan_is_named_by_its_digest() -> None:
     *_, last = heal_lines(stale({"consumer_uuid": "6f0d", "code": "allocation-leaked", "why": "it is deleted"}))
-    assert last == "nothing was done: the plan is another one now, 4d1b"
+    assert last == "nothing was done: the plan has changed, its digest is now 4d1b"
 
 
 def test_nothing_is_no_plan_to_be_named() -> None:
     assert list(heal_lines(stale())) == [
         "plan for cmp1: 0 to change, 0 left alone",
-        "nothing was done: there is nothing to change any more, or not yet",
+        "nothing was done: the plan is empty now: the findings are gone, or cannot be healed yet",
     ]

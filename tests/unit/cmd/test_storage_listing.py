@@ -31,7 +31,7 @@ def test_people_get_gib_and_bytes_and_a_foot_that_adds_up() -> None:
         ("vg guests", "free", "free extents", "1.000\n1073741824"),
     )
     whole = "8.500 GiB (9126805504 bytes)"
-    assert listing.foot == (f"total vg guests: {whole}, of it explained {whole}, unexplained 0 bytes",)
+    assert listing.foot == (f"total vg guests: {whole}, explained {whole}, unexplained 0 bytes",)
 
 
 def test_what_is_not_explained_is_said() -> None:

@@ -10,6 +10,6 @@ from tests.rigs.commands import stocktake_here
 @pytest.mark.parametrize("seconds", ["x", "0", "-1", "nan", "inf", "86401"])
 def test_a_time_that_is_none_is_named_in_words(seconds: str) -> None:
     done = stocktake_here("watch", "--once", f"--timeout={seconds}")
-    said = f"argument --timeout: {seconds} is no number of seconds above 0, at most 86400"
+    said = f"argument --timeout: {seconds} is not a number of seconds above 0 and at most 86400"
     assert (done.code, done.stdout) == (127, "")
     assert done.stderr.splitlines()[-1].endswith(said)

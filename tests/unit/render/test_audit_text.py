@@ -30,7 +30,7 @@ def source(**changes):
 
 
 def test_a_source_behind_says_by_how_much():
-    assert source(behind_s=70.0).endswith(": old; 70 s behind")
+    assert source(behind_s=70.0).endswith(": old; newest heartbeat 70 s old")
 
 
 def test_a_source_whose_heartbeat_is_ahead_of_the_clock_is_not_behind():
@@ -95,7 +95,7 @@ def test_plan_lists_writes_with_units_and_what_is_held_back():
         f"  create-provider {CHILD}: named child",
         f"  put-inventories {PROVIDER}: DISK_GB total 500 GiB, reserved 8 GiB, max_unit 500, step_size 1, ratio 1;"
         " VCPU total 48, reserved 0, max_unit 48, step_size 1, ratio 4",
-        f"  put-traits {PROVIDER}: +1 -0 traits, 1 then: +CUSTOM_OWNER_STOCKTAKE",
+        f"  put-traits {PROVIDER}: +1 -0 traits, 1 in all: +CUSTOM_OWNER_STOCKTAKE",
         f"  put-aggregates {PROVIDER}: none",
         "held back:",
         f"  MEMORY_MB of {PROVIDER}: libvirt could not be read",
@@ -116,7 +116,7 @@ def test_of_traits_people_see_the_change_within_the_width_and_programs_the_whole
     new = tuple(f"HW_CPU_X86_NEW_{number}" for number in range(30))
     plan = planned(PutTraits(provider_uuid=PROVIDER, traits=(*kept, *new)), traits=recorded(*kept, "CUSTOM_OLD"))
     said = list(plan_lines(plan, 100))[1:]
-    assert said[0].startswith(f"  put-traits {PROVIDER}: +30 -1 traits, 130 then: +HW_CPU_X86_NEW_0,")
+    assert said[0].startswith(f"  put-traits {PROVIDER}: +30 -1 traits, 130 in all: +HW_CPU_X86_NEW_0,")
     assert max(map(len, said)) <= 100
     listed = " ".join(line.strip() for line in said).partition("then: ")[2].split(", ")
     assert listed == [*(f"+{name}" for name in sorted(new)), "-CUSTOM_OLD"]
@@ -143,7 +143,7 @@ def test_equal_writes_to_many_children_are_told_as_one():
         f"  create-provider, 42 alike: {few}",
         f"  put-inventories, 42 alike: {few}:"
         " CUSTOM_PCI_10DE_1EB8 total 1, reserved 0, max_unit 1, step_size 1, ratio 1",
-        f"  put-traits, 42 alike: {few}: +1 -0 traits, 1 then: +CUSTOM_OWNER_STOCKTAKE",
+        f"  put-traits, 42 alike: {few}: +1 -0 traits, 1 in all: +CUSTOM_OWNER_STOCKTAKE",
         f"  put-inventories {CHILD}: VGPU total 16, reserved 0, max_unit 16, step_size 1, ratio 1",
     ]
     assert len(plan["writes"]) == 127

@@ -142,7 +142,7 @@ provider cmp1.example.org ({PROVIDER})
   capacity 192 = (48 total - 0 reserved) x 4 ratio
   free 168 = 192 capacity - 24 recorded
   max_unit 48: the largest single request is max_unit, no ratio raises it (min_unit 1, step_size 1)
-  Placement holds the same
+  Placement records the same
 
 consumers:
   {GUESTS[0]} (web-1): promised 4, held 4, recorded 4: instance, agreed [nova instances {GUESTS[0]}]
@@ -215,7 +215,7 @@ def test_an_evacuation_whose_allocation_is_gone_is_still_named():
     clean = dataclasses.replace(STORY_1, ledger=STORY_1.ledger[:4])
     said = text_of(explain_class(clean, "VCPU"))
     assert f"evacuation {MIGRATION} of instance {MOVED} (8 VCPU) to cmp2 is done: contributes 0" in said
-    assert "it holds nothing here, in none of the three books" in text_of(explain_consumer(clean, MIGRATION))
+    assert "none of the three books has it here" in text_of(explain_consumer(clean, MIGRATION))
 
 
 def test_memory_of_an_evacuation_is_in_mib_and_other_classes_have_no_amount():
@@ -238,7 +238,7 @@ def capacity_text(**changes):
 def test_negative_free_is_said_and_computed():
     # Story 5: 30 CPUs, ratio 1, 73 recorded.
     wanted = Inventory(resource_class="VCPU", total=30, max_unit=30)
-    assert "  free -43 = 30 capacity - 73 recorded; negative: more is recorded than this host can give" in (
+    assert "  free -43 = 30 capacity - 73 recorded; negative: more is recorded than this host offers" in (
         capacity_text(wanted=wanted, recorded=wanted, used=73)
     )
 
@@ -246,17 +246,17 @@ def test_negative_free_is_said_and_computed():
 def test_reserved_is_taken_apart_with_what_found_no_room():
     disk = Inventory(resource_class="DISK_GB", total=100, reserved=100, max_unit=100)
     terms = (("reserved_host_disk_mb", 20), ("foreign-volume", 90))
-    made_of = "20 (reserved_host_disk_mb) + 90 (foreign-volume) - 10 (no room: reserved ends at the total)"
+    made_of = "20 (reserved_host_disk_mb) + 90 (foreign-volume) - 10 (no room: reserved cannot exceed the total)"
     assert f"  reserved 100 GiB = {made_of}" in capacity_text(wanted=disk, recorded=disk, terms=terms)
 
 
 def test_what_placement_holds_is_set_beside_what_we_want():
     there = dataclasses.replace(VCPU, reserved=2, allocation_ratio=1.5)
-    assert "  Placement holds reserved 2 (we want 0), allocation_ratio 1.5 (we want 4)" in (
+    assert "  Placement records reserved 2 (the agent wants 0), allocation_ratio 1.5 (the agent wants 4)" in (
         capacity_text(wanted=VCPU, recorded=there)
     )
-    assert "  Placement holds nothing of this class yet" in capacity_text(wanted=VCPU)
-    assert capacity_text(recorded=VCPU)[0] == "  we want no VCPU here; Placement holds:"
+    assert "  Placement has no such class here yet" in capacity_text(wanted=VCPU)
+    assert capacity_text(recorded=VCPU)[0] == "  the agent wants no VCPU here; Placement records:"
 
 
 def test_without_placement_recorded_and_free_are_unknown_and_not_zero():
@@ -272,7 +272,7 @@ def test_without_placement_recorded_and_free_are_unknown_and_not_zero():
     assert "not read: placement: refused (HTTP 503)" in said
     assert "VCPU recorded unknown (placement: refused (HTTP 503))" in said
     assert "VCPU promised 4 = 4 (1 instance, unknown)" in said
-    assert "  free unknown: what is recorded could not be read" in said
+    assert "  free unknown: the recorded amounts could not be read" in said
     assert "  Placement could not be read" in said
     assert document(found)["books"]["recorded"]["amount"] is None
 
@@ -328,7 +328,7 @@ def test_a_volume_is_explained_by_its_name_with_its_bytes():
     assert "  exactly: 8053063680 bytes" in text_of(explain_consumer(found, "vg0/scratch"))
     assert (
         "DISK_GB held 8 GiB = 8 (1 foreign-volume: vg0/scratch);"
-        " exactly 7.500 GiB (8053063680 bytes), as each consumer's is rounded up"
+        " exactly 7.500 GiB (8053063680 bytes), because each consumer's amount is rounded up"
     ) in text_of(explain_class(found, "DISK_GB"))
 
 
@@ -340,7 +340,7 @@ def test_the_exact_sum_stands_beside_what_was_rounded_up_volume_by_volume():
     mib_300 = 300 * 1024**2
     volumes = tuple(disk_row(f"vg0/v{number}", 1, size_bytes=mib_300) for number in range(10))
     rounded = "10 (10 foreign-volume: vg0/v0, vg0/v1, vg0/v2 and 7 more)"
-    exactly = f"exactly 2.930 GiB ({10 * mib_300} bytes), as each consumer's is rounded up"
+    exactly = f"exactly 2.930 GiB ({10 * mib_300} bytes), because each consumer's amount is rounded up"
     found = explain_class(report(ledger=volumes), "DISK_GB")
     assert f"DISK_GB held 10 GiB = {rounded}; {exactly}" in text_of(found)
     book = document(found)["books"]["held"]
@@ -351,7 +351,7 @@ def test_what_has_no_exact_size_is_not_said_to_be_part_of_the_exact_sum():
     reserve = row("reserved_host_disk_mb", (None, 4, None), Verdict.RESERVED, "host-reserved", resource_class="DISK_GB")
     promise = row(GUESTS[0], (20, None, 20), resource_class="DISK_GB", size_bytes=7)
     found = explain_class(report(ledger=(reserve, disk_row("vg0/v", 1, size_bytes=5), promise)), "DISK_GB")
-    said = "; 1 GiB of it exactly 0.000 GiB (5 bytes), as each consumer's is rounded up"
+    said = "; 1 GiB of it exactly 0.000 GiB (5 bytes), because each consumer's amount is rounded up"
     (held,) = [line for line in text_of(found) if line.startswith("DISK_GB held 5 GiB = ")]
     assert held.endswith(said)
     assert [book.exact is None for book in found.books] == [True, True, False]
@@ -527,7 +527,7 @@ def test_a_standard_class_that_the_host_lacks_is_known_and_empty():
 
 def test_a_host_whose_provider_is_not_known_is_not_said_to_offer_nothing():
     lines = text_of(explain_class(dataclasses.replace(STORY_1, provider_uuid=None, inventory=()), "VCPU"))
-    assert "no inventory of VCPU: which provider is this host's is not known" in lines
+    assert "no inventory of VCPU: the provider of this host is not known" in lines
 
 
 def test_a_custom_class_is_known_once_the_report_mentions_it():

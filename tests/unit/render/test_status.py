@@ -58,7 +58,7 @@ def test_negative_free_is_said():
     report = copy.deepcopy(DOCUMENT)
     report["inventory"] = [{**report["inventory"][0], "resource_class": "VCPU", "free": -43.0, "used": 73}]
     name = report["inventory"][0]["provider"]
-    assert f"  {name} VCPU: free -43, used 73 (negative: more is recorded than this host can give)" in status_lines(
+    assert f"  {name} VCPU: free -43, used 73 (negative: more is recorded than this host offers)" in status_lines(
         told(report)
     )
 
@@ -142,7 +142,7 @@ def test_a_row_that_is_left_out_is_named():
     report["audit"]["findings"].append({"code": "x"})
     found = told(report)
     (problem,) = found.problems
-    assert problem.startswith("findings[1]: another shape: ")
+    assert problem.startswith("findings[1]: not a row of this program: ")
     assert f"note: left out of /run/stocktake/report.json: {problem}" in status_lines(found)
     assert len(status_document(found)["findings"]) == 1
 

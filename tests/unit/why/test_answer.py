@@ -119,7 +119,7 @@ def test_what_is_reserved_may_be_lowered():
     assert Remedy(kind=RemedyKind.RESERVED, provider_uuid="host", resource_class="MEMORY_MB", number=192) in (
         obstacle.remedies
     )
-    assert "lower what is reserved by 320 MiB of MEMORY_MB, to 192" in obstacle.change
+    assert "lower the reserved amount by 320 MiB of MEMORY_MB, to 192" in obstacle.change
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_of_what_is_reserved_the_option_is_named_and_what_the_agent_puts_back_is
     host = of("host", stock(resource_class, 400, reserved=120), used=((resource_class, 240),))
     change = asked([host], group(**{resource_class: 41})).obstacles[0].change
     assert ", to 119 (" in change
-    end = f"({option}where that is not what the agent itself counts: stocktake explain {resource_class})"
+    end = f"({option}unless the agent itself reserves it: stocktake explain {resource_class})"
     assert end in change
 
 
@@ -176,7 +176,7 @@ def test_traits_of_the_unnumbered_group_may_be_spread_over_those_that_give_somet
     assert refused(world, group(VCPU=1, VF=1, required=["NET_A", "NET_B"])) == [Constraint.REQUIRED_TRAIT]
     lone = asked(world, group(VF=1, required=["CUSTOM_A"])).obstacles
     assert [o.constraint for o in lone] == [Constraint.REQUIRED_TRAIT]
-    assert "host has, but gives nothing of what is asked" in lone[0].words
+    assert "host has the trait, but serves nothing of the request" in lone[0].words
     assert lone[0].remedies == (Remedy(kind=RemedyKind.ADD_TRAIT, provider_uuid="pf0", name="CUSTOM_A"),)
 
 
@@ -186,7 +186,7 @@ FULL = of("host", stock("VCPU", 4), used=(("VCPU", 4),), traits=["CUSTOM_A"])
 def test_a_trait_that_nobody_has_is_told_beside_the_class_that_is_short():
     short, missing = asked([FULL], group(VCPU=1, required=["CUSTOM_A", "CUSTOM_Z"])).obstacles
     assert (short.constraint, missing.constraint) == (Constraint.CAPACITY, Constraint.REQUIRED_TRAIT)
-    assert missing.words == "none of those that have a class that is asked for (host) has trait CUSTOM_Z"
+    assert missing.words == "none of the providers that have a requested class (host) has trait CUSTOM_Z"
     assert (missing.change, missing.suffix) == ("add trait CUSTOM_Z to host", "")
     assert refused([FULL], group(VCPU=1), group("1", VCPU=1, required=["CUSTOM_Z"])).count(
         Constraint.REQUIRED_TRAIT
@@ -205,12 +205,12 @@ def test_a_trait_that_nobody_has_goes_to_whom_it_will_go_once_the_class_is_there
 def test_who_has_the_trait_and_nothing_of_what_is_asked_is_named_before_there_is_room():
     missing = asked([HOST, *PF], group(VF=5, required=["CUSTOM_A"])).obstacles[-1]
     assert missing.words == (
-        "none of those that have a class that is asked for (pf0, pf1) has trait CUSTOM_A; "
-        "host has, but gives nothing of what is asked"
+        "none of the providers that have a requested class (pf0, pf1) has trait CUSTOM_A; "
+        "host has the trait, but serves nothing of the request"
     )
     two = [HOST, of("nic", parent="host", root="host", traits=["CUSTOM_A"]), *PF]
     both = asked(two, group(VF=5, required=["CUSTOM_A"])).obstacles[-1]
-    assert both.words.endswith("; host, nic have, but give nothing of what is asked")
+    assert both.words.endswith("; host, nic have the trait, but serve nothing of the request")
 
 
 def test_of_traits_that_are_also_forbidden_only_the_others_are_missed():
@@ -356,10 +356,12 @@ def test_traits_of_the_root():
 
 def test_a_trait_of_the_machine_is_not_given_to_a_host_by_hand():
     [obstacle] = asked([HOST], group("1", VCPU=1, required=["HW_CPU_X86_VMX"])).obstacles
-    assert obstacle.change == "add trait HW_CPU_X86_VMX to host if that is true of it, or ask without it"
+    assert obstacle.change == "add trait HW_CPU_X86_VMX to host if it has that capability, or ask without the trait"
     able = of("host", CPUS, traits=["HW_CPU_X86_VMX"])
     [obstacle] = asked([able], group(VCPU=1, forbidden=["HW_CPU_X86_VMX"])).obstacles
-    assert obstacle.change.startswith("remove trait HW_CPU_X86_VMX from host if that is not true of it, or ask without")
+    assert obstacle.change.startswith(
+        "remove trait HW_CPU_X86_VMX from host if it lacks that capability, or ask without"
+    )
 
 
 def test_a_disabled_service_is_enabled_and_not_its_trait_taken_away():

@@ -94,7 +94,7 @@ def test_one_of_anything_is_told_as_one():
     assert pages.words.startswith("2 MiB a cell are 1 page of 2048 KiB, ")
     assert pages.change.startswith("free 1 page of 2048 KiB in a cell")
     (uneven,) = host_obstacles(shape(page=2048, MEMORY_MB=1), last)
-    assert uneven.words == "1 MiB a cell is no whole number of pages of 2048 KiB"
+    assert uneven.words == "1 MiB a cell is not a whole number of pages of 2048 KiB"
     (cells,) = host_obstacles(shape(2, VCPU=128), rooms(*TWO))
     assert cells.words.startswith("each of 2 NUMA cells needs 64 CPUs, ")
 
@@ -168,7 +168,7 @@ def test_a_size_that_the_host_has_not():
 
 def test_memory_that_is_no_whole_number_of_pages():
     (found,) = host_obstacles(shape(page=2048, VCPU=1, MEMORY_MB=1025), rooms(*TWO))
-    assert "no whole number of pages" in found.words
+    assert "not a whole number of pages" in found.words
 
 
 def test_notes_name_the_largest_cell_and_whether_one_would_do():

@@ -87,27 +87,27 @@ def test_granular_groups_as_a_scheduler_logs_them():
     [
         ({}, "nothing is asked for"),
         ({"resources": ("VCPU",)}, "no CLASS=AMOUNT"),
-        ({"resources": ("VCPU=",)}, "nothing is no amount"),
-        ({"resources": ("VCPU=0",)}, "0 is no possible amount: 1 to 2147483647"),
-        ({"resources": ("VCPU=-3",)}, "-3 is no amount"),
-        ({"resources": ("VCPU=2147483648",)}, "2147483648 is no possible amount"),
-        ({"resources": ("VCPU=" + "9" * 5000,)}, "is no possible amount"),
-        ({"resources": ("VCPU=1.5",)}, "1.5 is no amount"),
-        ({"resources": ("VCPU=many",)}, "many is no amount"),
-        ({"resources": ("VCPU=٣",)}, "is no amount"),
+        ({"resources": ("VCPU=",)}, "nothing is not an amount"),
+        ({"resources": ("VCPU=0",)}, "0 is not a possible amount: use 1 to 2147483647"),
+        ({"resources": ("VCPU=-3",)}, "-3 is not an amount"),
+        ({"resources": ("VCPU=2147483648",)}, "2147483648 is not a possible amount"),
+        ({"resources": ("VCPU=" + "9" * 5000,)}, "is not a possible amount"),
+        ({"resources": ("VCPU=1.5",)}, "1.5 is not an amount"),
+        ({"resources": ("VCPU=many",)}, "many is not an amount"),
+        ({"resources": ("VCPU=٣",)}, "is not an amount"),
         ({"resources": ("VCPU=1", "VCPU=2")}, "VCPU is given twice"),
         ({"resources": ("vcpu=1",)}, "digits and _ alone): did you mean VCPU?"),
-        ({"resources": ("=1",)}, "an empty text is no name of a resource class"),
+        ({"resources": ("=1",)}, "an empty text is not a name of a resource class"),
         ({"resources": ("VCPU=1",), "required": ("",)}, "has an empty name"),
-        ({"resources": ("VCPU=1",), "required": ("in:CUSTOM_A,!CUSTOM_B",)}, "!CUSTOM_B is no name of a trait"),
+        ({"resources": ("VCPU=1",), "required": ("in:CUSTOM_A,!CUSTOM_B",)}, "!CUSTOM_B is not a name of a trait"),
         ({"resources": ("VCPU=1",), "required": ("custom-a",)}, "did you mean CUSTOM_A?"),
         ({"resources": ("VCPU=1",), "required": ("CUSTOM_A",), "forbidden": ("CUSTOM_A",)}, "forbids CUSTOM_A"),
         ({"resources": ("VCPU=1",), "forbidden": ("in:COMPUTE_NODE",)}, "--forbidden takes no in: (in:COMPUTE_NODE)"),
-        ({"resources": ("VCPU=1",), "member_of": ("rack-7",)}, "member_of: rack-7 is no uuid"),
+        ({"resources": ("VCPU=1",), "member_of": ("rack-7",)}, "member_of: rack-7 is not a uuid"),
         ({"resources": ("VCPU=1",), "member_of": (f"{A},{B}",)}, "in:A,B"),
-        ({"resources": ("VCPU=1",), "in_tree": "host-1"}, "in_tree: host-1 is no uuid"),
+        ({"resources": ("VCPU=1",), "in_tree": "host-1"}, "in_tree: host-1 is not a uuid"),
         ({"resources": ("VCPU=1",), "query": "resources=VCPU:1"}, "no other part of the request goes with it"),
-        ({"query": "resources"}, "is no query string"),
+        ({"query": "resources"}, "is not a query string"),
         ({"query": "resource=VCPU:1"}, "unknown key resource in --query: did you mean resources?"),
         ({"query": "group_policy=none"}, "no group has resources"),
         ({"query": "resources=VCPU:1&required1=CUSTOM_A"}, "group 1 asks for no resources"),
@@ -118,8 +118,8 @@ def test_granular_groups_as_a_scheduler_logs_them():
         ({"query": "resources=VCPU:1,VCPU:2"}, "VCPU is asked for twice"),
         ({"query": "resources=VCPU:1&root_required=in:A,B"}, "root_required knows no in:"),
         ({"query": "resources=VCPU:1&root_required=A,!A"}, "both asks for and forbids A"),
-        ({"query": "resources=VCPU:1&limit=0"}, "limit: 0 is no limit: a whole number from 1 is"),
-        ({"query": "resources=VCPU:1&limit=1000&limit="}, "limit: an empty text is no limit"),
+        ({"query": "resources=VCPU:1&limit=0"}, "limit: 0 is not a limit: use a whole number from 1"),
+        ({"query": "resources=VCPU:1&limit=1000&limit="}, "limit: an empty text is not a limit"),
         ({"query": f"resources=VCPU:1&in_tree={A.upper()}"}, f"in_tree: {A.upper()} stands in Placement as {A}"),
         ({"query": f"resources1=VCPU:1&member_of1=!in:{B},{A.replace('-', '')}"}, f"ask for {A}"),
     ],
@@ -133,7 +133,7 @@ def test_bad_input_is_named(words, said):
 def test_no_name_is_advised_for_letters_that_no_name_has():
     with pytest.raises(UsageError) as caught:
         asked(resources=("CUSTOM_FÖÖ=1",))
-    assert str(caught.value) == "CUSTOM_FÖÖ is no name of a resource class (upper case, digits and _ alone)"
+    assert str(caught.value) == "CUSTOM_FÖÖ is not a name of a resource class (only upper case, digits and _)"
 
 
 FLAVOR = Flavor(

@@ -41,7 +41,7 @@ def test_the_third_story_for_people():
     assert lines(asked(offered(1)), WIDE) == (
         "asked: 64 VCPU",
         "host-1: does not fit",
-        "  first: max-unit: 64 VCPU are wanted, host-1 gives at most 48 to one request (max_unit)",
+        "  first: max-unit: 64 VCPU are wanted, host-1 allows at most 48 in one request (max_unit)",
         "  smallest change: ask for at most 48 VCPU in one request"
         " (max_unit is the number of CPUs; no ratio raises it)",
     )
@@ -156,7 +156,7 @@ def test_findings_that_hold_the_class_stand_below_the_first_obstacle():
     volume = dataclasses.replace(leak, code="volume-foreign", amount=120, findings=1, healable=False)
     report = asked(offered(1), holding=(leak, news, volume))
     assert lines(report, WIDE)[4] == (
-        "  findings that hold DISK_GB here: allocation-leaked 80 GiB (stocktake heal), allocation-stale-move 1 GiB "
+        "  findings that use up DISK_GB here: allocation-leaked 80 GiB (stocktake heal), allocation-stale-move 1 GiB "
         "(stocktake heal, not confirmed yet), volume-foreign 120 GiB: stocktake explain DISK_GB"
     )
     assert document(report)["host"]["findings"][0] == {
