@@ -152,7 +152,7 @@ def _instance(result: AuditResult, text: str) -> Instance:
         raise UsageError("--flavor-of: [state] source = none has no flavors; use --resource for the amounts")
     found = next((instance for instance in state.instances if instance.uuid == uuid), None)
     if found is None:
-        raise UsageError(f"--flavor-of: {uuid} is not an instance of this host, of its migrations or of its allocations")
+        raise UsageError(f"--flavor-of: {uuid} is not an instance of this host, of its migrations or its allocations")
     return found
 
 

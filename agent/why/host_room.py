@@ -296,8 +296,8 @@ def _uneven(count: int, amounts: Sequence[str]) -> Obstacle:
 def _nowhere_together(count: int) -> Obstacle:
     return Obstacle(
         constraint=Constraint.NUMA_CELL,
-        words=f"fewer than {count} NUMA cells have both enough CPUs and enough memory, though other cells have one of "
-        "the two",
+        words=f"fewer than {count} NUMA cells have enough CPUs and enough memory at once, though other cells have one "
+        "of the two",
         change="ask for a smaller guest, or for more cells (hw:numa_nodes)",
         wanted=count,
     )

@@ -34,7 +34,7 @@ def test_a_source_behind_says_by_how_much():
 
 
 def test_a_source_whose_heartbeat_is_ahead_of_the_clock_is_not_behind():
-    assert source(behind_s=-70.0).endswith(": old; 70 s ahead")
+    assert source(behind_s=-70.0).endswith(": old; newest heartbeat 70 s ahead")
 
 
 def test_a_report_of_a_version_that_did_not_know_the_age_of_rows_is_shown():
@@ -118,7 +118,7 @@ def test_of_traits_people_see_the_change_within_the_width_and_programs_the_whole
     said = list(plan_lines(plan, 100))[1:]
     assert said[0].startswith(f"  put-traits {PROVIDER}: +30 -1 traits, 130 in all: +HW_CPU_X86_NEW_0,")
     assert max(map(len, said)) <= 100
-    listed = " ".join(line.strip() for line in said).partition("then: ")[2].split(", ")
+    listed = " ".join(line.strip() for line in said).partition("in all: ")[2].split(", ")
     assert listed == [*(f"+{name}" for name in sorted(new)), "-CUSTOM_OLD"]
     (write,) = plan["writes"]
     assert (write["added"], write["removed"]) == (sorted(new), ["CUSTOM_OLD"])

@@ -28,9 +28,9 @@ def notes(**specs: str) -> tuple[str, ...]:
         ("hw:mem_page_size", "Large", "is not understood"),
         ("hw:mem_page_size", "8Gb", "is not understood"),
         ("resources1:VGPU", "1", "extra spec resources1:VGPU: summed up over the whole tree"),
-        ("trait_GPU:CUSTOM_X", "required", "extra spec trait_GPU:CUSTOM_X: not asked"),
-        ("hw:cpu_thread_policy", "require", "extra spec hw:cpu_thread_policy: not asked"),
-        ("pci_passthrough:alias", "gpu:1", "extra spec pci_passthrough:alias: not asked"),
+        ("trait_GPU:CUSTOM_X", "required", "extra spec trait_GPU:CUSTOM_X: not checked"),
+        ("hw:cpu_thread_policy", "require", "extra spec hw:cpu_thread_policy: not checked"),
+        ("pci_passthrough:alias", "gpu:1", "extra spec pci_passthrough:alias: not checked"),
     ],
 )
 def test_what_is_not_asked_as_it_stands_is_said_with_its_key(key, text, said):
