@@ -41,11 +41,11 @@ def _by_consumer(world: World, consumers: set[str]) -> dict[str, list[Row]]:
 
 
 def _instead(row: Row, others: list[Row]) -> str:
-    """Return the recorded but not promised classes: ", and 2 PCPU instead". Empty if this row's class is recorded."""
+    """Return the recorded but not promised classes: ", but 2 PCPU instead". Empty if this row's class is recorded."""
     if row.recorded is not None:
         return ""
     surplus = [_held(other) for other in others if other.promised is None and other.recorded is not None]
-    return f", and {', '.join(surplus)} instead" if surplus else ""
+    return f", but {', '.join(surplus)} instead" if surplus else ""
 
 
 def _in_place_of(row: Row, others: list[Row]) -> str:

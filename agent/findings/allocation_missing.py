@@ -25,14 +25,14 @@ def _find(world: World) -> Iterable[Finding]:
 
 
 _WITHOUT_NOVA = (
-    "whoever schedules by this Placement believes that this room is free: record the guest there, with its uuid as "
+    "schedulers that use this Placement believe that this room is free: record the guest there, with its uuid as "
     "the consumer: openstack resource provider allocation set CONSUMER --allocation rp=PROVIDER,CLASS=AMOUNT"
 )
 
 RULE = Rule(
     code="allocation-missing",
     severity=Severity.ERROR,
-    remedy=f"the scheduler believes that this room is free: {HEAL}; where it declines: "
+    remedy=f"the scheduler believes that this room is free: {HEAL}; where heal declines: "
     "nova-manage placement heal_allocations --instance CONSUMER",
     find=_find,
 )

@@ -28,7 +28,7 @@ def _find(world: World) -> Iterable[Finding]:
 
 def _where(row: Row) -> str:
     if row.migration is not None:
-        return f"belongs to a migration that is {row.migration.status}"
+        return f"has status {row.migration.status}"
     instance = row.instance
     if instance is None or instance.host is None:
         return f"is on no host (vm_state {instance.vm_state if instance else 'unknown'})"

@@ -15,7 +15,7 @@ _BESIDE = {
     PLACEMENT: "nothing is written",
     STATE: "nothing is concluded about guests; reserved is not lowered",
     LIBVIRT: "traits that rest on it stay; reserved is not lowered",
-    IMAGES: "guests' files are not told",
+    IMAGES: "guests' files are not reported",
 }
 # Sources that have a name of their own but are read together with another source.
 _PARTS = {IMAGES: frozenset({IMAGE_CACHE})}
@@ -29,7 +29,7 @@ def consequence(source: str, world: World) -> str:
     texts = [f"{', '.join(stays)} {verb}"] if stays else []
     texts.extend(reserves(lost, world))
     texts.extend([_BESIDE[source]] if source in _BESIDE else ())
-    return "; ".join(texts) or "nothing that is written rests on it now"
+    return "; ".join(texts) or "nothing that the agent writes depends on it now"
 
 
 def _classes(lost: frozenset[str], world: World) -> list[str]:

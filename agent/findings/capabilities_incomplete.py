@@ -23,7 +23,7 @@ _STAYS = {
     " and the providers of memory encryption stay",
     Part.MODEL_FEATURES: "HW_CPU_X86_* stay",
     Part.GUESTS: f"{_OF_EMULATORS} stay",
-    Part.MACHINE: f"what no other machine type has of {_OF_EMULATORS} stays",
+    Part.MACHINE: f"those of {_OF_EMULATORS} that no other machine type has stay",
     Part.DOMAIN: f"{_OF_EMULATORS} stay",
     Part.VERSION: "COMPUTE_NET_VIF_MODEL_IGB, COMPUTE_SOUND_MODEL_VIRTIO and COMPUTE_STORAGE_VIRTIO_FS stay",
 }
@@ -40,7 +40,7 @@ def _finding(world: World, missing: tuple[MissingPart, ...]) -> Finding:
     ordered = sorted(missing, key=lambda one: (one.name, one.why))
     return RULE.finding(
         world,
-        expected="libvirt tells everything that was asked about the host's CPU and its emulators",
+        expected="libvirt reports everything that the agent asked about the host's CPU and its emulators",
         actual="; ".join(f"{one.name} missing ({one.why}): {stays(one)}" for one in ordered),
         facts=(("parts", ", ".join(one.name for one in ordered)),),
     )

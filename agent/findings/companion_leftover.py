@@ -27,7 +27,7 @@ def _find(world: World) -> Iterable[Finding]:
             yield _finding(world, consumer, why)
     for record in view.consumers:
         if record.consumer_type == OWN_TYPE and record.consumer_uuid not in ours:
-            why = f"it is none of provider {world.root_uuid}: of an old identity"
+            why = f"it belongs to an old identity of this host, not to provider {world.root_uuid}"
             yield _finding(world, record.consumer_uuid, why, _OF_AN_OLD_IDENTITY)
 
 
@@ -62,14 +62,14 @@ def _finding(world: World, consumer: str, why: str, remedy: str | None = None) -
 
 
 _OF_AN_OLD_IDENTITY = (
-    "no agent takes it back: when its identity is not in use any more, "
+    "no agent removes it: if that identity is not in use any more, "
     "openstack resource provider allocation delete CONSUMER"
 )
 
 RULE = Rule(
     code="companion-leftover",
     severity=Severity.WARNING,
-    remedy="nothing by hand: an agent in role owner or companion takes it back by itself, once all is read that tells "
-    "whether the use is there; in role observer none does",
+    remedy="nothing by hand: an agent in role owner or companion removes it by itself, once it has read every source "
+    "that shows whether the use still exists; an agent in role observer does not remove it",
     find=_find,
 )

@@ -28,7 +28,8 @@ def _find(world: World) -> Iterable[Finding]:
 RULE = Rule(
     code="compute-node-orphaned",
     severity=Severity.WARNING,
-    remedy="a renamed host leaves such rows: check that no instance is on it; with [state] source = conductor the row "
-    "goes once this is confirmed, its provider too where nothing is allocated from it; else delete both by hand",
+    remedy="a renamed host leaves such rows: check that no instance is on the node; with [state] source = conductor "
+    "the agent deletes the row once this finding is confirmed, and its provider if nothing is allocated from it; "
+    "otherwise delete both by hand",
     find=_find,
 )

@@ -52,8 +52,8 @@ def _finding(world: World, record: ConsumerRecord, here: list[Allocation], elsew
     return RULE.finding(
         world,
         consumer_uuid=record.consumer_uuid,
-        expected=f"consumer {record.consumer_uuid} holds each class in one provider tree",
-        actual=f"it holds {_text(here)} here and {_text(elsewhere)} on {others}",
+        expected=f"consumer {record.consumer_uuid} has allocations of each class in one provider tree only",
+        actual=f"it has {_text(here)} allocated here and {_text(elsewhere)} on {others}",
         evidence=tuple(_claim(world, a) for a in (*here, *elsewhere)),
         facts=(("other_providers", others),),
         rests_on_recorded=True,
@@ -68,9 +68,9 @@ def _remedy(world: World, consumer: str, others: list[str]) -> str:
         return RULE.remedy
     if instance.host != world.settings.host:
         lives = f"the instance lives on {instance.host}"
-        return f"{lives}: take away this host's side: {HEAL}; by hand: {UNSET} PROVIDER CONSUMER"
+        return f"{lives}: remove this host's side: {HEAL}; by hand: {UNSET} PROVIDER CONSUMER"
     commands = "; ".join(f"{UNSET} {other} CONSUMER" for other in others)
-    return f"the instance lives here: look why it holds anything elsewhere, then take that away: {commands}"
+    return f"the instance lives here: find out why it has allocations elsewhere, then remove them: {commands}"
 
 
 def _text(allocations: list[Allocation]) -> str:
@@ -92,7 +92,7 @@ def _claim(world: World, allocation: Allocation) -> Claim:
 RULE = Rule(
     code="consumer-on-several-providers",
     severity=Severity.ERROR,
-    remedy="find where the instance really is (openstack server show CONSUMER), then take away the other side: "
+    remedy="find where the instance really is (openstack server show CONSUMER), then remove the other side: "
     "stocktake heal on the host where it is not, or openstack resource provider allocation unset",
     find=_find,
 )

@@ -36,9 +36,9 @@ def _finding(world: World, record: ConsumerRecord, instance: Instance) -> Findin
     return RULE.finding(
         world,
         consumer_uuid=record.consumer_uuid,
-        expected=f"instance {instance.uuid} ({instance.name}) is of project {instance.project_id}, "
+        expected=f"instance {instance.uuid} ({instance.name}) belongs to project {instance.project_id}, "
         f"user {instance.user_id}",
-        actual=f"Placement books its allocation on project {record.project_id}, user {record.user_id}",
+        actual=f"Placement records its allocation for project {record.project_id}, user {record.user_id}",
         facts=(
             ("instance_project_id", instance.project_id),
             ("instance_user_id", instance.user_id),

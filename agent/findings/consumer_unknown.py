@@ -15,7 +15,7 @@ def _find(world: World) -> Iterable[Finding]:
             world,
             consumer_uuid=consumer,
             expected="every consumer is an instance or a migration of this cell",
-            actual=f"Placement records {recorded_text(rows)} for {consumer}, which has no row",
+            actual=f"Placement records {recorded_text(rows)} for {consumer}, which has no row in this cell",
             evidence=claims_of(rows),
             rests_on_recorded=True,
         )
@@ -24,6 +24,7 @@ def _find(world: World) -> Iterable[Finding]:
 RULE = Rule(
     code="consumer-unknown",
     severity=Severity.WARNING,
-    remedy="it may be being built, archived, or another service's: ask who made it before anything is removed",
+    remedy="its instance may be in the middle of a build or archived, or it belongs to another service: find out who "
+    "made it before you remove anything",
     find=_find,
 )

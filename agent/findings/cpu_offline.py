@@ -27,7 +27,7 @@ def _finding(world: World, missing: MissingCpus, host: HostFacts) -> Finding:
         world,
         subject=missing.option,
         expected=f"all CPUs of {missing.option} are online",
-        actual=f"it names {what_is_missing(missing, host)}; VCPU and PCPU stay at what Placement holds",
+        actual=f"it names {what_is_missing(missing, host)}; VCPU and PCPU stay as Placement has them",
         facts=(("option", missing.option), ("offline", offline), ("absent", absent)),
         remedy=_remedy(missing, offline, absent),
     )

@@ -65,7 +65,7 @@ def _finding(world: World, instance: Instance, domain: Domain, power: str) -> Fi
 RULE = Rule(
     code="guest-power-state-differs",
     severity=Severity.WARNING,
-    remedy="nova-compute's power sync brings the two together where it runs; else openstack server start, stop or "
-    "reboot CONSUMER says which of them is meant",
+    remedy="if nova-compute runs here, its power sync makes the two agree; otherwise choose the state yourself: "
+    "openstack server start, stop or reboot CONSUMER",
     find=_find,
 )

@@ -33,7 +33,7 @@ def _find(world: World) -> Iterable[Finding]:
 RULE = Rule(
     code="guest-unknown",
     severity=Severity.WARNING,
-    remedy="look at it with virsh dominfo CONSUMER; if nobody needs it, virsh undefine it; "
+    remedy="inspect it with virsh dominfo CONSUMER; if nobody needs it, virsh undefine it; "
     "until then its use is reserved",
     find=_find,
 )

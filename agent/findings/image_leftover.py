@@ -17,7 +17,7 @@ def _find(world: World) -> Iterable[Finding]:
             world,
             consumer_uuid=left.owner,
             subject=left.path,
-            expected="a folder named after an instance belongs to one of this host",
+            expected="every folder named after an instance belongs to an instance of this host",
             actual=f"folder {left.path} takes {left.size_bytes} bytes; {_whereabouts(left.owner, state)}",
             facts=(("path", left.path), ("size_bytes", left.size_bytes)),
         )
@@ -26,11 +26,11 @@ def _find(world: World) -> Iterable[Finding]:
 def _whereabouts(uuid: str, state: NovaState | None) -> str:
     instance = next((i for i in state.instances if i.uuid == uuid), None) if state else None
     if instance is None:
-        return f"instance {uuid} is not of this host"
+        return f"instance {uuid} is not on this host"
     if instance.deleted:
         return f"instance {uuid} is deleted"
     if state is not None and instance.host == state.host:
-        return f"instance {uuid} is of this host and is not being resized"
+        return f"instance {uuid} is on this host and is not being resized"
     return f"instance {uuid} lives on {instance.host or 'no host'}"
 
 

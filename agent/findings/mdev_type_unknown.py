@@ -51,7 +51,7 @@ def _finding(world: World, devices: Devices, choice: MdevTypeChoice) -> Finding:
         resource_class=choice.resource_class,
         subject=choice.type_id,
         expected=f"a device{at} that makes mediated devices of type {choice.type_id} ([devices] enabled_mdev_types)",
-        actual=f"the types there are: {types}" if types else f"no device{at} makes mediated devices",
+        actual=f"devices{at} offer only these types: {types}" if types else f"no device{at} makes mediated devices",
         facts=(("mdev_type", choice.type_id), ("offered_types", types)),
     )
 

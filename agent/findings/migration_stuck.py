@@ -17,7 +17,7 @@ def _find(world: World) -> Iterable[Finding]:
             world,
             consumer_uuid=stuck.instance_uuid,
             subject=stuck.migration_uuid,
-            expected=f"the migration that instance {stuck.instance_uuid} is in is the one of its migration_context",
+            expected=f"instance {stuck.instance_uuid} is in the migration that its migration_context names",
             actual=f"{stuck.why}; it contributes 0 here",
             facts=(("migration_uuid", stuck.migration_uuid),),
         )
@@ -26,7 +26,7 @@ def _find(world: World) -> Iterable[Finding]:
 RULE = Rule(
     code="migration-stuck",
     severity=Severity.WARNING,
-    remedy="look at the instance's migrations (openstack server migration list --server CONSUMER); the stuck row is to "
-    "be set to error",
+    remedy="see the instance's migrations (openstack server migration list --server CONSUMER), then set the status of "
+    "the stuck row to error",
     find=_find,
 )

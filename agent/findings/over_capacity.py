@@ -186,7 +186,7 @@ def _pinned(world: World, cell: int, numbers: list[int], instances: list[tuple[s
     return RULE.finding(
         world,
         subject=f"cell {cell} {' '.join(sorted(uuids))}",
-        expected=f"{which} pinned for no guest: it is not among those to pin to"
+        expected=f"{which} pinned for no guest: guests may not be pinned to it"
         if alone
         else f"{which} pinned for one guest alone",
         actual=f"pinned for {who}",
@@ -196,7 +196,7 @@ def _pinned(world: World, cell: int, numbers: list[int], instances: list[tuple[s
             if claim.instance_uuid in uuids and claim.resource_class in _CPU_CLASSES
         ),
         facts=(("cell", cell), ("cpus", render_cpu_list(numbers)), ("instances", ", ".join(sorted(uuids)))),
-        remedy="move the guest away, or give the CPU back to [compute] cpu_dedicated_set"
+        remedy="move the guest away, or add the CPU to [compute] cpu_dedicated_set again"
         if alone
         else "move one of them away: they share a CPU that each was promised for itself, and nova-compute would fail "
         "its audit of this host",
@@ -205,20 +205,20 @@ def _pinned(world: World, cell: int, numbers: list[int], instances: list[tuple[s
 
 UNJUDGED = "; whether any of it is leaked is not known: the cloud's state or libvirt was not read"
 UNJUDGED_REMEDY = (
-    "wait until the source that source-stale or source-unavailable names is read again, and move no guest before: "
-    "only then does this finding say what is leaked"
+    "wait until the source that source-stale or source-unavailable names is read again, and move no guest until "
+    "then: only then does this finding say what is leaked"
 )
 
 
 def _leak_text(name: str, leaked: list[Row], unlisted: int) -> str:
     if unlisted:
-        hidden = f"; {amount_text(name, unlisted)} of it is of no consumer that Placement lists (usage-unlisted)"
+        hidden = f"; {amount_text(name, unlisted)} of it belongs to no consumer that Placement lists (usage-unlisted)"
         return hidden + (_leak_text(name, leaked, 0) if leaked else "")
     if not leaked:
         return "; no leaked consumer among them: the host is over-committed"
     total = amount_text(name, sum(row.recorded or 0 for row in leaked))
     who = ", ".join(f"{row.key} ({amount_text(name, row.recorded)}, {row.verdict.value})" for row in leaked)
-    return f"; {total} of it by {len(leaked)} consumers that should hold nothing here: {who}"
+    return f"; {total} of it by {len(leaked)} consumers that should have no allocation here: {who}"
 
 
 def _overflow_text(name: str, overflow: int) -> str:
@@ -228,7 +228,7 @@ def _overflow_text(name: str, overflow: int) -> str:
 RULE = Rule(
     code="over-capacity",
     severity=Severity.ERROR,
-    remedy="take the leaked consumers away first (their own findings say how); "
+    remedy="remove the allocations of the leaked consumers first (their own findings say how); "
     "what is left is over-commit: move guests away",
     find=_find,
 )

@@ -140,8 +140,8 @@ RULE = Rule(
     severity=Severity.ERROR,
     # Before microversion 1.8 a change assigns the consumer to Placement's placeholder project. 1.12 is the first
     # microversion that shows a consumer's project and user.
-    remedy="stocktake heal --finding FINDING adds it, once the devices' providers are published; no audit changes an "
-    "allocation. By hand, with everything that the consumer holds already, for the command "
+    remedy="stocktake heal --finding FINDING adds the allocation, once the devices' providers are published; no audit "
+    "changes an allocation. By hand, together with everything that the consumer has already, because the command "
     "replaces it (openstack --os-placement-api-version 1.12 resource provider allocation show CONSUMER): "
     "openstack --os-placement-api-version 1.12 resource provider allocation set CONSUMER --project-id PROJECT "
     "--user-id USER ALLOCATIONS",

@@ -27,7 +27,7 @@ def _find(world: World) -> Iterable[Finding]:
             yield _spent(world, provider, spent, name.lower(), _where(world, name.lower()))
     for address, provider, left, held in _short(view):
         for allocation in view.allocations[provider.uuid]:
-            why = f"only {left} of the {held} that are held there are handed out"
+            why = f"only {left} of the {held} that are allocated there are handed out"
             yield _finding(world, provider, allocation, address, why)
 
 
@@ -56,8 +56,8 @@ def _finding(world: World, provider: Provider, allocation: Allocation, address: 
         provider_uuid=provider.uuid,
         consumer_uuid=allocation.consumer_uuid,
         resource_class=allocation.resource_class,
-        expected=f"{address} handed out by [pci] device_spec for as long as somebody holds it",
-        actual=f"{allocation.consumer_uuid} holds {allocation.amount} {allocation.resource_class} of it; {why}",
+        expected=f"{address} handed out by [pci] device_spec for as long as a consumer has it",
+        actual=f"{allocation.consumer_uuid} has {allocation.amount} {allocation.resource_class} of it; {why}",
         facts=(("address", address), ("amount", allocation.amount)),
         rests_on_recorded=True,
     )
@@ -69,8 +69,8 @@ def _spent(world: World, provider: Provider, spent: Inventory, address: str, why
         provider_uuid=provider.uuid,
         resource_class=spent.resource_class,
         expected=f"{address} handed out by [pci] device_spec for as long as its provider says that it was used up",
-        actual=f"{spent.reserved} {spent.resource_class} of {provider.name} is reserved, as of a device for use once "
-        f"that was given out; {why}; its provider is kept, since the device would come back as an unused one",
+        actual=f"{spent.reserved} {spent.resource_class} of {provider.name} is reserved, as for a one-time-use "
+        f"device that was used; {why}; its provider is kept, because a new one would offer the device as unused",
         facts=(("address", address), ("amount", spent.reserved)),
         rests_on_recorded=True,
         remedy=_SPENT,
@@ -78,7 +78,7 @@ def _spent(world: World, provider: Provider, spent: Inventory, address: str, why
 
 
 _SPENT = (
-    "nothing where the device comes back, or its entry of [pci] device_spec; where it is gone for good, or is as new "
+    "nothing if the device comes back, or its entry of [pci] device_spec; if it is gone for good, or is as good as new "
     "again: openstack resource provider delete PROVIDER"
 )
 

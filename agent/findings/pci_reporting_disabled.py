@@ -25,7 +25,7 @@ def _find(world: World) -> Iterable[Finding]:
     yield RULE.finding(
         world,
         expected="[pci] report_in_placement = true, as when these providers were made; "
-        "or none with COMPUTE_MANAGED_PCI_DEVICE in this host's tree",
+        "or no provider with COMPUTE_MANAGED_PCI_DEVICE in this host's tree",
         actual=f"report_in_placement is false, and {len(names)} such providers are left as they are: "
         f"{', '.join(names[:_SHOWN])}{more}",
         facts=(("providers", len(names)),),
@@ -35,7 +35,7 @@ def _find(world: World) -> Iterable[Finding]:
 RULE = Rule(
     code="pci-reporting-disabled",
     severity=Severity.ERROR,
-    remedy="set [pci] report_in_placement = true again; to be rid of the providers, take the devices out of [pci] "
+    remedy="set [pci] report_in_placement = true again; to remove the providers, take the devices out of [pci] "
     "device_spec while it is true, and turn it off when they are gone",
     find=_find,
 )

@@ -48,14 +48,14 @@ def _devices(conflict: Conflict) -> str:
 
 def _consequence(conflict: Conflict) -> str:
     if conflict.address is None:
-        return "no provider of virtual functions is written, and none of PCI devices removed"
+        return "no provider of virtual functions is written, and no provider of PCI devices is removed"
     return f"the provider of {conflict.address} is left as it is"
 
 
 RULE = Rule(
     code="pci-spec-conflict",
     severity=Severity.ERROR,
-    remedy="change [pci] device_spec so that a physical function or its virtual ones are handed out, all virtual ones "
-    "alike; where a device is allocated, move its instance away first",
+    remedy="change [pci] device_spec so that either a physical function or its virtual functions are handed out, and "
+    "all virtual functions alike; where a device is allocated, move its instance away first",
     find=_find,
 )

@@ -42,6 +42,6 @@ RULE = Rule(
     code="pci-spec-unmatched",
     severity=Severity.WARNING,
     remedy="compare the entry with virsh nodedev-list --cap pci; a card may have moved, its virtual functions may not "
-    "be made yet, or the entry stands behind one that takes all its devices",
+    "have been created yet, or an earlier entry may take all its devices",
     find=_find,
 )

@@ -21,7 +21,7 @@ def _find(world: World) -> Iterable[Finding]:
             world,
             provider_uuid=problem.provider_uuid,
             subject=" ".join(problem.origins),
-            expected="what provider.yaml files add to a provider is added once, and nobody else decides it",
+            expected="one provider.yaml entry at most for each provider, with no class that the host itself decides",
             actual=f"{' and '.join(problem.origins)}: {problem.why}; nothing of it is added",
         )
 

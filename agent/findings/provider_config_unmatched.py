@@ -17,8 +17,8 @@ def _find(world: World) -> Iterable[Finding]:
             yield RULE.finding(
                 world,
                 subject=" ".join(problem.origins),
-                expected="each entry of a provider.yaml file means a provider of this host",
-                actual=f"{' and '.join(problem.origins)}: {problem.why}; the entry waits for it",
+                expected="each entry of a provider.yaml file names a provider of this host",
+                actual=f"{' and '.join(problem.origins)}: {problem.why}; the entry is applied once it exists",
             )
 
 

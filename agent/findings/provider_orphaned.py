@@ -13,6 +13,8 @@ from agent.model.finding import Finding, Severity
 from agent.model.placement import Allocation, OrphanTree
 from agent.node_record.orphans import obstacle, orphan_rows, taken_by_others
 
+_DELETED_SOON = "nothing is allocated from it: the agent deletes it once this is confirmed"
+
 
 def _find(world: World) -> Iterable[Finding]:
     if world.state is None:
@@ -37,7 +39,7 @@ def _finding(world: World, tree: OrphanTree, name: str, why: str | None) -> Find
         provider_uuid=tree.uuid,
         subject=name,
         expected=f"no provider of {name}, which is no compute node of host {world.settings.host} any more",
-        actual=f"{_size(tree)} in Placement; {why or 'nothing is allocated from it: it goes once this is confirmed'}",
+        actual=f"{_size(tree)} in Placement; {why or _DELETED_SOON}",
         facts=(
             ("providers", len(tree.providers)),
             ("allocations", "; ".join(sorted(map(_held, tree.allocations)))),
@@ -60,6 +62,7 @@ RULE = Rule(
     code="provider-orphaned",
     severity=Severity.WARNING,
     remedy="see what each consumer is (openstack resource provider show --allocations PROVIDER), move or remove its "
-    "allocation, then the next audits delete the provider; what is neither nova's nor ours is its owner's to delete",
+    "allocation, then the next audits delete the provider; if neither nova nor Stocktake made a provider, its "
+    "owner must delete it",
     find=_find,
 )

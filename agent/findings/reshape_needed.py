@@ -38,7 +38,7 @@ def _finding(world: World, family: NestedFamily, name: str) -> Finding:
         resource_class=name,
         expected=f"{name} on child providers alone: {_offers(world, children)}",
         actual=f"{amount_text(name, used)} used on the root by {len(rows)} consumers: {who}; "
-        "its children are not published until it is moved",
+        "the child providers are not published until it is moved",
         evidence=tuple(claim for row in rows for claim in row.claims),
         facts=(("used", used), ("consumers", len(rows)), ("children", ", ".join(key for key, _ in children))),
         rests_on_recorded=True,
@@ -56,15 +56,15 @@ def _children(world: World, family: NestedFamily, name: str) -> tuple[tuple[str,
 
 def _offers(world: World, children: tuple[tuple[str, Inventory], ...]) -> str:
     offers = ", ".join(f"{world.node}_{key} ({inventory.total})" for key, inventory in children)
-    return offers or "which ones is not known, for this host offers none of it now"
+    return offers or "which ones is not known, because this host offers none of it now"
 
 
 RULE = Rule(
     code="reshape-needed",
     severity=Severity.ERROR,
     remedy="stocktake heal --finding FINDING shows which amount would move to which FAMILY provider, and with the "
-    "digest of that plan moves all of them at once; the next audit does the rest. CLASS belongs to the FAMILY provider "
-    "of what the guest's XML says it has (virsh dumpxml CONSUMER); where that is not clear, nothing is moved: "
+    "digest of that plan moves all of them at once; the next audit does the rest. the guest's XML (virsh "
+    "dumpxml CONSUMER) shows to which FAMILY provider its CLASS belongs; where that is not clear, heal moves nothing: "
     "migrate or shelve these guests, and bring them back once the FAMILY providers are published",
     find=_find,
 )

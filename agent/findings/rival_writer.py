@@ -24,6 +24,6 @@ def _find(world: World) -> Iterable[Finding]:
 RULE = Rule(
     code="rival-writer",
     severity=Severity.ERROR,
-    remedy="end the other writer, or leave the provider to it: [agent] role = observer",
+    remedy="stop the other writer, or leave the provider to it: [agent] role = observer",
     find=_find,
 )

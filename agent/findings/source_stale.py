@@ -24,7 +24,7 @@ def _find(world: World) -> Iterable[Finding]:
 RULE = Rule(
     code="source-stale",
     severity=Severity.ERROR,
-    remedy="look whether [state] connection, or nova-conductor's own, leads to a replica that lags or has stopped; "
+    remedy="check whether [state] connection, or nova-conductor's own, leads to a replica that lags or has stopped; "
     "whether nova-conductor runs (`openstack compute service list`); and whether the clocks agree (`chronyc tracking`)",
     find=_find,
 )

@@ -11,9 +11,9 @@ from agent.model.finding import Finding, Severity
 from agent.model.host.facts import OddDomain
 from agent.model.snapshot import IMAGE_CACHE, IMAGES, PLACEMENT
 
-_PART = "what lies there is not told"
+_PART = "what lies there is not reported"
 _HOLDERS = (
-    "nothing is told of what guests hold of it; the daemon asks again every 10 x [placement] full_read_every audits, "
+    "what guests have of it is not reported; the daemon asks again every 10 x [placement] full_read_every audits, "
     "stocktake audit at once"
 )
 
@@ -65,6 +65,6 @@ def _finding(world: World, subject: str, error: str, consequence: str) -> Findin
 RULE = Rule(
     code="source-unavailable",
     severity=Severity.WARNING,
-    remedy="look at the named source; the agent tries again at the next audit and says when it is back",
+    remedy="check the named source; the agent tries again at the next audit and says when it is back",
     find=_find,
 )

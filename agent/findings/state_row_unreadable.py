@@ -30,6 +30,6 @@ def _find(world: World) -> Iterable[Finding]:
 RULE = Rule(
     code="state-row-unreadable",
     severity=Severity.WARNING,
-    remedy="look at the named row in the cell database: nova itself may fail on it too (nova-manage, its logs)",
+    remedy="inspect the named row in the cell database: nova itself may fail on it too (nova-manage, its logs)",
     find=_find,
 )

@@ -42,7 +42,7 @@ def _finding(world: World, trait: str) -> Finding:
 RULE = Rule(
     code="trait-unexpected",
     severity=Severity.WARNING,
-    remedy="find who sets it (a script, a second agent, a nova-compute with other options) and end that; a trait of "
-    "your own wants a name that begins with CUSTOM_",
+    remedy="find what sets it (a script, a second agent, a nova-compute with other options) and stop that; a trait of "
+    "your own needs a name that begins with CUSTOM_",
     find=_find,
 )

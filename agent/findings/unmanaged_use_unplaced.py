@@ -27,8 +27,8 @@ def _finding(world: World, rest: Unplaced) -> Finding:
     return RULE.finding(
         world,
         resource_class=name,
-        expected=f"consumers of ours hold all {amount_text(name, rest.wanted)} that the cloud does not know of",
-        actual=f"{amount_text(name, rest.wanted - rest.placed)} found no place, "
+        expected=f"Stocktake's own consumers have all {amount_text(name, rest.wanted)} that the cloud does not know of",
+        actual=f"{amount_text(name, rest.wanted - rest.placed)} could not be allocated, "
         f"so the scheduler may give it to a guest: {rest.why}",
         evidence=rest.claims,
         facts=(("wanted", rest.wanted), ("placed", rest.placed)),

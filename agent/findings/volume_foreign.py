@@ -19,6 +19,6 @@ def _find(world: World) -> Iterable[Finding]:
 RULE = Rule(
     code="volume-foreign",
     severity=Severity.WARNING,
-    remedy="ask whose it is; lvremove it if nobody's, or move it to another group",
+    remedy="find out whose it is; lvremove it if nobody needs it, or move it to another group",
     find=_find,
 )

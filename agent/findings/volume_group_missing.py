@@ -15,9 +15,13 @@ def _find(world: World) -> Iterable[Finding]:
     for name in world.settings.volume_groups:
         group = world.snapshot.group(name)
         if group is None:
-            yield _finding(world, name, f"volume group {name} is not in lvm2's report; what rests on it is frozen")
+            yield _finding(
+                world,
+                name,
+                f"volume group {name} is not in lvm2's report; what depends on it stays as Placement has it",
+            )
         elif group.missing_pvs:
-            yield _finding(world, name, f"volume group {name} misses {group.missing_pvs} physical volumes")
+            yield _finding(world, name, f"volume group {name} lacks {group.missing_pvs} physical volumes")
 
 
 def _finding(world: World, name: str, actual: str) -> Finding:

@@ -12,7 +12,10 @@ from agent.resources.volumes import OwnerKind
 
 def _find(world: World) -> Iterable[Finding]:
     return volume_findings(
-        world, RULE, OwnerKind.ORPHANED, expected="a volume named after an instance belongs to one of this host"
+        world,
+        RULE,
+        OwnerKind.ORPHANED,
+        expected="every volume named after an instance belongs to an instance of this host",
     )
 
 

@@ -41,10 +41,10 @@ def _finding(world: World, refused: RefusedWrite) -> Finding:
         world,
         provider_uuid=write.provider_uuid,
         subject=what,
-        expected=f"Placement takes {what}",
-        actual=f"it refuses with HTTP {error.status}: {failure}",
+        expected=f"Placement accepts {what}",
+        actual=f"it rejects that with HTTP {error.status}: {failure}",
         facts=(("provider_name", name), ("status", error.status)),
-        remedy=f"{_advice(refused, name)}; Placement's words: {error.message}{said}",
+        remedy=f"{_advice(refused, name)}; Placement's error: {error.message}{said}",
     )
 
 
@@ -60,12 +60,12 @@ def _in_words(write: Write, name: str) -> tuple[str, str]:
     """Return what the agent tried to write, and what stays undone without it."""
     match write:
         case CreateProvider():
-            return f"the new provider {name}", "neither it nor anything below it is there"
+            return f"the new provider {name}", "neither it nor anything below it exists"
         case PutInventories(inventories=inventories):
             classes = ", ".join(i.resource_class for i in inventories) or "none"
             return (
                 f"the inventory of {name} ({classes})",
-                "it stays as it was, nor are its traits or new children written",
+                "it stays as it was, and its traits and new children are not written",
             )
         case PutTraits():
             return f"the traits of {name}", "they stay as they were"
@@ -92,7 +92,7 @@ def _advice(refused: RefusedWrite, name: str) -> str:
         )
     if isinstance(refused.error, PlacementRejected):
         return (
-            "see which amount or name is impossible, and mend where it comes from (provider.yaml, an option, a device)"
+            "see which amount or name is impossible, and correct it at its source (provider.yaml, an option, a device)"
         )
     return "see what still uses it: openstack resource provider show --allocations PROVIDER"
 
@@ -112,6 +112,6 @@ def _unknown_traits(world: World, unknown: list[str]) -> Finding:
 RULE = Rule(
     code="write-refused",
     severity=Severity.ERROR,
-    remedy="mend what Placement complains of",
+    remedy="correct what Placement's error names",
     find=_find,
 )

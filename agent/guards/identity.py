@@ -15,7 +15,7 @@ def _refuses(case: Case) -> str | None:
     scene = case.scene
     uuid, node = scene.subject.root_uuid, scene.subject.node
     if uuid is None or node is None or scene.identity is None or scene.identity.invented:
-        return "which provider is this host's is not known"
+        return "it is not known which provider is this host's"
     found = _persisted(scene, uuid) or _provider(scene, uuid, node) or _record(scene, uuid, node)
     return found or _doubt(scene)
 
@@ -23,7 +23,7 @@ def _refuses(case: Case) -> str | None:
 def _persisted(scene: Scene, uuid: str) -> str | None:
     if scene.persisted is None or scene.persisted.uuid == uuid:
         return None
-    return f"{scene.persisted.origin} says {scene.persisted.uuid} now, the audit went by {uuid}"
+    return f"{scene.persisted.origin} says {scene.persisted.uuid} now, the audit used {uuid}"
 
 
 def _provider(scene: Scene, uuid: str, node: str) -> str | None:
@@ -31,9 +31,9 @@ def _provider(scene: Scene, uuid: str, node: str) -> str | None:
     if root is None:
         return f"Placement has no provider {uuid}, or it was not read"
     if root.name != node:
-        return f"provider {uuid} is named {root.name}, this node {node}"
+        return f"provider {uuid} is named {root.name}, this node is named {node}"
     holder = scene.view.name_holder if scene.view else None
-    return f"provider {holder.uuid} holds the name {holder.name}" if holder else None
+    return f"provider {holder.uuid} has the name {holder.name}" if holder else None
 
 
 def _record(scene: Scene, uuid: str, node: str) -> str | None:

@@ -13,7 +13,7 @@ def _refuses(case: Case) -> str | None:
     most = case.scene.settings.heal.max_consumers
     if len(case.chosen) < most:
         return None
-    return f"{most} in this run already, which [heal] max_consumers allows; the rest in a later run"
+    return f"{most} changes in this run already, as many as [heal] max_consumers allows; a later run makes the rest"
 
 
 GUARD = Guard(name="max-consumers", refuses=_refuses)

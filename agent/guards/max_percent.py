@@ -14,7 +14,10 @@ def _refuses(case: Case) -> str | None:
     most = max(1, int(count * percent / 100))
     if len(case.chosen) < most:
         return None
-    return f"{most} of {count} consumers in this run already, which [heal] max_percent ({percent:g}) allows"
+    return (
+        f"{most} changes in this run already for {count} consumers on this host, as many as [heal] max_percent "
+        f"({percent:g}) allows"
+    )
 
 
 GUARD = Guard(name="max-percent", refuses=_refuses)

@@ -16,7 +16,7 @@ def _refuses(case: Case) -> str | None:
         if mine & {change.before.consumer_uuid for change in other.changes}:
             return f"this run changes the consumer already, for {other.code}"
         if isinstance(other, ReshapeAction) and isinstance(case.repair, TreeRepair):
-            return f"this run moves {other.reshaping.resource_class} already; this one in a later run"
+            return f"this run moves {other.reshaping.resource_class} already; a later run moves this class"
     return None
 
 

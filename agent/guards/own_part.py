@@ -34,9 +34,9 @@ def _wrong(change: ConsumerChange, tree: frozenset[str]) -> str | None:
     if write.consumer_uuid != before.consumer_uuid:
         return "the change is of another consumer"
     if write.consumer_generation != before.generation:
-        return "the change does not rest on the generation that was read"
+        return "the change does not use the generation that was read"
     if _elsewhere(tree, before.allocations) != _elsewhere(tree, write.allocations):
-        return "the change would touch what it holds on another host's tree"
+        return "the change would alter its allocations on another host's tree"
     return None
 
 
@@ -46,10 +46,10 @@ def _strange(case: Case, action: ReshapeAction) -> str | None:
     for provider in action.reshaping.providers:
         there = provider.uuid in tree
         if there != (provider.before is not None) or (not there and provider.parent_uuid not in tree):
-            return f"provider {provider.name} is not of this host's tree"
+            return f"provider {provider.name} is not in this host's tree"
     for change in action.changes:
         if _sums(change.before.allocations) != _sums(change.write.allocations):
-            return f"consumer {change.before.consumer_uuid} would not hold as much as before"
+            return f"consumer {change.before.consumer_uuid} would not have as much as before"
     return None
 
 

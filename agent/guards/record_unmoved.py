@@ -27,13 +27,13 @@ def _moved(case: Case, consumer_uuid: str) -> str | None:
     seen = [a for a in view.allocations if a.consumer_uuid == record.consumer_uuid]
     here = [a for a in record.allocations if a.provider_uuid in case.scene.tree]
     if sorted(map(_amount, seen)) != sorted(map(_amount, here)):
-        return "what it holds here is not what the audit saw"
+        return "its allocations here are not those that the audit saw"
     moved = [a.consumer_generation for a in seen if a.consumer_generation != record.generation]
     if moved:
         return f"its generation is {record.generation}, the audit saw {moved[0]}"
     if not case.scene.has_moved:
         return None
-    return "allocations came to this host since the audit saw it, or that audit wrote: the next one decides"
+    return "allocations came to this host after the audit read it, or that audit wrote: the next audit decides"
 
 
 def _amount(allocation: Allocation) -> tuple[str, str, int]:

@@ -95,7 +95,7 @@ class MediatedDevices:
         host = snapshot.host.value
         guest = next((d for d in host.domains if d.uuid == consumer_uuid), None) if host else None
         if host is None or host.devices is None or guest is None:
-            return NotTold(why=f"no guest here is {consumer_uuid}, whose mediated devices would say where it belongs")
+            return NotTold(why=f"no guest here is {consumer_uuid}, so no mediated devices show where it belongs")
         devices = {uuid_of(mdev): mdev for mdev in host.devices.mdevs}
         parents: Counter[ProviderKey] = Counter()
         for uuid in guest.mdev_uuids:
@@ -122,8 +122,8 @@ def _place(mdev: Mdev | None, resource_class: str, settings: Settings) -> Provid
         return "which libvirt does not list: its parent is not known"
     bound = bound_to(mdev.parent, settings)
     if bound is None or bound.type_id != mdev.type_id:
-        configured = f"of type {bound.type_id} alone" if bound else "of no type"
-        return f"of type {mdev.type_id}; {mdev.parent} is to make some {configured}"
+        configured = f"type {bound.type_id} only" if bound else "no type"
+        return f"of type {mdev.type_id}; {mdev.parent} is configured for {configured}"
     return ProviderKey(KIND, mdev.parent) if bound.resource_class == resource_class else None
 
 

@@ -73,7 +73,7 @@ class MemoryEncryption:
         """Return one context of AMD SEV: a nova-compute that had the class on the root knew no other kind."""
         sev = [m for m in _models(snapshot, settings) if m.trait == os_traits.HW_CPU_X86_AMD_SEV and m.contexts > 0]
         if not sev:
-            return NotTold(why="a context on the root is one of AMD SEV, and this host offers guests none of it")
+            return NotTold(why="a context on the root is an AMD SEV context, and this host offers guests no AMD SEV")
         return {_key(sev[0]): 1}
 
 

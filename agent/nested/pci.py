@@ -93,7 +93,7 @@ class PciDevices:
         host = snapshot.host.value
         guest = next((d for d in host.domains if d.uuid == consumer_uuid), None) if host else None
         if guest is None:
-            return NotTold(why=f"no guest here is {consumer_uuid}, whose devices would say where it belongs")
+            return NotTold(why=f"no guest here is {consumer_uuid}, so no devices show where it belongs")
         taken = taken_by(guest, pci_view(snapshot, settings))
         return {key: amount for (key, name), amount in taken.items() if name == resource_class}
 

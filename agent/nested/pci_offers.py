@@ -147,7 +147,7 @@ def _contradictions(offer: Offer, *, is_too_old_to_move: bool) -> Iterable[tuple
     elif len(offer.trait_sets) > 1:
         yield "virtual functions of one device differ in traits", offer.matches
     if once := [match for match in children if "one_time_use" in dict(match.spec.tags)]:
-        yield "one_time_use is set, whatever to, on a virtual function", once
+        yield "one_time_use is set (to any value) on a virtual function", once
     if offer.movable and is_too_old_to_move:
         yield "live_migratable needs libvirt 10.0.0 and QEMU 8.2.2 at least", offer.movable
 

@@ -32,7 +32,7 @@ def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAct
         return Declined(why=problem)
     instance, promised = rows[0].instance, _promised(scene, rows)
     if instance is None or instance.project_id is None or instance.user_id is None:
-        return Declined(why="the cloud does not say whose it is")
+        return Declined(why="the cloud does not say which project and user it belongs to")
     write = PutAllocations(
         consumer_uuid=record.consumer_uuid,
         consumer_generation=None,
@@ -40,18 +40,19 @@ def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAct
         user_id=instance.user_id,
         allocations=promised,
     )
-    why = f"instance {instance.uuid} ({instance.name}) rests here and holds nothing: {amounts_text(promised)} come"
+    who = f"instance {instance.uuid} ({instance.name})"
+    why = f"{who} rests here without an allocation: {amounts_text(promised)} are added"
     return HealAction(finding_id=seen.finding.id, code=seen.finding.code, before=record, write=write, why=why)
 
 
 def _problem(scene: Scene, rows: tuple[Row, ...], record: ConsumerRecord) -> str | None:
     state = scene.snapshot.nova.value
     if state is None or state.kind is StateKind.NONE:
-        return "there is no cloud that promised anything"
+        return "there is no cloud whose state promises anything"
     if record.allocations:
-        return f"it holds {amounts_text(record.allocations)} now, elsewhere or here"
+        return f"it has {amounts_text(record.allocations)} allocated now, elsewhere or here"
     if not rows or rows[0].instance is None:
-        return "no instance that rests here stands behind it"
+        return "it is not an instance that rests here"
     instance = rows[0].instance
     if any(m.instance_uuid == instance.uuid and m.in_progress for m in state.migrations):
         return "a migration of it is in progress or failed"
@@ -63,7 +64,7 @@ def _unfit(instance: Instance) -> str | None:
         return f"it is not at rest: vm_state {instance.vm_state}, task {instance.task_state or 'none'}"
     specs = instance.flavor.extra_specs if instance.flavor else ()
     beyond = sorted(name for name, _ in specs if _BEYOND_NUMBERS.fullmatch(name))
-    return f"its flavor asks for more than numbers ({', '.join(beyond)})" if beyond else None
+    return f"its flavor asks for more than VCPU, PCPU, MEMORY_MB and DISK_GB ({', '.join(beyond)})" if beyond else None
 
 
 def _unclear(scene: Scene, rows: tuple[Row, ...]) -> str | None:

@@ -17,7 +17,7 @@ from agent.repairs.base import THREE_BOOKS, Declined, Repair, Scene, without_our
 def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAction | Declined:
     rows = scene.rows_of(record.consumer_uuid, Verdict.ALLOCATION_STALE_MOVE)
     if not rows:
-        return Declined(why="no move that is over stands behind it")
+        return Declined(why="its allocation is not left over from a finished move")
     return without_our_part(scene, seen, record, _because(rows[0]))
 
 

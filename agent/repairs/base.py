@@ -137,16 +137,16 @@ def without_our_part(scene: Scene, seen: SeenFinding, record: ConsumerRecord, be
     """
     here, elsewhere = here_and_elsewhere(scene, record)
     if not here:
-        return Declined(why="it holds nothing on this host any more")
+        return Declined(why="it has no allocation on this host any more")
     if record.project_id is None or record.user_id is None:
-        return Declined(why="Placement does not say whose it is, and a change must")
-    kept = f"what it holds elsewhere stays: {amounts_text(elsewhere)}" if elsewhere else "it holds nothing elsewhere"
+        return Declined(why="Placement does not report its project and user, and a change must contain both")
+    kept = f"its allocations elsewhere stay: {amounts_text(elsewhere)}" if elsewhere else "it has none elsewhere"
     return HealAction(
         finding_id=seen.finding.id,
         code=seen.finding.code,
         before=record,
         write=rewritten(record, elsewhere),
-        why=f"{because}: {amounts_text(here)} on this host go; {kept}",
+        why=f"{because}: {amounts_text(here)} on this host are removed; {kept}",
     )
 
 

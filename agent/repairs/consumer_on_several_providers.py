@@ -27,11 +27,13 @@ def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAct
     if instance.deleted or instance.host is None or instance.task_state is not None or instance.problem is not None:
         return Declined(why=f"where it lives is not settled: {_situation(instance)}")
     if instance.host == scene.settings.host:
-        return Declined(why="the instance lives here: the other host's part is wrong, and its agent's to take away")
+        return Declined(
+            why="the instance lives here: the other host's part is wrong, and that host's agent must remove it"
+        )
     if instance.uuid in _guests(scene):
         return Declined(why=f"the cloud says that it lives on {instance.host}, and its guest is defined here")
     if not here_and_elsewhere(scene, record)[1]:
-        return Declined(why="it holds nothing elsewhere any more")
+        return Declined(why="it has no allocation elsewhere any more")
     return without_our_part(scene, seen, record, f"instance {instance.uuid} ({instance.name}) lives on {instance.host}")
 
 

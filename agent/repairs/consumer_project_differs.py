@@ -14,19 +14,19 @@ from agent.repairs.base import THREE_BOOKS, Declined, Repair, Scene, rewritten
 def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAction | Declined:
     instance = _instance(scene, record.consumer_uuid)
     if instance is None or instance.project_id is None or instance.user_id is None:
-        return Declined(why="the cloud does not say whose it is")
+        return Declined(why="the cloud does not say which project and user it belongs to")
     if instance.deleted or instance.host != scene.settings.host or instance.task_state is not None:
         return Declined(why="the instance does not rest on this host")
     if not record.allocations:
-        return Declined(why="it holds nothing any more")
+        return Declined(why="it has no allocation any more")
     if (record.project_id, record.user_id) == (instance.project_id, instance.user_id):
-        return Declined(why="it is the instance's own project and user by now")
+        return Declined(why="it has the instance's own project and user by now")
     write = dataclasses.replace(
         rewritten(record, record.allocations), project_id=instance.project_id, user_id=instance.user_id
     )
     why = (
         f"instance {instance.uuid} ({instance.name}) belongs to project {instance.project_id} and user "
-        f"{instance.user_id}, not to {record.project_id} and {record.user_id}; what it holds stays"
+        f"{instance.user_id}, not to {record.project_id} and {record.user_id}; the amounts stay"
     )
     return HealAction(finding_id=seen.finding.id, code=seen.finding.code, before=record, write=write, why=why)
 

@@ -39,7 +39,7 @@ def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAct
     held = {(a.provider_uuid, a.resource_class): a.amount for a in record.allocations}
     wrong = [w for w in wanted if held.get((w.provider.uuid, w.resource_class)) != w.amount]
     if not wrong:
-        return Declined(why="it holds by now what its guest takes")
+        return Declined(why="its allocations match by now what its guest takes")
     full = next((why for each in wrong if (why := _no_room(scene, record, each))), None)
     if full is not None:
         return Declined(why=full)
@@ -50,7 +50,7 @@ def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAct
         code=seen.finding.code,
         before=record,
         write=rewritten(record, _allocations(record, after)),
-        why=f"guest {guest.uuid} ({guest.name}) takes {said}; what else it holds stays",
+        why=f"guest {guest.uuid} ({guest.name}) takes {said}; its other allocations stay",
     )
 
 
@@ -60,7 +60,7 @@ def _guest(scene: Scene, record: ConsumerRecord) -> Domain | Declined:
     if host is None or unknown_because(host):
         return Declined(why="the PCI devices of this host are not all known")
     if record.project_id is None or not here_and_elsewhere(scene, record)[0]:
-        return Declined(why="it holds nothing on this host: that is allocation-missing's")
+        return Declined(why="it has no allocation on this host: allocation-missing reports that")
     if record.consumer_uuid not in resting(scene.rows, scene.snapshot.nova.value):
         return Declined(why="the instance does not rest here: during a move either side may hold the devices")
     guest = next((d for d in host.domains if d.uuid == record.consumer_uuid), None)
@@ -74,7 +74,7 @@ def _wanted(scene: Scene, guest: Domain) -> tuple[_Wanted, ...] | Declined:
         provider = view.observed.get(key.name)
         if provider is None or provider.inventory(resource_class) is None:
             return Declined(
-                why=f"{key.name} is not published with {resource_class} yet; an audit that writes does that"
+                why=f"{key.name} is not published with {resource_class} yet; an audit that writes will publish it"
             )
         found.append(_Wanted(provider=provider, resource_class=resource_class, amount=amount))
     return tuple(found)
@@ -88,14 +88,14 @@ def _no_room(scene: Scene, record: ConsumerRecord, wanted: _Wanted) -> str | Non
     if used + wanted.amount <= offered.capacity and wanted.amount <= offered.max_unit:
         return None
     return (
-        f"{wanted.provider.name} offers {with_class(place[1], offered.capacity)}, at most {offered.max_unit} to one; "
-        f"others hold {used}, and {wanted.amount} would come"
+        f"{wanted.provider.name} offers {with_class(place[1], offered.capacity)}, at most {offered.max_unit} to "
+        f"each consumer; others have {used}, and this one needs {wanted.amount}"
     )
 
 
 def _offered(wanted: _Wanted) -> Inventory:
     offered = wanted.provider.inventory(wanted.resource_class)
-    assert offered is not None, "_wanted names what is offered alone"
+    assert offered is not None, "_wanted names only what is offered"
     return offered
 
 

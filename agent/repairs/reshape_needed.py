@@ -81,9 +81,9 @@ def _move(scene: Scene, resource_class: str) -> _Move | Declined:
     mine = (f for f in FAMILIES if f.is_configured(settings) and resource_class in still_on_root(f, snapshot))
     family = next(mine, None)
     if family is None or root is None:
-        return Declined(why=f"nobody uses {resource_class} on the root any more")
+        return Declined(why=f"no consumer uses {resource_class} on the root any more")
     if not is_told(family, snapshot, settings):
-        unknown = family.obstacle(snapshot, settings) or "what it rests on was not read"
+        unknown = family.obstacle(snapshot, settings) or "their sources were not read"
         return Declined(why=f"the {family.name} providers are not known: {unknown}")
     targets = _targets(scene, root, family, resource_class)
     return _Move(scene=scene, root=root, family=family, resource_class=resource_class, targets=targets)
@@ -106,24 +106,24 @@ def _targets(scene: Scene, root: Provider, family: NestedFamily, resource_class:
 
 def _change(move: _Move, record: ConsumerRecord | None, consumer_uuid: str) -> ConsumerChange | Declined:
     if record is None or record.project_id is None or record.user_id is None:
-        return Declined(why=f"consumer {consumer_uuid} was not read as a whole, or belongs to nobody")
+        return Declined(why=f"consumer {consumer_uuid} was not read as a whole, or has no project or user")
     name, scene = move.resource_class, move.scene
     belongs = move.family.belongs(consumer_uuid, name, scene.snapshot, scene.settings)
     if isinstance(belongs, NotTold):
-        return Declined(why=f"nothing moves, for one cannot be placed: {belongs.why}")
+        return Declined(why=f"nothing moves, because one consumer cannot be placed: {belongs.why}")
     strange = sorted(key.name for key in belongs if key not in move.targets)
     if strange:
         return Declined(why=f"consumer {consumer_uuid} belongs on {', '.join(strange)}, which offers no {name}")
     held = [a for a in record.allocations if (a.provider_uuid, a.resource_class) == (move.root.uuid, name)]
     if not held:
         # Since the audit another run has moved the allocation, or the allocation has gone.
-        return Declined(why=f"consumer {consumer_uuid} holds no {name} on the root any more")
+        return Declined(why=f"consumer {consumer_uuid} has no {name} on the root any more")
     coming = {key: amount - move.targets[key].held_by(record) for key, amount in sorted(belongs.items())}
     leaving = sum(a.amount for a in held)
     if any(amount < 0 for amount in coming.values()) or sum(coming.values()) != leaving:
         placed = ", ".join(f"{amount} on {move.root.name}_{key.name}" for key, amount in sorted(belongs.items()))
         return Declined(
-            why=f"consumer {consumer_uuid} holds {leaving} {name} on the root, and the host says of all that it has: "
+            why=f"consumer {consumer_uuid} has {leaving} {name} on the root, but the host counts for it in all: "
             f"{placed or 'nothing'}"
         )
     after = _moved(move, record, coming)
@@ -155,9 +155,11 @@ def _overfull(move: _Move, changes: list[ConsumerChange]) -> str | None:
         amounts = [a.amount for a in (*stay, *mine) if (a.provider_uuid, a.resource_class) == place]
         most = max(amounts, default=0)
         if sum(amounts) > offered.capacity:
-            return f"{target.name} offers {with_class(place[1], offered.capacity)}, and {sum(amounts)} would be held"
+            return (
+                f"{target.name} offers {with_class(place[1], offered.capacity)}, and {sum(amounts)} would be allocated"
+            )
         if most > offered.max_unit:
-            return f"{target.name} lets nobody hold more than {with_class(place[1], offered.max_unit)}, not {most}"
+            return f"{target.name} allows a consumer at most {with_class(place[1], offered.max_unit)}, not {most}"
     return None
 
 
@@ -205,7 +207,7 @@ def _why(move: _Move, changes: list[ConsumerChange]) -> str:
                 arriving[by_uuid[allocation.provider_uuid]] += allocation.amount
     where = ", ".join(f"{child} ({amount})" for child, amount in sorted(arriving.items()))
     many = f"{len(changes)} consumer{'s' if len(changes) != 1 else ''}"
-    return f"{name} of {many} moves from {move.root.name} to {where}; each holds as much as before"
+    return f"{name} of {many} moves from {move.root.name} to {where}; each has as much as before"
 
 
 REPAIR = TreeRepair(code=RULE.code, needs=frozenset({PLACEMENT, LIBVIRT}), consumers=_holders, propose=_propose)

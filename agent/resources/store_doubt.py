@@ -178,7 +178,7 @@ def differs(before: int, now: int) -> bool:
 def _why_changed(before: StoreMark, now: StoreMark, disks: GuestDisks) -> str | None:
     alike = likeness(before, now)
     if alike is Likeness.ANOTHER:
-        return f"{name_of(now)} is another one than before: UUID {now.uuid}, not {before.uuid}"
+        return f"{name_of(now)} is not the same store as before: UUID {now.uuid}, not {before.uuid}"
     if alike is Likeness.MOVED and not (disks.all_there and disks.present):
         return f"{name_of(now)} is {where(now)} now, not {where(before)}"
     has_fallen = now.size_bytes < before.size_bytes and differs(before.size_bytes, now.size_bytes)
@@ -221,7 +221,7 @@ def where(mark: StoreMark) -> str:
     identity = mark.filesystem
     said = f" with UUID {mark.uuid}" if mark.uuid else ""
     if identity is None:
-        return f"a volume group{said}" if mark.source == LVM else "a file system that no list of mounts has"
+        return f"a volume group{said}" if mark.source == LVM else "a file system that is in no list of mounts"
     return f"{identity.inner} of {identity.device} ({identity.kind}, mounted at {identity.mount_point}{said})"
 
 

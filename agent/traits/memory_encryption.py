@@ -85,13 +85,13 @@ def _guests_unknown_because(host: HostFacts, having: Sequence[DomainCapabilities
     """Return why it is unknown whether guests can have a kind; ``having`` are the machine types known to have it."""
     capabilities = host.capabilities
     if capabilities is None:
-        return "libvirt has not told its capabilities yet"
+        return "libvirt has not reported its capabilities yet"
     # ``arch`` is empty if the host's CPU could not be read.
     if capabilities.host_cpu.arch not in (_X86_64, ""):
         return None
     missing = "; ".join(f"{one.name}: {one.why}" for one in capabilities.missing if one.part in _OF_GUESTS)
     if not capabilities.host_cpu.arch or capabilities.domain is None:
-        return f"what guests can have is not known ({missing or 'this driver does not tell'})"
+        return f"what guests can have is not known ({missing or 'this driver does not report it'})"
     # A machine type that could not be read matters only if no other machine type has the kind.
     if missing and not having:
         return f"what guests can have is known in part ({missing})"
