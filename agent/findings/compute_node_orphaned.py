@@ -28,7 +28,7 @@ def _find(world: World) -> Iterable[Finding]:
 RULE = Rule(
     code="compute-node-orphaned",
     severity=Severity.WARNING,
-    remedy="a renamed host leaves such rows: check that no instance is on the node; with [state] source = conductor "
+    remedy="a renamed host leaves such rows: check that no instance is on it; with [state] source = conductor "
     "the agent deletes the row once this finding is confirmed, and its provider if nothing is allocated from it; "
     "otherwise delete both by hand",
     find=_find,

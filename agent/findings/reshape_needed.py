@@ -63,8 +63,8 @@ RULE = Rule(
     code="reshape-needed",
     severity=Severity.ERROR,
     remedy="stocktake heal --finding FINDING shows which amount would move to which FAMILY provider, and with the "
-    "digest of that plan moves all of them at once; the next audit does the rest. the guest's XML (virsh "
-    "dumpxml CONSUMER) shows to which FAMILY provider its CLASS belongs; where that is not clear, heal moves nothing: "
+    "digest of that plan moves all of them at once; the next audit does the rest. CLASS belongs to the FAMILY provider "
+    "that the guest's XML shows (virsh dumpxml CONSUMER); where that is not clear, heal moves nothing: "
     "migrate or shelve these guests, and bring them back once the FAMILY providers are published",
     find=_find,
 )

@@ -74,7 +74,7 @@ def what_is_missing(missing: MissingCpus, host: HostFacts) -> str:
         parts.append(f"CPUs that are not online: {render_cpu_list(missing.offline)}")
     if missing.absent:
         has = render_cpu_list(present_cpus(host))
-        parts.append(f"CPUs that this host lacks: {render_cpu_list(missing.absent)} (this host has CPUs {has})")
+        parts.append(f"CPUs that are not on this host: {render_cpu_list(missing.absent)} (this host has CPUs {has})")
     return ", and ".join(parts)
 
 

@@ -195,7 +195,7 @@ def test_a_scheduler_that_is_faster_takes_the_room_and_we_decide_again(placement
     assert (report["attempts"], report["conflicts"]) == (2, 1)
     assert report["conflict_kinds"] == {"no-room": 1}
     assert held(placement, host) == {"VCPU": 2, "MEMORY_MB": 512}
-    assert "1 VCPU found no place" in told(host, "unmanaged-use-unplaced")["VCPU"]["actual"]
+    assert "1 VCPU could not be allocated" in told(host, "unmanaged-use-unplaced")["VCPU"]["actual"]
 
 
 def test_a_placement_that_sees_no_room_where_we_do_is_asked_once(placement, host, door):

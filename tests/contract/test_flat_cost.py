@@ -315,7 +315,7 @@ def test_what_is_negative_since_of_usage_that_no_list_shows_says_so(tmp_path, pl
         report = made.audit(Depth.FULL)
     over = next(s.finding for s in report.findings if s.finding.code == "over-capacity")
     assert dict(over.facts)["free"] == -1
-    assert "1024 VCPU of it is of no consumer that Placement lists (usage-unlisted)" in over.actual
+    assert "1024 VCPU of it belongs to no consumer that Placement lists (usage-unlisted)" in over.actual
 
 
 Record = tuple[object, ...]

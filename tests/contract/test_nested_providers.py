@@ -180,7 +180,7 @@ def test_s106_vgpu_used_on_the_root_keeps_the_children_back_until_it_is_gone(car
 def test_a_type_that_no_card_has_is_told(cards):
     cards.enables(nvidia_99={})
     (found,) = [f for f in cards.audit()["findings"] if f["code"] == "mdev-type-unknown"]
-    assert found["actual"] == "the types there are: nvidia-11, nvidia-12"
+    assert found["actual"] == "devices offer only these types: nvidia-11, nvidia-12"
     assert cards.totals == {}
 
 

@@ -110,7 +110,7 @@ def test_s122_s123_what_is_held_stays_until_it_is_free(pci, placement):
     found = pci.audit()
     assert pci.totals() == {"0000:82:00.0": {VF_CLASS: 1}}, "the free device is gone, the held one counts what is held"
     assert found == {
-        "pci-device-lost": f"{consumer} holds 1 {VF_CLASS} of it; "
+        "pci-device-lost": f"{consumer} has 1 {VF_CLASS} of it; "
         "libvirt lists the device, and [pci] device_spec does not name it"
     }
     placement.release(consumer)
@@ -124,7 +124,7 @@ def test_s128c_an_allocated_device_that_vanished_stays(pci, placement):
     pci.has(*functions(*VFS))
     found = pci.audit()
     assert pci.totals()["0000:81:0A.0"] == {T4: 1}
-    assert found["pci-device-lost"] == f"{consumer} holds 1 {T4} of it; libvirt does not list the device"
+    assert found["pci-device-lost"] == f"{consumer} has 1 {T4} of it; libvirt does not list the device"
 
 
 def test_s128_a_contradiction_leaves_one_provider_and_publishes_the_rest(pci, placement):

@@ -320,7 +320,7 @@ def test_a_guest_with_another_number_of_devices_is_told_with_the_numbers(cards):
     cards.scheduled()
     cards.rest.allocate({cards.root: {"VGPU": 2}}, cards.two)
     (refusal,) = cards.plan().document["refusals"]
-    assert f"consumer {cards.two} holds 2 VGPU on the root" in refusal["why"]
+    assert f"consumer {cards.two} has 2 VGPU on the root" in refusal["why"]
     assert f"1 on {cards.agent.name}_{GPU_06}" in refusal["why"]
 
 

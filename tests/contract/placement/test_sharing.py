@@ -195,7 +195,7 @@ def test_what_shares_and_is_too_large_counts_as_not_read_and_the_tree_is_publish
     (found,) = (seen.finding for seen in first.report.findings if seen.finding.code == "source-unavailable")
     assert "placement: provider" in found.actual
     assert "the limit for one" in found.actual
-    assert "; nothing is told of what guests hold of it; the daemon asks again" in found.actual
+    assert "; what guests have of it is not reported; the daemon asks again" in found.actual
 
 
 def test_what_shares_and_is_too_large_is_told_in_each_audit_and_asked_again_at_its_turn(rest, crowded):

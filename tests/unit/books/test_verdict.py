@@ -267,7 +267,7 @@ def test_vcpus_held_as_dedicated_ones_name_each_other():
     chosen = settings(cpu_shared_set=(0, 1, 2, 3), cpu_dedicated_set=(4, 5, 6, 7))
     said = {f.resource_class: (f.expected, f.actual) for f in decided(world, chosen).findings if "differs" in f.code}
     assert said == {
-        "VCPU": (f"2 VCPU for instance {I1}", "Placement records nothing, and 2 PCPU instead"),
+        "VCPU": (f"2 VCPU for instance {I1}", "Placement records nothing, but 2 PCPU instead"),
         "PCPU": (f"no PCPU for instance {I1}, which is promised 2 VCPU", "Placement records 2 PCPU"),
     }
 
@@ -279,7 +279,7 @@ def test_dedicated_cpus_held_as_shared_ones_name_each_other():
     world = snapshot(nova=state(instance(flavor=dedicated)), libvirt=guest, placement=held)
     chosen = settings(cpu_shared_set=(0, 1, 2, 3), cpu_dedicated_set=(4, 5, 6, 7))
     said = {f.resource_class: f.actual for f in decided(world, chosen).findings if f.code == "allocation-differs"}
-    assert said == {"PCPU": "Placement records nothing, and 2 VCPU instead", "VCPU": "Placement records 2 VCPU"}
+    assert said == {"PCPU": "Placement records nothing, but 2 VCPU instead", "VCPU": "Placement records 2 VCPU"}
 
 
 def test_a_record_with_another_type_is_no_instance_s_whatever_else_is_unknown():

@@ -74,7 +74,7 @@ def test_what_a_confirmed_migration_still_holds():
     )
     (found,) = findings(world, CODE)
     assert found.consumer_uuid == mover
-    assert found.expected == f"no allocation here: migration {mover} (i1) belongs to a migration that is confirmed"
+    assert found.expected == f"no allocation here: migration {mover} (i1) has status confirmed"
 
 
 QUIET = {

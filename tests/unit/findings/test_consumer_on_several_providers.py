@@ -45,9 +45,9 @@ WORLD = recorded(ZOMBIE)
 def test_it_names_both_sides(world):
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
-    assert found.expected == f"consumer {I1} holds each class in one provider tree"
+    assert found.expected == f"consumer {I1} has allocations of each class in one provider tree only"
     assert found.actual == (
-        "it holds 1 GiB of DISK_GB, 128 MiB of MEMORY_MB, 1 VCPU here and "
+        "it has 1 GiB of DISK_GB, 128 MiB of MEMORY_MB, 1 VCPU allocated here and "
         f"128 MiB of MEMORY_MB, 1 VCPU on {uuid('cmp2')}"
     )
     assert found.facts == (("other_providers", uuid("cmp2")),)

@@ -40,8 +40,8 @@ WORLD = booked(project_id="another")
 def test_it_names_both_owners():
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
-    assert found.expected == f"instance {I1} (i1) is of project p, user u"
-    assert found.actual == "Placement books its allocation on project another, user u"
+    assert found.expected == f"instance {I1} (i1) belongs to project p, user u"
+    assert found.actual == "Placement records its allocation for project another, user u"
     assert dict(found.facts)["recorded_project_id"] == "another"
     assert found.severity is Severity.WARNING
     assert found.rests_on_recorded

@@ -46,11 +46,11 @@ def test_s48_it_names_the_consumer_and_what_it_holds(consumer_type):
     (found,) = findings(snapshot(placement=recorded(consumer_type)), CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == "every consumer is an instance or a migration of this cell"
-    assert found.actual == f"Placement records 5 GiB of DISK_GB, 2 VCPU for {I1}, which has no row"
+    assert found.actual == f"Placement records 5 GiB of DISK_GB, 2 VCPU for {I1}, which has no row in this cell"
     assert proof(found) == [("placement", "DISK_GB", 5), ("placement", "VCPU", 2)]
     assert found.severity is Severity.WARNING
     assert found.rests_on_recorded
-    assert "ask who made it" in found.remedy
+    assert "find out who made it" in found.remedy
 
 
 QUIET = {

@@ -17,14 +17,14 @@ def test_s77_it_names_the_option_and_the_cpus():
     (found,) = findings(WORLD, CODE, settings(cpu_shared_set=(0, 1, 2)))
     assert found.severity is Severity.ERROR
     assert found.expected == "all CPUs of [compute] cpu_shared_set are online"
-    assert found.actual == "it names CPUs that are not online: 2; VCPU and PCPU stay at what Placement holds"
+    assert found.actual == "it names CPUs that are not online: 2; VCPU and PCPU stay as Placement has them"
     assert "chcpu -e 2" in found.remedy
 
 
 def test_s79_a_cpu_that_the_host_does_not_have_is_the_option_s_fault():
     (found,) = findings(snapshot(libvirt=host(cpus=2)), CODE, settings(cpu_dedicated_set=(1, 7)))
     assert found.actual == (
-        "it names CPUs that are not there: 7 (this host has CPUs 0-1); VCPU and PCPU stay at what Placement holds"
+        "it names CPUs that are not on this host: 7 (this host has CPUs 0-1); VCPU and PCPU stay as Placement has them"
     )
     assert found.remedy == "correct [compute] cpu_dedicated_set: take out CPUs 7, and reload the agent (SIGHUP)"
     assert found.facts == (("option", "[compute] cpu_dedicated_set"), ("offline", ""), ("absent", "7"))
@@ -32,8 +32,9 @@ def test_s79_a_cpu_that_the_host_does_not_have_is_the_option_s_fault():
 
 def test_one_set_with_both_kinds_is_one_finding():
     (found,) = findings(WORLD, CODE, settings(cpu_shared_set=(0, 2, 3, 9)))
-    assert "it names CPUs that are not online: 2-3, and CPUs that are not there: 9 (this host has CPUs 0-3);" in (
-        found.actual
+    assert (
+        "it names CPUs that are not online: 2-3, and CPUs that are not on this host: 9 (this host has CPUs 0-3);"
+        in (found.actual)
     )
     assert "take out CPUs 9," in found.remedy
     assert "chcpu -e 2-3)" in found.remedy

@@ -49,7 +49,7 @@ def world(path=FOLDER, shared="", **changes):
     return dataclasses.replace(read, storage=(*read.storage, good(IMAGES, StorageFacts(image_stores=(store,)))))
 
 
-GONE = f"instance {I1} is not of this host"
+GONE = f"instance {I1} is not on this host"
 TOLD = {
     "no row": (world(), GONE),
     "deleted": (world(nova=state(instance(deleted=True))), f"instance {I1} is deleted"),
@@ -57,7 +57,7 @@ TOLD = {
     "shelved": (world(nova=state(instance(host=None, node=None))), f"instance {I1} lives on no host"),
     "of before a resize that is over": (
         world(f"{FOLDER}_resize", nova=state(instance())),
-        f"instance {I1} is of this host and is not being resized",
+        f"instance {I1} is on this host and is not being resized",
     ),
     "nova could not remove it": (world(f"{FOLDER}_del"), GONE),
 }
@@ -68,7 +68,7 @@ def test_it_names_the_instance_and_the_exact_size(read, whereabouts):
     (found,) = findings(read, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.subject.startswith(FOLDER)
-    assert found.expected == "a folder named after an instance belongs to one of this host"
+    assert found.expected == "every folder named after an instance belongs to an instance of this host"
     assert found.actual == f"folder {found.subject} takes 5368709120 bytes; {whereabouts}"
     assert dict(found.facts) == {"path": found.subject, "size_bytes": 5368709120}
     assert found.severity is Severity.WARNING

@@ -18,7 +18,7 @@ def test_the_type_and_those_that_there_are_are_named():
     (found,) = findings(snapshot(libvirt=CARDS), CODE, chosen)
     assert (found.severity, found.resource_class, found.subject) == (Severity.ERROR, "CUSTOM_BIG", "nvidia-99")
     assert found.expected == ("a device that makes mediated devices of type nvidia-99 ([devices] enabled_mdev_types)")
-    assert found.actual == "the types there are: nvidia-11, nvidia-12"
+    assert found.actual == "devices offer only these types: nvidia-11, nvidia-12"
     assert dict(found.facts) == {"mdev_type": "nvidia-99", "offered_types": "nvidia-11, nvidia-12"}
 
 
@@ -26,7 +26,7 @@ UNKNOWN = {
     "it is offered, but not by the device that it is bound to": (
         with_devices(card(GPU_06, nvidia_12=1), card("pci_0000_07_00_0", nvidia_11=1)),
         mdev_type("nvidia-11", AT_06),
-        "the types there are: nvidia-12",
+        f"devices at {AT_06} offer only these types: nvidia-12",
     ),
     "no such device": (with_devices(), mdev_type("nvidia-11", AT_06), f"no device at {AT_06} makes mediated devices"),
     "no device at all": (with_devices(), mdev_type("nvidia-11"), "no device makes mediated devices"),

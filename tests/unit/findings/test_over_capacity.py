@@ -64,7 +64,7 @@ def test_it_gives_the_arithmetic_and_names_the_leak():
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, None, "VCPU")
     assert found.expected == "at most 4 VCPU used: (4 - 0) x 1"
     assert found.actual.startswith(
-        "47 VCPU used, free -43; 46 VCPU of it by 2 consumers that should hold nothing here: "
+        "47 VCPU used, free -43; 46 VCPU of it by 2 consumers that should have no allocation here: "
     )
     assert f"{GONE} (30 VCPU, allocation-leaked)" in found.actual
     assert f"{AWAY} (16 VCPU, allocation-stale-move)" in found.actual
@@ -84,7 +84,7 @@ def test_it_gives_the_arithmetic_and_names_the_leak():
     ]
     assert found.severity is Severity.ERROR
     assert found.rests_on_recorded
-    assert "leaked consumers away first" in found.remedy
+    assert "leaked consumers first" in found.remedy
 
 
 def test_over_commit_is_not_called_a_leak():
@@ -207,7 +207,9 @@ def test_a_child_that_offers_less_than_is_held_is_told_by_its_own_name():
     (found,) = findings(world, CODE, ONE_TYPE)
     assert (found.provider_uuid, found.resource_class) == (uuid(GPU_06), "VGPU")
     assert found.expected == f"at most 2 VGPU used on {CARD_NAME}: (2 - 0) x 1"
-    assert found.actual.startswith("3 VGPU used, free -1; 1 VGPU of it by 1 consumers that should hold nothing here: ")
+    assert found.actual.startswith(
+        "3 VGPU used, free -1; 1 VGPU of it by 1 consumers that should have no allocation here: "
+    )
     assert proof(found) == [("placement", "VGPU", 1), ("placement", "VGPU", 2)]
 
 
@@ -321,7 +323,7 @@ def test_an_instance_that_isolates_its_threads_takes_the_siblings_too():
 
 def test_a_cpu_that_is_not_to_be_pinned_names_its_one_guest():
     (found,) = of_cpus(pinned("a", 0))
-    assert found.expected == "CPU 0 of cell 0 pinned for no guest: it is not among those to pin to"
+    assert found.expected == "CPU 0 of cell 0 pinned for no guest: guests may not be pinned to it"
     assert found.actual == f"pinned for instance {uuid('a')} (a)"
     assert "cpu_dedicated_set" in found.remedy
 

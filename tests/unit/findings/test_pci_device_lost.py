@@ -28,8 +28,8 @@ def test_it_names_the_consumer_the_device_and_what_is_gone(devices, chosen, why)
     assert (found.severity, found.rests_on_recorded) == (Severity.ERROR, True)
     assert (found.provider_uuid, found.consumer_uuid) == (uuid(f"child-{GPU}"), uuid("i1"))
     assert found.resource_class == T4
-    assert found.actual == f"{uuid('i1')} holds 1 {T4} of it; {why}"
-    assert found.expected == f"{GPU} handed out by [pci] device_spec for as long as somebody holds it"
+    assert found.actual == f"{uuid('i1')} has 1 {T4} of it; {why}"
+    assert found.expected == f"{GPU} handed out by [pci] device_spec for as long as a consumer has it"
     assert uuid("i1") in found.remedy
 
 
@@ -40,7 +40,7 @@ def test_fewer_virtual_functions_than_are_held():
     assert sorted((f.consumer_uuid, dict(f.facts)["amount"]) for f in found) == sorted(
         [(uuid("i1"), 2), (uuid("i2"), 1)]
     )
-    assert {f.actual.partition("; ")[2] for f in found} == {"only 2 of the 3 that are held there are handed out"}
+    assert {f.actual.partition("; ")[2] for f in found} == {"only 2 of the 3 that are allocated there are handed out"}
 
 
 ONCE = frozenset({MANAGED, "HW_PCI_ONE_TIME_USE"})
@@ -51,8 +51,8 @@ def test_a_device_that_was_used_up_is_told_without_a_consumer():
     (found,) = findings(world(placement=tree(SPENT)), CODE, ALL)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (SPENT.uuid, None, T4)
     assert found.actual == (
-        f"1 {T4} of {SPENT.name} is reserved, as of a device for use once that was given out; libvirt does not list "
-        "the device; its provider is kept, since the device would come back as an unused one"
+        f"1 {T4} of {SPENT.name} is reserved, as for a one-time-use device that was used; libvirt does not list "
+        "the device; its provider is kept, because a new one would offer the device as unused"
     )
     assert f"openstack resource provider delete {SPENT.uuid}" in found.remedy
     held_too = tree(SPENT, allocations=(held(GPU, T4),))

@@ -39,7 +39,7 @@ CASES = {
     "a one-time virtual function": (
         VFS[2:],
         [{"product_id": "1515", "one_time_use": False}],
-        f"one_time_use is set, whatever to, on a virtual function: {SECOND}; the provider of {PF} is left as it is",
+        f"one_time_use is set (to any value) on a virtual function: {SECOND}; the provider of {PF} is left as it is",
     ),
     "a physical function that is managed from elsewhere": (
         VFS[:1],
@@ -66,7 +66,7 @@ def test_s120_a_virtual_function_without_a_parent_names_no_provider():
     assert found.provider_uuid == ROOT_UUID
     assert found.actual == (
         f"a virtual function whose physical function libvirt does not name: {FIRST}; "
-        "no provider of virtual functions is written, and none of PCI devices removed"
+        "no provider of virtual functions is written, and no provider of PCI devices is removed"
     )
 
 

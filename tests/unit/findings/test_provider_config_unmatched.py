@@ -18,7 +18,9 @@ def named(name):
 def test_s136_it_names_the_file_and_the_provider():
     (found,) = findings(snapshot(), CODE, named("nobody"))
     assert found.severity is Severity.WARNING
-    assert found.actual == "a.yaml:4: there is no provider nobody in this host's tree; the entry waits for it"
+    assert (
+        found.actual == "a.yaml:4: there is no provider nobody in this host's tree; the entry is applied once it exists"
+    )
 
 
 def test_it_is_silent_where_the_provider_is_there():

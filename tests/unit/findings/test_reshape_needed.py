@@ -45,7 +45,7 @@ def test_s107_of_memory_encryption_too():
 
 def test_it_is_said_while_libvirt_is_silent_but_not_where_it_belongs():
     (found,) = findings(snapshot(libvirt=CARDS, placement=VGPU, lost=[LIBVIRT]), "reshape-needed", ONE_TYPE)
-    assert found.expected.endswith("which ones is not known, for this host offers none of it now")
+    assert found.expected.endswith("which ones is not known, because this host offers none of it now")
 
 
 QUIET = {

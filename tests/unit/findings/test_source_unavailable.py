@@ -49,18 +49,18 @@ CONSEQUENCE = {
         f"{LIBVIRTS} stay as they are; traits that rest on it stay; reserved is not lowered",
     ),
     "lvm": (LVM, LVM_IMAGES, "DISK_GB stays as it is"),
-    "lvm, beside": (LVM, settings(volume_groups=("vg0",)), "nothing that is written rests on it now"),
+    "lvm, beside": (LVM, settings(volume_groups=("vg0",)), "nothing that the agent writes depends on it now"),
     "filesystem": (FILESYSTEM, settings(), "DISK_GB stays as it is"),
-    "filesystem, beside": (FILESYSTEM, LVM_IMAGES, "nothing that is written rests on it now"),
+    "filesystem, beside": (FILESYSTEM, LVM_IMAGES, "nothing that the agent writes depends on it now"),
     "ceph": (CEPH, settings(images_type="rbd"), "DISK_GB stays as it is"),
-    "images": (IMAGES, settings(), "guests' files are not told"),
+    "images": (IMAGES, settings(), "guests' files are not reported"),
     "images, the cache reserved": (
         IMAGES,
         settings(reserve_image_cache=True),
-        "reserved of DISK_GB is not lowered; guests' files are not told",
+        "reserved of DISK_GB is not lowered; guests' files are not reported",
     ),
     "pmem": (PMEM, PMEM_LABELS, f"{BIG} stays as it is"),
-    "pmem without a label": (PMEM, settings(), "nothing that is written rests on it now"),
+    "pmem without a label": (PMEM, settings(), "nothing that the agent writes depends on it now"),
 }
 BEFORE = view(provider=root(inventory(BIG, 1)))
 
@@ -103,7 +103,7 @@ def test_every_source_that_anything_needs_tells_all_that_it_freezes(chosen):
         decision = decided(losing(source, placement=BEFORE), chosen)
         (found,) = (f for f in decision.findings if f.code == CODE and f.subject == source)
         told = found.actual.removeprefix(f"{source}: no answer within 5 s; ")
-        assert told != "nothing that is written rests on it now", source
+        assert told != "nothing that the agent writes depends on it now", source
         because = f"{source} could not be read"
         frozen = [f.resource_class for f in wanted_root(decision).frozen if f.why == because]
         frozen += [f"{family.name} providers" for family in decision.tree.frozen_families if family.why == because]
@@ -145,7 +145,9 @@ def test_a_part_that_a_source_could_not_read_is_told(reserves):
     stale = _with_images(unread=((f"{INSTANCES}/_base", "ESTALE: Stale file handle"),))
     (found,) = findings(stale, CODE, settings(reserve_image_cache=reserves))
     kept = "reserved of DISK_GB is not lowered; " if reserves else ""
-    assert found.actual == f"images: {INSTANCES}/_base: ESTALE: Stale file handle; {kept}what lies there is not told"
+    assert (
+        found.actual == f"images: {INSTANCES}/_base: ESTALE: Stale file handle; {kept}what lies there is not reported"
+    )
 
 
 def test_a_cache_to_reserve_for_that_is_nowhere_is_told_and_no_other():

@@ -36,7 +36,7 @@ def test_it_says_what_was_there_what_is_there_and_what_to_do():
     assert found.subject == INSTANCES
     assert "300 GiB" in found.expected
     assert "/ of /dev/vdb (xfs, mounted at /var/lib/nova/instances with UUID store-uuid)" in found.expected
-    assert "another one than before: UUID root-uuid, not store-uuid" in found.actual
+    assert "not the same store as before: UUID root-uuid, not store-uuid" in found.actual
     assert "251 GiB" in found.actual
     assert "stocktake adopt --store" in found.remedy
     facts = dict(found.facts)

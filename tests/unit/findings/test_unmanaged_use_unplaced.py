@@ -45,8 +45,8 @@ def world(*others, libvirt=None, lvm=None, provider=NOVA, **changes):
 def test_it_says_how_much_of_what_and_why():
     (found,) = findings(world(), CODE, BESIDE)
     assert (found.provider_uuid, found.resource_class, found.consumer_uuid) == (ROOT_UUID, "VCPU", None)
-    assert found.expected == "consumers of ours hold all 6 VCPU that the cloud does not know of"
-    assert found.actual.startswith("2 VCPU found no place")
+    assert found.expected == "Stocktake's own consumers have all 6 VCPU that the cloud does not know of"
+    assert found.actual.startswith("2 VCPU could not be allocated")
     assert "max_unit 4" in found.actual
     assert dict(found.facts) == {"wanted": 6, "placed": 4}
     assert proof(found) == [("libvirt", "VCPU", 6)]
@@ -66,7 +66,7 @@ UNPLACED = {
 
 @pytest.mark.parametrize(("there", "expected"), UNPLACED.values(), ids=UNPLACED.keys())
 def test_each_reason(there, expected):
-    assert {f.resource_class: f.actual.partition(" found")[0] for f in findings(there, CODE, BESIDE)} == expected
+    assert {f.resource_class: f.actual.partition(" could")[0] for f in findings(there, CODE, BESIDE)} == expected
 
 
 SILENT = {

@@ -48,7 +48,8 @@ def test_it_names_the_volume_and_its_exact_size(world):
     assert found.severity is Severity.WARNING
     assert not found.rests_on_recorded
     assert found.remedy == (
-        "ask whose it is; lvremove it if nobody's, or move it to another group; until then its size is reserved"
+        "find out whose it is; lvremove it if nobody needs it, or move it to another group; "
+        "until then its size is reserved"
     )
 
 

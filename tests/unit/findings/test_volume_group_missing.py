@@ -33,7 +33,7 @@ def test_it_names_the_group_and_the_option():
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, None, "DISK_GB")
     assert found.subject == "vg0"
     assert "[lvm] volume_groups" in found.expected
-    assert found.actual == "volume group vg0 is not in lvm2's report; what rests on it is frozen"
+    assert found.actual == "volume group vg0 is not in lvm2's report; what depends on it stays as Placement has it"
     assert found.facts == (("volume_group", "vg0"),)
     assert found.severity is Severity.ERROR
     assert "vgs and pvs" in found.remedy
@@ -51,7 +51,7 @@ def test_an_empty_report_takes_nothing_from_placement():
 
 def test_a_group_that_lost_disks():
     (found,) = findings(snapshot(lvm=StorageFacts(groups=(BROKEN,))), CODE, lvm_settings())
-    assert found.actual == "volume group vg0 misses 2 physical volumes"
+    assert found.actual == "volume group vg0 lacks 2 physical volumes"
 
 
 def test_a_group_that_is_only_audited_is_no_disk_gb():

@@ -45,7 +45,7 @@ def test_it_names_the_instance_and_the_exact_size(world):
     (found,) = findings(world, CODE, lvm_settings())
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, "DISK_GB")
     assert found.subject == f"vg0/{I1}_disk"
-    assert found.expected == "a volume named after an instance belongs to one of this host"
+    assert found.expected == "every volume named after an instance belongs to an instance of this host"
     assert dict(found.facts)["size_bytes"] == 5368709120
     assert proof(found) == [("lvm", "DISK_GB", 5)]
     assert found.severity is Severity.WARNING

@@ -46,11 +46,11 @@ def test_it_says_who_what_and_what_placement_said():
     (found,) = told(refused(CREATE, DuplicateName, 409))
     assert found.severity is Severity.ERROR
     assert (found.provider_uuid, found.subject) == (CHILD, f"the new provider {NODE}_amd_sev")
-    assert found.expected == f"Placement takes the new provider {NODE}_amd_sev"
-    assert found.actual == "it refuses with HTTP 409: neither it nor anything below it is there"
+    assert found.expected == f"Placement accepts the new provider {NODE}_amd_sev"
+    assert found.actual == "it rejects that with HTTP 409: neither it nor anything below it exists"
     assert found.facts == (("provider_name", f"{NODE}_amd_sev"), ("status", 409))
     assert f"openstack resource provider list --name {NODE}_amd_sev" in found.remedy
-    assert found.remedy.endswith("Placement's words: PUT http://p/x: too much [req-1]")
+    assert found.remedy.endswith("Placement's error: PUT http://p/x: too much [req-1]")
 
 
 WRITES = {

@@ -116,11 +116,11 @@ WRONG: list[tuple[str, str, Callable[[Case], Case]]] = [
     ),
     (
         "identity",
-        "/var/lib/x says .* now, the audit went by",
+        "/var/lib/x says .* now, the audit used",
         lambda c: with_scene(c, persisted=Identity(uuid=facts.uuid("x"), origin="/var/lib/x")),
     ),
     ("identity", "is named other", lambda c: with_view(c, providers=(facts.root(name="other"),))),
-    ("identity", "holds the name", lambda c: with_view(c, name_holder=facts.root(uuid=OTHER))),
+    ("identity", "has the name", lambda c: with_view(c, name_holder=facts.root(uuid=OTHER))),
     ("identity", "no compute node record", lambda c: with_state(c, nodes=())),
     ("identity", "no compute node record", lambda c: with_state(c, nodes=(facts.node(deleted=True),))),
     ("identity", "is of host cmp9", lambda c: with_state(c, nodes=(facts.node(host="cmp9"),))),
@@ -129,15 +129,15 @@ WRONG: list[tuple[str, str, Callable[[Case], Case]]] = [
         "in doubt",
         lambda c: with_state(c, nodes=(facts.node(), facts.node(2, uuid=facts.uuid("second")))),
     ),
-    ("max-consumers", r"2 in this run already", lambda c: chosen(many(1000, c), "c1", "c2")),
-    ("max-percent", r"1 of 39 consumers in this run already", lambda c: chosen(many(39, c), "c1")),
+    ("max-consumers", r"2 changes in this run already", lambda c: chosen(many(1000, c), "c1", "c2")),
+    ("max-percent", r"1 changes in this run already for 39 consumers", lambda c: chosen(many(39, c), "c1")),
     ("one-change", "changes the consumer already", lambda c: chosen(many(100, c), "gone")),
     ("record-unmoved", "was not read", lambda c: with_scene(c, records=())),
-    ("record-unmoved", "came to this host since the audit saw it", lambda c: with_scene(c, has_moved=True)),
+    ("record-unmoved", "came to this host after the audit read it", lambda c: with_scene(c, has_moved=True)),
     ("record-unmoved", "its generation is 2, the audit saw 1", lambda c: moved_on(c, generation=2)),
     (
         "record-unmoved",
-        "not what the audit saw",
+        "not those that the audit saw",
         lambda c: moved_on(c, allocations=record("gone", here={"VCPU": 3}).allocations),
     ),
     (
@@ -226,7 +226,7 @@ def test_a_run_takes_no_more_than_it_may_and_says_so():
     scene = scene_of(world, *held)
     plan = heal_plan(scene, asked_for(scene.findings, ALL, frozenset()))
     assert len(plan.actions) == 2
-    assert {(r.guard, r.why[:13]) for r in plan.refusals} == {("max-consumers", "2 in this run")}
+    assert {(r.guard, r.why[:17]) for r in plan.refusals} == {("max-consumers", "2 changes in this")}
     assert len(plan.refusals) == 98
 
 

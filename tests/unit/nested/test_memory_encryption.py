@@ -120,12 +120,12 @@ UNKNOWN = {
     "capabilities are not there yet": (
         host(kernel_parameters=kernel(sev="Y")),
         (),
-        "libvirt has not told its capabilities yet",
+        "libvirt has not reported its capabilities yet",
     ),
     "a libvirt that has no such call": (
         encrypting(x86(domain=None), sev="Y"),
         (),
-        "what guests can have is not known (this driver does not tell)",
+        "what guests can have is not known (this driver does not report it)",
     ),
     "they could not be asked for": (
         encrypting(x86(domain=None, missing=(dataclasses.replace(MISSING, part=Part.GUESTS, detail=""),)), sev="Y"),
@@ -239,11 +239,11 @@ TDX_UNKNOWN = {
         (),
         "guests can have TDX, but the kernel does not say how many; set [libvirt] num_intel_tdx_guests",
     ),
-    "capabilities are not there yet": (host(tdx_capacity=31), (), "libvirt has not told its capabilities yet"),
+    "capabilities are not there yet": (host(tdx_capacity=31), (), "libvirt has not reported its capabilities yet"),
     "a libvirt that has no such call": (
         with_tdx(31, x86(domain=None)),
         (),
-        "what guests can have is not known (this driver does not tell)",
+        "what guests can have is not known (this driver does not report it)",
     ),
     "part of it is missing": (
         with_tdx(31, PARTLY),

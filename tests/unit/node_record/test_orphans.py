@@ -203,7 +203,8 @@ def test_a_provider_that_was_left_is_told_and_goes_once_it_is_empty_and_that_is_
     seen = decision(empty, None, History(left=(LEFT,)))
     assert seen.plan.removals == ()
     assert [f.actual for f in seen.findings if f.code == "provider-orphaned"] == [
-        f"provider {OLD.uuid} is still in Placement; nothing is allocated from it: it goes once this is confirmed"
+        f"provider {OLD.uuid} is still in Placement; "
+        "nothing is allocated from it: the agent deletes it once this is confirmed"
     ]
     remembered = History(left=(LEFT,), sightings=_sightings(empty), looked_at=0)
     assert decision(empty, None, remembered).plan.removals == (DeleteProvider(provider_uuid=OLD.uuid),)

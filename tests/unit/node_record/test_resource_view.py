@@ -65,7 +65,7 @@ def test_s76_vcpus_are_the_shared_ones_and_s77_unknown_where_one_is_offline():
     assert seen(snapshot()).vcpus == 4
     found = seen(snapshot(), settings(cpu_shared_set=(3, 4)))
     assert (found.vcpus, found.cells) == (None, None)
-    assert any("[compute] cpu_shared_set names CPUs that are not there: 4" in reason for reason in found.unknown)
+    assert any("[compute] cpu_shared_set names CPUs that are not on this host: 4" in reason for reason in found.unknown)
 
 
 def test_s91_a_volume_group_s_own_figures():

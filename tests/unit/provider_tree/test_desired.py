@@ -108,7 +108,7 @@ FROZEN = {
         snapshot(),
         settings(cpu_shared_set=(0, 9)),
         {
-            name: "[compute] cpu_shared_set names CPUs that are not there: 9 (this host has CPUs 0-3)"
+            name: "[compute] cpu_shared_set names CPUs that are not on this host: 9 (this host has CPUs 0-3)"
             for name in ("VCPU", "PCPU")
         },
     ),

@@ -104,15 +104,15 @@ def test_a_device_that_is_not_published_is_an_audits_to_publish_first():
 def test_no_room_is_told_with_the_numbers():
     others = (held(PF, VF_CLASS, 3, consumer="i2"),)
     assert declined(scene(FIRST, SECOND, others=others)) == (
-        f"{NODE}_{PF.upper()} offers 4 {VF_CLASS}, at most 4 to one; others hold 3, and 2 would come"
+        f"{NODE}_{PF.upper()} offers 4 {VF_CLASS}, at most 4 to each consumer; others have 3, and this one needs 2"
     )
     narrow = (CHILDREN[0], child(PF, inventory(VF_CLASS, 4, max_unit=1)))
-    assert "at most 1 to one" in declined(scene(FIRST, SECOND, children=narrow))
+    assert "at most 1 to each consumer" in declined(scene(FIRST, SECOND, children=narrow))
 
 
 MOVED_ON = {
-    "holds nothing on this host": lambda s: with_record(s, (ELSEWHERE,)),
-    "holds by now what": lambda s: with_record(s, (*FLAVOR, held(PF, VF_CLASS, 1), ELSEWHERE)),
+    "no allocation on this host": lambda s: with_record(s, (ELSEWHERE,)),
+    "match by now what": lambda s: with_record(s, (*FLAVOR, held(PF, VF_CLASS, 1), ELSEWHERE)),
     "does not rest here": lambda s: with_state(s, migrations=(migration(),)),
     "are not all known": lambda s: with_host(s, devices=None),
     "is not here any more": lambda s: with_host(s, domains=()),

@@ -72,7 +72,7 @@ def test_a_hidden_deleted_instance_is_no_leak():
     held = record("gone", here={"VCPU": 1})
     scene = scene_of(world(held, instances=[facts.instance("gone", deleted=True, hidden=True)]), held)
     assert plan_of(scene) == HealPlan()
-    assert declined(scene, "allocation-leaked", held) == "no deleted instance stands behind it"
+    assert declined(scene, "allocation-leaked", held) == "its instance is not known to be deleted"
 
 
 def test_a_moved_instance_loses_this_side_once_though_two_findings_ask_for_it():
@@ -156,15 +156,17 @@ def test_s161_not_where_the_flavor_asks_for_more_than_numbers(spec):
     flavor = dataclasses.replace(facts.FLAVOR_B, extra_specs=(spec,))
     resting = facts.instance("i1", flavor=flavor)
     scene = scene_of(world(instances=[resting], libvirt=facts.host(facts.domain("i1"))), record("i1"))
-    assert f"more than numbers ({spec[0]})" in declined(scene, "allocation-missing", record("i1"))
+    assert f"more than VCPU, PCPU, MEMORY_MB and DISK_GB ({spec[0]})" in declined(
+        scene, "allocation-missing", record("i1")
+    )
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"project_id": None}, "whose it is"),
-        ({"task_state": "powering-off"}, "no instance that rests here"),
-        ({"vm_state": "building"}, "no instance that rests here"),
+        ({"project_id": None}, "which project and user"),
+        ({"task_state": "powering-off"}, "not an instance that rests here"),
+        ({"vm_state": "building"}, "not an instance that rests here"),
     ],
 )
 def test_s161_not_without_an_owner_or_at_work(changes, words):
@@ -173,7 +175,7 @@ def test_s161_not_without_an_owner_or_at_work(changes, words):
 
 def test_s161_not_where_it_holds_something_elsewhere():
     held = record("i1", there={"VCPU": 2})
-    assert "it holds 2 VCPU now" in declined(missing(), "allocation-missing", held)
+    assert "it has 2 VCPU allocated now" in declined(missing(), "allocation-missing", held)
 
 
 def test_s162_the_same_allocations_with_the_instances_project_and_user():

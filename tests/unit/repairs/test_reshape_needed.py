@@ -140,7 +140,7 @@ def test_s156_a_card_that_has_nothing_left_goes_unless_something_rests_on_it():
 def test_one_whose_devices_do_not_explain_its_amount_keeps_all_where_they_are(parents, said):
     records = (record_of("i1", 2), record_of("i2", 1))
     why = declined(gpu_scene(USED | {"i2": parents}, records=records))
-    assert why == (f"consumer {uuid('i2')} holds 1 VGPU on the root, and the host says of all that it has: {said}")
+    assert why == (f"consumer {uuid('i2')} has 1 VGPU on the root, but the host counts for it in all: {said}")
 
 
 def test_without_its_guest_nothing_moves():
@@ -177,7 +177,10 @@ def test_a_child_that_would_be_held_beyond_what_it_offers():
     records = (record_of("i1", 2), record_of("i2", 1))
     view = view_with(records, providers=(root, crowd))
     view = dataclasses.replace(view, allocations=(*view.allocations, on(crowd.uuid, "other", "VGPU", 9)))
-    assert declined(gpu_scene(records=records, placement=view)) == f"{crowd.name} offers 10 VGPU, and 11 would be held"
+    assert (
+        declined(gpu_scene(records=records, placement=view))
+        == f"{crowd.name} offers 10 VGPU, and 11 would be allocated"
+    )
 
 
 def test_what_another_run_moved_since_the_audit_is_moved():
@@ -185,7 +188,7 @@ def test_what_another_run_moved_since_the_audit_is_moved():
     there = (on(CHILD_06, "i1", "VGPU", 1), on(CHILD_07, "i1", "VGPU", 1))
     moved = dataclasses.replace(scene.records[0], generation=2, allocations=(*allocations(uuid("i1"), VCPU=1), *there))
     scene = dataclasses.replace(scene, records=(moved, scene.records[1]))
-    assert "holds no VGPU on the root any more" in declined(scene)
+    assert "has no VGPU on the root any more" in declined(scene)
 
 
 def test_devices_that_are_not_known():
@@ -238,8 +241,8 @@ def test_s107_a_context_is_one_of_sev_on_a_host_that_has_sev_es_too():
 
 
 def test_s107_a_host_without_sev_by_now_and_two_contexts_of_one_guest():
-    assert "offers guests none of it" in declined(sev_scene("a", sev="N"))
-    assert "holds 2 MEM_ENCRYPTION_CONTEXT on the root" in declined(sev_scene("a", amount=2))
+    assert "offers guests no AMD SEV" in declined(sev_scene("a", sev="N"))
+    assert "has 2 MEM_ENCRYPTION_CONTEXT on the root" in declined(sev_scene("a", amount=2))
 
 
 GUESTS = st.dictionaries(

@@ -32,7 +32,7 @@ def test_sets(facts, options, shared, dedicated):
     assert cpus.dedicated_cpus(chosen) == dedicated
 
 
-NOT_THERE, HAS = "not there", "(this host has CPUs 0-3)"
+NOT_THERE, HAS = "not on this host", "(this host has CPUs 0-3)"
 OBSTACLES = {
     "s77 shared, one offline": (
         HALF_ONLINE,

@@ -119,6 +119,6 @@ def test_promised_to_an_instance():
 def test_rests_on_libvirt_and_says_what_stands_in_the_way():
     assert Vcpu().needs(settings()) == {LIBVIRT}
     assert Vcpu().obstacle(snapshot(), settings(cpu_shared_set=(0, 9))) == (
-        "[compute] cpu_shared_set names CPUs that are not there: 9 (this host has CPUs 0-3)"
+        "[compute] cpu_shared_set names CPUs that are not on this host: 9 (this host has CPUs 0-3)"
     )
     assert Vcpu().obstacle(snapshot(lost=[LIBVIRT]), settings(cpu_shared_set=(0, 9))) is None
