@@ -237,8 +237,8 @@ def _refusal(applied: Applied) -> AgentError | None:
     if not applied.refused:
         return None
     count = len(applied.refused)
-    left = "one write and what rests on it" if count == 1 else f"{count} writes and what rests on them"
-    return WritesRefused(f"refuses {left}; the others of the plan were done (see write-refused)")
+    left = "one write and what depends on it" if count == 1 else f"{count} writes and what depends on them"
+    return WritesRefused(f"refuses {left}; the other writes of the plan were done (see write-refused)")
 
 
 def _counted(acted: Acted, applied: Acknowledged | None) -> Acted:

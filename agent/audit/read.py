@@ -75,7 +75,7 @@ def _of_state(errand: Errand, memory: AuditMemory, node: str, host: HostFacts | 
         return None
     if errand.owns():
         return errand.parts.identity_files.create()
-    return Identity(uuid=errand.parts.new_id(), origin="made up: this run may not make one", invented=True)
+    return Identity(uuid=errand.parts.new_id(), origin="made up: this run may not create an identity", invented=True)
 
 
 def node_name(memory: AuditMemory, snapshot: Snapshot) -> str | None:

@@ -188,7 +188,7 @@ def _rest(place: FileSystem, unseen: int) -> Iterable[OwnedFiles]:
     free = min(place.free_bytes, place.size_bytes)
     available = min(place.available_bytes, free)
     rest = (
-        (StoreOwner.ELSEWHERE, "used by others on this file system", unseen),
+        (StoreOwner.ELSEWHERE, "used by other files of this file system", unseen),
         (StoreOwner.ROOT_RESERVE, "kept for root by the file system", free - available),
     )
     for kind, what, size_bytes in rest:

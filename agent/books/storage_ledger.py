@@ -139,10 +139,10 @@ def _pool_parts(pool: Volume, data_bytes: int, inside: Sequence[Volume], fill: T
     promised = sum(volume.size_bytes for volume in inside)
     given = min(room, promised if percent is None else round(room * percent / 100))
     shares = _shares(given, inside, dict(fill.mapped) if fill else {})
-    unsure = " (at most: not known how full)" if percent is None else ""
+    unsure = " (at most: the pool's fill level is not known)" if percent is None else ""
     for volume, share in zip(inside, shares, strict=True):
         yield _Part(volume, f"thin volume {volume.name} in {pool.name}{unsure}", share)
-    yield _Part(pool, f"given out by thin pool {pool.name} to no volume", given - sum(shares))
+    yield _Part(pool, f"allocated in thin pool {pool.name} to no volume", given - sum(shares))
     yield _Part(pool, f"free room of thin pool {pool.name}", room - given)
     yield _Part(pool, f"copies or cache of the data of thin pool {pool.name}", data_bytes - room)
 

@@ -98,7 +98,7 @@ def line(seen: HostSeen) -> str:
 
 def silence_line(seen: HostSeen, now: float) -> str:
     """Return the line that is printed once when a host goes silent."""
-    return f"{seen.host} silent for {seen.age_s(now):.0f} s, it tells each {seen.interval_s:g} s"
+    return f"{seen.host} silent for {seen.age_s(now):.0f} s, it publishes every {seen.interval_s:g} s"
 
 
 def _seen(document: Mapping[str, Any], received_at: float) -> HostSeen:

@@ -38,7 +38,7 @@ def adoption(facts: AdoptFacts, settings: Settings) -> AdoptPlan:
     """Return the plan. Pure: equal facts yield an equal digest."""
     uuid = _wanted(facts)
     if uuid is None:
-        return AdoptPlan(notes=("nothing to adopt: no provider bears this node's name, and none has its uuid",))
+        return AdoptPlan(notes=("nothing to adopt: no provider has this node's name, and none has its uuid",))
     steps: tuple[AdoptStep, ...] = (*_file(facts, uuid), *_names(facts, uuid), *_record(facts, settings, uuid))
     notes = _notes(facts, uuid)
     if not steps:
@@ -119,10 +119,10 @@ def _notes(facts: AdoptFacts, uuid: str) -> tuple[str, ...]:
         return ()
     if (row.host, row.hypervisor_hostname) == (facts.host, facts.node):
         return ()
-    why = "its record was not read" if state.kind is StateKind.CONDUCTOR else "which only reads"
+    why = "the record was not read" if state.kind is StateKind.CONDUCTOR else "it only reads"
     return (
-        f"compute node row {row.id} says host {row.host}, node {row.hypervisor_hostname}; [state] source = "
-        f"{state.kind.value}: {why}; identity-changed stays until somebody changes it",
+        f"compute node row {row.id} says host {row.host}, node {row.hypervisor_hostname}; adopt cannot correct the row "
+        f"([state] source = {state.kind.value}: {why}); identity-changed stays until an operator corrects it",
     )
 
 
@@ -133,7 +133,8 @@ def _refusals(facts: AdoptFacts, settings: Settings, uuid: str, steps: tuple[Ado
     if settings.role is not Role.OWNER:
         yield AdoptRefusal(guard="role", why=f"role {settings.role.value} does not own this host's provider")
     if facts.state is None:
-        yield AdoptRefusal(guard="state", why=f"who else has this identity is not known: {facts.state_error}")
+        why = f"whether another host has this identity is not known: {facts.state_error}"
+        yield AdoptRefusal(guard="state", why=why)
     yield from _alive(facts, settings)
     if any(isinstance(step, FileStep) for step in steps):
         yield from _of_another_uuid(facts, uuid)
@@ -150,7 +151,8 @@ def _alive(facts: AdoptFacts, settings: Settings) -> Iterable[AdoptRefusal]:
     for row in _live(facts.state):
         if row.host not in asked:
             yield AdoptRefusal(
-                guard="alive", why=f"whether host {row.host}, which row {row.id} names, lives is not known"
+                guard="alive",
+                why=f"whether nova-compute of host {row.host}, which row {row.id} names, is alive is not known",
             )
 
 
@@ -159,15 +161,16 @@ def _of_another_uuid(facts: AdoptFacts, uuid: str) -> Iterable[AdoptRefusal]:
     if facts.origin and not _is_own(facts.origin, facts.file):
         yield AdoptRefusal(
             guard="file",
-            why=f"this host's identity comes from {facts.origin}, which is not ours to write: put {uuid} there by hand",
+            why=f"this host's identity comes from {facts.origin}, which the agent never writes: "
+            f"put {uuid} there by hand",
         )
     if facts.ours is not None and facts.ours.allocations:
-        both = "both providers hold" if facts.holder and facts.holder.allocations else "the provider in use holds"
+        both = "both providers have" if facts.holder and facts.holder.allocations else "the provider in use has"
         yield AdoptRefusal(guard="allocations", why=f"{both} allocations: those of {facts.identity} would be lost")
     root = facts.holder_root
     if root is not None and not root.traits & {OURS, RIVAL}:
         yield AdoptRefusal(
-            guard="owner", why=f"nothing says that provider {root.uuid} is a compute node's (no {RIVAL}, no {OURS})"
+            guard="owner", why=f"no trait shows that provider {root.uuid} is a compute node's (no {RIVAL}, no {OURS})"
         )
 
 
@@ -180,9 +183,7 @@ def _left_behind(facts: AdoptFacts, uuid: str) -> Iterable[AdoptRefusal]:
     """Yield a refusal for each other live row with this host and node: it would clash with the record."""
     for row in _live(facts.state):
         if row.uuid != uuid and (row.host, row.hypervisor_hostname) == (facts.host, facts.node):
-            yield AdoptRefusal(
-                guard="row", why=f"compute node row {row.id} has this host and node, and uuid {row.uuid}"
-            )
+            yield AdoptRefusal(guard="row", why=f"another row, {row.id}, has this host and node, and uuid {row.uuid}")
 
 
 def _instances(facts: AdoptFacts, uuid: str) -> Iterable[AdoptRefusal]:
@@ -202,8 +203,8 @@ def _instances(facts: AdoptFacts, uuid: str) -> Iterable[AdoptRefusal]:
     if named:
         yield AdoptRefusal(
             guard="instances",
-            why=f"{len(named)} instances name the old host or node, and nova finds them by it: give the host its old "
-            f"name back, or have their rows changed first ({', '.join(sorted(named)[:3])})",
+            why=f"{len(named)} instances name the old host or node, and nova finds them by that name: give the host "
+            f"its old name back, or change the instances' rows first ({', '.join(sorted(named)[:3])})",
         )
 
 

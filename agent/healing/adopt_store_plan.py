@@ -37,4 +37,4 @@ def _notes(doubt: StoreDoubt, snapshot: Snapshot, settings: Settings) -> Iterabl
     recorded = snapshot.recorded_inventory("DISK_GB")
     if settings.role is Role.OWNER and recorded is not None:
         total = bytes_to_gib_floor(doubt.now.size_bytes)
-        yield f"the next audit publishes {total} GiB of DISK_GB in the place of {recorded.total}"
+        yield f"the next audit publishes {total} GiB of DISK_GB in place of {recorded.total}"

@@ -59,7 +59,7 @@ def words_of(step: AdoptStep) -> str:
             there = "nothing" if step.before is None else step.before.strip()
             if step.after is None:
                 return f"remove {step.path}, which says {there}"
-            return f"write {step.after.strip()} to {step.path}, in the place of {there}"
+            return f"write {step.after.strip()} to {step.path}, in place of {there}"
         case NameStep():
             return f"rename provider {step.write.provider_uuid} from {step.before} to {step.write.name}"
         case RecordStep():
@@ -69,7 +69,7 @@ def words_of(step: AdoptStep) -> str:
             )
             return f"save compute node record {stored.id} ({stored.uuid}): {changes}"
         case StoreStep():
-            return f"remember {_in_words(step.after)}, in the place of {_in_words(step.before)}"
+            return f"remember {_in_words(step.after)}, in place of {_in_words(step.before)}"
 
 
 def _in_words(mark: StoreMark | None) -> str:

@@ -63,8 +63,8 @@ def not_now(
             return None
     except PlacementError as error:
         return NotNow(words=f"nothing was changed: {error}", unread=True)
-    since = "allocations came to this host since this was decided, and may be a consumer's own"
-    return NotNow(words=f"the world moved: {since}, or a provider was changed")
+    since = "allocations that may be the consumer's came to this host since this was decided, or a provider was changed"
+    return NotNow(words=f"the state changed meanwhile: {since}")
 
 
 def looked_up(
@@ -87,24 +87,24 @@ def _fate(allocations: AllocationWriter, changes: Sequence[ConsumerChange], lost
     try:
         pairs = [(allocations.consumer(change.before.consumer_uuid), change) for change in changes]
     except PlacementError as error:
-        return Fate(result=Result.UNKNOWN, words=f"{lost}; looking it up failed too: {error}", settled=False)
+        return Fate(result=Result.UNKNOWN, words=f"{lost}; the check afterwards failed too: {error}", settled=False)
     undone = [(now, change) for now, change in pairs if not is_as(now, after_json(change.before, change.write))]
     if not undone:
-        return Fate(result=Result.DONE, words=f"{lost}; looked up: it was done", settled=True)
+        return Fate(result=Result.DONE, words=f"{lost}; checked afterwards: it was done", settled=True)
     strange = [now.consumer_uuid for now, change in undone if now != change.before]
     if strange:
-        held = f"something else than planned is held now by {', '.join(strange)}"
-        return Fate(result=Result.UNKNOWN, words=f"{lost}; looked up: {held}", settled=True)
+        other = f"neither the earlier nor the planned allocations now belong to {', '.join(strange)}"
+        return Fate(result=Result.UNKNOWN, words=f"{lost}; checked afterwards: {other}", settled=True)
     # Placement may still have the write in its queue, for longer than this code waits.
-    words = f"{lost}; looked up: it was not done so far"
+    words = f"{lost}; checked afterwards: it was not done so far"
     return Fate(result=Result.UNKNOWN, words=words, settled=False, untouched=len(undone) == len(pairs))
 
 
 def _moved_words(now: ConsumerRecord, before: ConsumerRecord) -> str:
-    told = f"consumer {now.consumer_uuid} is not as this was decided on"
+    told = f"consumer {now.consumer_uuid} changed since it was read"
     if now.generation is None:
-        return f"the world moved: {told}: it holds nothing now"
+        return f"the state changed meanwhile: {told}: it has no allocations now"
     if now.generation == before.generation:
-        return f"the world moved: {told}: it went and came back with something else"
-    generations = f"it is at generation {now.generation}, this was decided at {before.generation}"
-    return f"the world moved: {told} ({generations})"
+        return f"the state changed meanwhile: {told}: it was removed and made again with other content"
+    generations = f"it is at generation {now.generation}, it was read at {before.generation}"
+    return f"the state changed meanwhile: {told} ({generations})"

@@ -94,7 +94,8 @@ def not_as_planned(
     changed = sorted(uuid for uuid in consumers if _rows_about(now, uuid) != _rows_about(planned, uuid))
     if not changed:
         return None
-    return NotNow(words=f"the world moved: the cloud's rows about consumer {', '.join(changed)} changed since the plan")
+    rows = f"the cloud's rows about consumer {', '.join(changed)}"
+    return NotNow(words=f"the state changed meanwhile: {rows} changed since the plan")
 
 
 def _rows_about(state: NovaState, consumer: str) -> tuple[tuple[Instance, ...], tuple[Migration, ...]]:

@@ -71,7 +71,7 @@ def _carried_out(desk: _Desk) -> Outcome:
                 made[provider.uuid] = desk.reshaper.create(_creation(provider))
         desk.reshaper.reshape(_body(desk.order, made))
     except GenerationConflict as error:
-        said = f"the world moved, nothing was moved with it: {error}"
+        said = f"the state changed meanwhile, nothing was moved: {error}"
         return replace(desk.ended(Result.REFUSED, said + _left(desk.order, made)), moved=True)
     except PlacementUnavailable as error:
         return _looked_up(desk, made, error)
@@ -109,13 +109,13 @@ def _removed(desk: _Desk) -> str:
             try:
                 desk.reshaper.delete(provider.uuid)
             except PlacementError as error:
-                said += f"; provider {provider.name} offers nothing now and could not be removed: {error}"
+                said += f"; provider {provider.name} has no inventory now and could not be removed: {error}"
     return said
 
 
 def _left(order: Order, made: Mapping[str, int]) -> str:
     names = ", ".join(provider.name for provider in order.reshaping.providers if provider.uuid in made)
-    return f"; made for it and left, which offers nothing: {names}" if names else ""
+    return f"; created for the move and not removed, without inventory: {names}" if names else ""
 
 
 def _looked_up(desk: _Desk, made: Mapping[str, int], lost: PlacementError) -> Outcome:

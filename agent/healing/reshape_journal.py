@@ -86,7 +86,7 @@ def _provider(change: ProviderChange, inventories: tuple[Inventory, ...] | None)
 
 def _provider_from(before: Document, after: Document) -> ProviderChange:
     if before["provider_uuid"] != after["provider_uuid"]:
-        raise ValueError("another provider after than before")
+        raise ValueError("before and after name different providers")
     return ProviderChange(
         uuid=str(before["provider_uuid"]),
         name=str(before["name"]),
@@ -103,5 +103,5 @@ def _inventories(rows: list[Document] | None) -> tuple[Inventory, ...] | None:
 def _consumer_from(before: Document, after: Document) -> ToldConsumer:
     record = record_from_json(before["consumer"])
     if record is None or record.consumer_uuid != after["consumer"]["consumer_uuid"]:
-        raise ValueError("a consumer that cannot be read, or another one after than before")
+        raise ValueError("a consumer cannot be read, or before and after name different consumers")
     return ToldConsumer(before=record, after=after["consumer"], instance=before["instance"])

@@ -43,12 +43,14 @@ def find_entry(entries: tuple[Entry, ...], typed: str) -> Entry | NotFound:
     """Return the entry with this id, or the only entry whose id begins with ``typed``."""
     if not typed:
         # A script may pass an empty variable, and every id begins with an empty string.
-        return NotFound(words="no entry is named: stocktake journal has their ids")
+        return NotFound(words="no entry id was passed: `stocktake journal` lists the ids")
     found = [entry for entry in entries if entry.id == typed] or [e for e in entries if e.id.startswith(typed)]
     if len(found) == 1:
         return found[0]
+    if not found:
+        return NotFound(words=f"the journal has no entry {typed}")
     few = ", ".join(entry.id for entry in found[:5])
-    return NotFound(words=f"{typed} may be {few}" if found else f"the journal has no entry {typed}")
+    return NotFound(words=f"several ids begin with {typed}: {few}")
 
 
 def undo(errand: Errand, journal: Journal, entry: Entry, known: Mapping[str, Entry]) -> Outcome:
@@ -56,7 +58,8 @@ def undo(errand: Errand, journal: Journal, entry: Entry, known: Mapping[str, Ent
     problem = _problem(errand, entry, known)
     handler = HANDLERS.get(entry.change.kind)
     if problem is not None or handler is None:
-        return Outcome(result=Result.REFUSED, words=problem or f"nobody here can put back a {entry.change.kind}")
+        words = problem or f"this program cannot put back a change of kind {entry.change.kind}"
+        return Outcome(result=Result.REFUSED, words=words)
     try:
         with errand.parts.lock.hold():
             return handler(errand, journal, entry)
@@ -69,6 +72,6 @@ def _problem(errand: Errand, entry: Entry, known: Mapping[str, Entry]) -> str | 
     if errand.settings.role is Role.OBSERVER and entry.change.kind != STORE_KIND:
         return "role observer changes nothing"
     if entry.result is Result.REFUSED:
-        return f"it changed nothing: {entry.words}"
+        return f"the entry changed nothing: {entry.words}"
     done = [other for other in entry.undone_by if other in known and known[other].result is Result.DONE]
-    return f"it was put back already, by {done[-1]}" if done else None
+    return f"the entry was put back already, by {done[-1]}" if done else None

@@ -21,7 +21,7 @@ def undo_allocations(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
     before = record_from_json(_member(entry.change.before, "consumer"))
     after = _member(entry.change.after, "consumer")
     if before is None or not isinstance(after, dict):
-        return _refused("the entry does not say what stood before")
+        return _refused("the entry does not contain the state before the change")
     if errand.parts.allocations is None:
         return _refused(NO_ACCESS)
     try:
@@ -30,7 +30,7 @@ def undo_allocations(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
     except (PlacementError, SourceError) as error:
         return Outcome(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
     if is_as(now, record_json(before)):
-        return _refused("the consumer holds what it held before: there is nothing to put back")
+        return _refused("the consumer has its earlier allocations: there is nothing to put back")
     problem = _changed(entry, after, now, where)
     return _refused(problem) if problem else rewrite(errand, journal, _back(entry, before, now, where))
 

@@ -19,7 +19,7 @@ from agent.model.host.store import StoreRecord
 from agent.model.node_record import NodeRecord
 from agent.model.plan import SaveComputeNode
 
-UNTOLD = "the entry does not say what stood before"
+UNTOLD = "the entry does not contain the state before the change"
 NO_ACCESS = "this run has no access to what is to be put back"
 
 
@@ -29,7 +29,7 @@ def undo_file(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
     if step is None or file is None:
         return _refused(UNTOLD if step is None else NO_ACCESS)
     if step.path != file.own_path:
-        return _refused(f"it is about {step.path}, and our file is {file.own_path} now")
+        return _refused(f"the entry is about {step.path}, but the agent's file is {file.own_path} now")
     try:
         now = file.own_text()
     except ConfigError as error:
@@ -37,7 +37,7 @@ def undo_file(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
     except FolderUnavailable as error:
         return Outcome(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
     if now != step.before:
-        return _refused(f"{step.path} was changed since")
+        return _refused(f"{step.path} was changed since the entry was written")
     return _back(errand, journal, entry, step)
 
 
@@ -61,9 +61,9 @@ def undo_store(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
     if step is None or store is None:
         return _refused(UNTOLD if step is None else NO_ACCESS)
     if step.path != store.path:
-        return _refused(f"it is about {step.path}, and our file is {store.path} now")
+        return _refused(f"the entry is about {step.path}, but the agent's file is {store.path} now")
     if store.load() != StoreRecord(mark=step.before):
-        return _refused(f"{step.path} was changed since")
+        return _refused(f"{step.path} was changed since the entry was written")
     return _back(errand, journal, entry, step)
 
 
@@ -78,9 +78,9 @@ def undo_record(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
     except SourceError as error:
         return Outcome(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
     if stored is None:
-        return _refused(f"the compute node record {entry.change.provider_uuid} is not there, or cannot be written")
+        return _refused(f"the compute node record {entry.change.provider_uuid} does not exist, or cannot be written")
     if fields_of(stored, tuple(after)) != after:
-        return _refused(f"the compute node record {stored.uuid} was changed since")
+        return _refused(f"the compute node record {stored.uuid} was changed since the entry was written")
     record = dataclasses.replace(stored, **before)
     return _back(
         errand,

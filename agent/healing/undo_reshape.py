@@ -42,7 +42,7 @@ def undo_reshape(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
     """Undo an entry of kind ``reshape``; the caller must have the write lock."""
     told = told_of(entry.change.before, entry.change.after)
     if told is None or not told.providers or not told.consumers:
-        return _refused("the entry does not say what stood before")
+        return _refused("the entry does not contain the state before the change")
     if errand.parts.allocations is None:
         return _refused(NO_ACCESS)
     try:
@@ -81,7 +81,7 @@ def _read(errand: Errand, allocations: AllocationWriter, told: ToldReshape) -> _
 def _of_consumers(told: ToldReshape, now: _Now) -> str | None:
     pairs = list(zip(told.consumers, now.records, strict=True))
     if all(is_as(record, record_json(each.before)) for each, record in pairs):
-        return "the consumers hold what they held before: there is nothing to put back"
+        return "the consumers have their earlier allocations: there is nothing to put back"
     return next((why for each, record in pairs if (why := _changed(each, record, now))), None)
 
 
@@ -105,7 +105,7 @@ def _of_providers(told: ToldReshape, now: _Now) -> str | None:
             return f"provider {there.name} offers {_text(there.inventory(name))} of {name} now, not {_text(wanted)}"
     lost = [p.name for p in told.providers if p.after is not None and now.view.provider(p.uuid) is None]
     if lost:
-        return f"provider {', '.join(lost)} is no more"
+        return f"provider {', '.join(lost)} no longer exists"
     moved = {each.before.consumer_uuid for each in told.consumers}
     leaving = {p.uuid for p in told.providers if _of_class(p.before, name) is None}
     others = sorted(
@@ -113,7 +113,9 @@ def _of_providers(told: ToldReshape, now: _Now) -> str | None:
         for a in now.view.allocations
         if a.resource_class == name and a.provider_uuid in leaving and a.consumer_uuid not in moved
     )
-    return f"by now {', '.join(others)} hold {name} of the children too, and would lose it" if others else None
+    if not others:
+        return None
+    return f"consumer {', '.join(others)} now has {name} of the children too, and would lose it"
 
 
 def _back(told: ToldReshape, now: _Now) -> Reshaping:

@@ -103,7 +103,7 @@ def _rounds(errand: Errand, allocations: AllocationWriter, wanted: Rewrite, entr
         try:
             allocations.put(wanted.write)
         except ConsumerConflict as error:
-            return Outcome(result=Result.REFUSED, words=f"the world moved: {error}", entry_id=entry_id)
+            return Outcome(result=Result.REFUSED, words=f"the state changed meanwhile: {error}", entry_id=entry_id)
         except GenerationConflict as error:
             last = error
         except PlacementUnavailable as error:
@@ -119,5 +119,5 @@ def _rounds(errand: Errand, allocations: AllocationWriter, wanted: Rewrite, entr
             problem = not_now(errand, allocations, wanted.changes, wanted.tree)
             if problem is not None:
                 return Outcome(result=Result.REFUSED, words=problem.words, entry_id=entry_id, unread=problem.unread)
-    words = f"{rounds} times refused, nothing was changed: {last}"
+    words = f"Placement refused {rounds} times, nothing was changed: {last}"
     return Outcome(result=Result.REFUSED, words=words, entry_id=entry_id)

@@ -66,7 +66,7 @@ class FindingsFile:
     def notes(self) -> tuple[str, ...]:
         """Notes for the operator, one sentence each: rows that were not read, and a failure to write the file."""
         kept = f"; the file is kept as {self._kept_as}" if self._kept_as else ""
-        unread = (f"{self.path} was not read whole: {self._unread}{kept}",) if self._unread else ()
+        unread = (f"{self.path} was not read completely: {self._unread}{kept}",) if self._unread else ()
         unsaved = (
             (f"findings are not remembered over a restart: {self.path} cannot be written: {self._unsaved}",)
             if self._unsaved
@@ -193,7 +193,7 @@ def _addition(row: Json) -> Addition:
     _check_length(row, len(Addition._fields))
     kind = text_of(row, 1)
     if kind not in tuple(Added):
-        raise BadRow(f"nothing that a file adds: {kind!r:.60}")
+        raise BadRow(f"no kind of thing that provider files add: {kind!r:.60}")
     return Addition(text_of(row, 0), Added(kind), text_of(row, 2))
 
 

@@ -97,7 +97,7 @@ class ComputeIdFiles:
     def _appeared(self, path: Path) -> Identity:
         identity = self.find()
         if identity is None:
-            raise ConfigError(f"{path}: the file appeared and went away again")
+            raise ConfigError(f"{path}: the file appeared and disappeared again")
         return identity
 
     def _paths(self) -> tuple[Path, ...]:
@@ -116,7 +116,7 @@ def identity_from_state(state: NovaState, hostname: str) -> Identity | None:
     ours = [node for node in live if node.hypervisor_hostname == hostname]
     if len(ours) > 1:
         rows = ", ".join(str(node.id) for node in ours)
-        raise ConfigError(f"compute_nodes: rows {rows} are all live and of host {state.host}, node {hostname}")
+        raise ConfigError(f"compute_nodes: rows {rows} are all live and all name host {state.host}, node {hostname}")
     if ours:
         value = _canonical(ours[0].uuid)
         if value is None:
@@ -146,10 +146,10 @@ def _read(path: Path) -> str | None:
     except OSError as error:
         raise failure(f"{path}: cannot be read", error) from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: holds no uuid but bytes that are no text") from error
+        raise ConfigError(f"{path}: contains no uuid but bytes that are no text") from error
     value = _canonical(text)
     if value is None:
-        raise ConfigError(f"{path}: holds no uuid but {text!r}")
+        raise ConfigError(f"{path}: contains no uuid but {text!r}")
     return value
 
 

@@ -210,7 +210,7 @@ def _take_change(found: dict[str, Entry], document: _Document, entry_id: str, at
     texts = [name for name in members if name not in {"before", "after"}]
     is_whole = {"kind", "why", "before", "after"} <= members.keys()
     if not is_whole or not all(isinstance(members[n], str) or (members[n] is None and n in _OPTIONAL) for n in texts):
-        return "is a change that lacks something"
+        return "is an incomplete change"
     found[entry_id] = Entry(id=entry_id, at=at, change=Change(**members))
     return None
 
@@ -219,9 +219,9 @@ def _take_outcome(found: dict[str, Entry], document: _Document, entry_id: str, a
     entry, words = found.get(entry_id), document.get("words")
     result = next((r for r in Result if r.value == document.get("result")), None)
     if result is None or not isinstance(words, str):
-        return "is an outcome that lacks something"
+        return "is an incomplete outcome"
     if entry is None:
-        return f"is the outcome of {entry_id}, which is not there"
+        return f"is the outcome of {entry_id}, which is not in the journal"
     found[entry_id] = replace(entry, result=result, words=words, ended_at=at)
     return None
 

@@ -111,4 +111,4 @@ def _holder(descriptor: int) -> str:
     except IsADirectoryError:
         said = b""
     pid, _, program = said.decode(errors="replace").strip().partition(" ")
-    return f"pid {pid} ({program or 'unknown program'})" if pid.isdigit() else "a process that left no name"
+    return f"pid {pid} ({program or 'unknown program'})" if pid.isdigit() else "an unknown process"

@@ -42,7 +42,7 @@ def read_report(run_dir: str) -> Document:
     except FileNotFoundError as error:
         raise SourceUnavailable("report", f"{path} does not exist: no daemon has reported since boot") from error
     except OSError as error:
-        hint = ", it is for root and the group of its folder" if isinstance(error, PermissionError) else ""
+        hint = "; only root and the group of its folder may read it" if isinstance(error, PermissionError) else ""
         raise SourceUnavailable("report", f"{path} cannot be read: {error.strerror}{hint}") from error
     except UnicodeDecodeError as error:
         raise SourceInconsistent("report", f"{path}: not a JSON document") from error

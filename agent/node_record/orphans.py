@@ -75,7 +75,7 @@ def obstacle(tree: OrphanTree, name: str) -> str | None:
     if root is None or root.parent_uuid is not None:
         return f"provider {tree.uuid} is part of another provider's tree"
     if root.name != name:
-        return f"it is named {root.name} now, not {name}"
+        return f"the provider is named {root.name} now, not {name}"
     if tree.allocations:
         return f"{_held(tree)} allocated from it"
     return _strangers(tree)
@@ -84,9 +84,9 @@ def obstacle(tree: OrphanTree, name: str) -> str | None:
 def _strangers(tree: OrphanTree) -> str | None:
     """Return why the tree's providers are not all this node's own, None if they are."""
     if nodes := sorted(p.name for p in tree.providers if p.uuid != tree.uuid and os_traits.COMPUTE_NODE in p.traits):
-        return f"another compute node stands below it: {', '.join(nodes)}"
+        return f"another compute node is below it: {', '.join(nodes)}"
     if strangers := sorted(p.name for p in tree.providers if not p.traits & {OURS, RIVAL}):
-        return f"nothing says that it is nova's or ours (no {RIVAL}, no {OURS}): {', '.join(strangers)}"
+        return f"no trait shows that it is nova's or this agent's (no {RIVAL}, no {OURS}): {', '.join(strangers)}"
     return None
 
 
@@ -154,7 +154,7 @@ def _providers(one: LeftProvider, view: PlacementView) -> OrphanPlan:
     """Return the providers to delete, children first (the view has parents first)."""
     tree = next((tree for tree in view.orphans if tree.uuid == one.uuid), None)
     if tree is None:
-        return _held_back(one.uuid, PROVIDERS, "its tree was not read")
+        return _held_back(one.uuid, PROVIDERS, "the provider's tree was not read")
     why = obstacle(tree, one.name)
     if why is not None:
         return _held_back(one.uuid, PROVIDERS, why)

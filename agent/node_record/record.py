@@ -77,9 +77,9 @@ def _other_row(state: NovaState, root_uuid: str, node: str, stored: NodeRecord |
         if row.deleted:
             continue
         if row.uuid == root_uuid and stored is None:
-            return f"row {row.id} has our uuid, and was not read in full"
+            return f"row {row.id} has this host's uuid, and was not read in full"
         if row.uuid != root_uuid and (row.host, row.hypervisor_hostname) == (state.host, node):
-            return f"row {row.id} has our host and node, and uuid {row.uuid}"
+            return f"row {row.id} has this host and node, and uuid {row.uuid}"
     return None
 
 

@@ -116,13 +116,13 @@ def _unknown(snapshot: Snapshot, settings: Settings, obstacle: str | None, least
     host = snapshot.host.value
     reasons = []
     if host is not None and host.capabilities is None:
-        reasons.append("cpu_info, numa_topology, supported_instances: libvirt has not told its capabilities yet")
+        reasons.append("cpu_info, numa_topology, supported_instances: libvirt has not reported its capabilities yet")
     if host is not None and host.devices is None:
         reasons.append(f"pci_stats: {host.devices_unknown_because or 'not listed'}")
     if obstacle is not None:
         reasons.append(f"vcpus, numa_topology: {obstacle}")
     if host is not None and host.memory_used_mib is None and not settings.file_backed_memory_mib:
-        reasons.append("memory_mb_used: /proc/meminfo cannot be read, or has more free than libvirt says there is")
+        reasons.append("memory_mb_used: /proc/meminfo cannot be read, or has more free than libvirt reports in all")
     if counted_store(snapshot, settings) is None:
         doubt = store_doubt(snapshot, settings)
         reasons.append(f"local_gb, local_gb_used: {doubt.why if doubt else 'not measured'}")

@@ -159,7 +159,7 @@ def _fit(snapshot: Snapshot, settings: Settings, name: str, claims: list[Claim])
         raise AssertionError("asked for what fits on no provider")
     if not _is_told(name, snapshot, settings):
         recorded = {cause: _recorded(view, cause).get((view.root_uuid, name), 0) for cause in OWN_CAUSES}
-        why = "what it rests on could not be read: our consumers keep what they hold"
+        why = "its sources could not be read: the agent's consumers keep their allocations"
         return _Fitted(amounts=recorded, held_back=(HeldBack(provider_uuid=view.root_uuid, what=name, why=why),))
     inventory = view.root.inventory(name)
     if inventory is None:
@@ -167,7 +167,7 @@ def _fit(snapshot: Snapshot, settings: Settings, name: str, claims: list[Claim])
         whole = _units(claims, Fraction(1))
         return _Fitted(amounts={}, unplaced=_rest(name, claims, whole, {}, why))
     amounts = cut(shares(claims, inventory), inventory, _used_by_others(view, name))
-    why = f"Placement takes no more: {_limits(inventory, _used_by_others(view, name))}"
+    why = f"Placement accepts no more: {_limits(inventory, _used_by_others(view, name))}"
     return _Fitted(amounts=amounts, unplaced=_rest(name, claims, demand(claims, inventory), amounts, why))
 
 
@@ -251,7 +251,7 @@ def _rest(name: str, claims: list[Claim], wanted: int, amounts: Mapping[Cause, i
 def _limits(inventory: Inventory, used_by_others: int) -> str:
     capacity = math.floor(inventory.capacity)
     return (
-        f"capacity {capacity}, {used_by_others} held by others, min_unit {inventory.min_unit}, "
+        f"capacity {capacity}, {used_by_others} used by other consumers, min_unit {inventory.min_unit}, "
         f"max_unit {inventory.max_unit}, step_size {inventory.step_size}"
     )
 

@@ -155,7 +155,7 @@ def _not_moved(family: NestedFamily, snapshot: Snapshot) -> str | None:
     While a class of theirs still has allocations on the root, the root and the children would both offer the class.
     """
     left = still_on_root(family, snapshot)
-    return f"{', '.join(left)} is still held on the root by allocations (reshape-needed)" if left else None
+    return f"{', '.join(left)} still has allocations on the root (reshape-needed)" if left else None
 
 
 def _child(nested: Nested, observed: Provider | None, root: DesiredProvider) -> DesiredProvider:

@@ -58,7 +58,8 @@ def _of_guests(state: NovaState | None, host: HostFacts | None) -> Doubt | None:
     guests = "one guest that nova made is" if count == 1 else f"{count} guests that nova made are"
     return Doubt(
         expected=f"the database knows host {state.host}, on which {guests} defined",
-        actual="it has no service and no compute node of it: another cloud's database, or one restored from before",
+        actual="it has no service and no compute node of this host: another cloud's database, or one restored from an "
+        "old backup",
         stops_writes=True,
     )
 
@@ -68,7 +69,7 @@ def _of_provider(root: Provider | None, subject: Subject) -> Doubt | None:
         return None
     return Doubt(
         expected=f"provider {root.uuid} (identity from {subject.identity_origin}) is named {subject.node}, "
-        "as libvirt says",
+        "as libvirt reports",
         actual=f"in Placement it is named {root.name}",
         stops_writes=True,
     )
@@ -82,8 +83,8 @@ def _of_hostname(host: HostFacts | None, subject: Subject) -> Doubt | None:
     if host is None or host.ignored_hostname is None:
         return None
     return Doubt(
-        expected=f"libvirt gives the node's name as it did at the start, {subject.node}",
-        actual=f"it gives {host.ignored_hostname} now; {subject.node} is kept until the agent starts anew",
+        expected=f"libvirt reports the node's name as it did at the agent's start, {subject.node}",
+        actual=f"it reports {host.ignored_hostname} now; the agent keeps {subject.node} until it restarts",
         stops_writes=False,
     )
 

@@ -170,7 +170,7 @@ def _contradiction(target: DesiredProvider, entries: tuple[ProviderEntry, ...]) 
     if target.parent_uuid is None:
         decided |= {i.resource_class for i in entries[0].inventories if owned(i.resource_class)}
     if taken := sorted(decided & {i.resource_class for i in entries[0].inventories}):
-        why = f"{', '.join(taken)} of provider {target.name} ({target.uuid}) is decided by the host itself"
+        why = f"{', '.join(taken)} of provider {target.name} ({target.uuid}) is decided by the agent itself"
         return EntryProblem(origins=origins, provider_uuid=target.uuid, why=why)
     return None
 

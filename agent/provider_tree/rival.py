@@ -71,8 +71,8 @@ def _nova_compute(root: Provider, state: NovaState | None, settings: Settings, s
         return Rival(
             why=f"the provider carries {RIVAL}, and whether nova-compute of this host is alive is not known: "
             "the state source did not answer, or its answer is old",
-            remedy="see why the state source cannot be read (source-unavailable, source-stale); the next audit asks it "
-            "again",
+            remedy="see why the state source cannot be read (source-unavailable, source-stale); the next audit reads "
+            "it again",
         )
     is_silent = silent_for_s >= ENOUGH * settings.service_down_time_s
     if OURS in root.traits:
@@ -118,11 +118,11 @@ def _returned(settings: Settings) -> Rival:
     nova-compute has ``service_down_time`` to show a sign of life.
     """
     return Rival(
-        why=f"nova-compute put {RIVAL} back on a provider that is ours: it has started again, whatever its service "
-        "row says yet",
-        remedy="stop nova-compute on this host for good, or set [agent] role = companion to stay beside it; when it "
-        "has given no sign of life for "
-        f"{settings.service_down_time_s} s the provider is ours again",
+        why=f"nova-compute put {RIVAL} back on this agent's provider: nova-compute has started again, even if its "
+        "service row does not show it yet",
+        remedy="stop nova-compute on this host for good, or set [agent] role = companion to stay beside it; "
+        f"after {settings.service_down_time_s} s without a sign of life from nova-compute, the agent takes the "
+        "provider back",
     )
 
 
@@ -146,8 +146,9 @@ def _overwriter(root: Provider, written: WrittenProvider | None) -> Rival | None
     different = [(i, root.inventory(c)) for c, i in sorted(ours.items()) if root.inventory(c) != i]
     changes = "; ".join(f"{_shown(mine)} is now {_shown(theirs)}" for mine, theirs in different) or "now equal again"
     return Rival(
-        why=f"what we wrote was changed by somebody else in {written.strikes} audits in a row: {changes}",
-        remedy="find the other writer (a second agent, nova-compute, a script) and end it, then SIGHUP this one",
+        why=f"what this agent wrote was changed by another writer in {written.strikes} audits in a row: {changes}",
+        remedy="find the other writer (a second agent, nova-compute, a script) and stop it, then send this agent "
+        "SIGHUP",
     )
 
 

@@ -88,8 +88,8 @@ def _unmakeable(provider: DesiredProvider, parents: _Parents, looked_for: frozen
     if provider.parent_uuid is None:
         # The list of this host's tree shows no other root. An existing root that was not read would be created again
         # in every audit, and Placement would answer 409 each time.
-        return None if provider.uuid in looked_for else "nobody looked whether it is there already"
-    return None if provider.parent_uuid in parents else f"its parent {provider.parent_uuid} is not there"
+        return None if provider.uuid in looked_for else "the agent did not read whether it exists already"
+    return None if provider.parent_uuid in parents else f"its parent {provider.parent_uuid} does not exist"
 
 
 def _moved(provider: DesiredProvider, observed: Provider, parents: _Parents, view: PlacementView) -> Place:
@@ -105,9 +105,9 @@ def _moved(provider: DesiredProvider, observed: Provider, parents: _Parents, vie
 def _immovable(provider: DesiredProvider, observed: Provider, parents: _Parents, view: PlacementView) -> str | None:
     """Return why Placement would reject the move, or None."""
     if provider.parent_uuid is not None and provider.parent_uuid not in parents:
-        return f"its parent {provider.parent_uuid} is not there"
+        return f"its parent {provider.parent_uuid} does not exist"
     if observed.parent_uuid is not None and not view.reparents:
-        return f"it stands below {observed.parent_uuid}, and this Placement moves no provider (microversion 1.37 does)"
+        return f"its parent is {observed.parent_uuid}, and this Placement moves no provider (microversion 1.37 does)"
     if provider.uuid in ancestors(provider.uuid, {**parents, provider.uuid: provider.parent_uuid}):
-        return f"its parent {provider.parent_uuid} still stands below it"
+        return f"its parent {provider.parent_uuid} is still below it"
     return None

@@ -261,7 +261,7 @@ def test_a_full_host_is_told_and_nothing_is_tried(placement, host, door):
     assert held(placement, host) == {"MEMORY_MB": 512}
     found = told(host, "unmanaged-use-unplaced")
     assert found.keys() == {"VCPU"}
-    assert "capacity 32, 32 held by others" in found["VCPU"]["actual"]
+    assert "capacity 32, 32 used by other consumers" in found["VCPU"]["actual"]
     assert [claim["amount"] for claim in found["VCPU"]["evidence"]] == [3]
     assert writes(host, door) == []
 

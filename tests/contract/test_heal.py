@@ -203,7 +203,7 @@ def test_undo_restores_the_exact_allocation(host, kind, there):
         again = host.told("undo", entry["id"])
         assert (again.code, again.document["words"]) == (
             5,
-            f"it was put back already, by {undone.document['entry_id']}",
+            f"the entry was put back already, by {undone.document['entry_id']}",
         )
     rows = host.told("journal").document
     assert [(r["result"], r["undoes"], r["undone_by"]) for r in rows] == [
@@ -247,7 +247,7 @@ def test_undo_quotes_placement_where_the_room_is_taken_by_now(host):
         found = host.told("undo", entry["id"])
     assert (found.code, found.document["result"]) == (5, "refused")
     assert "Unable to create allocation for 'VCPU'" in found.document["words"]
-    assert "times refused" not in found.document["words"]
+    assert "times, nothing was changed" not in found.document["words"]
     assert host.allocations(uuid("gone")) == {"allocations": {}}
 
 
@@ -339,7 +339,7 @@ def test_s56_a_consumer_that_changes_between_plan_and_write_is_decided_again(hos
     with host.cell(host.gone("gone")):
         (healed,), adapter = carried_out(host, on_write(1, change))
         assert healed.outcome.result is Result.REFUSED
-        assert "the world moved" in healed.outcome.words
+        assert "the state changed meanwhile" in healed.outcome.words
         assert [method for method, _ in adapter.sent if method != "GET"] == ["PUT"], "what was stale is not sent again"
         assert host.allocations(consumer)["allocations"] == {host.root: {"resources": {"VCPU": 1}}}
         host.healed()  # the next run decides on a new read
@@ -353,7 +353,7 @@ def test_a_consumer_that_changed_before_the_first_read_is_not_even_in_the_journa
         host.rest.allocate({host.root: {"VCPU": 1}}, consumer)
         (healed,) = run_heal(errand, plan)
         assert (healed.outcome.result, healed.outcome.entry_id) == (Result.REFUSED, None)
-        assert f"consumer {consumer} is not as this was decided on (it is at generation 2," in healed.outcome.words
+        assert f"consumer {consumer} changed since it was read (it is at generation 2," in healed.outcome.words
     assert entries(host) == []
 
 
@@ -410,7 +410,7 @@ def test_a_lost_answer_is_looked_up_and_found_done(host):
     with host.cell(host.gone("gone")):
         (healed,), _ = carried_out(host, on_write(1, LoseAnswer()))
     assert healed.outcome.result is Result.DONE
-    assert "looked up: it was done" in entries(host)[0][1]
+    assert "checked afterwards: it was done" in entries(host)[0][1]
     assert host.allocations(consumer) == {"allocations": {}}
 
 
@@ -427,7 +427,7 @@ def test_what_was_not_done_when_it_was_looked_up_may_be_done_later_and_can_be_pu
     with host.cell(host.gone("gone")):
         (healed,), _ = carried_out(host, script)
         assert (healed.outcome.result, healed.outcome.unread) == (Result.UNKNOWN, True)
-        assert "looked up: it was not done so far" in entries(host)[0][1]
+        assert "checked afterwards: it was not done so far" in entries(host)[0][1]
         assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
         carried_out_late(queued)
         assert host.allocations(consumer) == {"allocations": {}}
@@ -478,7 +478,8 @@ def test_a_consumer_that_somebody_wrote_after_a_lost_answer_is_unknown_and_named
     with host.cell(host.gone("gone")):
         (healed,), adapter = carried_out(host, script)
     assert (healed.outcome.result, healed.outcome.unread) == (Result.UNKNOWN, True)
-    assert f"looked up: something else than planned is held now by {consumer}" in healed.outcome.words
+    neither = "neither the earlier nor the planned allocations now belong to"
+    assert f"checked afterwards: {neither} {consumer}" in healed.outcome.words
     methods = [method for method, _ in adapter.sent]
     assert methods[methods.index("PUT") :] == ["PUT", "GET"], "a second look would say the same"
 

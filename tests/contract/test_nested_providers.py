@@ -154,7 +154,7 @@ def test_a_card_that_has_nothing_left_to_give_stays_while_it_is_used(cards, plac
     cards.has(card_xml(GPU_06, nvidia_11=0), ALL[1])
     report = cards.audit()
     assert cards.totals == {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 7}}
-    assert "it is to go, but VGPU has allocations" in {held["why"] for held in report["plan"]["held_back"]}
+    assert "it is to be deleted, but VGPU has allocations" in {held["why"] for held in report["plan"]["held_back"]}
     placement.release(consumer)
     cards.audit()
     assert cards.totals == {GPU_07: {"VGPU": 7}}
@@ -294,7 +294,7 @@ def test_a_kind_that_goes_while_it_is_used_stays(platform, placement):
     platform.audit(ES)
     consumer = placement.allocate({platform.children["amd_sev_es"]: {CONTEXT: 1}})
     decision = platform.audit(encrypting(sev="Y", sev_es="N"))
-    assert f"it is to go, but {CONTEXT} has allocations" in {held.why for held in decision.plan.held_back}
+    assert f"it is to be deleted, but {CONTEXT} has allocations" in {held.why for held in decision.plan.held_back}
     assert set(platform.children) == {"amd_sev", "amd_sev_es"}
     placement.release(consumer)
     platform.audit(encrypting(sev="Y", sev_es="N"))

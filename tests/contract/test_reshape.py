@@ -330,7 +330,7 @@ def test_s155_what_was_written_meanwhile_refuses_all_of_it_and_the_command_decid
     assert healed.outcome.result is Result.REFUSED
     assert healed.outcome.moved
     assert "resource provider generation conflict" in healed.outcome.words
-    assert "made for it and left" in healed.outcome.words
+    assert "created for the move and not removed" in healed.outcome.words
     assert posts(adapter) == 1, "what was stale is not sent again"
     assert cards.offers == {"root": 24}
     assert set(cards.children) == {GPU_06, GPU_07}, "empty, which is harmless"
@@ -455,7 +455,7 @@ def test_a_lost_answer_is_looked_up_and_found_done(cards):
     cards.scheduled()
     healed, adapter = carried_out(cards, on_reshape(LoseAnswer()))
     assert healed.outcome.result is Result.DONE
-    assert "looked up: it was done" in healed.outcome.words
+    assert "checked afterwards: it was done" in healed.outcome.words
     assert posts(adapter) == 1
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
@@ -464,7 +464,7 @@ def test_an_answer_of_a_proxy_is_looked_up_and_found_not_done_so_far(cards):
     cards.scheduled()
     healed, _ = carried_out(cards, on_reshape(Answer(502, b"<html>bad gateway</html>")))
     assert (healed.outcome.result, healed.outcome.unread) == (Result.UNKNOWN, True)
-    assert "looked up: it was not done so far; made for it and left" in healed.outcome.words
+    assert "checked afterwards: it was not done so far; created for the move and not removed" in healed.outcome.words
     assert cards.offers == {"root": 24}
 
 
@@ -497,7 +497,7 @@ def test_a_lost_answer_that_cannot_be_looked_up_is_unknown(cards):
 
     healed, _ = carried_out(cards, script)
     assert healed.outcome.result is Result.UNKNOWN
-    assert "looking it up failed too" in healed.outcome.words
+    assert "the check afterwards failed too" in healed.outcome.words
 
 
 def test_undo_is_exact(cards):
@@ -547,7 +547,7 @@ def test_undo_refuses_while_somebody_else_holds_what_would_go(cards):
     found = cards.told("undo", entry["id"])
     assert (found.code, found.document["words"]) == (
         5,
-        f"by now {stranger} hold VGPU of the children too, and would lose it",
+        f"consumer {stranger} now has VGPU of the children too, and would lose it",
     )
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
@@ -632,7 +632,7 @@ def test_a_child_that_cannot_be_removed_offers_nothing_and_is_told(cards):
     under = Meanwhile(lambda: cards.rest.make_provider(parent=child))
     healed, _ = carried_out(cards, on_match(1, lambda request: request.method == "DELETE", under))
     assert healed.outcome.result is Result.DONE
-    assert f"{gone} offers nothing now and could not be removed" in healed.outcome.words
+    assert f"{gone} has no inventory now and could not be removed" in healed.outcome.words
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 

@@ -189,7 +189,7 @@ def test_a_cloud_that_knows_nothing_of_a_host_with_guests_of_nova_s_gets_nothing
     assert own_file(host).exists() == (known == "file")
     report = host.report()["audit"]
     (found,) = [f for f in report["findings"] if f["code"] == "identity-changed"]
-    assert "another cloud's database, or one restored from before" in found["actual"]
+    assert "another cloud's database, or one restored from an old backup" in found["actual"]
 
     fill(host, row_of(host, uuid))
     assert host.agent("--once").code in (0, 3)

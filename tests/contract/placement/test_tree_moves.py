@@ -201,7 +201,7 @@ def test_nobody_makes_a_root_beside_the_tree_that_was_not_looked_for(rest, clien
     plan = diff(tree, TreeReader(client).view(looking_at(root)))
     assert {write.provider_uuid for write in plan.writes} == {root}
     assert [(one.provider_uuid, one.why) for one in plan.held_back] == [
-        (disk, "nobody looked whether it is there already")
+        (disk, "the agent did not read whether it exists already")
     ]
 
 
@@ -265,7 +265,7 @@ def test_an_older_server_gives_a_parent_to_one_that_has_none(rest, tmp_path):
     assert (parent_of(rest, loose), parent_of(rest, child)) == (root, middle)
     assert [(one.provider_uuid, one.what) for one in plan.held_back] == [(child, "new parent")]
     assert plan.held_back[0].why == (
-        f"it stands below {middle}, and this Placement moves no provider (microversion 1.37 does)"
+        f"its parent is {middle}, and this Placement moves no provider (microversion 1.37 does)"
     )
     assert rest.inventories(child)["VCPU"]["total"] == 8, "what it offers is as due where it stands"
     assert brought_about(client, tree)[1].done == ()

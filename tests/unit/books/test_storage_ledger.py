@@ -159,7 +159,7 @@ def test_blocks_that_snapshots_share_are_split_among_those_that_may_share_them()
 def test_a_pool_whose_fill_is_unknown_counts_as_written_what_it_owes() -> None:
     found = rows_of(*pool(40, thin(f"{HERE}_disk", 30)), pools=fill(40, None))
     assert found[:2] == [
-        ("instance", HERE, f"thin volume {HERE}_disk in tpool (at most: not known how full)", 30),
+        ("instance", HERE, f"thin volume {HERE}_disk in tpool (at most: the pool's fill level is not known)", 30),
         ("thin-pool", "vg0/tpool", "free room of thin pool tpool", 10),
     ]
 
@@ -182,7 +182,7 @@ def test_what_a_pool_gave_to_nobody_is_the_pools() -> None:
     found = rows_of(*pool(40), pools=fill(40, 25.0))
     assert found[:2] == [
         ("foreign", "vg0/tpool", "free room of thin pool tpool", 30),
-        ("foreign", "vg0/tpool", "given out by thin pool tpool to no volume", 10),
+        ("foreign", "vg0/tpool", "allocated in thin pool tpool to no volume", 10),
     ]
 
 

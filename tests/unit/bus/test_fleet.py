@@ -49,7 +49,7 @@ def test_a_host_is_silent_after_three_intervals_and_a_little(age_s, is_silent):
 
 
 def test_silence_is_said_with_its_length():
-    assert silence_line(seen(), 1190.0) == "compute-17 silent for 190 s, it tells each 60 s"
+    assert silence_line(seen(), 1190.0) == "compute-17 silent for 190 s, it publishes every 60 s"
 
 
 def test_a_line_for_a_pipe_has_a_word_for_each_cell():

@@ -108,5 +108,5 @@ def test_it_is_silent(world):
 def test_s92_a_name_that_changes_while_we_run_is_told_and_the_old_one_kept():
     world = snapshot(libvirt=host(ignored_hostname="new-name"), placement=view(provider=root(inventory("VCPU", 99))))
     (found,) = findings(world, CODE)
-    assert found.actual == f"it gives new-name now; {NODE} is kept until the agent starts anew"
+    assert found.actual == f"it reports new-name now; the agent keeps {NODE} until it restarts"
     assert decided(world).plan.writes != ()

@@ -18,7 +18,7 @@ LOST = store(snapshot(placement=HELD, libvirt=host(guest())), on_root(251), befo
 def test_a_store_in_doubt_is_to_be_remembered():
     plan = store_adoption(LOST, settings(), FILE)
     assert plan.steps == (StoreStep(path=FILE, before=mark(300), after=mark(251, OF_ROOT)),)
-    assert "the next audit publishes 251 GiB of DISK_GB in the place of 300" in plan.notes
+    assert "the next audit publishes 251 GiB of DISK_GB in place of 300" in plan.notes
     assert "disks of libvirt's guests that are missing there: 1" in plan.notes
 
 

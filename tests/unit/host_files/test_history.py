@@ -181,11 +181,11 @@ def test_a_bad_row_costs_itself_alone_and_is_named(tmp_path, caplog, name, value
     assert store.load() == History(sightings=(SEEN,))
     (warning,) = caplog.records
     assert "sightings[0]" in warning.error or (name == "id" and "repeats '5f0f'" in warning.error)
-    assert store.notes == (f"{tmp_path}/findings.json was not read whole: {warning.error}",)
+    assert store.notes == (f"{tmp_path}/findings.json was not read completely: {warning.error}",)
     store.save(HISTORY)
     assert (tmp_path / "findings.json.bad").read_text() == text
     assert store.notes == (
-        f"{tmp_path}/findings.json was not read whole: {warning.error}; "
+        f"{tmp_path}/findings.json was not read completely: {warning.error}; "
         f"the file is kept as {tmp_path}/findings.json.bad",
     )
 

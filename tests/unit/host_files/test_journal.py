@@ -132,14 +132,14 @@ def test_a_torn_last_line_is_named_and_spoils_nothing_after_it(journal, tmp_path
         (b'{"schema_version": 2}', "line 2 is no document of schema_version 1"),
         (b'{"schema_version": 1, "line": "change", "id": 7, "at": "x"}', "line 2 has no id or no time"),
         (b'{"schema_version": 1, "line": "song", "id": "e7", "at": "x"}', "line 2 is neither a change nor an outcome"),
-        (b'{"schema_version": 1, "line": "change", "id": "e7", "at": "x"}', "line 2 is a change that lacks something"),
+        (b'{"schema_version": 1, "line": "change", "id": "e7", "at": "x"}', "line 2 is an incomplete change"),
         (
             b'{"schema_version": 1, "line": "outcome", "id": "e7", "at": "x", "result": "done", "words": ""}',
-            "line 2 is the outcome of e7, which is not there",
+            "line 2 is the outcome of e7, which is not in the journal",
         ),
         (
             b'{"schema_version": 1, "line": "outcome", "id": "e1", "at": "x", "result": "perhaps", "words": ""}',
-            "line 2 is an outcome that lacks something",
+            "line 2 is an incomplete outcome",
         ),
     ],
 )

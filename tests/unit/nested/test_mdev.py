@@ -175,7 +175,8 @@ def test_a_withdrawn_child_in_use_stays_and_is_told():
     world = snapshot(libvirt=CARDS, placement=standing(old, held=(on(old.uuid, "i1", "VGPU", 1),)))
     plan = decided(world, CAPPED).plan
     assert not [write for write in plan.writes if isinstance(write, DeleteProvider)]
-    assert (old.uuid, "it is to go, but VGPU has allocations") in {(h.provider_uuid, h.why) for h in plan.held_back}
+    why = "it is to be deleted, but VGPU has allocations"
+    assert (old.uuid, why) in {(h.provider_uuid, h.why) for h in plan.held_back}
 
 
 def test_s106_while_the_root_holds_vgpu_in_use_no_child_is_published():
@@ -186,7 +187,7 @@ def test_s106_while_the_root_holds_vgpu_in_use_no_child_is_published():
     )
     decision = decided(world, ONE_TYPE)
     assert totals(decision.tree) == {}
-    assert "VGPU is still held on the root by allocations (reshape-needed)" in {
+    assert "VGPU still has allocations on the root (reshape-needed)" in {
         family.why for family in decision.tree.frozen_families
     }
     assert [f.resource_class for f in decision.findings if f.code == "reshape-needed"] == ["VGPU"]

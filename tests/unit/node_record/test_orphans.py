@@ -89,7 +89,7 @@ def test_another_node_that_somebody_put_below_it_is_not_deleted_with_it():
     node_below = dataclasses.replace(nested, traits=nested.traits | {"COMPUTE_NODE"})
     found = after(world_of(below(tree(OLD), node_below)))
     assert found.removals == ()
-    assert "another compute node stands below it: cmp2.example.org" in {h.why for h in found.held_back}
+    assert "another compute node is below it: cmp2.example.org" in {h.why for h in found.held_back}
 
 
 def test_s158_allocations_are_never_deleted_with_their_provider():
@@ -130,7 +130,7 @@ def test_what_may_be_somebody_else_s_stays_and_is_told(whole):
 def test_a_tree_that_was_not_read_stays():
     plan = after(world_of())
     assert plan.removals == ()
-    assert ("delete orphaned provider", "its tree was not read") in [(h.what, h.why) for h in plan.held_back]
+    assert ("delete orphaned provider", "the provider's tree was not read") in [(h.what, h.why) for h in plan.held_back]
 
 
 def test_a_node_without_provider_leaves_its_record_alone_to_go():

@@ -98,7 +98,7 @@ def test_s62_another_row_with_our_host_and_node_keeps_the_record_back_and_nothin
     assert plan.records == ()
     assert plan.writes != ()
     assert [h.why for h in plan.held_back if h.what == "compute node record"] == [
-        f"row 7 has our host and node, and uuid {uuid('other')}"
+        f"row 7 has this host and node, and uuid {uuid('other')}"
     ]
     (found,) = findings(world, "identity-changed")
     assert uuid("other") in found.actual
@@ -107,7 +107,7 @@ def test_s62_another_row_with_our_host_and_node_keeps_the_record_back_and_nothin
 def test_a_row_of_ours_that_was_not_read_in_full_is_never_made_anew():
     plan = decision(snapshot(nova=conductor(nodes=(node(7),)), libvirt=about())).plan
     assert plan.records == ()
-    assert [h.why for h in plan.held_back] == ["row 7 has our uuid, and was not read in full"]
+    assert [h.why for h in plan.held_back] == ["row 7 has this host's uuid, and was not read in full"]
 
 
 @pytest.mark.parametrize("before", [None, 7])
@@ -263,7 +263,7 @@ def test_a_new_record_waits_until_all_its_columns_are_known():
     assert plan.records == ()
     (held,) = [h for h in plan.held_back if h.what == "compute node record"]
     assert "cpu_info" in held.why
-    assert "libvirt has not told its capabilities yet" in held.why
+    assert "libvirt has not reported its capabilities yet" in held.why
 
 
 @pytest.mark.parametrize("lost", [PLACEMENT, STATE, LIBVIRT])

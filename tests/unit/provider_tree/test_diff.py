@@ -81,7 +81,8 @@ def test_a_class_that_is_used_is_not_taken_away():
     observed = dataclasses.replace(held(used, VCPU), allocations=allocations(uuid("i1"), PCPU=1))
     plan = diff(tree(wanted(MEMORY, VCPU)), observed)
     assert plan.writes == (put(MEMORY, used, VCPU),)
-    assert plan.held_back == (HeldBack(provider_uuid=ROOT_UUID, what="PCPU", why="it is to go, but has allocations"),)
+    why = "it is to be removed, but has allocations"
+    assert plan.held_back == (HeldBack(provider_uuid=ROOT_UUID, what="PCPU", why=why),)
 
 
 def test_a_used_class_may_shrink():
@@ -187,7 +188,7 @@ def test_a_provider_with_children_of_somebody_s_is_not_deleted(child_goes):
         return
     assert plan.writes == ()
     assert plan.held_back == (
-        HeldBack(provider_uuid=uuid("old"), what="delete", why="it is to go, but has children: below"),
+        HeldBack(provider_uuid=uuid("old"), what="delete", why="it is to be deleted, but has children: below"),
     )
 
 
@@ -262,4 +263,4 @@ def test_nothing_is_put_below_a_provider_that_is_not_there():
         (uuid("p"), "new parent"),
         (uuid("q"), "create"),
     ]
-    assert {one.why for one in plan.held_back} == {f"its parent {uuid('nobody')} is not there"}
+    assert {one.why for one in plan.held_back} == {f"its parent {uuid('nobody')} does not exist"}

@@ -83,7 +83,7 @@ def test_s132_a_class_that_the_host_decides_is_a_conflict_and_the_root_goes_out(
     # The reader refuses standard classes in a file. This entry bypasses the reader and stands for a child's class.
     taken = entry(inventory("VCPU", 99), uuid=ROOT_UUID)
     (found,) = findings(world(), "provider-config-conflict", settings(provider_entries=(taken,)))
-    assert found.actual.startswith(f"site.yaml:4: VCPU of provider {NODE} ({ROOT_UUID}) is decided by the host itself")
+    assert found.actual.startswith(f"site.yaml:4: VCPU of provider {NODE} ({ROOT_UUID}) is decided by the agent itself")
     assert wanted_root(decided(world(), settings(provider_entries=(taken,)))).inventory("VCPU").total == 4
 
 

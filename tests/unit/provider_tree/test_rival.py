@@ -158,7 +158,7 @@ def test_the_rival_is_told_with_both_versions():
     rival = rival_of(root(THEIRS, traits=OURS), state(), settings(), written(VCPU, MEMORY, strikes=2))
     assert rival is not None
     assert rival.why == (
-        "what we wrote was changed by somebody else in 2 audits in a row: "
+        "what this agent wrote was changed by another writer in 2 audits in a row: "
         "MEMORY_MB total=512 reserved=0 max_unit=512 ratio=1.0 is now absent; "
         "VCPU total=4 reserved=0 max_unit=4 ratio=4.0 is now VCPU total=99 reserved=0 max_unit=4 ratio=4.0"
     )
