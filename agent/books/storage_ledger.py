@@ -142,7 +142,7 @@ def _pool_parts(pool: Volume, data_bytes: int, inside: Sequence[Volume], fill: T
     unsure = " (at most: the pool's fill level is not known)" if percent is None else ""
     for volume, share in zip(inside, shares, strict=True):
         yield _Part(volume, f"thin volume {volume.name} in {pool.name}{unsure}", share)
-    yield _Part(pool, f"allocated in thin pool {pool.name} to no volume", given - sum(shares))
+    yield _Part(pool, f"in use in thin pool {pool.name}, but by no volume", given - sum(shares))
     yield _Part(pool, f"free room of thin pool {pool.name}", room - given)
     yield _Part(pool, f"copies or cache of the data of thin pool {pool.name}", data_bytes - room)
 

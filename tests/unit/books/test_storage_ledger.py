@@ -182,7 +182,7 @@ def test_what_a_pool_gave_to_nobody_is_the_pools() -> None:
     found = rows_of(*pool(40), pools=fill(40, 25.0))
     assert found[:2] == [
         ("foreign", "vg0/tpool", "free room of thin pool tpool", 30),
-        ("foreign", "vg0/tpool", "allocated in thin pool tpool to no volume", 10),
+        ("foreign", "vg0/tpool", "in use in thin pool tpool, but by no volume", 10),
     ]
 
 
@@ -322,6 +322,6 @@ def test_a_pools_data_is_split_whatever_lvm2_says_of_its_volumes(
     rows = volume_group_rows(snapshot(lvm=facts))
     assert_complete(rows)
     assert all(row.size_bytes > 0 for row in rows)
-    given_out = [row.size_bytes for row in rows if row.what.startswith(("thin volume", "given out"))]
+    given_out = [row.size_bytes for row in rows if row.what.startswith(("thin volume", "in use in"))]
     if size and percent is not None:
         assert sum(given_out) == round(size * GIB * percent / 100)

@@ -71,7 +71,7 @@ def test_a_cloud_that_knows_nothing_of_a_host_with_guests_of_nova_s_is_not_belie
     )
     decision = decide(world, settings(), Subject(root_uuid=known, node=NODE), None)
     (found,) = [f for f in decision.findings if f.code == CODE]
-    assert found.actual.startswith("it has no service and no compute node of it")
+    assert found.actual.startswith("it has no service and no compute node of this host")
     assert "one guest that nova made is defined" in found.expected
     assert decision.plan.is_empty
 

@@ -19,7 +19,8 @@ def test_an_id_or_how_only_one_begins(typed: str, found: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "words"), [("3f9", "3f9 may be 3f9c00000000, 3f9d00000000"), ("4", "the journal has no entry 4")]
+    ("typed", "words"),
+    [("3f9", "several ids begin with 3f9: 3f9c00000000, 3f9d00000000"), ("4", "the journal has no entry 4")],
 )
 def test_what_is_none_or_several_is_said(typed: str, words: str) -> None:
     assert find_entry(ENTRIES, typed) == NotFound(words=words)
