@@ -134,7 +134,7 @@ def test_a_quiet_audit_sends_exactly_one_request(placement, host):
         for name, flavor in (("i1", FLAVOR_A), ("i2", FLAVOR_B)):
             schedule(placement, host, name, flavor)
         with host.daemon() as daemon:
-            daemon.first_audit()
+            daemon.settled()
             daemon.audit_now()  # an audit that fills the caches
             with placement.watched() as seen:
                 report = daemon.audit_now()
