@@ -112,7 +112,10 @@ class Cloud(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wired:
-    """The parts, and the handles to watch and close them. Use it as a context manager, or call ``close``."""
+    """The parts that an audit uses, with handles to watch and close the parts.
+
+    Use it as a context manager, or call ``close``.
+    """
 
     parts: Parts
     host: LibvirtHost

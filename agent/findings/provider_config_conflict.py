@@ -22,7 +22,7 @@ def _find(world: World) -> Iterable[Finding]:
             provider_uuid=problem.provider_uuid,
             subject=" ".join(problem.origins),
             expected="one provider.yaml entry at most for each provider, with no class that the host itself decides",
-            actual=f"{' and '.join(problem.origins)}: {problem.why}; nothing of it is added",
+            actual=f"{' and '.join(problem.origins)}: {problem.why}; nothing from this entry is applied",
         )
 
 

@@ -41,7 +41,7 @@ def _expected(world: World, doubt: StoreDoubt) -> str:
         return f"{name_of(doubt.now)} as before: {_gib(doubt.before.size_bytes)}, {where(doubt.before)}"
     recorded = world.snapshot.recorded_inventory("DISK_GB")
     total = recorded.total if recorded else 0
-    return f"{name_of(doubt.now)} with guests' disks and the {total} GiB of DISK_GB that Placement has"
+    return f"{name_of(doubt.now)} contains the guests' disks, and its size is the {total} GiB of DISK_GB in Placement"
 
 
 def _gib(size_bytes: int) -> str:

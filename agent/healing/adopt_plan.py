@@ -180,7 +180,10 @@ def _is_own(origin: str, file: IdentityFile) -> bool:
 
 
 def _left_behind(facts: AdoptFacts, uuid: str) -> Iterable[AdoptRefusal]:
-    """Yield a refusal for each other live row with this host and node: it would clash with the record."""
+    """Yield a refusal for each live compute_nodes row that has this host and node, but not the adopted uuid.
+
+    The adopted record would clash with such a row.
+    """
     for row in _live(facts.state):
         if row.uuid != uuid and (row.host, row.hypervisor_hostname) == (facts.host, facts.node):
             yield AdoptRefusal(guard="row", why=f"another row, {row.id}, has this host and node, and uuid {row.uuid}")

@@ -106,7 +106,7 @@ class ComputeIdFiles:
 
 
 def identity_from_state(state: NovaState, hostname: str) -> Identity | None:
-    """Return the identity from the live compute node record of this host and libvirt's ``hostname``.
+    """Return the identity from the live compute node record with this host and ``hostname``, libvirt's name.
 
     The caller uses it for a host without a file. None if the cloud knows neither a service nor such a record of this
     host: a new identity may be created. Raises ConfigError if there is a service but no such record (the host was

@@ -175,10 +175,11 @@ def left_after(
     taken: frozenset[str] = frozenset(),
     rows: Iterable[ComputeNode] = (),
 ) -> tuple[LeftProvider, ...]:
-    """Return the providers to remember until Placement no longer has them: the agent deleted their records, or will.
+    """Return the providers whose compute node record the agent has deleted or is about to delete.
 
-    ``rows`` are the rows whose records will be deleted. They are remembered beforehand, because after a crash between
-    record and provider nothing else would point to the provider. ``deleted`` and ``removed`` are the records and
+    The agent remembers such a provider until Placement no longer has it. ``rows`` are the rows whose records will be
+    deleted. They are remembered beforehand, because after a crash between deleting the record and deleting the
+    provider nothing else would point to the provider. ``deleted`` and ``removed`` are the records and
     providers that this audit deleted. ``taken`` are the uuids that another host's record has now: such a provider
     belongs to that host.
     """

@@ -122,7 +122,7 @@ def _unknown(snapshot: Snapshot, settings: Settings, obstacle: str | None, least
     if obstacle is not None:
         reasons.append(f"vcpus, numa_topology: {obstacle}")
     if host is not None and host.memory_used_mib is None and not settings.file_backed_memory_mib:
-        reasons.append("memory_mb_used: /proc/meminfo cannot be read, or has more free than libvirt reports in all")
+        reasons.append("memory_mb_used: /proc/meminfo cannot be read, or reports more free memory than libvirt's total")
     if counted_store(snapshot, settings) is None:
         doubt = store_doubt(snapshot, settings)
         reasons.append(f"local_gb, local_gb_used: {doubt.why if doubt else 'not measured'}")

@@ -24,7 +24,7 @@ class Pcpu:
         return resource_class in self.classes
 
     def needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
-        """Return libvirt, for its CPU map: the check whether the set's CPUs exist needs it."""
+        """Return libvirt: its CPU map is needed to check that the CPUs of cpu_dedicated_set exist."""
         return frozenset({LIBVIRT})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:

@@ -322,7 +322,7 @@ def test_a_plan_says_what_was_not_read(host, source):
     assert (found.document["undecided"], found.document["actions"]) == (False, [])
 
 
-def test_a_finding_by_name_that_rests_on_what_was_not_read_is_out_of_reach_and_not_refused(host):
+def test_heal_finding_is_undecided_not_refused_if_a_source_was_not_read(host):
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         (action,) = [a for a in host.told("heal").document["actions"] if a["code"] == "allocation-leaked"]

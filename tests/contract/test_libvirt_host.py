@@ -162,7 +162,7 @@ class TestPrivateLibvirtd:
             daemon.start()
             assert read(source).domains == before.domains
 
-    def test_down_is_said_at_once_and_back_is_seen(self, host_at):
+    def test_a_stopped_libvirtd_fails_reads_and_a_restarted_one_is_read_again(self, host_at):
         with private_libvirtd() as daemon:
             source = host_at(daemon.uri)
             read(source)

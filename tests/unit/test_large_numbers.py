@@ -131,7 +131,7 @@ CASES = [(field, number) for field in FIELDS for number in LARGE if (field, numb
 
 
 @pytest.mark.parametrize(("field", "number"), CASES)
-def test_the_field_is_named(field, number):
+def test_the_error_names_the_field_with_the_large_number(field, number):
     case = FIELDS[field]
     case.parse(case.text.replace("NUMBER", "1"))
     with pytest.raises(case.kind, match=case.says):

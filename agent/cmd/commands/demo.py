@@ -145,7 +145,8 @@ def _commands(built: World) -> dict[str, str]:
     """Return, for each host, the start of a ``stocktake`` command that an operator can copy."""
     from agent.demo.cast import HOSTS
 
-    # Use env and no plain VAR=value: if the folder has a blank, shlex quotes the word, and no assignment is left.
+    # Use env VAR=value, not a plain VAR=value: if the folder's path contains a space, shlex.join quotes the whole word,
+    # and the shell would take the word as the command's name.
     view = ["env", f"LVM_SYSTEM_DIR={built.lvm_folder}"] if built.has_real_groups else []
     return {host.name: shlex.join([*view, _program(), "--config-file", str(built.config_file(host))]) for host in HOSTS}
 

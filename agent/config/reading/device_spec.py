@@ -145,7 +145,7 @@ def _address(value: object) -> Address:
         return _written(value)
     if isinstance(value, dict):
         return _expressions(value)
-    raise ValueError(f"address must be text or an object of expressions, not {json.dumps(value)}")
+    raise ValueError(f"address must be a string or an object of regular expressions, not {json.dumps(value)}")
 
 
 def _written(text: str) -> Address:

@@ -1,8 +1,8 @@
-"""The CPU models of the guests' CPU, by ``[libvirt] cpu_mode`` and architecture.
+"""Which CPU models guests have, by ``[libvirt] cpu_mode`` and architecture.
 
-The questions to libvirt and the use of its answers both follow this one rule. nova's default model is qemu64 on
-every architecture that nova does not name. On those, libvirt has no such model (NO_SUPPORT) or a model without
-flags. nova treats both as a CPU without flags, so this module names no model there.
+Both the queries to libvirt and the evaluation of the answers use this module. For an architecture without a default
+of its own, nova falls back to qemu64. libvirt does not know qemu64 there (NO_SUPPORT), or returns it without flags.
+nova treats both as a CPU without flags, so this module returns no model.
 """
 
 from __future__ import annotations

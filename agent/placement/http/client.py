@@ -75,10 +75,10 @@ class CountingSession(requests.Session):
         super().close()
 
     def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:  # noqa: ANN401 (its own)
-        """Send as requests does, within the time of the question.
+        """Send the request, within the time limit of the current question to Placement (TIMEOUTS_A_QUESTION × timeout).
 
-        A request that exceeds this time raises RequestException and no time-out, so that keystoneauth does not repeat
-        a request that may hang again.
+        A request that exceeds the limit raises a plain RequestException and no Timeout: keystoneauth would repeat a
+        Timeout, and the repeat could hang too.
         """
         self.sent_at = time.monotonic()
         timeout_s = options.get("timeout")

@@ -34,7 +34,7 @@ def shared_because(root: str) -> str:
     if kind in _SHARED_TYPES or kind.startswith("fuse."):
         return f"its file system is {kind}"
     hosts = registered_hosts(root, time.time())
-    return f"{_REGISTER} there names the hosts {', '.join(hosts)}" if len(hosts) > 1 else ""
+    return f"nova's file {_REGISTER} in that folder lists several hosts: {', '.join(hosts)}" if len(hosts) > 1 else ""
 
 
 def filesystem_type(mountinfo: Path, device: int) -> str:

@@ -484,7 +484,7 @@ def test_a_consumer_that_is_in_no_book_that_was_read_is_not_said_to_hold_nothing
 
 
 @pytest.mark.parametrize("source", ["placement", "libvirt"])
-def test_a_class_that_an_unread_source_may_offer_is_not_said_to_be_offered_by_nobody(own_host, source):
+def test_explain_says_not_known_if_the_source_of_a_class_is_unread(own_host, source):
     assert "no inventory of VGPU: this host offers none" in own_host.run("explain", "VGPU").stdout
     own_host.agent.configure(AWAY[source])
     said = own_host.run("explain", "VGPU").stdout.splitlines()

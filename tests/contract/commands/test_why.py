@@ -327,7 +327,7 @@ def test_this_host_is_asked_of_with_no_more_requests_than_an_audit_and_two_for_n
     assert len(asked) == len(seen) + 2 + again == ended.document["placement"]["requests"]
 
 
-def test_everywhere_without_placement_is_no_empty_cloud(tmp_path, rest):
+def test_why_everywhere_fails_and_prints_nothing_if_placement_is_down(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:9"}})
     ended = own.run("why", "--resource", "VCPU=1", "--everywhere")

@@ -93,7 +93,7 @@ def mean_pause_s(late_s: float) -> float:
     return PATIENCE * late_s
 
 
-def test_who_is_answered_in_time_never_waits(rest, paced, waits):
+def test_a_client_makes_no_pause_while_answers_are_fast(rest, paced, waits):
     client = paced(rest.server.url)
     for _ in range(10):
         look(client)

@@ -375,7 +375,7 @@ def test_all_requests_of_a_view_carry_one_id(rest, reader, root):
     assert ids.pop().startswith("req-")
 
 
-def test_old_findings_cost_nothing_until_a_provider_of_theirs_moves(rest, reader, root):
+def test_known_findings_take_no_extra_requests_until_a_provider_changes(rest, reader, root):
     """However many the findings are, a view takes two requests.
 
     If a consumer was removed and re-made, the reader reads the consumers of all these findings again.

@@ -268,7 +268,7 @@ def test_s143_an_inventory_that_is_refused_leaves_out_its_traits_and_new_childre
     assert rest.request("GET", f"/resource_providers/{made}").status_code == 404
 
 
-def test_traits_that_are_refused_keep_no_child_away(rest, writer):
+def test_child_is_created_although_traits_of_its_parent_are_refused(rest, writer):
     root, child = new_uuid(), new_uuid()
     writes = (creation(root), traits(root, "CUSTOM_not-a-name"), creation(child, parent=root))
     applied = writer.apply(Plan(writes=writes), never)

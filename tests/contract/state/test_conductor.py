@@ -283,7 +283,7 @@ def test_an_answer_is_taken_back_to_the_versions_that_are_known(filled):
     assert {each["nova_object.version"] for each in older["nova_object.data"]["objects"]} == {"2.5"}
 
 
-def test_the_extra_specs_of_the_world_survive_the_way(filled, source):
+def test_extra_specs_of_flavors_are_unchanged_by_rpc(filled, source):
     state = read(source, world().consumers)
 
     assert LARGE in {each.new_flavor for each in state.instances}

@@ -63,7 +63,7 @@ def test_the_operator_s_reserves_come_first():
     assert (rows[2].size_bytes, rows[2].consumer_uuid) == (2684354560, None)
 
 
-def test_a_same_host_resize_that_one_consumer_holds_has_two_causes():
+def test_a_same_host_resize_under_one_consumer_is_one_row_with_two_causes():
     nova = state(
         instance(task_state="resize_prep", old_flavor=FLAVOR_A, new_flavor=FLAVOR_B),
         migrations=(migration(dest_host="cmp1", dest_node=NODE),),

@@ -137,7 +137,7 @@ def test_after_a_hold_the_retry_comes_by_itself_and_not_before(living):
     assert "retry" in outage.asked[1]
 
 
-def test_memory_is_kept_through_an_outage(living):
+def test_the_audit_memory_is_passed_on_after_an_outage(living):
     waiting, live = living
     seen: list[AuditMemory] = []
     kept = AuditMemory(node_name="cmp1")

@@ -17,7 +17,7 @@ def test_s130_it_names_both_files_with_their_lines():
     assert found.provider_uuid == ROOT_UUID
     assert found.actual == (
         f"a.yaml:4 and b.yaml:9: provider {NODE} ({ROOT_UUID}) is named by its uuid and by its name; "
-        "nothing of it is added"
+        "nothing from this entry is applied"
     )
     assert "SIGHUP" in found.remedy
 

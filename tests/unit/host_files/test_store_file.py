@@ -23,7 +23,7 @@ def test_what_was_saved_is_loaded_by_the_next_process(tmp_path: Path, record: St
     assert StoreFile(str(tmp_path / "state")).load() == record
 
 
-def test_it_is_for_root_and_its_group(tmp_path: Path):
+def test_the_file_has_mode_0640(tmp_path: Path):
     StoreFile(str(tmp_path)).put(RECORD)
     assert stat.S_IMODE((tmp_path / "store.json").stat().st_mode) == 0o640
 

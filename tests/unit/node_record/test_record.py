@@ -174,7 +174,7 @@ def test_only_what_changed_is_written():
     assert (record.id, record.memory_mib_used) == (1, 128)
 
 
-def test_s72_an_instance_whose_compute_id_is_wrong_is_nobody_s_finding_and_is_not_written():
+def test_s72_a_wrong_compute_id_is_neither_reported_nor_corrected():
     for compute_id in (None, 99):
         world = world_of(dataclasses.replace(stored(), memory_mib=1), instance(compute_id=compute_id))
         decided = decision(world)

@@ -44,7 +44,7 @@ def test_a_redirect_says_where_to_and_not_what_it_carries():
     assert "it redirects to https://***@login.example/sso: put" in str(error)
 
 
-def test_a_known_token_on_a_page_is_blotted_out_wherever_it_is_quoted():
+def test_a_token_in_an_error_page_is_masked_in_every_message():
     token = "a-token-of-no-known-form"
     for status, page in ((500, f"you sent {token}"), (400, json.dumps({"errors": [{"detail": token}]}))):
         assert token not in str(refusal(reply(status, page, secrets=(token,))))

@@ -233,7 +233,7 @@ def test_a_thin_snapshot_without_a_name_is_counted_with_what_it_is_of() -> None:
     assert rows["tpool"][2] == 50 - 45 + 1
 
 
-def test_a_cached_thin_disk_is_its_instances_too() -> None:
+def test_a_cached_thin_disk_is_counted_for_its_instance() -> None:
     disk = f"{HERE}_disk"
     hidden = thin(f"{disk}_corig", 20, parent=disk, hidden=True)
     assert shares(*pool("tpool", 50, hidden, volume(disk, 0))) == {

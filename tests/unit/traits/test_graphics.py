@@ -39,6 +39,6 @@ def test_unknown_is_left_alone(facts):
     assert GraphicsTraits().wish(facts, settings()) == Wish()
 
 
-def test_what_an_unreadable_answer_may_have_is_not_cleared():
+def test_other_graphics_traits_stay_if_an_answer_is_unreadable():
     told = GraphicsTraits().wish(world(capable(cards("vga"), missing=(UNREADABLE,))), settings())
     assert told == Wish(wanted=traits({"VGA"}))

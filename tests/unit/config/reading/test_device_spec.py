@@ -132,7 +132,7 @@ BAD = {
     '{"address": "81:00.8"}': "'8' is above 7",
     '{"address": "81:0g.0"}': "'0g' is no hexadecimal number",
     '{"address": "a:b:c:d.0"}': "more parts than domain:bus:slot.function",
-    '{"address": 7}': "address must be text or an object of expressions, not 7",
+    '{"address": 7}': "address must be a string or an object of regular expressions, not 7",
     '{"address": {"bus": "*"}}': "bus of address, '*', is no regular expression",
     '{"address": {"bus": 2}}': "bus of address must be text, not 2",
     '{"address": "81:00.0", "devname": "eth0"}': "one entry cannot have both address and devname",

@@ -124,6 +124,6 @@ def test_an_answer_may_unpack_to_a_hundred_times_its_size_and_no_further():
     assert "unpacks to more than 100 times its size" in (tally.problem(999) or "")
 
 
-def test_memory_is_bounded_where_the_bytes_are_few():
+def test_a_small_answer_that_needs_much_memory_is_refused():
     tally = estimated(DOCUMENTS["empty lists"].encode(), bound_of(MIB, 2 * MIB))
     assert "needs more than 2 MiB of memory" in (tally.problem(None) or "")

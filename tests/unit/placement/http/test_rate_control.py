@@ -45,7 +45,7 @@ def paced(*answers: Answer, start: Pace | None = None, chance: float = 0.5) -> P
 
 
 @given(st.lists(st.tuples(st.floats(0, 0.5), CHANCE), max_size=20))
-def test_who_is_answered_in_time_never_waits(answers):
+def test_a_client_makes_no_pause_while_answers_are_fast(answers):
     pace = Pace()
     for at, (latency_s, chance) in enumerate(answers):
         pace = after_answer(pace, answer(at=float(at), latency_s=latency_s), MANNERS, chance)

@@ -44,7 +44,7 @@ def test_an_odd_text_is_an_error_each_time_and_spoils_nothing(odd):
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 3), st.sampled_from([RUNNING, SHUTOFF])), max_size=20))
-def test_what_is_given_is_what_the_text_and_the_state_say_now(reads):
+def test_cached_parse_equals_a_fresh_parse_of_xml_and_state(reads):
     texts = DomainTexts()
     for name, vcpus, state in reads:
         found = texts.parse(uuid(name), text(name, vcpus), state)

@@ -464,7 +464,7 @@ def test_one_host_in_nova_s_register_shares_with_nobody(place):
     (place / "compute_nodes").write_text(json.dumps({"cmp1": time.time()}))
     assert shared_because(str(place)) == ""
     (place / "compute_nodes").write_text(json.dumps({"cmp2": time.time(), "cmp1": time.time() - 3600}))
-    assert shared_because(str(place)) == "compute_nodes there names the hosts cmp1, cmp2"
+    assert shared_because(str(place)) == "nova's file compute_nodes in that folder lists several hosts: cmp1, cmp2"
 
 
 @pytest.mark.parametrize(
