@@ -13,7 +13,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -241,21 +241,13 @@ class Daemon:
 
     def settled(self, timeout_s: float = PATIENCE_S) -> dict[str, Any]:
         """Return the report of the audit that libvirt's first connection triggered; the test triggers later audits."""
-
-        def connected() -> dict[str, Any]:
-            now = self.host.report()
-            return now if now and "libvirt-connected" in now["audit"]["reasons"] else {}
-
-        return until(self._alive(connected), timeout_s, "the audit after libvirt has connected")
+        what = "the audit after libvirt has connected"
+        return self._report(lambda audit: "libvirt-connected" in audit["reasons"], timeout_s, what)
 
     def audit_after(self, before: Mapping[str, Any], timeout_s: float = PATIENCE_S) -> dict[str, Any]:
         """Return the report of an audit other than that of ``before``."""
-
-        def later() -> dict[str, Any]:
-            now = self.host.report()
-            return now if now and (not before or now["audit"]["audit_id"] != before["audit"]["audit_id"]) else {}
-
-        return until(self._alive(later), timeout_s, "a further audit")
+        seen = before["audit"]["audit_id"] if before else None
+        return self._report(lambda audit: audit["audit_id"] != seen, timeout_s, "a further audit")
 
     def audit_now(self, timeout_s: float = PATIENCE_S) -> dict[str, Any]:
         """Trigger an audit by USR1 and return the report of an audit that began after the call.
@@ -265,12 +257,17 @@ class Daemon:
         """
         asked_at = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
         self.send(signal.SIGUSR1)
+        what = "an audit that began after the signal"
+        return self._report(lambda audit: audit["started_at"] >= asked_at, timeout_s, what)
 
-        def later() -> dict[str, Any]:
+    def _report(self, is_wanted: Callable[[dict[str, Any]], bool], timeout_s: float, what: str) -> dict[str, Any]:
+        """Wait for the report of an audit that ``is_wanted`` accepts, and return the whole report."""
+
+        def wanted() -> dict[str, Any]:
             now = self.host.report()
-            return now if now and now["audit"]["started_at"] >= asked_at else {}
+            return now if now and is_wanted(now["audit"]) else {}
 
-        return until(self._alive(later), timeout_s, "an audit that began after the signal")
+        return until(self._alive(wanted), timeout_s, what)
 
     def _alive(self, look: Any) -> Any:
         def looked() -> Any:

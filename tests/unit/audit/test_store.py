@@ -11,7 +11,7 @@ from agent.audit.store import remember_store, with_store
 from agent.host_files.lock import FileLock
 from agent.host_files.store_file import StoreFile
 from agent.model.audit import AuditMemory, AuditRequest
-from agent.model.host.store import StoreRecord
+from agent.model.host.store import StoreMark, StoreRecord
 from tests.rigs.facts import host, settings, snapshot
 from tests.rigs.stores import DISK, guest, mark, on_disk, store
 
@@ -27,35 +27,30 @@ def written(folder: Path) -> StoreRecord | None:
     return StoreFile(str(folder)).load()
 
 
-def test_what_adopt_confirms_while_an_audit_is_under_way_stands(tmp_path):
-    StoreFile(str(tmp_path)).put(StoreRecord(mark=OLD))
-    errand = errand_on(tmp_path)
+def after_audit(
+    folder: Path, *, before: StoreMark, meanwhile: StoreMark | None, measured_gib: int
+) -> StoreRecord | None:
+    """Return the file after an audit. It has ``before`` at the start; the operator writes ``meanwhile`` into it."""
+    StoreFile(str(folder)).put(StoreRecord(mark=before))
+    errand = errand_on(folder)
     memory = with_store(errand, AuditMemory())
-    StoreFile(str(tmp_path)).put(StoreRecord(mark=NEW))
-    world = store(snapshot(libvirt=host(guest())), on_disk(300), before=memory.store, present=(DISK,))
+    StoreFile(str(folder)).put(StoreRecord(mark=meanwhile))
+    world = store(snapshot(libvirt=host(guest())), on_disk(measured_gib), before=memory.store, present=(DISK,))
     remember_store(errand, memory, world)
-    assert written(tmp_path) == StoreRecord(mark=NEW)
+    return written(folder)
+
+
+def test_what_adopt_confirms_while_an_audit_is_under_way_stands(tmp_path):
+    assert after_audit(tmp_path, before=OLD, meanwhile=NEW, measured_gib=300) == StoreRecord(mark=NEW)
 
 
 def test_what_undo_takes_back_while_an_audit_is_under_way_stays_forgotten(tmp_path):
-    StoreFile(str(tmp_path)).put(StoreRecord(mark=NEW))
-    errand = errand_on(tmp_path)
-    memory = with_store(errand, AuditMemory())
-    StoreFile(str(tmp_path)).put(StoreRecord(mark=None))
-    world = store(snapshot(libvirt=host(guest())), on_disk(251), before=memory.store, present=(DISK,))
-    remember_store(errand, memory, world)
-    assert written(tmp_path) == StoreRecord(mark=None)
+    assert after_audit(tmp_path, before=NEW, meanwhile=None, measured_gib=251) == StoreRecord(mark=None)
 
 
 def test_what_an_audit_learned_gives_way_to_what_adopt_confirmed_meanwhile(tmp_path):
     """The audit noticed that the store has grown; meanwhile the operator confirmed another store."""
-    StoreFile(str(tmp_path)).put(StoreRecord(mark=OLD))
-    errand = errand_on(tmp_path)
-    memory = with_store(errand, AuditMemory())
-    StoreFile(str(tmp_path)).put(StoreRecord(mark=NEW))
-    world = store(snapshot(libvirt=host(guest())), on_disk(400), before=memory.store, present=(DISK,))
-    remember_store(errand, memory, world)
-    assert written(tmp_path) == StoreRecord(mark=NEW)
+    assert after_audit(tmp_path, before=OLD, meanwhile=NEW, measured_gib=400) == StoreRecord(mark=NEW)
 
 
 def test_what_an_audit_learned_is_written_where_nobody_came_between(tmp_path):
