@@ -13,10 +13,10 @@ from agent.demo.placement import TOKEN
 from tests.rigs.host import LATE_S, PATIENCE_S
 from tests.rigs.logs import json_lines
 from tests.rigs.placement import new_uuid
+from tests.rigs.programs import COMMAND, DAEMON, FORKED, Launcher, Process
+from tests.rigs.source_tree import ROOT
 from tests.rigs.wait import until
 
-ROOT = Path(__file__).parents[2]
-PROGRAM = "import sys; from agent.cmd.daemon import main; main()"
 NOBODY = "http://127.0.0.1:9"
 CONF = """
 [DEFAULT]
@@ -45,13 +45,14 @@ slow_answer = {late_s}
 class Agent:
     """One configuration file and the processes that use it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, launcher: Launcher = FORKED) -> None:
+        self._launcher = launcher
         self.folder = folder
         self.conf = folder / "stocktake.conf"
         self.log = folder / "log"
         # Tests share a Placement, so each test needs a provider name of its own.
         self.host = f"tiny-{new_uuid()}"
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Process | None = None
         self.configure()
 
     def configure(self, **changes: object) -> None:
@@ -63,8 +64,7 @@ class Agent:
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run the program with these arguments until it exits."""
-        command = [sys.executable, "-c", PROGRAM, *arguments]
-        return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False, cwd=ROOT)
+        return self._launcher.run(DAEMON, arguments, PATIENCE_S, os.environ, ROOT)
 
     def once(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run one audit."""
@@ -72,15 +72,19 @@ class Agent:
 
     def stocktake(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run the `stocktake` command with the same configuration until it exits."""
-        command = [str(Path(sys.executable).parent / "stocktake"), "--config-file", str(self.conf), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False, cwd=ROOT)
+        return self._launcher.run(COMMAND, ["--config-file", str(self.conf), *arguments], PATIENCE_S, os.environ, ROOT)
 
-    def start(self, *arguments: str, program: str = PROGRAM, environment: dict[str, str] | None = None) -> None:
+    def start(self, *arguments: str) -> None:
         """Start the daemon; its log goes to the file ``log``."""
+        options = ["--config-file", str(self.conf), *arguments]
+        self.process = self._launcher.start(DAEMON, options, self.log, os.environ, ROOT)
+
+    def start_changed(self, program: str, environment: dict[str, str], *arguments: str) -> None:
+        """Start ``program``, Python code that changes the daemon and then runs it."""
         command = [sys.executable, "-c", program, "--config-file", str(self.conf), *arguments]
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
-                command, stdout=log, stderr=log, cwd=ROOT, env={**os.environ, **(environment or {})}
+                command, stdout=log, stderr=log, cwd=ROOT, env={**os.environ, **environment}
             )
 
     def records(self, event: str) -> list[dict[str, Any]]:

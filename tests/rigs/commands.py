@@ -11,8 +11,6 @@ import datetime
 import io
 import json
 import os
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,7 @@ from tests.rigs.domains import domain_xml, node_xml
 from tests.rigs.host import AgentHost, Ended
 from tests.rigs.logs import logging_as_it_was
 from tests.rigs.placement import Rest, new_uuid
+from tests.rigs.programs import COMMAND, FORKED
 from tests.rigs.source_tree import ROOT
 
 NOW = datetime.datetime(2026, 11, 21, 10, 0, 0)  # noqa: DTZ001 - nova's columns have no zone
@@ -37,15 +36,8 @@ PATIENCE_S = 300.0
 
 def stocktake(*arguments: object, **environment: str) -> Ended:
     """Run the command in its own process, without a terminal."""
-    done = subprocess.run(
-        [sys.executable, "-m", "agent.cmd.shell", *map(str, arguments)],
-        cwd=ROOT,
-        env={**os.environ, **environment},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=False,
+    done = FORKED.run(
+        COMMAND, [str(argument) for argument in arguments], PATIENCE_S, {**os.environ, **environment}, ROOT
     )
     return Ended(code=done.returncode, stdout=done.stdout, stderr=done.stderr)
 

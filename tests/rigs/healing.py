@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,21 +14,16 @@ from typing import Any
 from agent.audit.parts import Errand
 from agent.audit.run import run_audit
 from agent.cmd import wiring
+from agent.cmd.daemon import choose_backend
 from agent.config.build import load_checked, settings_from
 from agent.healing.heal import Prepared, prepared, run_heal
 from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish
+from tests.rigs.host import PATIENCE_S
+from tests.rigs.programs import run_function
 from tests.rigs.source_tree import ROOT
 
 # Remove random delays; other tests measure them.
 AT_ONCE = {"random": lambda: 0.0}
-
-_PROGRAM = """
-from agent.cmd.daemon import choose_backend
-choose_backend()
-from tests.rigs.healing import heal_to_death
-import sys
-heal_to_death(*sys.argv[1:])
-"""
 
 
 @contextlib.contextmanager
@@ -56,20 +50,14 @@ def with_parts(errand: Errand, **parts: Any) -> Errand:
 
 def heal_killed(config_file: Path, codes: frozenset[str], call: str, when: str) -> None:
     """Run heal in a process that is killed ``when`` (before, after) its first ``call``, such as "allocations.put"."""
-    done = subprocess.run(
-        [sys.executable, "-c", _PROGRAM, str(config_file), call, when, *sorted(codes)],
-        cwd=ROOT,
-        env=dict(os.environ),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    killed = functools.partial(heal_to_death, str(config_file), call, when, *sorted(codes))
+    done = run_function(killed, PATIENCE_S, os.environ, ROOT)
     assert done.returncode == -signal.SIGKILL, done.stderr
 
 
 def heal_to_death(config_file: str, call: str, when: str, *codes: str) -> None:
     """Run heal in the process that is to be killed."""
+    choose_backend()
     part, method = call.split(".")
     with planned(Path(config_file), frozenset(codes)) as (errand, plan):
         run_heal(with_parts(errand, **{part: _Killing(getattr(errand.parts, part), method, when)}), plan)

@@ -11,9 +11,7 @@ import datetime
 import json
 import os
 import signal
-import subprocess
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +25,8 @@ from tests.rigs import facts, heart
 from tests.rigs.domains import node_xml
 from tests.rigs.logs import json_lines
 from tests.rigs.placement import Rest, new_uuid
+from tests.rigs.programs import COMMAND, DAEMON, FORKED, Launcher, Process, installed
+from tests.rigs.source_tree import ROOT
 from tests.rigs.wait import until
 
 # The exit code of an audit that does not write because of a rival.
@@ -66,6 +66,7 @@ class AgentHost:
     provider_uuid: str = ""
     options: dict[str, dict[str, object]] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
+    launcher: Launcher = FORKED
 
     @property
     def config_file(self) -> Path:
@@ -152,7 +153,11 @@ class AgentHost:
 
     def agent(self, *arguments: str, timeout_s: float = PATIENCE_S) -> Ended:
         """Run the daemon's program until it exits."""
-        return self.finished(self.command("stocktake-agent", *arguments), timeout_s)
+        return self._finished(DAEMON, self._arguments(arguments), timeout_s)
+
+    def agent_without_file(self, *arguments: str) -> Ended:
+        """Run the daemon's program without this host's configuration file until it exits."""
+        return self._finished(DAEMON, arguments, PATIENCE_S)
 
     def not_refused(self, timeout_s: float) -> Ended:
         """Repeat single audits until one is not refused, and return it: a rival must have been silent for some time."""
@@ -165,24 +170,18 @@ class AgentHost:
 
     def stocktake(self, *arguments: str, timeout_s: float = PATIENCE_S) -> Ended:
         """Run the `stocktake` command."""
-        return self.finished(self.command("stocktake", *arguments), timeout_s)
+        return self._finished(COMMAND, self._arguments(arguments), timeout_s)
 
-    def finished(self, command: list[str], timeout_s: float = PATIENCE_S) -> Ended:
-        """Run a command in this host's environment until it exits."""
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=timeout_s,
-            env=self.environ(),
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
+    def _finished(self, program: str, arguments: Sequence[str], timeout_s: float) -> Ended:
+        done = self.launcher.run(program, arguments, timeout_s, self.environ(), ROOT)
         return Ended(code=done.returncode, stdout=done.stdout, stderr=done.stderr)
 
     def command(self, program: str, *arguments: str) -> list[str]:
         """Return the argv of an installed Stocktake program with this host's configuration."""
-        return [str(Path(sys.executable).parent / program), "--config-file", str(self.config_file), *arguments]
+        return [installed(program), *self._arguments(arguments)]
+
+    def _arguments(self, arguments: Sequence[str]) -> list[str]:
+        return ["--config-file", str(self.config_file), *arguments]
 
     def environ(self) -> dict[str, str]:
         """Return the environment of Stocktake's programs."""
@@ -193,14 +192,7 @@ class AgentHost:
         """Yield the running daemon; kill it after the block if it still runs."""
         before = self.report()
         log = self.folder / f"daemon-{datetime.datetime.now(datetime.UTC):%H%M%S%f}.log"
-        with log.open("wb") as out:
-            process = subprocess.Popen(
-                self.command("stocktake-agent", *arguments),
-                stdout=out,
-                stderr=out,
-                stdin=subprocess.DEVNULL,
-                env=self.environ(),
-            )
+        process = self.launcher.start(DAEMON, self._arguments(arguments), log, self.environ(), ROOT)
         started = Daemon(host=self, process=process, log=log, before=before)
         try:
             yield started
@@ -215,7 +207,7 @@ class Daemon:
     """A running daemon."""
 
     host: AgentHost
-    process: subprocess.Popen[bytes]
+    process: Process
     log: Path
     before: dict[str, Any]
 

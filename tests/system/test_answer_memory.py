@@ -15,6 +15,7 @@ from tests.rigs.domains import node_xml
 from tests.rigs.gateway import Answer, Asked, Gateway, gateway
 from tests.rigs.host import AgentHost, Daemon, host_on
 from tests.rigs.placement import Rest
+from tests.rigs.programs import INSTALLED
 
 MIB = 2**20
 MOST_MIB = 150
@@ -99,7 +100,7 @@ def between(placement: Rest) -> Iterator[Gateway]:
 @pytest.fixture
 def host(tmp_path: Path, between: Gateway) -> AgentHost:
     (tmp_path / "node.xml").write_text(node_xml(cpus=4, memory_mib=4096))
-    made = host_on(tmp_path, between.url, options={"DEFAULT": {"update_resources_interval": -1}})
+    made = host_on(tmp_path, between.url, options={"DEFAULT": {"update_resources_interval": -1}}, launcher=INSTALLED)
     made.configure({"placement": {"full_read_every": 1}})
     made.make_cell().dispose()
     return made

@@ -23,6 +23,7 @@ from tests.rigs.agent_process import Agent
 from tests.rigs.gateway import Answer, gateway
 from tests.rigs.host import PATIENCE_S, STOP_S
 from tests.rigs.placement import running
+from tests.rigs.programs import INSTALLED
 from tests.rigs.wait import until
 
 # The worker's STALL_S, scaled down: after this long without a safe point or a request the agent sends no WATCHDOG=1.
@@ -44,7 +45,7 @@ def placement(tmp_path_factory):
 
 @pytest.fixture
 def agent(tmp_path):
-    agent = Agent(tmp_path)
+    agent = Agent(tmp_path, INSTALLED)
     yield agent
     agent.close()
 
@@ -176,7 +177,7 @@ def test_a_slow_placement_does_not_starve_the_watchdog(agent, placement):
         between.before = lambda _asked: slow.wait(SLOW_S) or None
         agent.configure(url=between.url)
         environment = {"NOTIFY_SOCKET": told.getsockname(), "WATCHDOG_USEC": "300000"}
-        agent.start("--no-publish", program=HASTY, environment=environment)
+        agent.start_changed(HASTY, environment, "--no-publish")
         longest = fed_until_reported(agent, told)
         agent.close()
     assert agent.report()["placement"]["requests"] * SLOW_S > 2 * STALL_S + 1

@@ -1,0 +1,34 @@
+"""Import all that Stocktake's programs import, at once: the server of forked programs loads this module."""
+
+import sys
+import warnings
+
+# As agent.cmd.daemon.choose_backend does before its first import.
+for blocked in ("eventlet", "chardet", "charset_normalizer"):
+    sys.modules[blocked] = None  # type: ignore[assignment]
+warnings.simplefilter("ignore")
+
+import gc  # noqa: E402 - after the blocked modules
+import importlib  # noqa: E402
+import pkgutil  # noqa: E402
+
+import agent  # noqa: E402
+import agent.cmd.daemon  # noqa: E402
+import agent.cmd.shell  # noqa: E402 - the programs' first import
+
+for module in pkgutil.walk_packages(agent.__path__, "agent."):
+    importlib.import_module(module.name)
+
+# Drivers that SQLAlchemy and oslo.messaging load by name.
+for name in (
+    "pymysql",
+    "sqlalchemy.dialects.mysql.pymysql",
+    "sqlalchemy.dialects.sqlite",
+    "oslo_messaging._drivers.impl_rabbit",
+    "keystoneauth1.loading",
+):
+    importlib.import_module(name)
+
+warnings.resetwarnings()
+# Collections in a forked process then leave the imported objects, and so the shared memory, untouched.
+gc.freeze()
